@@ -1,0 +1,181 @@
+"""Every exception of the pipeline. Blame decides the branch; the object carries data, `__str__` makes the sentence.
+
+    PipelineError
+    +- ConfigError            settings or arguments; all faults at once, before any I/O (exit 2)
+    +- WireError              the bytes, or our use of them, are wrong; never retried
+    |  +- EncodeError         ours: a value that this version cannot carry
+    |  +- DecodeError         theirs: short, left over, bad length
+    |  +- FrameTooLarge       a length prefix beyond the limit, or not one of Kafka's
+    |  +- CorrelationMismatch an answer to another request
+    +- ConnectionFailed       an address, and the phase that failed
+    |  +- ConnectionLost      after the first byte; keeps the first cause
+    |  +- DeadlinePassed      no answer in time
+    |  +- AuthenticationFailed
+    +- UnsupportedVersion     no version of an API that both sides speak
+    +- BrokerError            an error code in an answer, with its scope
+    +- SnapshotIncomplete     policy says that a partial snapshot is a failure
+    +- TableError             SchemaChanged, SnapshotExists, ChecksFailed
+    +- LockHeld               another run writes to the same warehouse (exit 4)
+"""
+
+from collections.abc import Sequence
+
+
+class PipelineError(Exception):
+    """Base of all our errors: context as attributes, the sentence in `__str__`."""
+
+
+class ConfigError(PipelineError):
+    """Settings or arguments that cannot work; `problems` lists every fault, one line each."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__(tuple(problems))
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        return "\n".join(self.problems)
+
+
+class WireError(PipelineError):
+    """Bytes that do not follow Kafka's encoding, or a value of ours that cannot be encoded."""
+
+
+class EncodeError(WireError):
+    """A value that `message` cannot carry at `version`: null, out of range, or absent in that version."""
+
+    def __init__(self, message: str, version: int, field: str, reason: str) -> None:
+        super().__init__(message, version, field, reason)
+        self.message, self.version, self.field, self.reason = message, version, field, reason
+
+    def __str__(self) -> str:
+        return f"{self.message} v{self.version}: {self.field}: {self.reason}"
+
+
+class DecodeError(WireError):
+    """Bytes that are not the `message` they should be; `position` is where reading stopped, in bytes."""
+
+    def __init__(self, message: str, version: int, position: int, reason: str) -> None:
+        super().__init__(message, version, position, reason)
+        self.message, self.version, self.position, self.reason = message, version, position, reason
+
+    def __str__(self) -> str:
+        return f"{self.message} v{self.version} at byte {self.position}: {self.reason}"
+
+
+class FrameTooLarge(WireError):
+    """A length prefix that is negative, beyond `limit` bytes, or the start of another protocol (`looks_like`)."""
+
+    def __init__(self, size: int, limit: int, looks_like: str | None = None) -> None:
+        super().__init__(size, limit, looks_like)
+        self.size, self.limit, self.looks_like = size, limit, looks_like
+
+    def __str__(self) -> str:
+        if self.looks_like:
+            return f"the answer is {self.looks_like}, not Kafka"
+        return f"the answer claims a frame of {self.size} bytes; frames from 0 to {self.limit} bytes are read"
+
+
+class CorrelationMismatch(WireError):
+    """An answer that carries another correlation id than the oldest open request."""
+
+    def __init__(self, expected: int, got: int) -> None:
+        super().__init__(expected, got)
+        self.expected, self.got = expected, got
+
+    def __str__(self) -> str:
+        return f"the answer belongs to request {self.got}, not to request {self.expected}"
+
+
+class ConnectionFailed(PipelineError):
+    """No usable connection to `address`; `phase` is resolve, connect, tls, handshake, authenticate or exchange."""
+
+    def __init__(self, address: str, phase: str, reason: str) -> None:
+        super().__init__(address, phase, reason)
+        self.address, self.phase, self.reason = address, phase, reason
+
+    def __str__(self) -> str:
+        return f"{self.address}: {self.phase}: {self.reason}"
+
+
+class ConnectionLost(ConnectionFailed):
+    """The peer closed or broke an open connection while `in_flight` requests waited."""
+
+    def __init__(self, address: str, phase: str, reason: str, in_flight: int) -> None:
+        super().__init__(address, phase, reason)
+        self.args = (address, phase, reason, in_flight)
+        self.in_flight = in_flight
+
+
+class DeadlinePassed(ConnectionFailed):
+    """No answer within `budget_ms` milliseconds."""
+
+    def __init__(self, address: str, phase: str, budget_ms: int) -> None:
+        super().__init__(address, phase, f"no answer within {budget_ms} ms")
+        self.args = (address, phase, budget_ms)
+        self.budget_ms = budget_ms
+
+
+class AuthenticationFailed(ConnectionFailed):
+    """The broker refused our credentials; never retried, never shows them."""
+
+
+class UnsupportedVersion(PipelineError):
+    """The broker and we share no version of `api`; ranges are (lowest, highest), `theirs` None when it lacks the API."""
+
+    def __init__(self, api: str, ours: tuple[int, int], theirs: tuple[int, int] | None, node_id: int | None) -> None:
+        super().__init__(api, ours, theirs, node_id)
+        self.api, self.ours, self.theirs, self.node_id = api, ours, theirs, node_id
+
+    def __str__(self) -> str:
+        offered = f"versions {self.theirs[0]} to {self.theirs[1]}" if self.theirs else "no version"
+        return f"{self.api}: we speak versions {self.ours[0]} to {self.ours[1]}, broker {self.node_id} offers {offered}"
+
+
+class BrokerError(PipelineError):
+    """An error code that a broker gave to a whole request; `scope` names what was asked about."""
+
+    def __init__(self, code: int, name: str, api: str, scope: str, message: str | None = None) -> None:
+        super().__init__(code, name, api, scope, message)
+        self.code, self.name, self.api, self.scope, self.message = code, name, api, scope, message
+
+    def __str__(self) -> str:
+        detail = f" ({self.message})" if self.message else ""
+        return f"{self.api} for {self.scope}: {self.name}{detail}"
+
+
+class SnapshotIncomplete(PipelineError):
+    """Rows are written, but `failures` requests had no answer and the policy in conf calls that a failure."""
+
+    def __init__(self, failures: int) -> None:
+        super().__init__(failures)
+        self.failures = failures
+
+    def __str__(self) -> str:
+        return f"the snapshot is incomplete: {self.failures} failures, see table collection_failures"
+
+
+class TableError(PipelineError):
+    """A Delta table that cannot be read or written as it stands."""
+
+
+class SchemaChanged(TableError):
+    """A table whose columns are not ours."""
+
+
+class SnapshotExists(TableError):
+    """The slot is already published."""
+
+
+class ChecksFailed(TableError):
+    """What was read back is not what was written."""
+
+
+class LockHeld(PipelineError):
+    """Another run holds the lock at `path`; nothing was written."""
+
+    def __init__(self, path: str, holder: str) -> None:
+        super().__init__(path, holder)
+        self.path, self.holder = path, holder
+
+    def __str__(self) -> str:
+        return f"another run ({self.holder}) holds {self.path}; nothing was written"

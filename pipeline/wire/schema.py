@@ -1,0 +1,234 @@
+"""The vocabulary in which messages are declared: annotated classes in, lists of fields out.
+
+Guards one rule: every fact about a field (type, versions, nullability, tag, default) is written once, beside the field.
+A message is a plain dataclass; `reading` and `writing` derive their closures from what is declared here.
+"""
+
+import dataclasses
+import enum
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
+
+LATEST = 32767  # api versions are int16, so this is "and later"
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A value of fixed width; `code` is its format character in the struct module, big-endian."""
+
+    code: str
+    zero: bool | int | float | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A string: int16 length, or compact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """Bytes: int32 length, or compact; `view` leaves them in the frame as a memoryview (record data)."""
+
+    view: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """Several of one kind: int32 count, or compact."""
+
+    item: "Kind"
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A struct inside a message."""
+
+    cls: type
+
+
+Kind = Scalar | Text | Blob | Array | Nested
+
+Bool = Annotated[bool, Scalar("?", False)]
+Int8 = Annotated[int, Scalar("b", 0)]
+Int16 = Annotated[int, Scalar("h", 0)]
+UInt16 = Annotated[int, Scalar("H", 0)]
+Int32 = Annotated[int, Scalar("i", 0)]
+UInt32 = Annotated[int, Scalar("I", 0)]
+Int64 = Annotated[int, Scalar("q", 0)]
+Float64 = Annotated[float, Scalar("d", 0.0)]
+Uuid = Annotated[bytes, Scalar("16s", bytes(16))]  # raw: `uuid_text` gives Kafka's spelling, zero is "no id"
+String = Annotated[str, Text()]
+Bytes = Annotated[bytes, Blob(view=False)]
+Records = Annotated[memoryview, Blob(view=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """Where a field exists: versions `since` to `until`, in tag section `tag`, nullable from `nullable_since` on."""
+
+    since: int = 0
+    until: int = LATEST
+    tag: int | None = None
+    nullable_since: int = 0
+    ignorable: bool = False
+    legacy: bool = False
+
+    def present(self, version: int) -> bool:
+        """Whether messages of `version` carry the field."""
+        return self.since <= version <= self.until
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a struct, in wire order; `default` is its value in versions that lack it."""
+
+    name: str
+    kind: Kind
+    spec: Spec
+    optional: bool
+    default: Any
+
+    def nullable(self, version: int) -> bool:
+        """Whether null may stand in messages of `version`."""
+        return self.optional and version >= self.spec.nullable_since
+
+
+def wire(
+    *,
+    since: int = 0,
+    until: int = LATEST,
+    tag: int | None = None,
+    nullable_since: int = 0,
+    ignorable: bool = False,
+    legacy: bool = False,
+    default: Any = dataclasses.MISSING,
+) -> Any:
+    """Declare what the annotation of a field does not say.
+
+    `ignorable`: a version that lacks the field drops a value silently (as Kafka's schemas define it) instead of refusing it.
+    `legacy`: never compact, even in flexible versions (the client_id of request headers).
+    """
+    spec = Spec(since, until, tag, nullable_since, ignorable, legacy)
+    return dataclasses.field(default=default, metadata={"wire": spec})
+
+
+T = TypeVar("T")
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(wire,))
+def struct(cls: type[T]) -> type[T]:
+    """Make a message class: slotted, every field with a default, its fields listed in `__wire__`.
+
+    Frozen and keyword-only for type checkers, neither at run time: freezing costs 50 ms per 100,000 objects.
+    """
+    fields = []
+    for name, hint in get_type_hints(cls, include_extras=True).items():
+        declared = cls.__dict__.get(name)
+        if not isinstance(declared, dataclasses.Field):
+            declared = wire()
+            setattr(cls, name, declared)
+        inner, optional = _without_none(hint)
+        kind = _kind(inner)
+        default = _zero(kind) if declared.default is dataclasses.MISSING else declared.default
+        if isinstance(kind, Nested) and default is not None:
+            declared.default_factory = kind.cls  # an instance would be refused as a mutable default
+        else:
+            declared.default = default
+        fields.append(Field(name, kind, declared.metadata["wire"], optional, default))
+    made = dataclass(slots=True)(cls)
+    made.__wire__ = tuple(fields)  # type: ignore[attr-defined]
+    return made
+
+
+def fields_of(cls: type) -> tuple[Field, ...]:
+    """The fields of a message class in wire order."""
+    listed: tuple[Field, ...] = cls.__wire__  # type: ignore[attr-defined]
+    return listed
+
+
+def _without_none(hint: Any) -> tuple[Any, bool]:
+    if get_origin(hint) in (Union, types.UnionType):
+        inner = [part for part in get_args(hint) if part is not type(None)]
+        return inner[0], True
+    return hint, False
+
+
+def _kind(hint: Any) -> Kind:
+    if get_origin(hint) is tuple:
+        return Array(_kind(get_args(hint)[0]))
+    if get_origin(hint) is Annotated:
+        marker: Kind = hint.__metadata__[0]
+        return marker
+    return Nested(hint)
+
+
+def _zero(kind: Kind) -> Any:
+    match kind:
+        case Scalar():
+            return kind.zero
+        case Text():
+            return ""
+        case Blob():
+            return b""
+        case Array():
+            return ()
+        case Nested():
+            return kind.cls()
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """A range of api versions, both ends included."""
+
+    lowest: int
+    highest: int
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.lowest, self.highest + 1))
+
+    def common(self, other: "Versions") -> "Versions | None":
+        """The versions in both ranges, or None."""
+        lowest, highest = max(self.lowest, other.lowest), min(self.highest, other.highest)
+        return Versions(lowest, highest) if lowest <= highest else None
+
+
+class Route(enum.Enum):
+    """Which broker can answer."""
+
+    ANY = "any broker"
+    BROKER = "each broker for itself"
+    LEADER = "the leader of a partition"
+    COORDINATOR = "the coordinator of a group or transaction"
+    CONTROLLER = "the controller"
+
+
+Q = TypeVar("Q")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Api(Generic[Q, R]):
+    """A request, its response, and what both have in common in every version.
+
+    `flexible`: first version with compact lengths and tag sections, None if none has them.
+    `flexible_response_header`: False only for ApiVersions, whose answer must be readable before versions are known (KIP-511).
+    """
+
+    key: int
+    versions: Versions
+    flexible: int | None
+    route: Route
+    request: type[Q]
+    response: type[R]
+    flexible_response_header: bool = True
+
+    @property
+    def name(self) -> str:
+        """Kafka's name of the API, e.g. ListOffsets."""
+        return self.request.__name__.removesuffix("Request")
+
+    def is_flexible(self, version: int) -> bool:
+        """Whether `version` uses compact lengths and tag sections."""
+        return self.flexible is not None and version >= self.flexible
