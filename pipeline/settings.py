@@ -1,0 +1,217 @@
+"""Settings: TOML file, environment and command line in, one frozen `Settings` out.
+
+Guards one rule: every fault is listed at once, before any I/O, and no secret is ever part of a message.
+"""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+
+from pipeline.errors import ConfigError
+
+ENV_PREFIX = "LAGOON_"
+OTHER_VARIABLES = frozenset({"LAGOON_CACHE"})  # where jars are kept: set-up, not a setting of a run
+_ADDRESS = re.compile(r"(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:\s/]+)):(?P<port>\d{1,5})")
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Host and port of `host:port` or `[ipv6]:port`; ValueError for anything else."""
+    match = _ADDRESS.fullmatch(text.strip())
+    if not match or not 0 < int(match["port"]) < 65536:
+        raise ValueError(f"{text!r} is not host:port")
+    return match["ipv6"] or match["host"], int(match["port"])
+
+
+def _addresses(text: str) -> str:
+    for part in text.split(","):
+        parse_address(part)
+    return text
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class KafkaSettings(_Strict):
+    """How one cluster is reached. The names are Kafka's own, in snake case; times are in milliseconds."""
+
+    bootstrap_servers: Annotated[str, AfterValidator(_addresses)] = Field(
+        description="Comma-separated host:port of some brokers; the others are learned from them."
+    )
+    security_protocol: Literal["PLAINTEXT"] = Field("PLAINTEXT", description="How the connection is protected.")
+    client_id: str = Field("kafka-lagoon", description="Shown in the brokers' logs, metrics and quotas.")
+    request_timeout_ms: int = Field(30_000, gt=0, description="Longest wait for one answer.")
+    socket_connection_setup_timeout_ms: int = Field(10_000, gt=0, description="Longest wait for one connection.")
+    default_api_timeout_ms: int = Field(60_000, gt=0, description="Longest time for one question, retries included.")
+    retry_backoff_ms: int = Field(100, gt=0, description="First pause before a retry; doubles, with jitter.")
+    retry_backoff_max_ms: int = Field(1_000, gt=0, description="Longest pause before a retry.")
+    receive_message_max_bytes: int = Field(128 << 20, gt=0, description="Largest answer that is read.")
+
+    def addresses(self) -> tuple[tuple[str, int], ...]:
+        """Host and port of every bootstrap server."""
+        return tuple(parse_address(part) for part in self.bootstrap_servers.split(","))
+
+
+class SnapshotSettings(_Strict):
+    """What a snapshot asks and how strict it is."""
+
+    deadline_ms: int = Field(300_000, gt=0, description="Longest time for gathering one cluster.")
+    slot_max_age_ms: int = Field(3_600_000, gt=0, description="A `--slot` further back than this is refused.")
+    lock_wait_ms: int = Field(0, ge=0, description="How long to wait for another run's lock before exit 4.")
+    fail_when_incomplete: bool = Field(False, description="Exit 1 instead of 3 when something did not answer.")
+
+
+class Settings(BaseSettings):
+    """Everything that a job can be told."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX,
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
+    )
+
+    warehouse: str | None = Field(None, description="Folder or URL under which the tables live, one folder each.")
+    catalog: str | None = Field(None, description="Spark catalog that holds the tables, instead of `warehouse`.")
+    schema_name: str | None = Field(
+        None, validation_alias="schema", description="Schema in `catalog`; written `schema` in conf."
+    )
+    kafka: KafkaSettings | None = Field(None, description="The one cluster, called `default` in the tables.")
+    clusters: Mapping[str, KafkaSettings] = Field({}, description="Several clusters by name, instead of `kafka`.")
+    snapshot: SnapshotSettings = Field(SnapshotSettings(), description="What a snapshot asks and how strict it is.")
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> "Settings":
+        if self.kafka and self.clusters:
+            raise ValueError("[kafka] and [clusters.NAME] exclude each other")
+        if not self.kafka and not self.clusters:
+            raise ValueError("no cluster: set kafka.bootstrap_servers, or [clusters.NAME]")
+        if self.warehouse and self.catalog:
+            raise ValueError("warehouse and catalog exclude each other")
+        if not self.warehouse and not (self.catalog and self.schema_name):
+            raise ValueError("no place for the tables: set warehouse, or catalog and schema")
+        return self
+
+    def named_clusters(self) -> dict[str, KafkaSettings]:
+        """Every cluster under its name in the tables."""
+        return {"default": self.kafka} if self.kafka else dict(self.clusters)
+
+
+def load(
+    conf: Path | None,
+    environ: Mapping[str, str],
+    overrides: Sequence[str] = (),
+    kafka_properties: Path | None = None,
+) -> Settings:
+    """Settings from a TOML file, then a Kafka `client.properties`, then `LAGOON_...`, then `key=value`; later wins.
+
+    ConfigError lists every fault. Variables of the environment that name no setting are faults too.
+    """
+    problems: list[str] = []
+    sources = [
+        _toml(conf, problems) if conf else {},
+        _properties(kafka_properties, problems) if kafka_properties else {},
+        _nested(_environment(environ, problems)),
+        _nested(_assignments(overrides, problems)),
+    ]
+
+    class Loaded(Settings):
+        @classmethod
+        def settings_customise_sources(
+            cls, settings_cls: type[BaseSettings], **_: PydanticBaseSettingsSource
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            return tuple(InitSettingsSource(settings_cls, init_kwargs=source) for source in reversed(sources))
+
+    try:
+        settings = Loaded()
+    except ValidationError as error:
+        raise ConfigError([*problems, *map(_problem, error.errors(include_input=False, include_url=False))]) from None
+    if problems:
+        raise ConfigError(problems)
+    return settings
+
+
+def _toml(path: Path, problems: list[str]) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text())
+    except OSError as error:
+        problems.append(f"--conf {path}: {error.strerror}")
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        problems.append(f"--conf {path}: not TOML: {error}")
+    return {}
+
+
+def _properties(path: Path, problems: list[str]) -> dict[str, Any]:
+    """The keys of a Java client's properties file that are settings of ours; the others concern consumers and producers."""
+    try:
+        lines = [line.strip() for line in path.read_text().splitlines()]
+    except OSError as error:
+        problems.append(f"--kafka-properties {path}: {error.strerror}")
+        return {}
+    pairs = [re.split(r"\s*[=:]\s*", line, maxsplit=1) for line in lines if line and line[0] not in "#!"]
+    named = {pair[0].replace(".", "_"): pair[1] for pair in pairs if len(pair) == 2}
+    return {"kafka": {key: value for key, value in named.items() if key in KafkaSettings.model_fields}}
+
+
+def _environment(environ: Mapping[str, str], problems: list[str]) -> Iterator[tuple[list[str], str]]:
+    known = {field.validation_alias or name for name, field in Settings.model_fields.items()}
+    for name in sorted(environ):
+        path = name.removeprefix(ENV_PREFIX).lower().split("__")
+        if not name.startswith(ENV_PREFIX) or name in OTHER_VARIABLES:
+            continue
+        if path[0] in known:
+            yield path, environ[name]
+        else:
+            problems.append(f"environment variable {name}: no such setting{_hint(path[0], known)}")
+
+
+def _assignments(overrides: Sequence[str], problems: list[str]) -> Iterator[tuple[list[str], str]]:
+    for text in overrides:
+        key, found, value = text.partition("=")
+        if found:
+            yield key.strip().split("."), value.strip()
+        else:
+            problems.append(f"--set {key}: write it as key=value")
+
+
+def _nested(pairs: Iterator[tuple[list[str], str]]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for path, value in pairs:
+        branch = tree
+        for part in path[:-1]:
+            branch = branch.setdefault(part, {})
+        branch[path[-1]] = value
+    return tree
+
+
+def _problem(error: Any) -> str:
+    """One line for a fault that pydantic found: the setting's dotted name, and what is wrong with it."""
+    where = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "extra_forbidden":
+        return f"{where}: no such setting{_hint(str(error['loc'][-1]), _names_beside(error['loc']))}"
+    if error["type"] == "missing":
+        return f"{where}: must be set"
+    message = error["msg"].removeprefix("Value error, ")
+    return f"{where}: {message}" if where else str(message)
+
+
+def _names_beside(location: tuple[Any, ...]) -> set[str]:
+    match location:
+        case ("kafka", _) | ("clusters", _, _):
+            return set(KafkaSettings.model_fields)
+        case ("snapshot", _):
+            return set(SnapshotSettings.model_fields)
+        case _:
+            return set(Settings.model_fields)
+
+
+def _hint(name: str, known: set[Any]) -> str:
+    close = difflib.get_close_matches(name, [str(one) for one in known], n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
