@@ -29,7 +29,7 @@ class FrameBuffer:
         """How many bytes the next frame still lacks, 0 when it is whole; FrameTooLarge beyond the limit."""
         if len(self._bytes) < _PREFIX.size:
             return _PREFIX.size - len(self._bytes)
-        size = _PREFIX.unpack_from(self._bytes)[0]
+        size: int = _PREFIX.unpack_from(self._bytes)[0]
         if not 0 <= size <= self._limit:
             raise FrameTooLarge(size, self._limit, _other_protocol(bytes(self._bytes[:5])))
         return max(0, _PREFIX.size + size - len(self._bytes))

@@ -1,7 +1,7 @@
 """Bytes in, messages out: readers composed once per (class, version, flexible) from the declared fields.
 
-Guards one rule: strict about structure. Short input, left-over bytes, impossible lengths and null where none may stand are
-a DecodeError that names struct, field and position; nothing is allocated on the word of a length alone.
+Guards one rule: strict about structure. Short input, left-over bytes, impossible lengths and null where none may stand
+are a DecodeError that names struct, field and position; nothing is allocated on the word of a length alone.
 """
 
 import gc
@@ -35,20 +35,24 @@ class _Broken(Exception):
 
 def decode(cls: type[T], version: int, flexible: bool, payload: bytes, position: int = 0) -> T:
     """The message that fills `payload` from `position` to its end; DecodeError for anything else."""
+    made, end = decode_start(cls, version, flexible, payload, position)
+    if end < len(payload):
+        raise DecodeError(cls.__name__, version, end, f"{len(payload) - end} bytes left over")
+    return made
+
+
+def decode_start(cls: type[T], version: int, flexible: bool, payload: bytes, position: int = 0) -> tuple[T, int]:
+    """The message that starts at `position` of `payload`, and where it ends; DecodeError if none does."""
     try:
         with _gc_paused(len(payload)):
-            made, end = many_reader(cls, version, flexible)(payload, position, 1)
+            return reader(cls, version, flexible)(payload, position)
     except _Broken as broken:
         raise DecodeError(cls.__name__, version, broken.position, broken.reason) from broken.__cause__
-    if end != len(payload):
-        reason = f"{len(payload) - end} bytes left over" if end < len(payload) else f"{end - len(payload)} bytes short"
-        raise DecodeError(cls.__name__, version, min(end, len(payload)), reason)
-    return made[0]
 
 
 def reader(cls: type[T], version: int, flexible: bool) -> Callable[[bytes, int], tuple[T, int]]:
     """Reads one `cls` at a position of a buffer; the position behind it comes back with it."""
-    many = many_reader(cls, version, flexible)
+    many = many_reader(cls, version, flexible)  # type: ignore[arg-type]  # the class is hashable, its values are not
 
     def read(buffer: bytes, position: int) -> tuple[T, int]:
         made, position = many(buffer, position, 1)
@@ -169,7 +173,7 @@ def _kind_reader(kind: Kind, version: int, flexible: bool, nullable: bool) -> Re
         case Array():
             return _array_reader(_kind_reader(kind.item, version, flexible, nullable=False), flexible, nullable)
         case Nested():
-            one = reader(kind.cls, version, flexible)
+            one: Reader = reader(kind.cls, version, flexible)
             return _nullable_struct_reader(one) if nullable else one
 
 
@@ -293,7 +297,7 @@ def _nullable_struct_reader(one: Reader) -> Reader:
 
 @contextmanager
 def _gc_paused(size: int) -> Iterator[None]:
-    """No cycle collection while a large message (bytes) becomes objects: it would walk them all, for a third of the time."""
+    """No cycle collection while many bytes become objects: it would walk them all, for a third of the time."""
     if size < _LARGE or not gc.isenabled():
         yield
         return

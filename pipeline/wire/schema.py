@@ -107,7 +107,7 @@ def wire(
 ) -> Any:
     """Declare what the annotation of a field does not say.
 
-    `ignorable`: a version that lacks the field drops a value silently (as Kafka's schemas define it) instead of refusing it.
+    `ignorable`: a version that lacks the field drops a value silently (Kafka's schemas say which), and refuses none.
     `legacy`: never compact, even in flexible versions (the client_id of request headers).
     """
     spec = Spec(since, until, tag, nullable_since, ignorable, legacy)
@@ -213,7 +213,7 @@ class Api(Generic[Q, R]):
     """A request, its response, and what both have in common in every version.
 
     `flexible`: first version with compact lengths and tag sections, None if none has them.
-    `flexible_response_header`: False only for ApiVersions, whose answer must be readable before versions are known (KIP-511).
+    `flexible_response_header`: False only for ApiVersions, whose answer is read before versions are known (KIP-511).
     """
 
     key: int

@@ -1,7 +1,7 @@
 """Messages in, bytes out: writers composed once per (class, version, flexible) from the declared fields.
 
-Guards one rule: a value that the version cannot carry is an EncodeError, never silently dropped; only fields that Kafka's
-schemas call ignorable may be left out.
+Guards one rule: a value that the version cannot carry is an EncodeError, never silently dropped; only fields that
+Kafka's schemas call ignorable may be left out.
 """
 
 import struct
@@ -16,6 +16,10 @@ from pipeline.wire.schema import Array, Blob, Field, Kind, Nested, Scalar, Text,
 
 Writer = Callable[[bytearray, Any], None]
 
+_UUID, _UUID_SIZE = "16s", 16
+_LONGEST_TEXT = 0x7FFF  # bytes; brokers hold compact strings to the limit of classic ones
+_UNPACKABLE = (struct.error, ValueError, OverflowError, AttributeError, TypeError)
+
 
 class _Refused(Exception):
     """The field that cannot be written, on its way out to `encode`, which knows message and version."""
@@ -29,7 +33,7 @@ def encode(message: object, version: int, flexible: bool) -> bytes:
     """The bytes of `message` at `version`; EncodeError names the first field that cannot be written."""
     out = bytearray()
     try:
-        writer(type(message), version, flexible)(out, message)
+        writer(type(message), version, flexible)(out, message)  # type: ignore[arg-type]  # as in reading.reader
     except _Refused as refused:
         raise EncodeError(type(message).__name__, version, refused.field, refused.reason) from refused.__cause__
     return bytes(out)
@@ -78,18 +82,27 @@ def _steps(cls: type, fields: tuple[Field, ...], version: int, flexible: bool) -
 
 
 def _run_writer(cls: type, run: tuple[Field, ...]) -> Writer:
-    """Neighbouring scalars are packed in one call."""
+    """Neighbouring scalars are packed in one call; which of them is at fault is found out only when it fails."""
     form = struct.Struct(">" + "".join(_code(field.kind) for field in run))
     names = [field.name for field in run]
+    uuids = [field.name for field in run if _code(field.kind) == _UUID]
     values = attrgetter(*names) if len(names) > 1 else (lambda made: (getattr(made, names[0]),))
 
     def write(out: bytearray, made: Any) -> None:
         try:
+            for name in uuids:
+                _refuse_cut(getattr(made, name))
             out += form.pack(*values(made))
-        except struct.error as cause:
+        except _UNPACKABLE as cause:
             raise _Refused(f"{cls.__name__}.{_culprit(run, made)}", str(cause)) from cause
 
     return write
+
+
+def _refuse_cut(uuid: bytes) -> None:
+    """The struct module would fill up, or cut off, an id that is not 16 bytes long."""
+    if len(uuid) != _UUID_SIZE:
+        raise ValueError(f"an id of {len(uuid)} bytes")
 
 
 def _code(kind: Kind) -> str:
@@ -100,8 +113,8 @@ def _code(kind: Kind) -> str:
 def _culprit(run: tuple[Field, ...], made: Any) -> str:
     for field in run:
         try:
-            struct.pack(">" + _code(field.kind), getattr(made, field.name))
-        except struct.error:
+            _scalar_writer(_code(field.kind))(bytearray(), getattr(made, field.name))
+        except _UNPACKABLE:
             return field.name
     raise AssertionError("a run that fails has a field that fails")
 
@@ -110,7 +123,7 @@ def _field_writer(cls: type, name: str, write_value: Writer) -> Writer:
     def write(out: bytearray, made: Any) -> None:
         try:
             write_value(out, getattr(made, name))
-        except (struct.error, ValueError, AttributeError, TypeError) as cause:
+        except _UNPACKABLE as cause:
             raise _Refused(f"{cls.__name__}.{name}", str(cause)) from cause
 
     return write
@@ -140,8 +153,7 @@ def _tags_writer(cls: type, fields: tuple[Field, ...], version: int) -> Writer:
 def _kind_writer(kind: Kind, version: int, flexible: bool, nullable: bool) -> Writer:
     match kind:
         case Scalar():
-            pack = struct.Struct(">" + kind.code).pack
-            return lambda out, value: out.extend(pack(value))
+            return _scalar_writer(kind.code)
         case Text():
             length = text_length_writer(flexible)
             return _nullable_writer(length, nullable, lambda out, value: _write_text(out, value, length))
@@ -155,6 +167,17 @@ def _kind_writer(kind: Kind, version: int, flexible: bool, nullable: bool) -> Wr
         case Nested():
             one = writer(kind.cls, version, flexible)
             return _nullable_struct_writer(one) if nullable else one
+
+
+def _scalar_writer(code: str) -> Writer:
+    pack = struct.Struct(">" + code).pack
+
+    def write(out: bytearray, value: Any) -> None:
+        if code == _UUID:
+            _refuse_cut(value)
+        out += pack(value)
+
+    return write
 
 
 def _nullable_writer(length: Callable[[bytearray, int], None], nullable: bool, write_value: Writer) -> Writer:
@@ -171,6 +194,8 @@ def _nullable_writer(length: Callable[[bytearray, int], None], nullable: bool, w
 
 def _write_text(out: bytearray, value: str, length: Callable[[bytearray, int], None]) -> None:
     raw = value.encode("utf-8", TEXT_ERRORS)
+    if len(raw) > _LONGEST_TEXT:
+        raise ValueError(f"a string of {len(raw)} bytes")
     length(out, len(raw))
     out += raw
 

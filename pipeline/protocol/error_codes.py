@@ -1,0 +1,200 @@
+"""Every error code of Kafka up to 4.4: what it is called, whether to ask again, and what to look up before.
+
+Guards one rule: a code that has no name here keeps its number. Codes inside answers are data; what they mean is decided
+by those who asked.
+
+`retriable` is Kafka's own opinion (RetriableException) but for two codes: BROKER_NOT_AVAILABLE, a broker that has not
+told the others about itself yet, is worth another try; ELECTION_NOT_NEEDED is not, for there is nothing left to do.
+"""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+class Refresh(enum.Enum):
+    """What is stale when a broker says so, and must be looked up before it is asked again."""
+
+    NOTHING = "nothing"
+    METADATA = "metadata"
+    COORDINATOR = "coordinator"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorCode:
+    """A code as brokers send it, and what to do about it."""
+
+    code: int
+    name: str
+    retriable: bool
+    refresh: Refresh
+
+
+# Those that code is written about.
+UNKNOWN_TOPIC_OR_PARTITION = 3
+LEADER_NOT_AVAILABLE = 5
+BROKER_NOT_AVAILABLE = 8
+COORDINATOR_NOT_AVAILABLE = 15
+NOT_COORDINATOR = 16
+UNSUPPORTED_VERSION = 35
+UNSTABLE_OFFSET_COMMIT = 88
+UNKNOWN_TOPIC_ID = 100
+
+
+def _final(code: int, name: str) -> ErrorCode:
+    return ErrorCode(code, name, retriable=False, refresh=Refresh.NOTHING)
+
+
+def _again(code: int, name: str, refresh: Refresh = Refresh.NOTHING) -> ErrorCode:
+    return ErrorCode(code, name, retriable=True, refresh=refresh)
+
+
+# UNKNOWN_LEADER_EPOCH asks the same broker again without a refresh: the broker is the one that is behind.
+ERROR_CODES: Mapping[int, ErrorCode] = {
+    one.code: one
+    for one in (
+        _final(-1, "UNKNOWN_SERVER_ERROR"),
+        _final(0, "NONE"),
+        _final(1, "OFFSET_OUT_OF_RANGE"),
+        _again(2, "CORRUPT_MESSAGE"),
+        _again(UNKNOWN_TOPIC_OR_PARTITION, "UNKNOWN_TOPIC_OR_PARTITION", Refresh.METADATA),
+        _final(4, "INVALID_FETCH_SIZE"),
+        _again(LEADER_NOT_AVAILABLE, "LEADER_NOT_AVAILABLE", Refresh.METADATA),
+        _again(6, "NOT_LEADER_OR_FOLLOWER", Refresh.METADATA),
+        _again(7, "REQUEST_TIMED_OUT"),
+        _again(BROKER_NOT_AVAILABLE, "BROKER_NOT_AVAILABLE", Refresh.METADATA),
+        _again(9, "REPLICA_NOT_AVAILABLE", Refresh.METADATA),
+        _final(10, "MESSAGE_TOO_LARGE"),
+        _final(11, "STALE_CONTROLLER_EPOCH"),
+        _final(12, "OFFSET_METADATA_TOO_LARGE"),
+        _again(13, "NETWORK_EXCEPTION", Refresh.METADATA),
+        _again(14, "COORDINATOR_LOAD_IN_PROGRESS"),
+        _again(COORDINATOR_NOT_AVAILABLE, "COORDINATOR_NOT_AVAILABLE", Refresh.COORDINATOR),
+        _again(NOT_COORDINATOR, "NOT_COORDINATOR", Refresh.COORDINATOR),
+        _final(17, "INVALID_TOPIC_EXCEPTION"),
+        _final(18, "RECORD_LIST_TOO_LARGE"),
+        _again(19, "NOT_ENOUGH_REPLICAS"),
+        _again(20, "NOT_ENOUGH_REPLICAS_AFTER_APPEND"),
+        _final(21, "INVALID_REQUIRED_ACKS"),
+        _final(22, "ILLEGAL_GENERATION"),
+        _final(23, "INCONSISTENT_GROUP_PROTOCOL"),
+        _final(24, "INVALID_GROUP_ID"),
+        _final(25, "UNKNOWN_MEMBER_ID"),
+        _final(26, "INVALID_SESSION_TIMEOUT"),
+        _final(27, "REBALANCE_IN_PROGRESS"),
+        _final(28, "INVALID_COMMIT_OFFSET_SIZE"),
+        _final(29, "TOPIC_AUTHORIZATION_FAILED"),
+        _final(30, "GROUP_AUTHORIZATION_FAILED"),
+        _final(31, "CLUSTER_AUTHORIZATION_FAILED"),
+        _final(32, "INVALID_TIMESTAMP"),
+        _final(33, "UNSUPPORTED_SASL_MECHANISM"),
+        _final(34, "ILLEGAL_SASL_STATE"),
+        _final(UNSUPPORTED_VERSION, "UNSUPPORTED_VERSION"),
+        _final(36, "TOPIC_ALREADY_EXISTS"),
+        _final(37, "INVALID_PARTITIONS"),
+        _final(38, "INVALID_REPLICATION_FACTOR"),
+        _final(39, "INVALID_REPLICA_ASSIGNMENT"),
+        _final(40, "INVALID_CONFIG"),
+        _again(41, "NOT_CONTROLLER", Refresh.METADATA),
+        _final(42, "INVALID_REQUEST"),
+        _final(43, "UNSUPPORTED_FOR_MESSAGE_FORMAT"),
+        _final(44, "POLICY_VIOLATION"),
+        _final(45, "OUT_OF_ORDER_SEQUENCE_NUMBER"),
+        _final(46, "DUPLICATE_SEQUENCE_NUMBER"),
+        _final(47, "INVALID_PRODUCER_EPOCH"),
+        _final(48, "INVALID_TXN_STATE"),
+        _final(49, "INVALID_PRODUCER_ID_MAPPING"),
+        _final(50, "INVALID_TRANSACTION_TIMEOUT"),
+        _again(51, "CONCURRENT_TRANSACTIONS"),
+        _final(52, "TRANSACTION_COORDINATOR_FENCED"),
+        _final(53, "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"),
+        _final(54, "SECURITY_DISABLED"),
+        _final(55, "OPERATION_NOT_ATTEMPTED"),
+        _again(56, "KAFKA_STORAGE_ERROR", Refresh.METADATA),
+        _final(57, "LOG_DIR_NOT_FOUND"),
+        _final(58, "SASL_AUTHENTICATION_FAILED"),
+        _final(59, "UNKNOWN_PRODUCER_ID"),
+        _final(60, "REASSIGNMENT_IN_PROGRESS"),
+        _final(61, "DELEGATION_TOKEN_AUTH_DISABLED"),
+        _final(62, "DELEGATION_TOKEN_NOT_FOUND"),
+        _final(63, "DELEGATION_TOKEN_OWNER_MISMATCH"),
+        _final(64, "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"),
+        _final(65, "DELEGATION_TOKEN_AUTHORIZATION_FAILED"),
+        _final(66, "DELEGATION_TOKEN_EXPIRED"),
+        _final(67, "INVALID_PRINCIPAL_TYPE"),
+        _final(68, "NON_EMPTY_GROUP"),
+        _final(69, "GROUP_ID_NOT_FOUND"),
+        _again(70, "FETCH_SESSION_ID_NOT_FOUND"),
+        _again(71, "INVALID_FETCH_SESSION_EPOCH"),
+        _again(72, "LISTENER_NOT_FOUND", Refresh.METADATA),
+        _final(73, "TOPIC_DELETION_DISABLED"),
+        _again(74, "FENCED_LEADER_EPOCH", Refresh.METADATA),
+        _again(75, "UNKNOWN_LEADER_EPOCH"),
+        _final(76, "UNSUPPORTED_COMPRESSION_TYPE"),
+        _final(77, "STALE_BROKER_EPOCH"),
+        _again(78, "OFFSET_NOT_AVAILABLE"),
+        _final(79, "MEMBER_ID_REQUIRED"),
+        _again(80, "PREFERRED_LEADER_NOT_AVAILABLE", Refresh.METADATA),
+        _final(81, "GROUP_MAX_SIZE_REACHED"),
+        _final(82, "FENCED_INSTANCE_ID"),
+        _again(83, "ELIGIBLE_LEADERS_NOT_AVAILABLE", Refresh.METADATA),
+        _final(84, "ELECTION_NOT_NEEDED"),
+        _final(85, "NO_REASSIGNMENT_IN_PROGRESS"),
+        _final(86, "GROUP_SUBSCRIBED_TO_TOPIC"),
+        _final(87, "INVALID_RECORD"),
+        _again(UNSTABLE_OFFSET_COMMIT, "UNSTABLE_OFFSET_COMMIT"),
+        _again(89, "THROTTLING_QUOTA_EXCEEDED"),
+        _final(90, "PRODUCER_FENCED"),
+        _final(91, "RESOURCE_NOT_FOUND"),
+        _final(92, "DUPLICATE_RESOURCE"),
+        _final(93, "UNACCEPTABLE_CREDENTIAL"),
+        _final(94, "INCONSISTENT_VOTER_SET"),
+        _final(95, "INVALID_UPDATE_VERSION"),
+        _final(96, "FEATURE_UPDATE_FAILED"),
+        _final(97, "PRINCIPAL_DESERIALIZATION_FAILURE"),
+        _final(98, "SNAPSHOT_NOT_FOUND"),
+        _final(99, "POSITION_OUT_OF_RANGE"),
+        _again(UNKNOWN_TOPIC_ID, "UNKNOWN_TOPIC_ID", Refresh.METADATA),
+        _final(101, "DUPLICATE_BROKER_REGISTRATION"),
+        _final(102, "BROKER_ID_NOT_REGISTERED"),
+        _again(103, "INCONSISTENT_TOPIC_ID", Refresh.METADATA),
+        _final(104, "INCONSISTENT_CLUSTER_ID"),
+        _final(105, "TRANSACTIONAL_ID_NOT_FOUND"),
+        _again(106, "FETCH_SESSION_TOPIC_ID_ERROR"),
+        _final(107, "INELIGIBLE_REPLICA"),
+        _final(108, "NEW_LEADER_ELECTED"),
+        _final(109, "OFFSET_MOVED_TO_TIERED_STORAGE"),
+        _final(110, "FENCED_MEMBER_EPOCH"),
+        _final(111, "UNRELEASED_INSTANCE_ID"),
+        _final(112, "UNSUPPORTED_ASSIGNOR"),
+        _final(113, "STALE_MEMBER_EPOCH"),
+        _final(114, "MISMATCHED_ENDPOINT_TYPE"),
+        _final(115, "UNSUPPORTED_ENDPOINT_TYPE"),
+        _final(116, "UNKNOWN_CONTROLLER_ID"),
+        _final(117, "UNKNOWN_SUBSCRIPTION_ID"),
+        _final(118, "TELEMETRY_TOO_LARGE"),
+        _final(119, "INVALID_REGISTRATION"),
+        _final(120, "TRANSACTION_ABORTABLE"),
+        _final(121, "INVALID_RECORD_STATE"),
+        _again(122, "SHARE_SESSION_NOT_FOUND"),
+        _again(123, "INVALID_SHARE_SESSION_EPOCH"),
+        _final(124, "FENCED_STATE_EPOCH"),
+        _final(125, "INVALID_VOTER_KEY"),
+        _final(126, "DUPLICATE_VOTER"),
+        _final(127, "VOTER_NOT_FOUND"),
+        _final(128, "INVALID_REGULAR_EXPRESSION"),
+        _final(129, "REBOOTSTRAP_REQUIRED"),
+        _final(130, "STREAMS_INVALID_TOPOLOGY"),
+        _final(131, "STREAMS_INVALID_TOPOLOGY_EPOCH"),
+        _final(132, "STREAMS_TOPOLOGY_FENCED"),
+        _again(133, "SHARE_SESSION_LIMIT_REACHED"),
+        _final(134, "GROUP_DELETION_FAILED"),
+        _final(135, "STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED"),
+        _final(136, "CONTROLLER_ID_NOT_REGISTERED"),
+    )
+}
+
+
+def error_code(code: int) -> ErrorCode:
+    """The meaning of a code; a number that is newer than we are is UNKNOWN_CODE_n and final."""
+    return ERROR_CODES.get(code) or _final(code, f"UNKNOWN_CODE_{code}")
