@@ -16,6 +16,7 @@
     +- SnapshotIncomplete     policy says that a partial snapshot is a failure
     +- TableError             SchemaChanged, SnapshotExists, ChecksFailed
     +- LockHeld               another run writes to the same warehouse (exit 4)
+    +- SandboxFailed          JarsUnavailable, NotStarted, ToolFailed: our own Kafka on this machine
 """
 
 from collections.abc import Sequence
@@ -179,3 +180,26 @@ class LockHeld(PipelineError):
 
     def __str__(self) -> str:
         return f"another run ({self.holder}) holds {self.path}; nothing was written"
+
+
+class SandboxFailed(PipelineError):
+    """Something that the Kafka of our own on this machine needs is not there; `log` is where to look further."""
+
+    def __init__(self, reason: str, log: str | None = None) -> None:
+        super().__init__(reason, log)
+        self.reason, self.log = reason, log
+
+    def __str__(self) -> str:
+        return f"{self.reason} (see {self.log})" if self.log else self.reason
+
+
+class JarsUnavailable(SandboxFailed):
+    """Java is missing, the registry does not answer, or it gave other bytes than the lock file names."""
+
+
+class NotStarted(SandboxFailed):
+    """A broker that ended, or did not answer in time."""
+
+
+class ToolFailed(SandboxFailed):
+    """One of Kafka's command line tools that ended with an error or not at all."""
