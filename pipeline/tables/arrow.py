@@ -1,0 +1,74 @@
+"""Rows in, Arrow tables and Parquet bytes out.
+
+Guards one rule: nothing that a row says is lost or changed, except a timestamp outside the years 1 to 9999, which no
+table can hold and which becomes null (every such column says so).
+"""
+
+import dataclasses
+import io
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime
+from operator import attrgetter
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipeline.snapshot.rows import Row, SnapshotHeader
+from pipeline.tables.schema import HEADER, PARTITION_BY, TIMESTAMP, Column, Table
+
+_YEAR_1_MS, _YEAR_10000_MS = -62_135_596_800_000, 253_402_300_800_000
+
+
+def arrow_table(table: Table, header: SnapshotHeader, rows: Sequence[Row]) -> pa.Table:
+    """The rows as they stand in the table's Parquet files: the header's columns in front, no partition column."""
+    stamped = [pa.repeat(_array(column, [getattr(header, column.field)])[0], len(rows)) for column in HEADER]
+    own = (column for column in table.columns[len(HEADER) :] if column.name != PARTITION_BY)
+    facts = [_array(column, map(attrgetter(column.field), rows)) for column in own]
+    return pa.Table.from_arrays([*stamped, *facts], schema=table.file_schema())
+
+
+def parquet_bytes(arrow: pa.Table) -> bytes:
+    """One Parquet file; timestamps in microseconds, as Spark and every Delta reader have them."""
+    sink = io.BytesIO()
+    pq.write_table(arrow, sink, compression="zstd", store_schema=False)
+    return sink.getvalue()
+
+
+def snapshot_date(header: SnapshotHeader) -> date:
+    """The partition that a snapshot's rows belong to: the UTC day of `captured_at`."""
+    return datetime.fromtimestamp(header.captured_at_ms / 1000, tz=UTC).date()
+
+
+def _array(column: Column, values: Iterable[Any]) -> pa.Array:
+    if column.type == TIMESTAMP:
+        return _timestamps(pa.array(values, pa.int64()))
+    if pa.types.is_list(column.type) and pa.types.is_struct(column.type.value_type):
+        return pa.array([_plain(items) for items in values], column.type)
+    if column.type == pa.string():
+        return _strings(list(values))
+    return pa.array(values, column.type)
+
+
+def _timestamps(milliseconds: pa.Array) -> pa.Array:
+    representable = pc.and_(
+        pc.greater_equal(milliseconds, _YEAR_1_MS),
+        pc.less(milliseconds, _YEAR_10000_MS),
+    )
+    kept = pc.if_else(representable, milliseconds, None)
+    return pc.multiply(kept, 1000).cast(TIMESTAMP)
+
+
+def _strings(values: list[str | None]) -> pa.Array:
+    try:
+        return pa.array(values, pa.string())
+    except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot carry; spell it out as the decoders do
+        return pa.array(
+            [v and v.encode("utf-8", "backslashreplace").decode() for v in values],
+            pa.string(),
+        )
+
+
+def _plain(items: Iterable[Any] | None) -> list[dict[str, Any]] | None:
+    return None if items is None else [dataclasses.asdict(item) for item in items]

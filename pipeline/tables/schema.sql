@@ -1,0 +1,260 @@
+CREATE TABLE IF NOT EXISTS brokers (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  broker_id INT NOT NULL COMMENT 'node.id of the broker.',
+  host STRING COMMENT 'Host that the broker advertises on the listener we asked; null if it is only known by id.',
+  port INT COMMENT 'Port that the broker advertises on the listener we asked; null if only known by id.',
+  rack STRING COMMENT 'broker.rack; null if none is set.',
+  is_controller BOOLEAN COMMENT 'Whether brokers name it as controller: under KRaft any broker, which forwards. Null if unknown.',
+  is_fenced BOOLEAN COMMENT 'Whether the controller has fenced it off; null if the brokers cannot say (KIP-1073).',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Brokers that the cluster knew of, one row per broker and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false');
+
+CREATE TABLE IF NOT EXISTS topics (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  topic STRING NOT NULL COMMENT 'Name of the topic.',
+  topic_id STRING COMMENT 'Id of the topic (22 characters, base64url); null if the brokers give none.',
+  is_internal BOOLEAN COMMENT 'Whether Kafka keeps its own state in it; null if problem is set.',
+  partitions INT COMMENT 'Number of partitions; null if problem is set.',
+  replication_factor INT COMMENT 'Replicas of partition 0, as Kafka\'s tools print it; null if unknown.',
+  problem STRING COMMENT 'Kafka\'s name of the error that hides the topic; null if there is none.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Topics that the cluster knew of, one row per topic and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false');
+
+CREATE TABLE IF NOT EXISTS partitions (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  topic STRING NOT NULL COMMENT 'Name of the topic.',
+  topic_id STRING COMMENT 'Id of the topic (22 characters, base64url); null if the brokers give none.',
+  partition INT NOT NULL COMMENT 'Partition number.',
+  leader_id INT COMMENT 'Broker that leads the partition; null if none does.',
+  leader_epoch INT COMMENT 'Term of the leader; null if the brokers do not tell it.',
+  replicas ARRAY<INT> COMMENT 'Brokers that hold a replica, the preferred leader first.',
+  isr ARRAY<INT> COMMENT 'Brokers whose replica is in sync.',
+  offline_replicas ARRAY<INT> COMMENT 'Brokers whose replica is offline; null if not told.',
+  eligible_leader_replicas ARRAY<INT> COMMENT 'Brokers outside the ISR that may lead without loss (KIP-966); null if the cluster does not keep them.',
+  last_known_elr ARRAY<INT> COMMENT 'Last known eligible leader replicas (KIP-966); null if the cluster does not keep them.',
+  is_leaderless BOOLEAN COMMENT 'Whether no broker leads it: neither reads nor writes are possible.',
+  is_under_replicated BOOLEAN COMMENT 'Whether fewer replicas are in sync than there are replicas.',
+  is_under_min_isr BOOLEAN COMMENT 'Whether fewer replicas are in sync than min.insync.replicas; null if that setting could not be read.',
+  is_at_min_isr BOOLEAN COMMENT 'Whether exactly min.insync.replicas are in sync; null if that setting could not be read.',
+  is_preferred_leader BOOLEAN COMMENT 'Whether the leader is the first replica; null if it has no leader.',
+  rack_count INT COMMENT 'Different racks among the replicas; null if the rack of any replica is unknown.',
+  problem STRING COMMENT 'Kafka\'s name of the partition\'s error; null if there is none.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Partitions, their leaders and replicas, one row per partition and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false');
+
+CREATE TABLE IF NOT EXISTS partition_offsets (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  topic STRING NOT NULL COMMENT 'Name of the topic.',
+  topic_id STRING COMMENT 'Id of the topic (22 characters, base64url); null if the brokers give none.',
+  partition INT NOT NULL COMMENT 'Partition number.',
+  log_start_offset BIGINT COMMENT 'First offset that can be read; null if problem is set.',
+  high_watermark BIGINT COMMENT 'First offset not yet replicated to all in-sync replicas, the end for readers; null if problem is set.',
+  last_stable_offset BIGINT COMMENT 'End for read_committed: where the oldest open transaction begins, else the high watermark; null if unknown.',
+  max_timestamp_offset BIGINT COMMENT 'Offset of the record with the largest timestamp; null if empty or unknown.',
+  max_timestamp TIMESTAMP COMMENT 'Largest timestamp of any record; null if the log is empty, it is unknown, or outside the years 1 to 9999.',
+  local_log_start_offset BIGINT COMMENT 'First offset on the broker\'s own disk (KIP-405); null if not told.',
+  tiered_offset BIGINT COMMENT 'Last offset in tiered storage (KIP-1005); null if there is none or not told.',
+  leader_epoch INT COMMENT 'Term of the leader at the high watermark; null if not told.',
+  read_at TIMESTAMP COMMENT 'When the high watermark was received; null if it was not.',
+  problem STRING COMMENT 'Why an offset is missing: Kafka\'s name of the error, or ours; null if there is none.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Where the log of every partition began and ended, one row per partition and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false');
+
+CREATE TABLE IF NOT EXISTS consumer_groups (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  group_id STRING NOT NULL COMMENT 'group.id; any text, so escape it where it is shown.',
+  group_type STRING COMMENT 'classic, consumer (KIP-848), share or streams; null if the brokers cannot say.',
+  protocol_type STRING COMMENT 'consumer, connect and the like; empty for groups that only store commits.',
+  state STRING COMMENT 'State as Kafka spells it, e.g. Stable or Empty; null if problem is set.',
+  protocol STRING COMMENT 'Assignor in use; null or empty if the group has none.',
+  coordinator_id INT COMMENT 'Broker that coordinates the group; null if unknown.',
+  members INT COMMENT 'Number of members; null if problem is set.',
+  group_epoch INT COMMENT 'Term of the group (KIP-848); null for classic groups.',
+  assignment_epoch INT COMMENT 'Term of the target assignment (KIP-848); null for classic groups.',
+  problem STRING COMMENT 'Why the group could not be described; null if it was.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Groups of any type, one row per group and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false');
+
+CREATE TABLE IF NOT EXISTS group_members (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  group_id STRING NOT NULL COMMENT 'group.id of the member\'s group.',
+  member_id STRING NOT NULL COMMENT 'Id of the member within the group.',
+  group_instance_id STRING COMMENT 'group.instance.id of a static member (KIP-345); null if dynamic.',
+  client_id STRING COMMENT 'client.id of the member.',
+  client_host STRING COMMENT 'Address that the coordinator sees.',
+  rack_id STRING COMMENT 'client.rack of the member; null if none is set or told.',
+  subscribed_topics ARRAY<STRING> COMMENT 'Topics the member subscribes to; null if it does not say.',
+  assignment ARRAY<STRUCT<topic: STRING COMMENT 'Name of the topic; null if only its id is known.', topic_id: STRING COMMENT 'Id of the topic; null if only its name is known.', partitions: ARRAY<INT> COMMENT 'Partition numbers.'>> COMMENT 'Partitions the member owns; null if the group is rebalancing or its protocol is not Kafka\'s consumer protocol.',
+  target_assignment ARRAY<STRUCT<topic: STRING COMMENT 'Name of the topic; null if only its id is known.', topic_id: STRING COMMENT 'Id of the topic; null if only its name is known.', partitions: ARRAY<INT> COMMENT 'Partition numbers.'>> COMMENT 'Partitions the member is to own (KIP-848); null for classic groups.',
+  member_epoch INT COMMENT 'Term of the member (KIP-848); null for classic groups.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Members of groups and what they were assigned, one row per member and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false');
+
+CREATE TABLE IF NOT EXISTS committed_offsets (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  group_id STRING NOT NULL COMMENT 'group.id of the group.',
+  topic STRING NOT NULL COMMENT 'Name of the topic, which may be deleted by now.',
+  topic_id STRING COMMENT 'Id of the topic (22 characters, base64url); null if the brokers give none.',
+  partition INT NOT NULL COMMENT 'Partition number.',
+  committed_offset BIGINT COMMENT 'Next offset that the group will read; null if problem is set.',
+  committed_leader_epoch INT COMMENT 'Leader term of the last record consumed; null if the group gave none.',
+  metadata STRING COMMENT 'Free text stored with the commit.',
+  read_at TIMESTAMP COMMENT 'When the commit was received; null if it was not.',
+  problem STRING COMMENT 'Why the commit could not be read; null if it was.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Offsets that groups have stored, one row per group, partition and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false');
+
+CREATE TABLE IF NOT EXISTS consumer_lag (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  group_id STRING NOT NULL COMMENT 'group.id of the group.',
+  group_type STRING COMMENT 'classic, consumer (KIP-848), share or streams; null if the brokers cannot say.',
+  group_state STRING COMMENT 'State of the group as Kafka spells it; null if unknown.',
+  topic STRING NOT NULL COMMENT 'Name of the topic, which may be deleted by now.',
+  topic_id STRING COMMENT 'Id of the topic (22 characters, base64url); null if the brokers give none.',
+  partition INT NOT NULL COMMENT 'Partition number.',
+  committed_offset BIGINT COMMENT 'Next offset that the group will read; null if it has no commit, or unknown.',
+  log_start_offset BIGINT COMMENT 'First offset that can be read; null if unknown.',
+  high_watermark BIGINT COMMENT 'End for readers, read after the commit; null if unknown.',
+  last_stable_offset BIGINT COMMENT 'End for read_committed, read after the commit; null if unknown.',
+  lag BIGINT COMMENT 'high_watermark - committed_offset in offsets, raw: negative if the commit lies past the end. Null if either is unknown.',
+  lag_lower_bound BIGINT COMMENT 'The same with the end read before the commit: the true lag at the commit\'s instant lies between both. Null if either is unknown.',
+  lag_read_committed BIGINT COMMENT 'last_stable_offset - committed_offset, raw; null if either is unknown.',
+  lag_basis STRING NOT NULL COMMENT 'committed: lag is given. log_start: no commit, so lag is null and high_watermark - log_start_offset is what a reader from earliest faces. unknown: a side is missing, see problem.',
+  records_lost BIGINT COMMENT 'Offsets deleted before the group read them: log_start_offset - committed_offset, 0 if the commit is not below the start; null if either is unknown.',
+  retention_margin BIGINT COMMENT 'committed_offset - log_start_offset, raw: how many offsets retention may delete before the group loses records. Negative if it already has; null if either is unknown.',
+  time_lag_ms BIGINT COMMENT 'Age in milliseconds of the first unread record; null if not measured.',
+  time_lag_method STRING COMMENT 'How time_lag_ms was found; null if not measured.',
+  first_unread_timestamp TIMESTAMP COMMENT 'Timestamp of the first unread record; null if not measured, or outside the years 1 to 9999.',
+  member_id STRING COMMENT 'Member that owns the partition; null if none does.',
+  client_id STRING COMMENT 'client.id of that member.',
+  client_host STRING COMMENT 'Address of that member as the coordinator sees it.',
+  problem STRING COMMENT 'Why a side is missing; null if none is.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'How far each group is behind, one row per group, partition (committed, assigned or subscribed) and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false');
+
+CREATE TABLE IF NOT EXISTS coverage (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  api STRING NOT NULL COMMENT 'Kafka\'s name of the API.',
+  api_version INT COMMENT 'Version spoken; null if no request was sent.',
+  broker_id INT COMMENT 'Broker that was asked; null for a bootstrap server whose id is not known.',
+  expected BIGINT NOT NULL COMMENT 'Items (brokers, topics, partitions, groups, as the API has them) that were asked about.',
+  answered BIGINT NOT NULL COMMENT 'Items that came back with a value.',
+  failed BIGINT NOT NULL COMMENT 'Items that came back with an error, or not at all.',
+  visibility STRING COMMENT 'For APIs that list: complete (the right to see everything is proven), filtered (rights are missing, so the list may be short) or unknown; null for other APIs.',
+  requests BIGINT NOT NULL COMMENT 'Requests sent, retries included.',
+  bytes BIGINT NOT NULL COMMENT 'Bytes received.',
+  elapsed_ms BIGINT NOT NULL COMMENT 'Milliseconds from the first request to the last answer.',
+  throttle_ms BIGINT NOT NULL COMMENT 'Milliseconds for which the broker throttled us.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'What was asked and what answered, one row per API, broker and snapshot: the proof of completeness.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false');
+
+CREATE TABLE IF NOT EXISTS collection_failures (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  api STRING NOT NULL COMMENT 'Kafka\'s name of the API.',
+  broker_id INT COMMENT 'Broker that was asked; null if none could be chosen.',
+  scope STRING NOT NULL COMMENT 'What was asked about: a cluster, broker, group, topic or partition.',
+  error_code INT COMMENT 'Kafka\'s number of the error; null if there was no answer.',
+  error_name STRING NOT NULL COMMENT 'Kafka\'s name of the error, or ours for a request without an answer.',
+  attempts INT NOT NULL COMMENT 'How often it was tried.',
+  elapsed_ms BIGINT COMMENT 'Milliseconds until it was given up; null if it was never sent.',
+  message STRING COMMENT 'What the broker or the network said; null if nothing.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Requests that failed for good, one row per request and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false');
+
+CREATE TABLE IF NOT EXISTS snapshots (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  slot TIMESTAMP NOT NULL COMMENT 'The scheduler\'s time for the run; published at most once per cluster.',
+  started_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  finished_at TIMESTAMP NOT NULL COMMENT 'When the last answer was in; what was true, was true between both.',
+  status STRING NOT NULL COMMENT 'complete, or partial if anything did not answer.',
+  software_version STRING NOT NULL COMMENT 'Version of Kafka Lagoon that wrote the rows.',
+  kafka_version_range STRING COMMENT 'Oldest and newest Kafka release the brokers may be; null if it is not known.',
+  brokers INT NOT NULL COMMENT 'Rows in table brokers.',
+  topics INT NOT NULL COMMENT 'Rows in table topics.',
+  partitions INT NOT NULL COMMENT 'Rows in table partitions.',
+  groups INT NOT NULL COMMENT 'Rows in table consumer_groups.',
+  failures INT NOT NULL COMMENT 'Rows in table collection_failures.',
+  requests BIGINT NOT NULL COMMENT 'Requests sent, retries included.',
+  bytes_in BIGINT NOT NULL COMMENT 'Bytes received.',
+  bytes_out BIGINT NOT NULL COMMENT 'Bytes sent.',
+  throttle_ms BIGINT NOT NULL COMMENT 'Milliseconds for which brokers throttled us, summed over brokers.',
+  completeness DOUBLE COMMENT 'Answered items by expected items, from 0 to 1; null if nothing was expected.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Published snapshots, one row each, written last: rows of other tables without one here do not count.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false');
