@@ -91,8 +91,6 @@ class Settings(BaseSettings):
     def _one_of_each(self) -> "Settings":
         if self.kafka and self.clusters:
             raise ValueError("[kafka] and [clusters.NAME] exclude each other")
-        if not self.kafka and not self.clusters:
-            raise ValueError("no cluster: set kafka.bootstrap_servers, or [clusters.NAME]")
         if self.warehouse and self.catalog:
             raise ValueError("warehouse and catalog exclude each other")
         if not self.warehouse and not (self.catalog and self.schema_name):
@@ -109,10 +107,13 @@ def load(
     environ: Mapping[str, str],
     overrides: Sequence[str] = (),
     kafka_properties: Path | None = None,
+    *,
+    cluster_needed: bool = True,
 ) -> Settings:
     """Settings from a TOML file, then a Kafka `client.properties`, then `LAGOON_...`, then `key=value`; later wins.
 
-    ConfigError lists every fault. Variables of the environment that name no setting are faults too.
+    ConfigError lists every fault. Variables of the environment that name no setting are faults too, and so is having no
+    cluster where one is needed.
     """
     problems: list[str] = []
     sources = [
@@ -125,14 +126,21 @@ def load(
     class Loaded(Settings):
         @classmethod
         def settings_customise_sources(
-            cls, settings_cls: type[BaseSettings], **_: PydanticBaseSettingsSource
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,  # noqa: ARG003  pydantic's signature
+            env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+            dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+            file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         ) -> tuple[PydanticBaseSettingsSource, ...]:
             return tuple(InitSettingsSource(settings_cls, init_kwargs=source) for source in reversed(sources))
 
     try:
-        settings = Loaded()
+        settings: Settings = Loaded.model_validate({})
     except ValidationError as error:
         raise ConfigError([*problems, *map(_problem, error.errors(include_input=False, include_url=False))]) from None
+    if cluster_needed and not settings.named_clusters():
+        problems.append("no cluster: set kafka.bootstrap_servers, or [clusters.NAME]")
     if problems:
         raise ConfigError(problems)
     return settings

@@ -8,7 +8,7 @@ never 0, -1 or a default, so no field has a default.
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar, dataclass_transform
+from typing import Annotated, Any, TypeVar, cast, dataclass_transform
 
 Int32 = Annotated[int, "int32"]
 Int64 = Annotated[int, "int64"]
@@ -319,3 +319,12 @@ class Snapshot:
 
     header: SnapshotHeader
     rows: Mapping[type[Row], Sequence[Row]]
+
+    def of(self, cls: type[T]) -> Sequence[T]:
+        """The rows of one class."""
+        return cast("Sequence[T]", self.rows[cast("type[Row]", cls)])
+
+    @property
+    def published(self) -> SnapshotRow:
+        """The row that makes the others count."""
+        return self.of(SnapshotRow)[0]

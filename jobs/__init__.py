@@ -1,0 +1,1 @@
+"""What spark-submit starts: one file per job, each also `lagoon <name>`."""

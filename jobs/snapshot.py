@@ -1,0 +1,31 @@
+"""One snapshot of one or more clusters into the state tables.
+
+    spark-submit jobs/snapshot.py --conf conf/local.toml
+
+Exit codes: 0 complete or slot already published, 1 failed, 2 bad configuration, 3 written but incomplete, 4 locked.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+if __name__ == "__main__":  # spark-submit puts this folder on the path, not the one that holds the package
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from pipeline.cli.arguments import snapshot_arguments
+from pipeline.cli.snapshot import take_snapshots
+from pipeline.cli.terminal import reported
+from pipeline.client.deadline import Clock
+
+SYSTEM_CLOCK = Clock(now_ms=lambda: time.time_ns() // 1_000_000, monotonic=time.monotonic, sleep=time.sleep)
+
+
+def main(argv: Sequence[str]) -> int:
+    """The exit code of a run with these arguments."""
+    return reported(lambda: take_snapshots(snapshot_arguments(argv, os.environ, SYSTEM_CLOCK), SYSTEM_CLOCK))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

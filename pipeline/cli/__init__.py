@@ -1,0 +1,1 @@
+"""Arguments in, exit codes and readable lines out: what `lagoon` and the jobs share."""

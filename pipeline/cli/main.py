@@ -1,0 +1,44 @@
+"""`lagoon COMMAND ...`: the commands by name.
+
+Guards one rule: a command imports what it needs and nothing else, so that those without Spark start at once.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from pipeline.cli.terminal import BAD_CONFIGURATION, reported
+
+_USAGE = """usage: lagoon COMMAND [OPTION ...]
+
+  snapshot   one snapshot of one or more clusters into the state tables
+  sql        run one SQL statement over the tables and views
+
+lagoon COMMAND --help tells a command's options."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The exit code of the command that the arguments name."""
+    command, *rest = [*(sys.argv[1:] if argv is None else argv), ""]
+    run = _COMMANDS.get(command)
+    if run is None:
+        asked = command in ("-h", "--help")
+        print(_USAGE, file=sys.stdout if asked else sys.stderr)  # noqa: T201  this is where the product speaks
+        return 0 if asked else BAD_CONFIGURATION
+    return run(rest[:-1])
+
+
+def _snapshot(argv: Sequence[str]) -> int:
+    from jobs.snapshot import main as snapshot  # noqa: PLC0415
+
+    return snapshot(argv)
+
+
+def _sql(argv: Sequence[str]) -> int:
+    from pipeline.cli.arguments import sql_arguments  # noqa: PLC0415
+    from pipeline.cli.sql import run  # noqa: PLC0415
+
+    return reported(lambda: run(sql_arguments(argv, os.environ)))
+
+
+_COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"snapshot": _snapshot, "sql": _sql}

@@ -1,0 +1,71 @@
+"""Progress and outcomes in, what a person or a log collector reads out.
+
+Guards one rule: an expected failure is one clear line and an exit code, never a traceback.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+
+from rich.console import Console
+from rich.status import Status
+
+from pipeline import log
+from pipeline.errors import ConfigError, LockHeld, PipelineError, SnapshotExists
+
+COMPLETE, FAILED, BAD_CONFIGURATION, INCOMPLETE, LOCKED = range(5)
+
+
+class Steps:
+    """Shows which of several steps is under way: a live line on a terminal, events of the log elsewhere."""
+
+    def __init__(self, cluster: str, names: Sequence[str]) -> None:
+        self._cluster, self._names = cluster, names
+        self._status: Status | None = Console(stderr=True).status(cluster) if sys.stderr.isatty() else None
+
+    def __enter__(self) -> "Steps":
+        if self._status:
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status:
+            self._status.stop()
+
+    def tell(self, name: str, items: int) -> None:
+        """Step `name` begins, about `items` items."""
+        number = self._names.index(name) + 1
+        if self._status:
+            self._status.update(f"{self._cluster}: step {number} of {len(self._names)}, {name} ({items:,})")
+        else:
+            log.info("step", cluster=self._cluster, step=number, of=len(self._names), name=name, items=items)
+
+
+def say(line: str) -> None:
+    """A line for whoever started the run."""
+    print(line, flush=True)  # noqa: T201  this is where the product speaks
+
+
+def complain(error: PipelineError) -> int:
+    """Say what went wrong in one line, or one line per fault of the configuration; the exit code."""
+    lines = error.problems if isinstance(error, ConfigError) else [" ".join(str(error).split())]
+    for line in lines:
+        print(f"lagoon: {line}", file=sys.stderr, flush=True)  # noqa: T201  this is where the product speaks
+    match error:
+        case ConfigError():
+            return BAD_CONFIGURATION
+        case LockHeld():
+            return LOCKED
+        case SnapshotExists():
+            return COMPLETE
+        case _:
+            return FAILED
+
+
+def reported(run: Callable[[], int]) -> int:
+    """The exit code of `run`; what it raises on purpose is said in one line."""
+    if not sys.stderr.isatty():
+        log.configure()
+    try:
+        return run()
+    except PipelineError as error:
+        return complain(error)

@@ -1,0 +1,1 @@
+"""Settings in, answered requests out: connections, brokers, the cluster, and routing with retries under one deadline."""

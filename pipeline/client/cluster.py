@@ -1,0 +1,183 @@
+"""One cluster: bootstrap addresses in, brokers and what they know of leaders and coordinators out.
+
+Guards one rule: what one broker said of the others is kept with its term (leader epoch) and never replaced by older news;
+asking never creates anything (no topic is auto-created, FindCoordinator is asked only for groups that exist).
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, Self, TypeVar
+
+from pipeline.client.broker import Broker, Call, Reply
+from pipeline.client.deadline import Clock, Deadline, backoff
+from pipeline.client.journal import Journal
+from pipeline.errors import BrokerError, ConnectionFailed, PipelineError, UnsupportedVersion, WireError
+from pipeline.protocol.error_codes import error_code
+from pipeline.protocol.messages.api_versions import ApiVersionsResponse
+from pipeline.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from pipeline.protocol.messages.metadata import (
+    METADATA,
+    NO_LEADER,
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from pipeline.settings import KafkaSettings
+from pipeline.wire.primitives import NO_ID
+from pipeline.wire.schema import LATEST, Api, Versions
+
+R = TypeVar("R")
+_ROUNDS = 3
+_ONE_KEY, _MANY_KEYS = Versions(0, 3), Versions(4, LATEST)  # KIP-699: FindCoordinator takes several groups from v4 on
+
+
+class TopicPartition(NamedTuple):
+    """A partition of a topic. A tuple, because a snapshot hashes every one several times: 5 times a dataclass's speed."""
+
+    topic: str
+    partition: int
+
+
+class Cluster:
+    """Connections to the brokers of one cluster; use as a context manager, or `close` it."""
+
+    def __init__(self, settings: KafkaSettings, clock: Clock, journal: Journal) -> None:
+        self.settings, self.clock, self.journal = settings, clock, journal
+        self.brokers: dict[int, Broker] = {}
+        self.controller_id: int | None = None  # as metadata names it: the true one only under ZooKeeper
+        self.coordinators: dict[str, int] = {}
+        self.unreachable: set[int] = set()  # brokers that a whole question's deadline was spent on: not insisted on again
+        self._leaders: dict[TopicPartition, tuple[int, int]] = {}
+        self._bootstrap = [self._broker(None, host, port) for host, port in settings.addresses()]
+        self._threads = ThreadPoolExecutor(max_workers=64, thread_name_prefix="broker")
+
+    @classmethod
+    def connect(cls, settings: KafkaSettings, clock: Clock, journal: Journal, deadline: Deadline) -> Self:
+        """A cluster of which one bootstrap server has named the brokers.
+
+        ConnectionFailed names every bootstrap server with its own refusal when none answers.
+        """
+        cluster = cls(settings, clock, journal)
+        try:
+            cluster.refresh((), deadline)
+        except BaseException:
+            cluster.close()
+            raise
+        return cluster
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._threads.shutdown(wait=True)
+        for broker in [*self._bootstrap, *self.brokers.values()]:
+            broker.close()
+
+    def refresh(self, topics: Collection[str] | None, deadline: Deadline) -> MetadataResponse:
+        """Ask any broker for the brokers and for some topics, all of them for None; learn leaders and addresses from it."""
+        wanted = None if topics is None else tuple(MetadataRequestTopic(name=name, topic_id=NO_ID) for name in sorted(topics))
+        request = MetadataRequest(
+            topics=wanted,
+            allow_auto_topic_creation=False,
+            include_cluster_authorized_operations=False,
+            include_topic_authorized_operations=False,
+        )
+        response = self.ask_any(METADATA, request, deadline)
+        if response.error_code:
+            raise BrokerError(response.error_code, error_code(response.error_code).name, METADATA.name, "cluster")
+        self._learn(response)
+        return response
+
+    def spoken(self) -> list[ApiVersionsResponse]:
+        """What each connected broker said it speaks."""
+        return [broker.versions for broker in self.brokers.values() if broker.versions]
+
+    def leader_of(self, partition: TopicPartition) -> int | None:
+        """The leader as last heard, None when there is none."""
+        leader_id = self._leaders.get(partition, (NO_LEADER, 0))[0]
+        return leader_id if leader_id in self.brokers else None
+
+    def find_coordinators(self, group_ids: Sequence[str], deadline: Deadline) -> None:
+        """Learn which brokers coordinate these groups. Only for groups that exist: asking creates __consumer_offsets."""
+        request = FindCoordinatorRequest(key="", coordinator_keys=tuple(group_ids))
+        try:
+            found = self.ask_any(FIND_COORDINATOR, request, deadline, within=_MANY_KEYS)
+            self.coordinators.update({one.key: one.node_id for one in found.coordinators if not one.error_code})
+        except UnsupportedVersion:
+            for group_id in group_ids:
+                single = FindCoordinatorRequest(key=group_id, coordinator_keys=())
+                one = self.ask_any(FIND_COORDINATOR, single, deadline, within=_ONE_KEY)
+                if not one.error_code:
+                    self.coordinators[group_id] = one.node_id
+
+    def ask_any(self, api: Api[Any, R], request: object, deadline: Deadline, within: Versions | None = None) -> R:
+        """The answer of the first broker that gives one; the next is tried when a broker cannot be reached."""
+        patience = deadline.within(self.settings.default_api_timeout_ms)
+        pauses = backoff(self.settings.retry_backoff_ms, self.settings.retry_backoff_max_ms)
+        refusals: dict[str, PipelineError] = {}
+        for _ in range(_ROUNDS):
+            for broker in self._candidates():
+                try:
+                    return broker.ask(api, request, patience, within)
+                except (ConnectionFailed, WireError) as refusal:
+                    refusals[f"{broker.host}:{broker.port}"] = refusal
+                if patience.passed():
+                    raise self._unreachable(refusals)
+            if not any(map(_may_pass, refusals.values())) or not patience.pause(next(pauses)):
+                break
+        raise self._unreachable(refusals)
+
+    def ask_brokers(self, calls: Mapping[int, Sequence[Call]], deadline: Deadline) -> dict[int, list[Reply]]:
+        """The replies of several brokers at once, each to its own calls."""
+
+        def ask(node_id: int) -> list[Reply]:
+            return self.brokers[node_id].ask_all(calls[node_id], deadline)
+
+        return dict(zip(calls, self._threads.map(ask, calls), strict=True))
+
+    def _candidates(self) -> list[Broker]:
+        """Who to ask when anyone will do: brokers that did not fail last time first, bootstrap servers last."""
+        return [*sorted(self.brokers.values(), key=lambda broker: broker.failing), *self._bootstrap]
+
+    def _learn(self, response: MetadataResponse) -> None:
+        known = self.brokers
+        self.brokers = {one.node_id: self._known(known.pop(one.node_id, None), one) for one in response.brokers}
+        for gone in known.values():
+            gone.close()
+        self.controller_id = response.controller_id if response.controller_id >= 0 else None
+        leaders = self._leaders
+        for topic in response.topics:
+            name = topic.name
+            if name is None:
+                continue
+            for one in topic.partitions:
+                at = TopicPartition(name, one.partition_index)
+                if one.leader_epoch >= leaders.get(at, (0, -1))[1]:
+                    leaders[at] = (one.leader_id, one.leader_epoch)
+
+    def _known(self, broker: Broker | None, told: Any) -> Broker:
+        if broker and (broker.host, broker.port) == (told.host, told.port):
+            return broker
+        if broker:
+            broker.close()
+        return self._broker(told.node_id, told.host, told.port)
+
+    def _broker(self, node_id: int | None, host: str, port: int) -> Broker:
+        return Broker(node_id, host, port, self.settings, self.clock, self.journal)
+
+    def _unreachable(self, refusals: Mapping[str, PipelineError]) -> PipelineError:
+        """One error for all: the only refusal itself, or one that names every address."""
+        if len(refusals) == 1:
+            return next(iter(refusals.values()))
+        reasons = "; ".join(str(refusal) for refusal in refusals.values())
+        phase = getattr(next(iter(refusals.values())), "phase", "exchange")
+        return ConnectionFailed(", ".join(refusals), phase, f"none answers ({reasons})")
+
+
+def _may_pass(refusal: PipelineError) -> bool:
+    """Whether trying again soon may help: not where another protocol answers."""
+    return isinstance(refusal, ConnectionFailed) and refusal.phase in ("connect", "exchange")

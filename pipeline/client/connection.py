@@ -1,0 +1,110 @@
+"""The protocol of one connection without its socket: requests in, bytes out; bytes in, answers out.
+
+Guards one rule: answers come in the order of the requests, each carries its request's correlation id, and after any
+surprise the connection is dead: a late answer must never meet a later request.
+"""
+
+from collections import deque
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline import __version__
+from pipeline.errors import CorrelationMismatch, UnsupportedVersion
+from pipeline.protocol.error_codes import UNSUPPORTED_VERSION
+from pipeline.protocol.headers import decode_response, decode_response_header, encode_request
+from pipeline.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest, ApiVersionsResponse
+from pipeline.wire.frames import FrameBuffer
+from pipeline.wire.schema import Api, Versions
+
+SOFTWARE_NAME = "kafka-lagoon"  # brokers refuse anything but letters, digits, dots and dashes (KIP-511)
+
+
+@dataclass(frozen=True, slots=True)
+class InFlight:
+    """A request that waits for its answer."""
+
+    api: Api[Any, Any]
+    version: int
+    correlation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A decoded response, the request that it answers, and the bytes of its frame."""
+
+    request: InFlight
+    message: Any
+    size: int
+
+
+class Connection:
+    """Frames requests and matches answers. `limit` is the largest answer in bytes."""
+
+    def __init__(self, client_id: str, limit: int) -> None:
+        self._client_id = client_id
+        self._frames = FrameBuffer(limit)
+        self._waiting: deque[InFlight] = deque()
+        self._next_id = 0
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests wait for their answer."""
+        return len(self._waiting)
+
+    def missing(self) -> int:
+        """How many bytes the next answer still lacks, as far as is known."""
+        return self._frames.missing()
+
+    def send(self, api: Api[Any, Any], version: int, request: object) -> bytes:
+        """The frame of a request, which from now on waits for its answer."""
+        frame = encode_request(api, version, self._next_id, self._client_id, request)
+        self._waiting.append(InFlight(api, version, self._next_id))
+        self._next_id = (self._next_id + 1) & 0x7FFFFFFF
+        return frame
+
+    def receive(self, received: bytes) -> Iterator[Answer]:
+        """The answers that are complete with these bytes; WireError when they are not answers to what was asked."""
+        self._frames.feed(received)
+        while (frame := self._frames.take()) is not None:
+            yield self._answer(frame)
+
+    def _answer(self, frame: bytes) -> Answer:
+        if not self._waiting:
+            raise CorrelationMismatch(-1, int.from_bytes(frame[:4], "big", signed=True))
+        request = self._waiting[0]
+        correlation_id, body = decode_response_header(request.api, request.version, frame)
+        if correlation_id != request.correlation_id:
+            raise CorrelationMismatch(request.correlation_id, correlation_id)
+        self._waiting.popleft()
+        version = request.version
+        if request.api is API_VERSIONS and frame[body : body + 2] == UNSUPPORTED_VERSION.to_bytes(2, "big"):
+            version = 0  # KIP-511: a broker that does not know our version answers in v0, whatever was asked
+        return Answer(request, decode_response(request.api, version, frame), len(frame))
+
+
+def negotiate() -> Generator[tuple[int, ApiVersionsRequest], ApiVersionsResponse, ApiVersionsResponse]:
+    """The handshake as a conversation: yields (version, request), is sent the response, returns the last response.
+
+    A broker that knows less than our highest version says so in v0 and names its own highest; an empty list means v0.
+    """
+    request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
+    response = yield API_VERSIONS.versions.highest, request
+    if response.error_code == UNSUPPORTED_VERSION:
+        own = [known.max_version for known in response.api_keys if known.api_key == API_VERSIONS.key]
+        response = yield min([*own, API_VERSIONS.versions.highest]) if own else 0, request
+    return response
+
+
+def choose_version(
+    api: Api[Any, Any], offered: dict[int, Versions], node_id: int | None, within: Versions | None = None
+) -> int:
+    """The highest version that broker and we share, `within` bounds if given; UnsupportedVersion when there is none."""
+    ours = api.versions.common(within) if within else api.versions
+    theirs = offered.get(api.key)
+    shared = ours.common(theirs) if ours and theirs else None
+    if shared is None:
+        asked = within or api.versions
+        bounds = (theirs.lowest, theirs.highest) if theirs else None
+        raise UnsupportedVersion(api.name, (asked.lowest, asked.highest), bounds, node_id)
+    return shared.highest

@@ -1,0 +1,364 @@
+"""Questions about many items in, answers and failures side by side out.
+
+Guards one rule: items are split over brokers here and nowhere else, a stale leader or coordinator is looked up again under
+one deadline, and an item that stays without an answer comes back as a `Failure`, never as a shorter list.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+from pipeline.client.broker import Call, Reply
+from pipeline.client.cluster import Cluster, TopicPartition
+from pipeline.client.deadline import Deadline, backoff
+from pipeline.errors import (
+    AuthenticationFailed,
+    BrokerError,
+    ConnectionFailed,
+    ConnectionLost,
+    DeadlinePassed,
+    PipelineError,
+    UnsupportedVersion,
+)
+from pipeline.protocol.error_codes import (
+    BROKER_NOT_AVAILABLE,
+    COORDINATOR_NOT_AVAILABLE,
+    LEADER_NOT_AVAILABLE,
+    UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    Refresh,
+    error_code,
+)
+from pipeline.wire.schema import Api, Versions
+
+I = TypeVar("I", bound=Hashable)  # noqa: E741  the item asked about
+J = TypeVar("J", contravariant=True)
+A = TypeVar("A")
+R = TypeVar("R")
+
+UNSUPPORTED = "UNSUPPORTED_VERSION"
+_GONE = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID})  # not yet known to this broker, or deleted
+_GONE_ROUNDS = 3
+CHUNK = 10_000  # items in one request: some 300 kB, far below the brokers' socket.request.max.bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question(Generic[I, A]):
+    """One API asked about many items: `build` makes a request of some of them, `read` finds their codes and answers.
+
+    `read` yields (item, error code, answer or None); items that it does not yield count as not answered.
+    """
+
+    api: Api[Any, Any]
+    items: Sequence[I]
+    build: Callable[[Sequence[I]], object]
+    read: Callable[[Any, Sequence[I]], Iterable[tuple[I, int, A | None]]]
+    chunk: int = CHUNK
+    within: Versions | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """An item without an answer, and why; `code` is None where no broker said anything."""
+
+    api: str
+    node_id: int | None
+    scope: Any
+    code: int | None
+    name: str
+    attempts: int
+    elapsed_ms: int
+    message: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Who answered, and when the answer was received (epoch milliseconds)."""
+
+    node_id: int
+    read_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered(Generic[I, A]):
+    """What came back for every item of a question: an answer and its source, or a failure."""
+
+    answers: Mapping[I, A]
+    sources: Mapping[I, Source]
+    failures: Mapping[I, Failure]
+
+
+class Route(Protocol[J]):
+    """Knows which broker answers for an item, and finds out anew when it was wrong."""
+
+    homeless_code: int  # the error of an item that no broker answers for
+    homeless_rounds: int  # how often such an item is looked up again before that is its answer
+
+    def node_of(self, item: J) -> int | None:
+        """The broker to ask about the item."""
+
+    def relocate(self, items: Sequence[J], deadline: Deadline) -> None:
+        """Look up these items' brokers again."""
+
+
+class ByLeader:
+    """Partitions are answered for by their leaders."""
+
+    homeless_code, homeless_rounds = LEADER_NOT_AVAILABLE, 3
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.node_of = cluster.leader_of
+
+    def relocate(self, items: Sequence[TopicPartition], deadline: Deadline) -> None:
+        """Ask for the metadata of these partitions' topics."""
+        self._cluster.refresh({item.topic for item in items}, deadline)
+
+
+class ByCoordinator:
+    """Groups are answered for by their coordinators: the brokers that listed them, until they moved."""
+
+    homeless_code, homeless_rounds = COORDINATOR_NOT_AVAILABLE, 1 << 30
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def node_of(self, item: str) -> int | None:
+        """The coordinator as last heard."""
+        node_id = self._cluster.coordinators.get(item)
+        return node_id if node_id in self._cluster.brokers else None
+
+    def relocate(self, items: Sequence[str], deadline: Deadline) -> None:
+        """Ask any broker who coordinates these groups now; the brokers' addresses may be news too."""
+        self._cluster.refresh((), deadline)
+        self._cluster.find_coordinators(items, deadline)
+
+
+class ByBroker:
+    """Brokers answer for themselves."""
+
+    homeless_code, homeless_rounds = BROKER_NOT_AVAILABLE, 0
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def node_of(self, item: int) -> int | None:
+        """The broker itself, while the cluster knows it."""
+        return item if item in self._cluster.brokers else None
+
+    def relocate(self, items: Sequence[int], deadline: Deadline) -> None:  # noqa: ARG002  brokers are all one question
+        """Ask for the brokers that are there now."""
+        self._cluster.refresh((), deadline)
+
+
+@dataclass(slots=True)
+class _Run(Generic[I, A]):
+    """A question while it is being answered: the attempts at what is open, and the last refusal of each."""
+
+    question: Question[I, A]
+    open: dict[I, int]
+    refusals: dict[I, tuple[int | None, PipelineError | int]] = field(default_factory=dict)
+    answers: dict[I, A] = field(default_factory=dict)
+    sources: dict[I, Source] = field(default_factory=dict)
+    failures: dict[I, Failure] = field(default_factory=dict)
+
+
+def gather(
+    cluster: Cluster, route: Route[I], questions: Sequence[Question[I, Any]], deadline: Deadline
+) -> list[Gathered[I, Any]]:
+    """Ask all questions, pipelined to each broker and to all brokers at once; retry what is stale or transient.
+
+    Returns one `Gathered` per question. Every item is in its answers or in its failures, exactly once.
+    """
+    patience = deadline.within(cluster.settings.default_api_timeout_ms)
+    started = cluster.clock.monotonic()
+    runs = [_Run(question, dict.fromkeys(question.items, 0)) for question in questions]
+    pauses = backoff(cluster.settings.retry_backoff_ms, cluster.settings.retry_backoff_max_ms)
+    while True:
+        _ask_round(cluster, route, runs, patience)
+        _settle(cluster, route, runs, started)
+        if not any(run.open for run in runs):
+            break
+        if not patience.pause(next(pauses)):
+            _give_up(cluster, runs, started)
+            break
+        _relocate(route, runs, patience)
+    for run in runs:
+        _count(cluster, run)
+    return [Gathered(run.answers, run.sources, run.failures) for run in runs]
+
+
+def _ask_round(cluster: Cluster, route: Route[I], runs: Sequence[_Run[I, Any]], deadline: Deadline) -> None:
+    batches: dict[int, list[tuple[_Run[I, Any], list[I]]]] = {}
+    for run in runs:
+        for node_id, items in _by_node(route, run).items():
+            for start in range(0, len(items), run.question.chunk):
+                batches.setdefault(node_id, []).append((run, items[start : start + run.question.chunk]))
+    calls = {
+        node_id: [Call(run.question.api, run.question.build(items), run.question.within) for run, items in batch]
+        for node_id, batch in batches.items()
+    }
+    for node_id, replies in cluster.ask_brokers(calls, deadline).items():
+        for (run, items), reply in zip(batches[node_id], replies, strict=True):
+            _take(run, items, node_id, reply)
+
+
+def _by_node(route: Route[I], run: _Run[I, Any]) -> dict[int, list[I]]:
+    found: dict[int, list[I]] = {}
+    node_of = route.node_of
+    for item in run.open:
+        run.open[item] += 1
+        node_id = node_of(item)
+        if node_id is None:
+            run.refusals[item] = (None, route.homeless_code)
+        else:
+            found.setdefault(node_id, []).append(item)
+    return found
+
+
+def _take(run: _Run[I, Any], items: Sequence[I], node_id: int, reply: Reply) -> None:
+    """Sort one reply into answers and refusals; an item that the answer leaves out is refused too."""
+    if isinstance(reply.outcome, PipelineError):
+        for item in items:
+            run.refusals[item] = (node_id, reply.outcome)
+        return
+    source = Source(node_id, reply.at_ms)
+    missing = set(items)
+    for item, code, answer in run.question.read(reply.outcome, items):
+        if item not in missing:
+            continue
+        missing.discard(item)
+        if code:
+            run.refusals[item] = (node_id, code)
+        else:
+            run.answers[item] = answer
+            run.sources[item] = source
+            del run.open[item]
+    for item in missing:
+        run.refusals[item] = (node_id, ConnectionFailed(f"broker {node_id}", "exchange", "the answer leaves it out"))
+
+
+def _settle(cluster: Cluster, route: Route[I], runs: Sequence[_Run[I, Any]], started: float) -> None:
+    """Turn refusals that asking again will not change into failures."""
+    for run in runs:
+        for item, attempts in list(run.open.items()):
+            node_id, refusal = run.refusals[item]
+            if node_id is None:
+                is_final = attempts > route.homeless_rounds
+            elif isinstance(refusal, int):
+                is_final = not error_code(refusal).retriable or (refusal in _GONE and attempts > _GONE_ROUNDS)
+            else:
+                is_final = _is_final(refusal) or node_id in cluster.unreachable
+            if is_final:
+                _fail(cluster, run, item, started)
+
+
+def _is_final(refusal: PipelineError) -> bool:
+    """Whether the broker's answer, and not the way to it, is what failed."""
+    return isinstance(refusal, AuthenticationFailed) or not isinstance(refusal, ConnectionFailed)
+
+
+def _give_up(cluster: Cluster, runs: Sequence[_Run[I, Any]], started: float) -> None:
+    """The deadline has passed: what is open has failed, and brokers that never answered are not waited for again."""
+    for run in runs:
+        for item in list(run.open):
+            node_id, refusal = run.refusals[item]
+            if node_id is not None and isinstance(refusal, ConnectionFailed):
+                cluster.unreachable.add(node_id)
+            _fail(cluster, run, item, started)
+
+
+def _relocate(route: Route[I], runs: Sequence[_Run[I, Any]], deadline: Deadline) -> None:
+    stale = [item for run in runs for item in run.open if _is_stale(run.refusals[item][1])]
+    if not stale:
+        return
+    try:
+        route.relocate(list(dict.fromkeys(stale)), deadline)
+    except (ConnectionFailed, BrokerError):
+        return  # the next round meets the same brokers and keeps their refusals; the deadline ends it
+
+
+def _is_stale(refusal: PipelineError | int) -> bool:
+    if isinstance(refusal, int):
+        return error_code(refusal).refresh is not Refresh.NOTHING
+    return True
+
+
+def _fail(cluster: Cluster, run: _Run[I, Any], item: I, started: float) -> None:
+    node_id, refusal = run.refusals[item]
+    run.failures[item] = failure_of(
+        run.question.api,
+        item,
+        refusal,
+        node_id=node_id,
+        attempts=run.open.pop(item),
+        elapsed_ms=int((cluster.clock.monotonic() - started) * 1000),
+    )
+
+
+def failure_of(  # noqa: PLR0913  a failure's parts
+    api: Api[Any, Any],
+    scope: Any,
+    refusal: PipelineError | int,
+    *,
+    node_id: int | None = None,
+    attempts: int = 1,
+    elapsed_ms: int = 0,
+) -> Failure:
+    """A failure from what a broker said (an error code) or from what kept it from saying anything."""
+    code = refusal if isinstance(refusal, int) else getattr(refusal, "code", None)
+    return Failure(
+        api=api.name,
+        node_id=node_id,
+        scope=scope,
+        code=code,
+        name=_failure_name(refusal) if code is None else error_code(code).name,
+        attempts=attempts,
+        elapsed_ms=elapsed_ms,
+        message=None if isinstance(refusal, int) else str(refusal),
+    )
+
+
+def ask_whole(
+    cluster: Cluster,
+    api: Api[Any, R],
+    request: object,
+    scope: str,
+    deadline: Deadline,
+    within: Versions | None = None,
+) -> R | Failure:
+    """The answer of any broker to a request about `scope` as a whole, or why there is none."""
+    started = cluster.clock.monotonic()
+    try:
+        answer = cluster.ask_any(api, request, deadline, within)
+    except PipelineError as error:
+        elapsed_ms = int((cluster.clock.monotonic() - started) * 1000)
+        return failure_of(api, scope, error, elapsed_ms=elapsed_ms)
+    code = getattr(answer, "error_code", 0)
+    return failure_of(api, scope, code) if code else answer
+
+
+def _failure_name(refusal: object) -> str:
+    """What `problem` says where no broker gave a code."""
+    match refusal:
+        case UnsupportedVersion():
+            return UNSUPPORTED
+        case DeadlinePassed():
+            return "DEADLINE_PASSED"
+        case ConnectionLost():
+            return "CONNECTION_LOST"
+        case AuthenticationFailed():
+            return "AUTHENTICATION_FAILED"
+        case ConnectionFailed():
+            return "CONNECTION_FAILED"
+        case _:
+            return "PROTOCOL_ERROR"
+
+
+def _count(cluster: Cluster, run: _Run[I, Any]) -> None:
+    tallies, api = cluster.journal.tallies, run.question.api.name
+    for node_id, answered in Counter(source.node_id for source in run.sources.values()).items():
+        tallies[api, node_id].answered += answered
+    for failed_node, failed in Counter(failure.node_id for failure in run.failures.values()).items():
+        tallies[api, failed_node].failed += failed

@@ -1,0 +1,226 @@
+"""A cluster in, one snapshot of it out: the order of the questions.
+
+Guards one rule: ends, groups, commits, ends again, metadata again. No end is older than the commit that it is compared
+with, and the ends from before the commits bound the lag from below. Only reads; nothing is created on the cluster.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pipeline import __version__
+from pipeline.client.cluster import Cluster, TopicPartition
+from pipeline.client.deadline import Deadline
+from pipeline.client.routing import UNSUPPORTED, Failure, ask_whole, failure_of
+from pipeline.errors import PipelineError
+from pipeline.protocol.acl_operations import NOT_ASKED
+from pipeline.protocol.messages.describe_cluster import (
+    DESCRIBE_CLUSTER,
+    FENCED_TOLD,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from pipeline.protocol.messages.describe_quorum import (
+    DESCRIBE_QUORUM,
+    METADATA_TOPIC,
+    DescribeQuorumRequest,
+    QuorumRequestPartition,
+    QuorumRequestTopic,
+)
+from pipeline.protocol.messages.metadata import METADATA
+from pipeline.snapshot import rows
+from pipeline.snapshot.commits import Commits, committed_offsets
+from pipeline.snapshot.configs import read_durability
+from pipeline.snapshot.coverage import coverage_rows, failure_rows, visibility
+from pipeline.snapshot.groups import SHARE, Groups, Listed, describe_groups, list_groups
+from pipeline.snapshot.identity import new_snapshot_id
+from pipeline.snapshot.lag import Ends, lag_rows
+from pipeline.snapshot.offsets import ALL_KINDS, HIGH_WATERMARK, Kind, Offsets, list_offsets, offset_rows
+from pipeline.snapshot.releases import kafka_version_range
+from pipeline.snapshot.topology import (
+    Durability,
+    Topology,
+    broker_rows,
+    changes,
+    partition_rows,
+    topic_rows,
+    topology_of,
+)
+
+STEPS = ("cluster", "topics", "end offsets", "groups", "committed offsets", "end offsets again", "topics again", "health")
+
+Tell = Callable[[str, int], None]  # the step that begins, and how many items it concerns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What the cluster says of itself: its brokers, its controller, and what we may do."""
+
+    described: DescribeClusterResponse | None
+    controller_id: int | None
+    failures: Sequence[Failure]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupState:
+    """Groups, their commits, and the ends of all partitions before and after those were read."""
+
+    before: Offsets
+    listed: Mapping[str, Listed]
+    groups: Groups
+    commits: Commits
+    after: Mapping[Kind, Offsets]
+    failures: Sequence[Failure]
+
+
+def collect(cluster: Cluster, name: str, slot_ms: int, deadline: Deadline, tell: Tell) -> rows.Snapshot:
+    """One snapshot of `cluster`, called `name` in the tables, for the scheduler's time `slot_ms` (epoch milliseconds).
+
+    Raises when no broker tells the topics at all; whatever else fails is a row of the snapshot.
+    """
+    started_at_ms = cluster.clock.now_ms()
+    tell("cluster", len(cluster.brokers))
+    identity = _identify(cluster, deadline)
+    topology = topology_of(cluster.refresh(None, deadline))
+    state = read_groups(cluster, topology, deadline, tell)
+    tell("topics again", len(topology.partitions))
+    topology, unchecked = _check_again(cluster, topology, deadline)
+    tell("health", len(topology.partitions))
+    durability, unread = read_durability(cluster, list(topology.partitions), deadline)
+    failures = list(_worth_a_row([*identity.failures, *state.failures, *unchecked, *unread], topology))
+    found = _facts(cluster, identity, topology, state, durability, failures)
+    header = rows.SnapshotHeader(
+        snapshot_id=new_snapshot_id(started_at_ms),
+        cluster=name,
+        cluster_id=topology.metadata.cluster_id,
+        captured_at_ms=started_at_ms,
+    )
+    published = _published(cluster, found, slot_ms, started_at_ms)
+    return rows.Snapshot(header=header, rows={**found, rows.SnapshotRow: [published]})
+
+
+def read_groups(cluster: Cluster, topology: Topology, deadline: Deadline, tell: Tell) -> GroupState:
+    """All that lag is made of, in the order that makes it honest."""
+    everywhere = topology.every_partition()
+    tell("end offsets", len(everywhere))
+    before = list_offsets(cluster, everywhere, [HIGH_WATERMARK], deadline)[HIGH_WATERMARK]
+    tell("groups", len(cluster.brokers))
+    listed, lists = list_groups(cluster, deadline)
+    groups = describe_groups(cluster, listed, deadline)
+    committing = [group_id for group_id, one in listed.items() if one.group_type != SHARE]
+    tell("committed offsets", len(committing))
+    commits = committed_offsets(cluster, committing, topology.topic_ids, deadline)
+    tell("end offsets again", len(everywhere))
+    after = list_offsets(cluster, everywhere, ALL_KINDS, deadline)
+    ends = [failure for one in (before, *after.values()) for failure in one.failures.values()]
+    return GroupState(
+        before=before,
+        listed=listed,
+        groups=groups,
+        commits=commits,
+        after=after,
+        failures=[*lists.failures.values(), *groups.failures, *commits.failures, *ends],
+    )
+
+
+def _identify(cluster: Cluster, deadline: Deadline) -> Identity:
+    described = _describe(cluster, deadline)
+    log = QuorumRequestTopic(topic_name=METADATA_TOPIC, partitions=(QuorumRequestPartition(partition_index=0),))
+    quorum = ask_whole(cluster, DESCRIBE_QUORUM, DescribeQuorumRequest(topics=(log,)), "cluster", deadline)
+    if not isinstance(quorum, Failure):
+        leaders = [one.leader_id for topic in quorum.topics for one in topic.partitions if not one.error_code]
+        controller_id = leaders[0] if leaders else None
+    else:
+        # Only where there is no quorum (ZooKeeper) do brokers name the real controller in metadata.
+        controller_id = cluster.controller_id if quorum.name == UNSUPPORTED else None
+    return Identity(
+        described=None if isinstance(described, Failure) else described,
+        controller_id=controller_id,
+        failures=[one for one in (described, quorum) if isinstance(one, Failure)],
+    )
+
+
+def _describe(cluster: Cluster, deadline: Deadline) -> DescribeClusterResponse | Failure:
+    """The description with fenced brokers where brokers can tell them, else without."""
+    for within, fenced in ((FENCED_TOLD, True), (None, False)):
+        request = DescribeClusterRequest(include_cluster_authorized_operations=True, include_fenced_brokers=fenced)
+        answer = ask_whole(cluster, DESCRIBE_CLUSTER, request, "cluster", deadline, within)
+        if not isinstance(answer, Failure) or answer.name != UNSUPPORTED:
+            break
+    return answer
+
+
+def _check_again(cluster: Cluster, before: Topology, deadline: Deadline) -> tuple[Topology, list[Failure]]:
+    """The topology, with the topics named that did not last until now."""
+    try:
+        after = topology_of(cluster.refresh(None, deadline))
+    except PipelineError as error:
+        return before, [failure_of(METADATA, "all topics", error)]
+    return replace(before, changed=changes(before.topic_ids, after.topic_ids)), []
+
+
+def _worth_a_row(failures: Iterable[Failure], topology: Topology) -> Iterator[Failure]:
+    """Failures of the collection: not what brokers are too old for, nor partitions of topics deleted meanwhile."""
+    for failure in failures:
+        deleted = isinstance(failure.scope, TopicPartition) and failure.scope.topic in topology.changed
+        if failure.name != UNSUPPORTED and not deleted:
+            yield failure
+
+
+def _facts(  # noqa: PLR0913  what rows are made of
+    cluster: Cluster,
+    identity: Identity,
+    topology: Topology,
+    state: GroupState,
+    durability: Durability,
+    failures: Sequence[Failure],
+) -> dict[type[rows.Row], Sequence[rows.Row]]:
+    offsets = list(offset_rows(topology, state.after))
+    ends = Ends(
+        before={at: one.offset for at, one in state.before.answers.items() if one.offset >= 0},
+        after={TopicPartition(one.topic, one.partition): one for one in offsets},
+    )
+    groups, commits = state.groups, state.commits
+    unread = {failure.scope: failure.name for failure in commits.failures if failure.scope in state.listed}
+    described = identity.described
+    operations = described.cluster_authorized_operations if described else NOT_ASKED
+    return {
+        rows.BrokerRow: list(broker_rows(topology.metadata, described, identity.controller_id)),
+        rows.TopicRow: list(topic_rows(topology)),
+        rows.PartitionRow: list(partition_rows(topology, durability)),
+        rows.PartitionOffsetsRow: offsets,
+        rows.ConsumerGroupRow: groups.groups,
+        rows.GroupMemberRow: groups.members,
+        rows.CommittedOffsetRow: commits.rows,
+        rows.ConsumerLagRow: list(lag_rows(groups.groups, groups.members, commits.rows, unread, ends, topology)),
+        rows.CoverageRow: list(coverage_rows(cluster.journal, visibility(operations))),
+        rows.CollectionFailureRow: list(failure_rows(failures)),
+    }
+
+
+def _published(
+    cluster: Cluster,
+    found: Mapping[type[rows.Row], Sequence[rows.Row]],
+    slot_ms: int,
+    started_at_ms: int,
+) -> rows.SnapshotRow:
+    """The row that makes the others count."""
+    coverage = [one for one in found[rows.CoverageRow] if isinstance(one, rows.CoverageRow)]
+    expected = sum(one.expected for one in coverage)
+    return rows.SnapshotRow(
+        slot_ms=slot_ms,
+        started_at_ms=started_at_ms,
+        finished_at_ms=cluster.clock.now_ms(),
+        status="partial" if found[rows.CollectionFailureRow] else "complete",
+        software_version=__version__,
+        kafka_version_range=kafka_version_range(cluster.spoken()),
+        brokers=len(found[rows.BrokerRow]),
+        topics=len(found[rows.TopicRow]),
+        partitions=len(found[rows.PartitionRow]),
+        groups=len(found[rows.ConsumerGroupRow]),
+        failures=len(found[rows.CollectionFailureRow]),
+        requests=sum(one.requests for one in coverage),
+        bytes_in=sum(one.bytes for one in coverage),
+        bytes_out=sum(one.size for one in cluster.journal.sent),
+        throttle_ms=sum(one.throttle_ms for one in coverage),
+        completeness=sum(one.answered for one in coverage) / expected if expected else None,
+    )

@@ -1,0 +1,123 @@
+"""Journal and failures in, rows of coverage and collection_failures out: how much of what was asked was answered.
+
+Guards one rule: no count without its completeness. Brokers shorten lists silently for those without the right, so the
+authorized-operations bits decide how much a list may be trusted.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pipeline.client.cluster import TopicPartition
+from pipeline.client.journal import Exchange, Journal, Sent, Tally
+from pipeline.client.routing import Failure
+from pipeline.protocol.acl_operations import (
+    ALTER,
+    ALTER_CONFIGS,
+    CLUSTER_ACTION,
+    CREATE,
+    DESCRIBE,
+    DESCRIBE_CONFIGS,
+    IDEMPOTENT_WRITE,
+    allows,
+)
+from pipeline.snapshot.rows import CollectionFailureRow, CoverageRow
+
+COMPLETE, FILTERED, UNKNOWN = "complete", "filtered", "unknown"
+TOPIC_LISTS = ("Metadata", "OffsetFetch")  # OffsetFetch of all topics leaves out those that we may not describe
+_ALL_CLUSTER_OPERATIONS = (
+    CREATE,
+    ALTER,
+    DESCRIBE,
+    CLUSTER_ACTION,
+    DESCRIBE_CONFIGS,
+    ALTER_CONFIGS,
+    IDEMPOTENT_WRITE,
+)
+_LONGEST_MESSAGE = 1024
+_SCOPES_SHOWN = 3
+
+
+def visibility(cluster_operations: int) -> dict[str, str]:
+    """How far each list can be trusted, by API, from the operations that we may do on the cluster.
+
+    DESCRIBE on the cluster shows all groups. Nothing proves that all topics are shown, except that we may do everything:
+    a super user, or a cluster without an authorizer.
+    """
+    groups = {True: COMPLETE, False: FILTERED, None: UNKNOWN}[allows(cluster_operations, DESCRIBE)]
+    topics = COMPLETE if all(allows(cluster_operations, one) for one in _ALL_CLUSTER_OPERATIONS) else UNKNOWN
+    return {"ListGroups": groups, **dict.fromkeys(TOPIC_LISTS, topics)}
+
+
+def coverage_rows(journal: Journal, trusted: Mapping[str, str]) -> Iterator[CoverageRow]:
+    """One row per API and broker that was asked; an API that is asked as a whole counts its answers as items."""
+    exchanges: defaultdict[tuple[str, int | None], list[Exchange]] = defaultdict(list)
+    sent: defaultdict[tuple[str, int | None], list[Sent]] = defaultdict(list)
+    for exchange in journal.exchanges:
+        exchanges[exchange.api, exchange.node_id].append(exchange)
+    for request in journal.sent:
+        sent[request.api, request.node_id].append(request)
+    itemised = {api for api, _ in journal.tallies}
+    for key in sorted(exchanges.keys() | sent.keys() | journal.tallies.keys(), key=_order):
+        answers = exchanges[key]
+        tally = journal.tallies.get(key, Tally())
+        if key[0] not in itemised:
+            tally = Tally(len(answers), len(sent[key]) - len(answers))
+        yield CoverageRow(
+            api=key[0],
+            api_version=max((one.api_version for one in answers), default=None),
+            broker_id=key[1],
+            expected=tally.answered + tally.failed,
+            answered=tally.answered,
+            failed=tally.failed,
+            visibility=trusted.get(key[0]),
+            requests=len(sent[key]),
+            bytes=sum(one.response_bytes for one in answers),
+            elapsed_ms=_elapsed_ms(answers),
+            throttle_ms=sum(one.throttle_ms for one in answers),
+        )
+
+
+def _order(key: tuple[str, int | None]) -> tuple[str, int]:
+    return key[0], -1 if key[1] is None else key[1]
+
+
+def _elapsed_ms(answers: Sequence[Exchange]) -> int:
+    if not answers:
+        return 0
+    first = min(one.at - one.elapsed_ms / 1000 for one in answers)
+    return round((max(one.at for one in answers) - first) * 1000)
+
+
+def failure_rows(failures: Iterable[Failure]) -> Iterator[CollectionFailureRow]:
+    """One row per broker and reason, for a broker that is down fails for all of its partitions alike."""
+    alike: defaultdict[tuple[Any, ...], list[Failure]] = defaultdict(list)
+    for failure in failures:
+        alike[failure.api, failure.node_id, failure.code, failure.name, failure.message].append(failure)
+    for (api, node_id, code, name, message), some in alike.items():
+        yield CollectionFailureRow(
+            api=api,
+            broker_id=node_id,
+            scope=_scopes([failure.scope for failure in some]),
+            error_code=code,
+            error_name=name,
+            attempts=max(failure.attempts for failure in some),
+            elapsed_ms=max(failure.elapsed_ms for failure in some),
+            message=None if message is None else message[:_LONGEST_MESSAGE],
+        )
+
+
+def _scopes(scopes: Sequence[Any]) -> str:
+    shown = ", ".join(_scope(scope) for scope in scopes[:_SCOPES_SHOWN])
+    more = len(scopes) - _SCOPES_SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _scope(scope: Any) -> str:
+    match scope:
+        case TopicPartition():
+            return f"{scope.topic}-{scope.partition}"
+        case int():
+            return f"broker {scope}"
+        case _:
+            return str(scope)

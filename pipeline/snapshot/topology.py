@@ -1,0 +1,146 @@
+"""Metadata in, rows of brokers, topics and partitions out.
+
+Guards one rule: a partition without a leader, or a topic that we may not see into, is a row that says so.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pipeline.client.cluster import TopicPartition
+from pipeline.protocol.error_codes import error_code
+from pipeline.protocol.messages.describe_cluster import DescribeClusterResponse
+from pipeline.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsPartition
+from pipeline.protocol.messages.metadata import MetadataPartition, MetadataResponse
+from pipeline.snapshot.rows import BrokerRow, PartitionRow, TopicRow
+from pipeline.wire.primitives import uuid_text
+
+TOPIC_DELETED = "TOPIC_DELETED_DURING_SNAPSHOT"
+TOPIC_RECREATED = "TOPIC_RECREATED_DURING_SNAPSHOT"
+_NONE = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    """The cluster as the first metadata of a snapshot showed it, and what became of its topics until the last."""
+
+    metadata: MetadataResponse
+    topic_ids: Mapping[str, str | None]
+    partitions: Mapping[str, Sequence[int]]
+    changed: Mapping[str, str] = field(default_factory=dict)  # topic -> problem, for topics that did not last
+
+    def every_partition(self) -> list[TopicPartition]:
+        """All partitions in the order of the metadata."""
+        return [TopicPartition(topic, partition) for topic, some in self.partitions.items() for partition in some]
+
+
+def topology_of(metadata: MetadataResponse) -> Topology:
+    """What later steps need of the metadata, by topic name."""
+    named = {topic.name: topic for topic in metadata.topics if topic.name is not None}
+    return Topology(
+        metadata=metadata,
+        topic_ids={name: uuid_text(topic.topic_id) for name, topic in named.items()},
+        partitions={name: sorted(one.partition_index for one in topic.partitions) for name, topic in named.items()},
+    )
+
+
+def changes(before: Mapping[str, str | None], after: Mapping[str, str | None]) -> dict[str, str]:
+    """Topics that were deleted, or deleted and created again, between two metadata answers."""
+    found = {}
+    for topic, topic_id in before.items():
+        if topic not in after:
+            found[topic] = TOPIC_DELETED
+        elif after[topic] != topic_id:
+            found[topic] = TOPIC_RECREATED
+    return found
+
+
+def broker_rows(
+    metadata: MetadataResponse, described: DescribeClusterResponse | None, controller_id: int | None
+) -> Iterator[BrokerRow]:
+    """Every broker that metadata or the description of the cluster names; fenced ones are in the latter only."""
+    fenced = {one.broker_id: one for one in described.brokers} if described else {}
+    known = {one.node_id: one for one in metadata.brokers}
+    for broker_id in sorted(known.keys() | fenced.keys()):
+        told = known.get(broker_id) or fenced[broker_id]
+        yield BrokerRow(
+            broker_id=broker_id,
+            host=told.host or None,
+            port=told.port if told.port >= 0 else None,
+            rack=told.rack,
+            is_controller=None if controller_id is None else broker_id == controller_id,
+            is_fenced=fenced[broker_id].is_fenced if broker_id in fenced else None,
+        )
+
+
+def topic_rows(topology: Topology) -> Iterator[TopicRow]:
+    """One row per topic of the metadata."""
+    for topic in topology.metadata.topics:
+        name = topic.name or ""
+        first = next((one for one in topic.partitions if one.partition_index == 0), None)
+        hidden = error_code(topic.error_code).name if topic.error_code else None
+        yield TopicRow(
+            topic=name,
+            topic_id=topology.topic_ids.get(name),
+            is_internal=None if hidden else topic.is_internal,
+            partitions=None if hidden else len(topic.partitions),
+            replication_factor=len(first.replica_nodes) if first else None,
+            problem=hidden or topology.changed.get(name),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Durability:
+    """What else is known of partitions: the ISR that writes need, by topic, and eligible leaders, by partition."""
+
+    min_insync_replicas: Mapping[str, int]
+    eligible: Mapping[TopicPartition, DescribeTopicPartitionsPartition]
+    problems: Mapping[str, str]  # topic -> why min.insync.replicas could not be read
+
+
+def partition_rows(topology: Topology, durability: Durability) -> Iterator[PartitionRow]:
+    """One row per partition of the metadata, with its health as Kafka's own tools define it."""
+    racks = {broker.node_id: broker.rack for broker in topology.metadata.brokers}
+    for topic in topology.metadata.topics:
+        name = topic.name or ""
+        topic_id = topology.topic_ids.get(name)
+        fallback = topology.changed.get(name) or durability.problems.get(name)
+        for one in sorted(topic.partitions, key=lambda partition: partition.partition_index):
+            yield _partition_row(name, topic_id, one, durability, racks, fallback)
+
+
+def _partition_row(  # noqa: PLR0913  the parts of one row
+    topic: str,
+    topic_id: str | None,
+    one: MetadataPartition,
+    durability: Durability,
+    racks: Mapping[int, str | None],
+    fallback: str | None,
+) -> PartitionRow:
+    leaderless = one.leader_id == _NONE
+    needed = durability.min_insync_replicas.get(topic)
+    eligible = durability.eligible.get(TopicPartition(topic, one.partition_index))
+    return PartitionRow(
+        topic=topic,
+        topic_id=topic_id,
+        partition=one.partition_index,
+        leader_id=None if leaderless else one.leader_id,
+        leader_epoch=None if one.leader_epoch == _NONE else one.leader_epoch,
+        replicas=one.replica_nodes,
+        isr=one.isr_nodes,
+        offline_replicas=one.offline_replicas,
+        eligible_leader_replicas=eligible.eligible_leader_replicas if eligible else None,
+        last_known_elr=eligible.last_known_elr if eligible else None,
+        is_leaderless=leaderless,
+        is_under_replicated=len(one.isr_nodes) < len(one.replica_nodes),
+        is_under_min_isr=None if needed is None else len(one.isr_nodes) < needed,
+        is_at_min_isr=None if needed is None else len(one.isr_nodes) == needed,
+        is_preferred_leader=None if leaderless or not one.replica_nodes else one.leader_id == one.replica_nodes[0],
+        rack_count=_rack_count(one.replica_nodes, racks),
+        problem=error_code(one.error_code).name if one.error_code else fallback,
+    )
+
+
+def _rack_count(replicas: Iterable[int], racks: Mapping[int, str | None]) -> int | None:
+    """Different racks among the replicas; None while the rack of one is unknown, as of a broker that is down."""
+    found = {racks.get(node_id) for node_id in replicas}
+    return None if None in found else len(found)

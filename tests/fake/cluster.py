@@ -1,0 +1,90 @@
+"""The state of a fake cluster: topics, groups and who answers for them, of any size, changed by tests while it runs.
+
+It knows no bytes. Defaults describe health; a test sets what it wants to see reported.
+"""
+
+from dataclasses import dataclass, field
+
+from tests.fake.faults import Fault
+
+
+@dataclass(slots=True)
+class FakePartition:
+    """A partition's leader and log; `error_code` is what its leader answers to ListOffsets."""
+
+    leader_id: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader_epoch: int = 0
+    log_start_offset: int = 0
+    high_watermark: int = 0
+    last_stable_offset: int | None = None
+    error_code: int = 0
+
+
+@dataclass(slots=True)
+class FakeTopic:
+    """A topic with its id and partitions."""
+
+    topic_id: bytes
+    partitions: list[FakePartition]
+    min_insync_replicas: int = 1
+
+
+@dataclass(slots=True)
+class FakeCommit:
+    """What OffsetFetch says of one partition; `pending` is a transaction that is about to replace it."""
+
+    offset: int
+    error_code: int = 0
+    pending: bool = False
+
+
+@dataclass(slots=True)
+class FakeMember:
+    """A member with its subscription and assignment as names and numbers."""
+
+    member_id: str
+    topics: tuple[str, ...] = ()
+    assignment: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class FakeGroup:
+    """A group, its coordinator, its commits by (topic, partition)."""
+
+    coordinator_id: int
+    commits: dict[tuple[str, int], FakeCommit] = field(default_factory=dict)
+    members: list[FakeMember] = field(default_factory=list)
+    group_type: str = "classic"
+    state: str = "Empty"
+    protocol_type: str = "consumer"
+    error_code: int = 0
+
+
+@dataclass(slots=True)
+class FakeCluster:
+    """Everything the brokers of one cluster answer from, and the faults that are to come."""
+
+    topics: dict[str, FakeTopic] = field(default_factory=dict)
+    groups: dict[str, FakeGroup] = field(default_factory=dict)
+    racks: dict[int, str] = field(default_factory=dict)
+    addresses: dict[int, tuple[str, int]] = field(default_factory=dict)
+    cluster_operations: int = 8096
+    faults: list[Fault] = field(default_factory=list)
+    asked: list[tuple[int, int, int]] = field(default_factory=list)  # (node, api key, version), in order of arrival
+
+    def add_topic(self, name: str, partitions: int, *, nodes: int = 3, end: int = 100) -> FakeTopic:
+        """A healthy topic whose leaders go round the brokers 1 to `nodes`."""
+        number = len(self.topics) + 1
+        some = []
+        for partition in range(partitions):
+            replicas = tuple((partition + i) % nodes + 1 for i in range(min(3, nodes)))
+            some.append(FakePartition(leader_id=replicas[0], replicas=replicas, isr=replicas, high_watermark=end))
+        topic = FakeTopic(topic_id=number.to_bytes(16, "big"), partitions=some)
+        self.topics[name] = topic
+        return topic
+
+    def count(self, api_key: int, node_id: int | None = None) -> int:
+        """How many requests of one API arrived, at one broker or at all."""
+        return sum(1 for node, key, _ in self.asked if key == api_key and node_id in (None, node))

@@ -1,0 +1,58 @@
+"""What a fake broker does instead of answering well."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Change = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Close the connection without an answer, or after `sent` bytes of it."""
+
+    sent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """Read on and never answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """Answer with these bytes, length prefix included."""
+
+    answer: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Altered:
+    """Answer what `change` makes of the right answer."""
+
+    change: Change
+
+
+@dataclass(frozen=True, slots=True)
+class WrongCorrelation:
+    """Answer rightly, but to another request."""
+
+
+Action = Close | Hang | Raw | Altered | WrongCorrelation
+
+
+@dataclass(slots=True)
+class Fault:
+    """An action for the next `times` requests of an API (None: any), at one broker (None: at any)."""
+
+    api_key: int | None
+    action: Action
+    node_id: int | None = None
+    times: int = 1
+
+    def strikes(self, node_id: int, api_key: int) -> bool:
+        """Whether it is this request's turn; a strike is used up."""
+        if self.times <= 0 or self.api_key not in (None, api_key) or self.node_id not in (None, node_id):
+            return False
+        self.times -= 1
+        return True

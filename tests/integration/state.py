@@ -1,0 +1,95 @@
+"""A cluster brought into a state that has every shape of group and topic, by librdkafka's client."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+RECORDS = 120
+
+
+def create_topics(bootstrap_servers: str, topics: list[NewTopic]) -> None:
+    """Create topics and wait until that is done."""
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    for future in admin.create_topics(topics, operation_timeout=30).values():
+        future.result(30)
+
+
+def produce(bootstrap_servers: str, topic: str, records: int = RECORDS) -> None:
+    """Records with keys, so that they spread over the partitions."""
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 5})
+    for number in range(records):
+        producer.produce(topic, key=str(number).encode(), value=b"v" * 50)
+    assert producer.flush(30) == 0
+
+
+def commit(bootstrap_servers: str, group_id: str, offsets: dict[tuple[str, int], int]) -> None:
+    """Store offsets for a group without ever being a member."""
+    consumer = _consumer(bootstrap_servers, group_id)
+    places = [TopicPartition(topic, partition, offset) for (topic, partition), offset in offsets.items()]
+    consumer.commit(offsets=places, asynchronous=False)
+    consumer.close()
+
+
+def _consumer(bootstrap_servers: str, group_id: str, **more: str | bool) -> Consumer:
+    return Consumer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "group.id": group_id,
+            "client.id": f"client-of-{group_id}",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            **more,
+        }
+    )
+
+
+@contextmanager
+def live_member(bootstrap_servers: str, group_id: str, topic: str, **more: str | bool) -> Iterator[None]:
+    """A member that owns all partitions of the topic, stays alive and commits nothing."""
+    consumer = _consumer(bootstrap_servers, group_id, **more)
+    assigned, stop = threading.Event(), threading.Event()
+    consumer.subscribe([topic], on_assign=lambda *_: assigned.set())
+
+    def poll() -> None:
+        while not stop.is_set():
+            consumer.poll(0.1)
+
+    thread = threading.Thread(target=poll, daemon=True)
+    thread.start()
+    assert assigned.wait(60), f"{group_id} was assigned nothing"
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(10)
+        consumer.close()
+
+
+@contextmanager
+def every_shape(bootstrap_servers: str, replication: int, *, with_new_protocol: bool) -> Iterator[None]:
+    """Topics and groups of every shape, with live members while the context lasts; nothing moves meanwhile."""
+    create_topics(
+        bootstrap_servers,
+        [
+            NewTopic("orders", num_partitions=4, replication_factor=replication, config={"min.insync.replicas": "1"}),
+            NewTopic("strict", 2, replication, config={"min.insync.replicas": str(max(1, replication - 1))}),
+            NewTopic("compacted", 2, replication, config={"cleanup.policy": "compact"}),
+            NewTopic("single", 3, 1),
+            NewTopic("empty", 2, replication),
+        ],
+    )
+    for topic in ("orders", "strict", "compacted", "single"):
+        produce(bootstrap_servers, topic)
+    orders = [("orders", partition) for partition in range(4)]
+    commit(bootstrap_servers, "lagging", dict.fromkeys(orders, 3))
+    commit(bootstrap_servers, "partly", {("orders", 1): 0, ("single", 2): 1})
+    commit(bootstrap_servers, "ahead", {("orders", 0): 10_000})
+    with ExitStack() as stack:
+        stack.enter_context(live_member(bootstrap_servers, "uncommitted", "strict"))
+        stack.enter_context(live_member(bootstrap_servers, "on-empty", "empty"))
+        if with_new_protocol:
+            stack.enter_context(live_member(bootstrap_servers, "new-style", "orders", **{"group.protocol": "consumer"}))
+        yield

@@ -1,0 +1,161 @@
+"""Our rows against what Kafka's own command-line tools print of the same cluster at the same moment."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from pipeline.client.cluster import Cluster
+from pipeline.client.deadline import Clock, Deadline
+from pipeline.client.journal import Journal
+from pipeline.sandbox.kafka import LocalKafka
+from pipeline.settings import KafkaSettings
+from pipeline.snapshot.collect import collect
+from pipeline.snapshot.rows import (
+    BrokerRow,
+    ConsumerGroupRow,
+    ConsumerLagRow,
+    GroupMemberRow,
+    PartitionOffsetsRow,
+    PartitionRow,
+    Snapshot,
+    SnapshotRow,
+    TopicRow,
+)
+from tests.integration import kafka_tools as tools
+from tests.integration.state import every_shape
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+CLOCK = Clock(now_ms=lambda: time.time_ns() // 1_000_000, monotonic=time.monotonic, sleep=time.sleep)
+
+
+def snapshot_of(kafka: LocalKafka) -> Snapshot:
+    deadline = Deadline.after(CLOCK, 120_000)
+    settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers)
+    with Cluster.connect(settings, CLOCK, Journal(), deadline) as cluster:
+        return collect(cluster, "test", CLOCK.now_ms(), deadline, lambda _name, _items: None)
+
+
+@pytest.fixture(scope="module", params=["4.3.1, three brokers", "3.9.2, one broker"])
+def cluster(request: pytest.FixtureRequest) -> Iterator[LocalKafka]:
+    """Both releases in the same state."""
+    newest = request.param.startswith("4")
+    kafka: LocalKafka = request.getfixturevalue("kafka" if newest else "kafka_392")
+    with every_shape(kafka.bootstrap_servers, 3 if newest else 1, with_new_protocol=newest):
+        yield kafka
+
+
+def test_lag_equals_kafka_consumer_groups(cluster: LocalKafka) -> None:
+    """Offsets, lag and owners of every group and partition, no line more and none less."""
+    printed = tools.group_offsets(cluster)
+    ours = {
+        tools.GroupOffset(
+            row.group_id,
+            row.topic,
+            row.partition,
+            row.committed_offset,
+            row.high_watermark,
+            row.lag,
+            row.member_id,
+            row.client_host,
+            row.client_id,
+        )
+        for row in snapshot_of(cluster).of(ConsumerLagRow)
+    }
+    assert printed
+    assert ours == printed
+
+
+def test_groups_equal_kafka_consumer_groups(cluster: LocalKafka) -> None:
+    """Coordinator, assignor, state and members of every group, classic and KIP-848."""
+    snapshot = snapshot_of(cluster)
+    ours = {
+        row.group_id: (row.coordinator_id, row.protocol or "", row.state, row.members)
+        for row in snapshot.of(ConsumerGroupRow)
+    }
+    assert ours == tools.group_states(cluster)
+    owned = {
+        (
+            row.group_id,
+            row.member_id,
+            row.client_host,
+            row.client_id,
+            sum(len(one.partitions) for one in row.assignment or ()),
+        )
+        for row in snapshot.of(GroupMemberRow)
+    }
+    assert owned == tools.group_members(cluster)
+
+
+def test_topics_equal_kafka_topics(cluster: LocalKafka) -> None:
+    """Ids, leaders, replicas and in-sync replicas of every partition."""
+    snapshot = snapshot_of(cluster)
+    assert {row.topic: row.topic_id for row in snapshot.of(TopicRow)} == tools.topic_ids(cluster)
+    printed = tools.topics(cluster)
+    ours = {
+        (row.topic, row.partition): tools.TopicLine(
+            row.leader_id, row.replicas or (), row.isr or (), row.eligible_leader_replicas
+        )
+        for row in snapshot.of(PartitionRow)
+    }
+    assert {at: (one.leader_id, one.replicas, one.isr) for at, one in ours.items()} == {
+        at: (one.leader_id, one.replicas, one.isr) for at, one in printed.items()
+    }
+    assert all(one.eligible in (None, printed[at].eligible) for at, one in ours.items())
+
+
+@pytest.mark.parametrize(
+    ("time_option", "column"),
+    [
+        ("-1", "high_watermark"),
+        ("-2", "log_start_offset"),
+        ("-3", "max_timestamp_offset"),
+        ("-4", "local_log_start_offset"),
+        ("-5", "tiered_offset"),
+    ],
+)
+def test_offsets_equal_kafka_get_offsets(cluster: LocalKafka, time_option: str, column: str) -> None:
+    """Every special timestamp, for every partition."""
+    printed = tools.offsets(cluster, time_option)
+    ours = {(row.topic, row.partition): getattr(row, column) for row in snapshot_of(cluster).of(PartitionOffsetsRow)}
+    assert {at: offset for at, offset in ours.items() if offset is not None} == {
+        at: offset for at, offset in printed.items() if offset is not None and offset >= 0
+    }
+
+
+def test_health_equals_kafka_topics_while_a_broker_is_down(kafka: LocalKafka, cluster: LocalKafka) -> None:
+    """The four health lists of kafka-topics, with broker 3 stopped; its partitions cost a row that says so."""
+    if cluster is not kafka:
+        pytest.skip("one broker has no health to lose")
+    kafka.stop(3)
+    try:
+        _wait_until_gone(kafka, 3)
+        snapshot = snapshot_of(kafka)
+        rows = snapshot.of(PartitionRow)
+        flags = {
+            "--under-replicated-partitions": {r for r in rows if r.is_under_replicated},
+        }
+        for option, flag in (
+            ("--under-replicated-partitions", "is_under_replicated"),
+            ("--unavailable-partitions", "is_leaderless"),
+            ("--under-min-isr-partitions", "is_under_min_isr"),
+            ("--at-min-isr-partitions", "is_at_min_isr"),
+        ):
+            ours = {(row.topic, row.partition) for row in rows if getattr(row, flag)}
+            assert ours == set(tools.topics(kafka, option)), option
+        assert any(row.is_leaderless and row.problem == "LEADER_NOT_AVAILABLE" for row in rows)
+        assert {row.broker_id for row in snapshot.of(BrokerRow) if not row.is_fenced} == {1, 2}
+        assert snapshot.of(SnapshotRow)[0].status == "partial"
+    finally:
+        kafka.start(3)
+
+
+def _wait_until_gone(kafka: LocalKafka, node_id: int) -> None:
+    """Until no partition is led by the broker and the ISRs have shrunk."""
+    patience = time.monotonic() + 60
+    while time.monotonic() < patience:
+        lines = tools.topics(kafka).values()
+        if all(one.leader_id != node_id and (node_id not in one.isr or one.leader_id is None) for one in lines):
+            return
+        time.sleep(0.5)
+    pytest.fail(f"broker {node_id} is still a leader or in sync")

@@ -1,0 +1,188 @@
+"""Lag: raw, null when a side is unknown, one row per partition that anybody expects."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.client.cluster import TopicPartition
+from pipeline.protocol.messages.metadata import MetadataResponse
+from pipeline.snapshot.lag import Ends, lag_rows
+from pipeline.snapshot.rows import (
+    CommittedOffsetRow,
+    ConsumerGroupRow,
+    ConsumerLagRow,
+    GroupMemberRow,
+    PartitionOffsetsRow,
+    TopicPartitions,
+)
+from pipeline.snapshot.topology import TOPIC_DELETED, TOPIC_RECREATED, Topology
+
+TOPOLOGY = Topology(metadata=MetadataResponse(), topic_ids={"a": "id-a", "b": "id-b"}, partitions={"a": (0, 1), "b": (0,)})
+
+
+def group(group_id: str = "g") -> ConsumerGroupRow:
+    return ConsumerGroupRow(
+        group_id=group_id,
+        group_type="classic",
+        protocol_type="consumer",
+        state="Stable",
+        protocol="range",
+        coordinator_id=1,
+        members=1,
+        group_epoch=None,
+        assignment_epoch=None,
+        problem=None,
+    )
+
+
+def commit(topic: str, partition: int, offset: int | None, problem: str | None = None) -> CommittedOffsetRow:
+    return CommittedOffsetRow(
+        group_id="g",
+        topic=topic,
+        topic_id=None,
+        partition=partition,
+        committed_offset=offset,
+        committed_leader_epoch=None,
+        metadata="",
+        read_at_ms=1,
+        problem=problem,
+    )
+
+
+def member(topics: tuple[str, ...] = (), **assignment: tuple[int, ...]) -> GroupMemberRow:
+    owned = tuple(TopicPartitions(topic=topic, topic_id=None, partitions=some) for topic, some in assignment.items())
+    return GroupMemberRow(
+        group_id="g",
+        member_id="m",
+        group_instance_id=None,
+        client_id="c",
+        client_host="/h",
+        rack_id=None,
+        subscribed_topics=topics,
+        assignment=owned,
+        target_assignment=None,
+        member_epoch=None,
+    )
+
+
+def end(topic: str, partition: int, high: int | None, start: int = 0, problem: str | None = None) -> PartitionOffsetsRow:
+    return PartitionOffsetsRow(
+        topic=topic,
+        topic_id=None,
+        partition=partition,
+        log_start_offset=None if high is None else start,
+        high_watermark=high,
+        last_stable_offset=None if high is None else high - 1,
+        max_timestamp_offset=None,
+        max_timestamp_ms=None,
+        local_log_start_offset=None,
+        tiered_offset=None,
+        leader_epoch=0,
+        read_at_ms=1,
+        problem=problem,
+    )
+
+
+def rows(
+    commits: list[CommittedOffsetRow],
+    ends: list[PartitionOffsetsRow],
+    members: list[GroupMemberRow] | None = None,
+    *,
+    before: dict[TopicPartition, int] | None = None,
+    unread: dict[str, str] | None = None,
+    topology: Topology = TOPOLOGY,
+) -> list[ConsumerLagRow]:
+    after = {TopicPartition(one.topic, one.partition): one for one in ends}
+    return list(
+        lag_rows([group()], members or [], commits, unread or {}, Ends(before=before or {}, after=after), topology)
+    )
+
+
+def only(found: list[ConsumerLagRow]) -> ConsumerLagRow:
+    assert len(found) == 1
+    return found[0]
+
+
+def test_lag_is_end_minus_commit() -> None:
+    """With both sides known there is a lag, its lower bound, and no problem."""
+    row = only(rows([commit("a", 0, 40)], [end("a", 0, 100, start=10)], before={TopicPartition("a", 0): 90}))
+    assert (row.lag, row.lag_lower_bound, row.lag_read_committed) == (60, 50, 59)
+    assert (row.lag_basis, row.records_lost, row.retention_margin, row.problem) == ("committed", 0, 30, None)
+    assert row.topic_id == "id-a"
+
+
+def test_a_commit_past_the_end_is_negative_lag() -> None:
+    """Brokers accept a commit past the end; nothing is clamped."""
+    assert only(rows([commit("a", 0, 999)], [end("a", 0, 100)])).lag == -899
+
+
+def test_a_commit_below_the_start_has_lost_records() -> None:
+    """What retention took before it was read is counted, and the lag stays raw."""
+    row = only(rows([commit("a", 0, 5)], [end("a", 0, 100, start=20)]))
+    assert (row.lag, row.records_lost, row.retention_margin, row.problem) == (95, 15, -15, None)
+
+
+def test_no_commit_is_not_zero() -> None:
+    """An assigned partition without a commit has no lag, and says what a reader from earliest would face."""
+    row = only(rows([], [end("a", 0, 100, start=10)], [member(a=(0,))]))
+    assert (row.lag, row.lag_basis, row.problem) == (None, "log_start", "NO_COMMIT")
+    assert (row.high_watermark, row.log_start_offset) == (100, 10)
+    assert (row.member_id, row.client_id, row.client_host) == ("m", "c", "/h")
+
+
+def test_a_subscription_expects_every_partition() -> None:
+    """Members that subscribe but own nothing yet still make their partitions appear."""
+    found = rows([], [end("a", 0, 1), end("a", 1, 1)], [member(topics=("a",))])
+    assert [(row.topic, row.partition, row.member_id) for row in found] == [("a", 0, None), ("a", 1, None)]
+
+
+def test_a_commit_on_a_topic_that_is_gone_keeps_its_row() -> None:
+    """Other rows do not suffer from it."""
+    found = rows([commit("a", 0, 1), commit("gone", 3, 7)], [end("a", 0, 5)])
+    assert [(row.topic, row.lag, row.problem) for row in found] == [
+        ("a", 4, None),
+        ("gone", None, "UNKNOWN_TOPIC_OR_PARTITION"),
+    ]
+    assert found[1].committed_offset == 7
+
+
+def test_an_end_that_is_unknown_names_its_reason() -> None:
+    """A partition without a leader has a commit and no lag."""
+    row = only(rows([commit("a", 0, 1)], [end("a", 0, None, problem="LEADER_NOT_AVAILABLE")]))
+    assert (row.committed_offset, row.lag, row.lag_basis, row.problem) == (1, None, "unknown", "LEADER_NOT_AVAILABLE")
+
+
+def test_a_topic_that_changed_has_no_lag() -> None:
+    """The commit belongs to one incarnation and the end to another."""
+    for change in (TOPIC_DELETED, TOPIC_RECREATED):
+        row = only(rows([commit("a", 0, 1)], [end("a", 0, 5)], topology=replace(TOPOLOGY, changed={"a": change})))
+        assert (row.lag, row.lag_lower_bound, row.lag_basis, row.problem) == (None, None, "unknown", change)
+
+
+def test_commits_that_could_not_be_read_are_not_missing_commits() -> None:
+    """A group whose coordinator did not answer says so, and never NO_COMMIT."""
+    row = only(rows([], [end("a", 0, 5)], [member(a=(0,))], unread={"g": "COORDINATOR_NOT_AVAILABLE"}))
+    assert (row.lag, row.lag_basis, row.problem) == (None, "unknown", "COORDINATOR_NOT_AVAILABLE")
+
+
+def test_a_pending_transaction_keeps_the_older_commit() -> None:
+    """The lag is that of what is committed now, and the problem says that it is about to change."""
+    row = only(rows([commit("a", 0, 1, "UNSTABLE_OFFSET_COMMIT")], [end("a", 0, 5)]))
+    assert (row.lag, row.lag_basis, row.problem) == (4, "committed", "UNSTABLE_OFFSET_COMMIT")
+
+
+partitions = st.sets(st.tuples(st.sampled_from(["a", "b", "gone"]), st.integers(0, 3)), max_size=8)
+
+
+@given(committed=partitions, assigned=partitions, known=partitions)
+def test_every_expected_partition_has_exactly_one_row(
+    committed: set[tuple[str, int]], assigned: set[tuple[str, int]], known: set[tuple[str, int]]
+) -> None:
+    """Whatever is committed or assigned appears once; a row without lag always says why."""
+    owned: dict[str, tuple[int, ...]] = {}
+    for topic, partition in sorted(assigned):
+        owned[topic] = (*owned.get(topic, ()), partition)
+    found = rows([commit(t, p, 1) for t, p in committed], [end(t, p, 5) for t, p in known], [member(**owned)])
+    assert sorted((row.topic, row.partition) for row in found) == sorted(committed | assigned)
+    assert all((row.lag is None) == (row.problem is not None) for row in found)
