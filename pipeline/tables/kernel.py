@@ -15,7 +15,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from pipeline.errors import PipelineError, TableError
-from pipeline.tables.storage import Storage, Stored, reason
+from pipeline.tables.storage import JAVA_ERRORS, Storage, Stored, reason
 
 ENGINE_INFO = "kafka-lagoon"
 _NO_JARS = (
@@ -47,11 +47,13 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """A table at one version, as read from its log."""
+    """A table at one version, as read from its log; `schema` is Delta's JSON."""
 
     location: str
     version: int
+    reader_version: int
     schema: Mapping[str, Any]
+    partition_by: tuple[str, ...]
     snapshot: Any
 
 
@@ -67,12 +69,18 @@ class Kernel:
         """The latest version of a table, None if there is none at `location`."""
         try:
             snapshot = self.classes.TableManager.loadSnapshot(location).build(self.engine)
-        except Py4JJavaError as error:
+        except JAVA_ERRORS as error:
             if _is(error, "TableNotFoundException"):
                 return None
             raise TableError(f"{location} cannot be read: {reason(error)}") from error
-        schema = json.loads(snapshot.getSchema().toJson())
-        return State(location=location, version=snapshot.getVersion(), schema=schema, snapshot=snapshot)
+        return State(
+            location=location,
+            version=snapshot.getVersion(),
+            reader_version=snapshot.getProtocol().getMinReaderVersion(),
+            schema=json.loads(snapshot.getSchema().toJson()),
+            partition_by=tuple(snapshot.getPartitionColumnNames()),
+            snapshot=snapshot,
+        )
 
     def create(
         self, location: str, schema: Mapping[str, Any], partition_by: str, properties: Mapping[str, str]
@@ -87,7 +95,7 @@ class Kernel:
         try:
             transaction = builder.withTableProperties(_java_map(java, properties)).withDataLayoutSpec(layout)
             transaction.build(self.engine).commit(self.engine, self.classes.utils.CloseableIterable.emptyIterable())
-        except Py4JJavaError as error:
+        except JAVA_ERRORS as error:
             raise TableError(f"{location} cannot be created: {reason(error)}") from error
 
     def append(self, state: State, file: DataFile, partition: tuple[str, date], fence: Fence | None = None) -> int:
@@ -100,7 +108,7 @@ class Kernel:
             actions = self._actions(transaction, file, partition)
             result = transaction.commit(self.engine, self.classes.utils.CloseableIterable.inMemoryIterable(actions))
             self._checkpoint(result)
-        except Py4JJavaError as error:
+        except JAVA_ERRORS as error:
             if _is(error, "ConcurrentTransactionException"):
                 raise Fenced(state.location) from error
             raise TableError(f"{state.location} cannot be appended to: {reason(error)}") from error
@@ -111,8 +119,9 @@ class Kernel:
         version = state.snapshot.getLatestTransactionVersion(self.engine, app_id)
         return int(version.get()) if version.isPresent() else None
 
-    def files(self, state: State, wanted: Mapping[str, str | datetime]) -> list[tuple[str, int | None]]:
-        """URL and row count of the files that may hold rows with all values `wanted`, by the log's statistics."""
+    def files(self, state: State, wanted: Mapping[str, str | datetime]) -> list[str]:
+        """URLs of the files that may hold rows with all values `wanted`, by the log's statistics."""
+        utils = self.classes.internal.InternalScanFileUtils
         scan = state.snapshot.getScanBuilder().withFilter(self._predicate(wanted)).build()
         found = []
         batches = scan.getScanFiles(self.engine)
@@ -120,7 +129,7 @@ class Kernel:
             while batches.hasNext():
                 rows = batches.next().getRows()
                 while rows.hasNext():
-                    found.append(self._file(rows.next()))
+                    found.append(str(utils.getAddFileStatus(rows.next()).getPath()))
         finally:
             batches.close()
         return found
@@ -161,13 +170,6 @@ class Kernel:
             return literal.ofTimestamp(round(value.timestamp() * 1000) * 1000)
         return literal.ofString(value)
 
-    def _file(self, row: Any) -> tuple[str, int | None]:
-        internal = self.classes.internal
-        status = internal.InternalScanFileUtils.getAddFileStatus(row)
-        add = internal.actions.AddFile(row.getStruct(internal.InternalScanFileUtils.ADD_FILE_ORDINAL))
-        records = add.getNumRecords()
-        return status.getPath(), int(records.get()) if records.isPresent() else None
-
 
 def start(spark: SparkSession) -> Kernel:
     """The Kernel in a session's JVM; TableError with the cure if Delta's jars are missing there."""
@@ -204,5 +206,5 @@ def _days(day: date) -> int:
     return day.toordinal() - date(1970, 1, 1).toordinal()
 
 
-def _is(error: Py4JJavaError, name: str) -> bool:
-    return bool(error.java_exception.getClass().getSimpleName() == name)
+def _is(error: Exception, name: str) -> bool:
+    return isinstance(error, Py4JJavaError) and error.java_exception.getClass().getSimpleName() == name

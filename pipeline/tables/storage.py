@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
 from pipeline.errors import TableError
+
+JAVA_ERRORS = (Py4JJavaError, PySparkException)  # PySpark turns some Java exceptions into its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +36,7 @@ class Storage:
         try:
             path = self._path(location)
             return str(path.getFileSystem(self.conf).makeQualified(path).toString())
-        except Py4JJavaError as error:
+        except JAVA_ERRORS as error:
             raise TableError(f"{location}: {reason(error)}") from error
 
     def write(self, url: str, data: bytes) -> Stored:
@@ -47,7 +50,7 @@ class Storage:
             finally:
                 stream.close()
             status = files.getFileStatus(path)
-        except Py4JJavaError as error:
+        except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be written: {reason(error)}") from error
         return Stored(url=url, size=status.getLen(), modified_at_ms=status.getModificationTime())
 
@@ -60,7 +63,7 @@ class Storage:
                 return bytes(stream.readAllBytes())
             finally:
                 stream.close()
-        except Py4JJavaError as error:
+        except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be read: {reason(error)}") from error
 
     def delete(self, url: str) -> None:
@@ -77,8 +80,10 @@ class Storage:
         return self.jvm.org.apache.hadoop.fs.Path(location)
 
 
-def reason(error: Py4JJavaError) -> str:
-    """The first line of a Java exception and its class, for a message of ours."""
+def reason(error: Exception) -> str:
+    """The first line of what Java or Spark said, for a message of ours; the class too where that says more."""
+    if not isinstance(error, Py4JJavaError):
+        return str(error).strip().partition("\n")[0]
     exception = error.java_exception
     message = str(exception.getMessage() or "").partition("\n")[0]
     return f"{message} ({exception.getClass().getSimpleName()})".strip()

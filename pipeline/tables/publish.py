@@ -1,0 +1,159 @@
+"""Exactly-once publication: rows of one attempt in, a snapshot that readers trust out, or nothing that they see.
+
+Guards one rule: a slot of a cluster is published at most once. Rows count only if table `snapshots` has their
+snapshot_id, and that row is written last, under a transaction id that was read when the run began: whoever publishes in
+between uses it up, and this run fails. What a dead attempt has left stays invisible.
+"""
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipeline.client.deadline import Clock
+from pipeline.errors import ChecksFailed, LockHeld, SnapshotExists
+from pipeline.snapshot.rows import Snapshot
+from pipeline.tables.arrow import arrow_table, parquet_bytes, snapshot_date
+from pipeline.tables.kernel import DataFile, Fence, Fenced, State
+from pipeline.tables.schema import PARTITION_BY, TABLES, TIMESTAMP, Table
+from pipeline.tables.warehouse import COMMIT_LOCK_WAIT_MS, PARALLEL, Warehouse
+
+_FACTS, _SNAPSHOTS = TABLES[:-1], TABLES[-1]
+_CONSTANT = ("snapshot_id", "cluster", "captured_at")  # in every file, so that statistics find it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """The right to publish one snapshot of one cluster; `history` is table `snapshots` when the run began."""
+
+    warehouse: Warehouse
+    cluster: str
+    clock: Clock
+    history: State
+    fence: Fence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedSlot:
+    """The snapshot that a slot already has."""
+
+    snapshot_id: str
+    slot_ms: int
+    captured_at_ms: int
+    status: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What was written and read back: rows by table, and the seconds it took."""
+
+    snapshot_id: str
+    rows: Mapping[str, int]
+    seconds: float
+
+
+@contextmanager
+def turn(warehouse: Warehouse, cluster: str, clock: Clock, wait_ms: int = 0) -> Iterator[Turn]:
+    """One run's turn at a cluster, taken before Kafka is asked; LockHeld if another run has it for longer than `wait_ms`.
+
+    Where no lock is possible (`Warehouse.exclusively`) two runs may both begin; the fence lets one of them publish.
+    """
+    with warehouse.exclusively(f"cluster-{cluster}", clock, wait_ms):
+        history = warehouse.state(_SNAPSHOTS.name)
+        app_id = f"lagoon/snapshots/{cluster}"
+        last = warehouse.kernel.last_transaction(history, app_id)
+        fence = Fence(app_id, 1 if last is None else last + 1)
+        yield Turn(warehouse=warehouse, cluster=cluster, clock=clock, history=history, fence=fence)
+
+
+def published(mine: Turn, slot_ms: int) -> PublishedSlot | None:
+    """The snapshot that had been published for a slot of the cluster when the turn began."""
+    wanted: dict[str, str | datetime] = {"cluster": mine.cluster, "slot": _instant(slot_ms)}
+    found = _rows(mine.warehouse, mine.history, wanted, ("snapshot_id", "captured_at", "status"))
+    if not found.num_rows:
+        return None
+    row = found.to_pylist()[0]
+    captured_at_ms = round(row["captured_at"].timestamp() * 1000)
+    return PublishedSlot(
+        snapshot_id=row["snapshot_id"], slot_ms=slot_ms, captured_at_ms=captured_at_ms, status=row["status"]
+    )
+
+
+def publish(mine: Turn, snapshot: Snapshot) -> Published:
+    """Write all tables, `snapshots` last, each read back after its commit.
+
+    SnapshotExists if the slot was published before the turn began, LockHeld if the cluster was since; ChecksFailed if a
+    table does not hold what was written to it. In all three cases readers see nothing of this attempt.
+    """
+    started = mine.clock.monotonic()
+    _refuse_published(mine, snapshot)
+    with mine.warehouse.exclusively("commit", mine.clock, COMMIT_LOCK_WAIT_MS):
+        with ThreadPoolExecutor(PARALLEL) as threads:
+            counts = list(threads.map(lambda table: _write(mine, snapshot, table), _FACTS))
+        try:
+            counts.append(_write(mine, snapshot, _SNAPSHOTS, mine.fence))
+        except Fenced as error:
+            raise LockHeld(f"the turn of cluster {mine.cluster}", "it published in the meantime") from error
+    rows = {table.name: count for table, count in zip(TABLES, counts, strict=True)}
+    return Published(snapshot_id=snapshot.header.snapshot_id, rows=rows, seconds=mine.clock.monotonic() - started)
+
+
+def _refuse_published(mine: Turn, snapshot: Snapshot) -> None:
+    before = published(mine, snapshot.published.slot_ms)
+    if before:
+        slot = _instant(before.slot_ms).isoformat()
+        raise SnapshotExists(f"slot {slot} of cluster {mine.cluster} is published as {before.snapshot_id}")
+
+
+def _write(mine: Turn, snapshot: Snapshot, table: Table, fence: Fence | None = None) -> int:
+    """Append a snapshot's rows to one table as one file, and read them back; returns their number."""
+    rows = snapshot.rows.get(table.row, ())
+    if not rows:
+        return 0
+    arrow = arrow_table(table, snapshot.header, rows)
+    day = snapshot_date(snapshot.header)
+    url = f"{mine.warehouse.locations[table.name]}/{PARTITION_BY}={day}/{snapshot.header.snapshot_id}.parquet"
+    stored = mine.warehouse.kernel.storage.write(url, parquet_bytes(arrow))
+    file = DataFile(stored=stored, rows=len(rows), constants=_constants(arrow))
+    mine.warehouse.kernel.append(mine.warehouse.state(table.name), file, (PARTITION_BY, day), fence)
+    _check(mine.warehouse, table, snapshot.header.snapshot_id, len(rows))
+    return len(rows)
+
+
+def _constants(arrow: pa.Table) -> dict[str, str | datetime]:
+    """Values that hold for every row of a file; those of `snapshots` files include their only row's slot."""
+    names = (*_CONSTANT, "slot") if "slot" in arrow.column_names else _CONSTANT
+    return {name: arrow[name][0].as_py() for name in names}
+
+
+def _check(warehouse: Warehouse, table: Table, snapshot_id: str, expected: int) -> None:
+    """Read back what was written: a commit that another one overwrote, or that was skipped, reports no error itself."""
+    found = _rows(warehouse, warehouse.state(table.name), {"snapshot_id": snapshot_id}, ())
+    if found.num_rows != expected:
+        raise ChecksFailed(f"table {table.name} holds {found.num_rows} of {expected} rows of snapshot {snapshot_id}")
+
+
+def _rows(
+    warehouse: Warehouse, state: State, wanted: Mapping[str, str | datetime], columns: tuple[str, ...]
+) -> pa.Table:
+    """The rows of a table with all values `wanted`, from those files alone that may hold one."""
+    names = [*wanted, *columns]
+    files = [warehouse.kernel.storage.read(url) for url in warehouse.kernel.files(state, wanted)]
+    tables = [_filtered(pq.read_table(pa.BufferReader(data), columns=names), wanted) for data in files]
+    return pa.concat_tables(tables) if tables else pa.table({name: [] for name in names})
+
+
+def _filtered(arrow: pa.Table, wanted: Mapping[str, str | datetime]) -> pa.Table:
+    for name, value in wanted.items():
+        column = arrow[name].cast(TIMESTAMP) if isinstance(value, datetime) else arrow[name]  # Spark may write INT96
+        arrow = arrow.filter(pc.equal(column, pa.scalar(value, column.type)))
+    return arrow
+
+
+def _instant(epoch_ms: int) -> datetime:
+    return datetime.fromtimestamp(epoch_ms / 1000, UTC)

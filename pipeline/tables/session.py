@@ -1,0 +1,48 @@
+"""An application's name in, its Spark session out.
+
+Guards one rule: what spark-submit, `conf/spark-defaults.conf` or a cluster has set stands; only gaps are filled, and the
+master is never touched.
+"""
+
+import os
+import sys
+
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from pipeline.errors import TableError
+
+_UNNAMED = "pyspark-shell"  # what pyspark calls an application that nobody has named
+
+# Small tables: with Delta's 50 snapshot partitions and Spark's 200 for shuffles, a query over them takes 3 times as long.
+_GAPS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def session(app_name: str) -> SparkSession:
+    """The running session, or a new one; without spark-submit it runs on all local cores, as pyspark decides.
+
+    TableError if no JVM starts.
+    """
+    try:
+        SparkContext._ensure_initialized()  # noqa: SLF001  starts the JVM, so that SparkConf knows spark-defaults.conf
+    except PySparkRuntimeError as error:
+        raise TableError("Spark's JVM did not start: is Java 17 on PATH, or JAVA_HOME set?") from error
+    conf = SparkConf()
+    if str(conf.get("spark.master", "local")).startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers would take the first python3 on PATH
+    builder = SparkSession.builder
+    if conf.get("spark.app.name", _UNNAMED) == _UNNAMED:
+        builder = builder.appName(app_name)
+    for key, value in _GAPS.items():
+        if not conf.contains(key):
+            builder = builder.config(key, value)
+    return builder.getOrCreate()
