@@ -1,0 +1,36 @@
+"""What the whole run shares: real brokers, started when the first test asks for them.
+
+Tests on these clusters make topics and groups under names of their own and leave the brokers running; one that stops a
+broker starts it again before it ends.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from pipeline.sandbox.kafka import LocalKafka
+
+# A fixture that costs a broker or a JVM marks every test that uses it, so that `make quick` can leave those out.
+_MARKED_BY_FIXTURE = {"kafka": "kafka", "kafka_392": "kafka", "spark": "spark"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give tests the marker of what they use."""
+    for item in items:
+        for fixture in getattr(item, "fixturenames", ()):
+            if fixture in _MARKED_BY_FIXTURE:
+                item.add_marker(_MARKED_BY_FIXTURE[fixture])
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
+    """Three brokers of Kafka 4.3.1 in three racks."""
+    with LocalKafka(tmp_path_factory.mktemp("kafka"), brokers=3, racks=("a", "b", "c")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def kafka_392(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
+    """One broker of Kafka 3.9.2, the last release that knows the oldest versions of all APIs."""
+    with LocalKafka(tmp_path_factory.mktemp("kafka-3.9.2"), version="3.9.2") as cluster:
+        yield cluster

@@ -1,0 +1,1 @@
+"""Tests of the Kafka that we start ourselves."""

@@ -1,0 +1,164 @@
+"""A real Kafka on the loopback: it answers, it can be broken and mended, and it never outlives us."""
+
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import NotStarted, ToolFailed
+from pipeline.sandbox import kafka as sandbox
+from pipeline.sandbox.kafka import LocalKafka
+from pipeline.sandbox.probe import answers, known_brokers
+
+TOPICS = "org.apache.kafka.tools.TopicCommand"
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
+    """One broker that the tests of this file may break."""
+    with LocalKafka(tmp_path_factory.mktemp("one")) as broker:
+        yield broker
+
+
+def topics(kafka: LocalKafka) -> list[str]:
+    """What `kafka-topics --list` prints."""
+    return kafka.tool(TOPICS, "--bootstrap-server", kafka.bootstrap_servers, "--list").split()
+
+
+def create(kafka: LocalKafka, topic: str) -> None:
+    """Create a topic by Kafka's own tool."""
+    kafka.tool(TOPICS, "--bootstrap-server", kafka.bootstrap_servers, "--create", "--topic", topic)
+
+
+def test_every_broker_knows_every_other(kafka: LocalKafka) -> None:
+    """Three brokers on three addresses, each of which gives all three to clients."""
+    assert kafka.node_ids == [1, 2, 3]
+    assert [kafka.known_brokers(node_id) for node_id in kafka.node_ids] == [{1, 2, 3}] * 3
+    assert len(set(kafka.bootstrap_servers.split(","))) == 3
+
+
+def test_older_release_answers(kafka_392: LocalKafka) -> None:
+    """The release is a parameter: Kafka 3.9.2 starts and answers its own tool."""
+    create(kafka_392, "sandbox-older")
+    assert "sandbox-older" in topics(kafka_392)
+    assert any("kafka-clients-3.9.2.jar" in part for part in _command_line(kafka_392))
+
+
+def test_tool_that_fails_says_why(kafka: LocalKafka) -> None:
+    """A tool's own complaint is in the error, and a tool that hangs is ended."""
+    with pytest.raises(ToolFailed, match="does not exist"):
+        kafka.tool(TOPICS, "--bootstrap-server", kafka.bootstrap_servers, "--describe", "--topic", "sandbox-nowhere")
+    with pytest.raises(ToolFailed, match=r"no end within 0\.1 s"):
+        kafka.tool(TOPICS, "--bootstrap-server", kafka.bootstrap_servers, "--list", timeout_s=0.1)
+
+
+@pytest.mark.kafka
+def test_killed_broker_comes_back(one: LocalKafka) -> None:
+    """After SIGKILL nobody answers; started again, the broker has its port, its topics and one log for both lives."""
+    create(one, "sandbox-kept")
+    host, port = one.address(1)
+    one.kill(1)
+    assert one.pid(1) is None
+    assert not answers(port)
+    log_size = one.log(1).stat().st_size
+    one.start(1)
+    assert one.address(1) == (host, port)
+    assert topics(one) == ["sandbox-kept"]
+    assert one.log(1).stat().st_size > log_size
+
+
+@pytest.mark.kafka
+def test_stopped_broker_ends_in_order(one: LocalKafka) -> None:
+    """SIGTERM lets the broker say goodbye in its log."""
+    one.stop(1)
+    assert one.pid(1) is None
+    assert "shut down completed" in one.log(1).read_text()
+    one.start(1)
+    assert one.known_brokers(1) == {1}
+
+
+@pytest.mark.kafka
+def test_paused_broker_is_silent(one: LocalKafka) -> None:
+    """A frozen broker keeps its port and answers nobody until it goes on."""
+    one.pause(1)
+    assert one.pid(1) is not None
+    socket.create_connection(one.address(1), timeout=5).close()
+    assert one.known_brokers(1) == frozenset()
+    one.resume(1)
+    assert one.known_brokers(1) == {1}
+
+
+@pytest.mark.kafka
+def test_broker_that_cannot_start_names_its_log(tmp_path: Path) -> None:
+    """A broker that ends at once is an error at once, with the file that says why, and leaves no process."""
+    cluster = LocalKafka(tmp_path, properties={"num.io.threads": "0"})
+    started = time.monotonic()
+    with pytest.raises(NotStarted) as failure, cluster:
+        pass
+    assert failure.value.log is not None
+    assert "num.io.threads" in Path(failure.value.log).read_text()
+    assert time.monotonic() - started < 30
+    assert all(cluster.pid(node_id) is None for node_id in cluster.node_ids)
+
+
+@pytest.mark.kafka
+def test_taken_port_is_tried_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When somebody takes a port between our look and the broker's bind, other ports are tried."""
+    choices = [sandbox._free_ports(2), sandbox._free_ports(2)]
+    monkeypatch.setattr(sandbox, "_free_ports", lambda _: choices.pop(0))
+    with socket.create_server(("127.0.0.1", choices[0][0])), LocalKafka(tmp_path) as cluster:
+        assert choices == []
+        assert cluster.known_brokers(1) == {1}
+
+
+@pytest.mark.kafka
+def test_no_broker_outlives_a_killed_parent(tmp_path: Path) -> None:
+    """When the process that started brokers is killed, the brokers die too."""
+    program = (
+        "import sys, time; from pathlib import Path; from pipeline.sandbox.kafka import LocalKafka\n"
+        "with LocalKafka(Path(sys.argv[1])) as kafka:\n"
+        "    print(kafka.address(1)[1], flush=True); time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        port = int(parent.stdout.readline())
+        assert answers(port)
+        parent.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while _accepts(port) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _accepts(port)
+
+
+def test_probe_of_something_else() -> None:
+    """A port where another protocol answers, and one that nobody listens on, are no brokers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        other = threading.Thread(target=_answer_once, args=(server, b"HTTP/1.1 400 Bad Request\r\n\r\n"))
+        other.start()
+        assert not answers(port)
+        other.join()
+    assert not answers(port)
+    assert known_brokers(port) == frozenset()
+
+
+def _answer_once(server: socket.socket, answer: bytes) -> None:
+    connection, _ = server.accept()
+    with connection:
+        connection.recv(64)
+        connection.sendall(answer)
+
+
+def _accepts(port: int) -> bool:
+    with socket.socket() as connection:
+        return connection.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _command_line(kafka: LocalKafka) -> list[str]:
+    return Path(f"/proc/{kafka.pid(1)}/cmdline").read_text().split("\0")
