@@ -23,7 +23,6 @@ from pipeline.protocol.messages.metadata import (
     MetadataResponse,
 )
 from pipeline.settings import KafkaSettings
-from pipeline.wire.primitives import NO_ID
 from pipeline.wire.schema import LATEST, Api, Versions
 
 R = TypeVar("R")
@@ -79,13 +78,8 @@ class Cluster:
 
     def refresh(self, topics: Collection[str] | None, deadline: Deadline) -> MetadataResponse:
         """Ask any broker for the brokers and for some topics, all of them for None; learn leaders and addresses from it."""
-        wanted = None if topics is None else tuple(MetadataRequestTopic(name=name, topic_id=NO_ID) for name in sorted(topics))
-        request = MetadataRequest(
-            topics=wanted,
-            allow_auto_topic_creation=False,
-            include_cluster_authorized_operations=False,
-            include_topic_authorized_operations=False,
-        )
+        wanted = None if topics is None else tuple(MetadataRequestTopic(name=name) for name in sorted(topics))
+        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
         response = self.ask_any(METADATA, request, deadline)
         if response.error_code:
             raise BrokerError(response.error_code, error_code(response.error_code).name, METADATA.name, "cluster")
@@ -103,13 +97,13 @@ class Cluster:
 
     def find_coordinators(self, group_ids: Sequence[str], deadline: Deadline) -> None:
         """Learn which brokers coordinate these groups. Only for groups that exist: asking creates __consumer_offsets."""
-        request = FindCoordinatorRequest(key="", coordinator_keys=tuple(group_ids))
+        request = FindCoordinatorRequest(coordinator_keys=tuple(group_ids))
         try:
             found = self.ask_any(FIND_COORDINATOR, request, deadline, within=_MANY_KEYS)
             self.coordinators.update({one.key: one.node_id for one in found.coordinators if not one.error_code})
         except UnsupportedVersion:
             for group_id in group_ids:
-                single = FindCoordinatorRequest(key=group_id, coordinator_keys=())
+                single = FindCoordinatorRequest(key=group_id)
                 one = self.ask_any(FIND_COORDINATOR, single, deadline, within=_ONE_KEY)
                 if not one.error_code:
                     self.coordinators[group_id] = one.node_id

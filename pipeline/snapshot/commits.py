@@ -4,7 +4,7 @@ Guards one rule: a commit that cannot be read, or is about to be replaced by a t
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Deadline
@@ -24,7 +24,7 @@ from pipeline.wire.schema import Versions
 NO_COMMIT = "NO_COMMIT"
 _CHUNK = 500  # groups in one request
 # From v10 on topics are ids, and commits on topics that are deleted cannot be told any more.
-_MANY_GROUPS, _ONE_GROUP = Versions(8, 9), Versions(2, 7)
+_MANY_GROUPS, _ONE_GROUP, _UNSTABLE_ONLY = Versions(8, 9), Versions(7, 7), Versions(2, 6)
 
 Fetched = Gathered[str, OffsetFetchResponseGroup]
 
@@ -52,30 +52,35 @@ def committed_offsets(
 
 
 def _fetch(cluster: Cluster, group_ids: Sequence[str], deadline: Deadline, *, stable: bool) -> Fetched:
+    """The groups' commits in the way that each coordinator can be asked, the newest first."""
+    found: Fetched = Gathered({}, {}, {})
+    left = list(group_ids)
+    for question in _ways(stable=stable):
+        late = gather(cluster, ByCoordinator(cluster), [replace(question, items=left)], deadline)[0]
+        left = [group_id for group_id, failure in late.failures.items() if failure.name == UNSUPPORTED]
+        failures = {**found.failures, **late.failures}
+        found = Gathered({**found.answers, **late.answers}, {**found.sources, **late.sources}, failures)
+        if not left:
+            break
+    return replace(found, failures={scope: one for scope, one in found.failures.items() if scope not in found.answers})
+
+
+def _ways(*, stable: bool) -> Iterator[Question[str, OffsetFetchResponseGroup]]:
+    """Many groups in a request (KIP-709), or one; stable offsets (KIP-447), or whatever there is."""
+
     def many(items: Sequence[str]) -> OffsetFetchRequest:
         groups = tuple(OffsetFetchGroup(group_id=group_id, topics=None) for group_id in items)
-        return OffsetFetchRequest(group_id="", topics=(), groups=groups, require_stable=stable)
+        return OffsetFetchRequest(groups=groups, require_stable=stable)
 
     def one(items: Sequence[str]) -> OffsetFetchRequest:
-        return OffsetFetchRequest(group_id=items[0], topics=None, groups=(), require_stable=stable)
+        return OffsetFetchRequest(group_id=items[0], topics=None, require_stable=stable)
 
-    first = Question(
-        api=OFFSET_FETCH, items=group_ids, build=many, read=_read_many, chunk=_CHUNK, within=_MANY_GROUPS
-    )
-    found = _gather(cluster, first, deadline)
-    old = [group_id for group_id, failure in found.failures.items() if failure.name == UNSUPPORTED]
-    if not old:
-        return found
-    second = Question(api=OFFSET_FETCH, items=old, build=one, read=_read_one, chunk=1, within=_ONE_GROUP)
-    late = _gather(cluster, second, deadline)
-    failures = {group_id: failure for group_id, failure in found.failures.items() if group_id not in old}
-    return Gathered(
-        {**found.answers, **late.answers}, {**found.sources, **late.sources}, {**failures, **late.failures}
-    )
+    def plain(items: Sequence[str]) -> OffsetFetchRequest:
+        return OffsetFetchRequest(group_id=items[0], topics=None)
 
-
-def _gather(cluster: Cluster, question: Question[str, OffsetFetchResponseGroup], deadline: Deadline) -> Fetched:
-    return gather(cluster, ByCoordinator(cluster), [question], deadline)[0]
+    yield Question(api=OFFSET_FETCH, items=(), build=many, read=_read_many, chunk=_CHUNK, within=_MANY_GROUPS)
+    yield Question(api=OFFSET_FETCH, items=(), build=one, read=_read_one, chunk=1, within=_ONE_GROUP)
+    yield Question(api=OFFSET_FETCH, items=(), build=plain, read=_read_one, chunk=1, within=_UNSTABLE_ONLY)
 
 
 def _read_many(

@@ -56,7 +56,7 @@ def _configs_request(topics: Sequence[str]) -> DescribeConfigsRequest:
     resources = tuple(
         DescribeConfigsResource(resource_type=TOPIC, resource_name=topic, configuration_keys=keys) for topic in topics
     )
-    return DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
+    return DescribeConfigsRequest(resources=resources)
 
 
 def _take_configs(answer: DescribeConfigsResponse, needed: dict[str, int], problems: dict[str, str]) -> None:

@@ -80,7 +80,7 @@ def _list_once(cluster: Cluster, deadline: Deadline) -> Gathered[int, ListGroups
     question = Question(
         api=LIST_GROUPS,
         items=sorted(cluster.brokers),
-        build=lambda _: ListGroupsRequest(states_filter=(), types_filter=()),
+        build=lambda _: ListGroupsRequest(),
         read=lambda response, items: [(items[0], response.error_code, response)],
         chunk=1,
     )
@@ -102,7 +102,7 @@ def describe_groups(cluster: Cluster, listed: Mapping[str, Listed], deadline: De
         Question(
             api=DESCRIBE_GROUPS,
             items=classic,
-            build=lambda items: DescribeGroupsRequest(groups=tuple(items), include_authorized_operations=False),
+            build=lambda items: DescribeGroupsRequest(groups=tuple(items)),
             read=_read_groups,
             chunk=_CHUNK,
         ),
@@ -202,7 +202,7 @@ def _classic_member(group: DescribedGroup, member: DescribedMember) -> GroupMemb
         group_instance_id=member.group_instance_id,
         client_id=member.client_id,
         client_host=member.client_host,
-        rack_id=subscription.rack_id if subscription else None,
+        rack_id=(subscription.rack_id or None) if subscription else None,
         subscribed_topics=subscription.topics if subscription else None,
         assignment=tuple(
             TopicPartitions(topic=one.topic, topic_id=None, partitions=one.partitions)

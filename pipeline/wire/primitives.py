@@ -14,8 +14,6 @@ WriteLength = Callable[[bytearray, int], None]
 # group can still be asked about; the table layer makes them printable.
 TEXT_ERRORS = "surrogateescape"
 
-NO_ID = bytes(16)
-
 _INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
 
 

@@ -47,6 +47,7 @@ class FakeMember:
     member_id: str
     topics: tuple[str, ...] = ()
     assignment: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    raw_metadata: bytes | None = None
 
 
 @dataclass(slots=True)
@@ -70,6 +71,7 @@ class FakeCluster:
     groups: dict[str, FakeGroup] = field(default_factory=dict)
     racks: dict[int, str] = field(default_factory=dict)
     addresses: dict[int, tuple[str, int]] = field(default_factory=dict)
+    highest: dict[int, int] = field(default_factory=dict)  # api key -> highest version, where not our own
     cluster_operations: int = 8096
     faults: list[Fault] = field(default_factory=list)
     asked: list[tuple[int, int, int]] = field(default_factory=list)  # (node, api key, version), in order of arrival

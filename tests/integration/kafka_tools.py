@@ -68,7 +68,7 @@ def group_states(kafka: Tools) -> dict[str, tuple[int, str, str, int]]:
     for line in _describe(kafka, "--state").splitlines():
         match = _STATE.match(line)
         if match:
-            found[match[1]] = (int(match[2]), match[3], match[4], int(match[5]))
+            found[match[1]] = (int(match[2]), match[3].strip("-"), match[4], int(match[5]))
     return found
 
 

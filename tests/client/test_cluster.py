@@ -1,0 +1,171 @@
+"""Clusters: what a bad address costs, what is learned, and that asking creates nothing."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from pipeline.client.cluster import Cluster, TopicPartition
+from pipeline.client.deadline import Deadline
+from pipeline.client.journal import Journal
+from pipeline.errors import ConnectionFailed
+from pipeline.protocol.messages.find_coordinator import FIND_COORDINATOR
+from pipeline.protocol.messages.metadata import METADATA
+from tests.clock import CLOCK
+from tests.fake.broker import FakeBroker
+from tests.fake.cluster import FakeCluster, FakeGroup
+from tests.fake.faults import Altered, Close, Fault, Hang, Raw, WrongCorrelation
+from tests.impatient import impatient
+
+API_VERSIONS_KEY = 18
+
+
+@contextmanager
+def peer(answer: bytes) -> Iterator[int]:
+    """Something that accepts, waits for bytes and says the same to everybody; nothing at all for b""."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        opened: list[socket.socket] = []
+
+        def serve() -> None:
+            while True:
+                try:
+                    stream, _ = server.accept()
+                except OSError:
+                    return
+                opened.append(stream)
+                if answer:
+                    stream.recv(1)
+                    stream.sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield server.getsockname()[1]
+        for stream in opened:
+            stream.close()
+
+
+def refusal(servers: str) -> tuple[ConnectionFailed, float]:
+    """What connecting to these servers raises, and after how many seconds."""
+    settings = impatient(FakeCluster(), bootstrap_servers=servers)
+    started = time.monotonic()
+    with pytest.raises(ConnectionFailed) as raised:
+        Cluster.connect(settings, CLOCK, Journal(), Deadline.after(CLOCK, 5_000))
+    return raised.value, time.monotonic() - started
+
+
+def test_a_refusing_address_is_named() -> None:
+    """A port where nobody listens: the address and the reason, at once."""
+    error, seconds = refusal("127.0.0.1:1")
+    assert str(error) == "127.0.0.1:1: connect: Connection refused"
+    assert seconds < 2
+
+
+def test_every_bootstrap_server_is_named() -> None:
+    """With several, each has its own reason."""
+    error, _ = refusal("127.0.0.1:1,127.0.0.1:2")
+    assert "127.0.0.1:1: connect: Connection refused" in str(error)
+    assert "127.0.0.1:2: connect: Connection refused" in str(error)
+
+
+def test_an_unknown_host_is_named() -> None:
+    """A name that does not resolve fails in phase resolve."""
+    error, _ = refusal("no-such-host.invalid:9092")
+    assert (error.phase, error.address) == ("resolve", "no-such-host.invalid:9092")
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "the answer is HTTP, not Kafka"),
+        (b"\x15\x03\x03\x00\x02\x02\x0a", "the answer is TLS, not Kafka; see security_protocol"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "the answer is SSH, not Kafka"),
+        (b"\x7f\xff\xff\xff", "the answer claims a frame of 2147483647 bytes"),
+        (b"\xff\xff\xff\xfe", "the answer claims a frame of -2 bytes"),
+        (b"\x00\x00\x00\x04\x00\x00\x00\x63", "not Kafka"),
+        (b"\x00\x00\x00\x0a\x00\x00\x00\x00garbag", "not Kafka"),
+    ],
+)
+def test_another_protocol_is_recognised(answer: bytes, expected: str) -> None:
+    """What speaks there is said, within the deadline, and it is not tried again and again."""
+    with peer(answer) as port:
+        error, seconds = refusal(f"127.0.0.1:{port}")
+    assert error.phase == "handshake"
+    assert expected in str(error)
+    assert seconds < 2
+
+
+def test_a_half_open_connection_ends_in_time() -> None:
+    """A peer that accepts and never answers costs the connection's time-out and no more."""
+    with peer(b"") as port:
+        error, seconds = refusal(f"127.0.0.1:{port}")
+    assert "handshake: no answer within" in str(error)
+    assert seconds < 3
+
+
+def test_a_dead_bootstrap_server_does_not_matter(state: FakeCluster, brokers: dict[int, FakeBroker]) -> None:
+    """One that answers is enough."""
+    assert brokers
+    settings = impatient(state)
+    servers = f"127.0.0.1:1,{settings.bootstrap_servers}"
+    deadline = Deadline.after(CLOCK, 5_000)
+    with Cluster.connect(impatient(state, bootstrap_servers=servers), CLOCK, Journal(), deadline) as cluster:
+        assert sorted(cluster.brokers) == [1, 2, 3]
+
+
+def test_asking_for_everything_creates_nothing(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """Metadata forbids auto-creation, and no coordinator is looked for."""
+    seen = []
+    state.faults.append(Fault(METADATA.key, Altered(lambda answer: seen.append(answer) or answer), times=5))
+    cluster = connect()
+    cluster.refresh(None, Deadline.after(CLOCK, 1_000))
+    assert len(seen) == 2
+    assert state.count(FIND_COORDINATOR.key) == 0
+
+
+def test_older_news_of_a_leader_is_ignored(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """The leader with the highest term stays, whichever broker answers last."""
+    deadline = Deadline.after(CLOCK, 2_000)
+    partition = state.topics["orders"].partitions[0]
+    partition.leader_id, partition.leader_epoch = 2, 5
+    cluster = connect()
+    cluster.refresh(None, deadline)
+    partition.leader_id, partition.leader_epoch = 1, 4
+    cluster.refresh(None, deadline)
+    assert cluster.leader_of(TopicPartition("orders", 0)) == 2
+
+
+@pytest.mark.parametrize("highest", [6, 3])
+def test_coordinators_are_found_in_every_version(
+    state: FakeCluster, connect: Callable[[], Cluster], highest: int
+) -> None:
+    """Many groups in one request where brokers can, one by one where they cannot."""
+    state.groups = {f"g{i}": FakeGroup(coordinator_id=i % 3 + 1) for i in range(4)}
+    state.highest[FIND_COORDINATOR.key] = highest
+    cluster = connect()
+    cluster.find_coordinators(list(state.groups), Deadline.after(CLOCK, 2_000))
+    assert cluster.coordinators == {name: group.coordinator_id for name, group in state.groups.items()}
+    assert state.count(FIND_COORDINATOR.key) == (1 if highest >= 4 else 4)
+
+
+@pytest.mark.parametrize("action", [Close(), Close(sent=9), Hang(), Raw(b"\x00\x00\x00\x02hi"), WrongCorrelation()])
+def test_another_broker_answers_instead(
+    state: FakeCluster, connect: Callable[[], Cluster], action: Close | Hang | Raw | WrongCorrelation
+) -> None:
+    """Questions for any broker survive one that drops, stalls or garbles."""
+    cluster = connect()
+    state.faults.append(Fault(METADATA.key, action, node_id=1, times=10))
+    answer = cluster.refresh(None, Deadline.after(CLOCK, 5_000))
+    assert [topic.name for topic in answer.topics] == ["orders"]
+
+
+def test_a_broker_that_speaks_less_is_believed(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """A broker that refuses our version of ApiVersions names its own in v0, and gets that."""
+
+    state.highest[API_VERSIONS_KEY] = 2
+    frame = bytes.fromhex("00000010 00000000 0023 00000001 0012 0000 0002".replace(" ", ""))
+    state.faults.append(Fault(API_VERSIONS_KEY, Raw(frame), times=1))
+    cluster = connect()
+    assert [version for _, key, version in state.asked if key == API_VERSIONS_KEY][:2] == [4, 2]
+    assert sorted(cluster.brokers) == [1, 2, 3]

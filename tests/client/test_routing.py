@@ -1,0 +1,260 @@
+"""Routing: every item has an answer or a failure, and what is stale is looked up again."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipeline.client.cluster import Cluster, TopicPartition
+from pipeline.client.deadline import Deadline
+from pipeline.client.routing import ByCoordinator, ByLeader, Failure, Gathered, Question, ask_whole, gather
+from pipeline.protocol.messages.list_offsets import LIST_OFFSETS
+from pipeline.protocol.messages.metadata import METADATA, MetadataRequest
+from pipeline.snapshot.commits import committed_offsets
+from pipeline.snapshot.offsets import HIGH_WATERMARK, LARGEST_TIMESTAMP, list_offsets
+from tests.clock import CLOCK
+from tests.fake.broker import FakeBroker
+from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
+from tests.fake.faults import Altered, Close, Fault, Hang, Raw
+
+ORDERS = [TopicPartition("orders", partition) for partition in range(6)]
+Connect = Callable[[], Cluster]
+
+
+def soon(budget_ms: int = 4_000) -> Deadline:
+    return Deadline.after(CLOCK, budget_ms)
+
+
+def ends(cluster: Cluster, budget_ms: int = 4_000) -> Gathered[TopicPartition, Any]:
+    cluster.refresh(None, soon())
+    return list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon(budget_ms))[HIGH_WATERMARK]
+
+
+def test_one_request_per_leader(state: FakeCluster, connect: Connect) -> None:
+    """Six partitions on three brokers are three requests."""
+    found = ends(connect())
+    assert set(found.answers) == set(ORDERS)
+    assert not found.failures
+    assert [state.count(LIST_OFFSETS.key, node) for node in (1, 2, 3)] == [1, 1, 1]
+    assert {found.sources[at].node_id for at in ORDERS} == {1, 2, 3}
+
+
+def test_a_moved_leader_is_looked_up(state: FakeCluster, connect: Connect) -> None:
+    """NOT_LEADER_OR_FOLLOWER costs one refresh, and only the partition concerned is asked again."""
+    cluster = connect()
+    cluster.refresh(None, soon())
+    moved = state.topics["orders"].partitions[0]
+    moved.leader_id, moved.leader_epoch = 3, 1
+    before = state.count(METADATA.key)
+    found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
+    assert set(found.answers) == set(ORDERS)
+    assert found.sources[ORDERS[0]].node_id == 3
+    assert state.count(METADATA.key) == before + 1
+    assert state.count(LIST_OFFSETS.key) == 4
+
+
+def test_a_partition_without_a_leader_is_a_failure_and_nothing_else(state: FakeCluster, connect: Connect) -> None:
+    """It says LEADER_NOT_AVAILABLE, soon, and its siblings have their answers."""
+    state.topics["orders"].partitions[2].leader_id = -1
+    started = time.monotonic()
+    found = ends(connect())
+    assert time.monotonic() - started < 2
+    assert set(found.answers) == set(ORDERS) - {ORDERS[2]}
+    assert found.failures[ORDERS[2]].name == "LEADER_NOT_AVAILABLE"
+
+
+def test_a_final_error_is_not_retried(state: FakeCluster, connect: Connect) -> None:
+    """TOPIC_AUTHORIZATION_FAILED is an answer."""
+    state.topics["orders"].partitions[1].error_code = 29
+    found = ends(connect())
+    failure = found.failures[ORDERS[1]]
+    assert (failure.name, failure.code, failure.attempts) == ("TOPIC_AUTHORIZATION_FAILED", 29, 1)
+    assert state.count(LIST_OFFSETS.key) == 3
+
+
+def test_a_transient_error_is_retried(state: FakeCluster, connect: Connect) -> None:
+    """OFFSET_NOT_AVAILABLE is asked again of the same leader, without a refresh."""
+    partition = state.topics["orders"].partitions[4]
+    partition.error_code = 78
+    cluster = connect()
+    cluster.refresh(None, soon())
+    before = state.count(METADATA.key)
+    threading.Timer(0.1, setattr, (partition, "error_code", 0)).start()
+    found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
+    assert set(found.answers) == set(ORDERS)
+    assert state.count(METADATA.key) == before
+
+
+def test_a_deleted_topic_is_a_failure_soon(state: FakeCluster, connect: Connect) -> None:
+    """UNKNOWN_TOPIC_OR_PARTITION may be news that spread slowly, so it is tried a few times, not until the deadline."""
+    cluster = connect()
+    cluster.refresh(None, soon())
+    del state.topics["orders"]
+    started = time.monotonic()
+    found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
+    assert {failure.name for failure in found.failures.values()} == {"UNKNOWN_TOPIC_OR_PARTITION"}
+    assert time.monotonic() - started < 1.5
+
+
+@pytest.mark.parametrize("action", [Close(), Close(sent=20)])
+def test_a_connection_that_breaks_is_opened_again(state: FakeCluster, connect: Connect, action: Close) -> None:
+    """An answer that is cut off is never used; the same broker is asked again."""
+    cluster = connect()
+    state.faults.append(Fault(LIST_OFFSETS.key, action, node_id=2))
+    found = ends(cluster)
+    assert set(found.answers) == set(ORDERS)
+    assert state.count(LIST_OFFSETS.key, 2) == 2
+
+
+def test_a_broker_that_dies_costs_its_own_partitions(
+    state: FakeCluster, brokers: dict[int, FakeBroker], connect: Connect
+) -> None:
+    """With its leaders not moving anywhere, they fail by name of the connection's error, and the others answer."""
+    cluster = connect()
+    cluster.refresh(None, soon())
+    brokers[2].die()
+    found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon(700))[HIGH_WATERMARK]
+    led = {at for at in ORDERS if state.topics["orders"].partitions[at.partition].leader_id == 2}
+    assert set(found.failures) == led
+    assert set(found.answers) == set(ORDERS) - led
+    assert {failure.node_id for failure in found.failures.values()} == {2}
+    assert {failure.name for failure in found.failures.values()} <= {"CONNECTION_FAILED", "CONNECTION_LOST"}
+
+
+def test_a_broker_that_never_answers_is_waited_for_once(state: FakeCluster, connect: Connect) -> None:
+    """After one question's deadline was spent on it, later questions do not insist."""
+    cluster = connect()
+    state.faults.append(Fault(LIST_OFFSETS.key, Hang(), node_id=2, times=1000))
+    first = ends(cluster, 900)
+    assert {failure.name for failure in first.failures.values()} == {"DEADLINE_PASSED"}
+    started = time.monotonic()
+    second = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
+    assert len(second.answers) == 4
+    assert time.monotonic() - started < 1.2
+
+
+def test_garbage_is_a_failure_of_what_was_asked(state: FakeCluster, connect: Connect) -> None:
+    """Bytes that are no answer are not asked for again; the rest is unharmed."""
+    cluster = connect()
+    cluster.refresh(None, soon())
+    state.faults.append(Fault(LIST_OFFSETS.key, Raw(b"\x00\x00\x00\x06\x00\x00\x00\x01ab"), node_id=3, times=9))
+    found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
+    assert {failure.name for failure in found.failures.values()} == {"PROTOCOL_ERROR"}
+    assert len(found.answers) == 4
+
+
+def test_what_an_answer_leaves_out_is_not_lost(state: FakeCluster, connect: Connect) -> None:
+    """A shorter list than asked for is asked again, and then said."""
+
+    def shorten(answer: Any) -> Any:
+        answer.topics = ()
+        return answer
+
+    cluster = connect()
+    state.faults.append(Fault(LIST_OFFSETS.key, Altered(shorten), node_id=1, times=1))
+    assert set(ends(cluster).answers) == set(ORDERS)
+    state.faults.append(Fault(LIST_OFFSETS.key, Altered(shorten), node_id=1, times=1000))
+    found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon(400))[HIGH_WATERMARK]
+    assert len(found.failures) == 2
+    assert "the answer leaves it out" in str(next(iter(found.failures.values())).message)
+
+
+def test_a_kind_that_brokers_are_too_old_for(state: FakeCluster, connect: Connect) -> None:
+    """The largest timestamp needs ListOffsets v7; other kinds are not touched by it."""
+    state.highest[LIST_OFFSETS.key] = 5
+    cluster = connect()
+    cluster.refresh(None, soon())
+    found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK, LARGEST_TIMESTAMP], soon())
+    assert len(found[HIGH_WATERMARK].answers) == 6
+    assert {failure.name for failure in found[LARGEST_TIMESTAMP].failures.values()} == {"UNSUPPORTED_VERSION"}
+
+
+def test_throttling_is_obeyed(state: FakeCluster, connect: Connect) -> None:
+    """After an answer with a throttle time the broker is left alone for that long (KIP-219)."""
+
+    def throttle(answer: Any) -> Any:
+        answer.throttle_time_ms = 300
+        return answer
+
+    cluster = connect()
+    cluster.refresh(None, soon())
+    state.faults.append(Fault(LIST_OFFSETS.key, Altered(throttle), times=3))
+    list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())
+    started = time.monotonic()
+    assert len(list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK].answers) == 6
+    assert time.monotonic() - started > 0.25
+    assert sum(one.throttle_ms for one in cluster.journal.exchanges) == 900
+
+
+def test_a_moved_coordinator_is_found(state: FakeCluster, connect: Connect) -> None:
+    """NOT_COORDINATOR makes one look-up for the groups concerned."""
+    state.groups = {"g": FakeGroup(coordinator_id=2, commits={("orders", 0): FakeCommit(5)})}
+    cluster = connect()
+    cluster.coordinators["g"] = 1
+    commits = committed_offsets(cluster, ["g"], {"orders": None}, soon())
+    assert [row.committed_offset for row in commits.rows] == [5]
+    assert cluster.coordinators["g"] == 2
+
+
+def test_many_groups_are_few_requests(state: FakeCluster, connect: Connect) -> None:
+    """300 groups on three coordinators are three requests; brokers before OffsetFetch v8 need one each."""
+    groups = {f"g{i}": FakeGroup(coordinator_id=i % 3 + 1, commits={("orders", 0): FakeCommit(i)}) for i in range(300)}
+    state.groups = groups
+    cluster = connect()
+    cluster.coordinators.update({name: group.coordinator_id for name, group in groups.items()})
+    rows = committed_offsets(cluster, list(groups), {}, soon()).rows
+    assert {row.group_id: row.committed_offset for row in rows} == {f"g{i}": i for i in range(300)}
+    assert state.count(9) == 3
+
+
+def test_old_brokers_are_asked_group_by_group(state: FakeCluster, connect: Connect) -> None:
+    """Where a request holds one group only, every group still has its commits."""
+    state.groups = {f"g{i}": FakeGroup(coordinator_id=1, commits={("orders", 0): FakeCommit(i)}) for i in range(5)}
+    state.highest[9] = 5
+    cluster = connect()
+    cluster.coordinators.update(dict.fromkeys(state.groups, 1))
+    found = committed_offsets(cluster, list(state.groups), {}, soon())
+    assert [row.committed_offset for row in found.rows] == [0, 1, 2, 3, 4]
+    assert not found.failures
+
+
+def test_a_whole_question_names_its_refusal(state: FakeCluster, connect: Connect) -> None:
+    """An error code at the top of an answer is a failure with that code."""
+
+    def refuse(answer: Any) -> Any:
+        answer.error_code = 31
+        return answer
+
+    cluster = connect()
+    state.faults.append(Fault(METADATA.key, Altered(refuse)))
+    request = MetadataRequest(topics=())
+    answer = ask_whole(cluster, METADATA, request, "cluster", soon())
+    assert isinstance(answer, Failure)
+    assert (answer.name, answer.scope) == ("CLUSTER_AUTHORIZATION_FAILED", "cluster")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(codes=st.lists(st.sampled_from([0, 3, 5, 6, 9, 29, 35, 56, 74, 75, 78, 999, -1]), min_size=6, max_size=6))
+def test_every_item_is_answered_or_failed_once(state: FakeCluster, connect: Connect, codes: list[int]) -> None:
+    """Whatever leaders answer, nothing is lost and nothing is counted twice."""
+    for partition, code in zip(state.topics["orders"].partitions, codes, strict=True):
+        partition.error_code = code
+    found = ends(connect(), 60)
+    assert set(found.answers) | set(found.failures) == set(ORDERS)
+    assert not set(found.answers) & set(found.failures)
+    assert {at.partition for at in found.answers} == {i for i, code in enumerate(codes) if code == 0}
+
+
+def test_nothing_to_ask_is_no_request(state: FakeCluster, connect: Connect) -> None:
+    """A question about no items costs nothing."""
+    cluster = connect()
+    asked = len(state.asked)
+    empty: Question[str, Any] = Question(api=LIST_OFFSETS, items=[], build=lambda _: None, read=lambda _, __: [])
+    assert gather(cluster, ByCoordinator(cluster), [empty], soon())[0].answers == {}
+    assert list_offsets(cluster, [], [HIGH_WATERMARK], soon())[HIGH_WATERMARK].failures == {}
+    assert len(state.asked) == asked
+    assert ByLeader(cluster).node_of(TopicPartition("absent", 0)) is None

@@ -1,0 +1,104 @@
+"""Brokers that are not: real sockets, scripted faults, clusters of any size.
+
+It shares our codec, so it proves behaviour and scale and never the codec: the oracle and real brokers do that. Not spoken:
+TLS, SASL, Fetch, Produce, transactions, quotas, DescribeQuorum and DescribeTopicPartitions.
+"""
+
+import socketserver
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from pipeline.protocol.headers import ResponseHeader
+from pipeline.wire.reading import decode
+from pipeline.wire.schema import Api
+from pipeline.wire.writing import encode
+from tests.fake.answers import SPOKEN
+from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Action, Altered, Close, Hang, Raw, WrongCorrelation
+
+_HEADER = struct.Struct(">hhih")
+
+
+class _Handler(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        """Answer frame after frame until the client goes or a fault ends it."""
+        server: Any = self.server
+        self.server.connections.append(self.connection)  # type: ignore[attr-defined]
+        while len(prefix := self._read(4)) == 4:  # noqa: PLR2004
+            frame = self._read(struct.unpack(">i", prefix)[0])
+            if not self._answer(server.state, server.node_id, frame):
+                return
+
+    def _read(self, size: int) -> bytes:
+        try:
+            return self.rfile.read(size)
+        except OSError:
+            return b""
+
+    def _answer(self, state: FakeCluster, node_id: int, frame: bytes) -> bool:
+        key, version, correlation_id, client = _HEADER.unpack_from(frame)
+        state.asked.append((node_id, key, version))
+        api, answer = SPOKEN[key]
+        body = _HEADER.size + max(client, 0) + (1 if api.is_flexible(version) else 0)
+        fault = next((one for one in state.faults if one.strikes(node_id, key)), None)
+        if fault is None or isinstance(fault.action, Altered | WrongCorrelation | Close):
+            request = decode(api.request, version, api.is_flexible(version), frame, body)
+            response = answer(state, node_id, version, request)
+            return self._send(api, version, correlation_id, response, fault.action if fault else None)
+        if isinstance(fault.action, Raw):
+            self.wfile.write(fault.action.answer)
+        return isinstance(fault.action, Hang | Raw)
+
+    def _send(self, api: Api[Any, Any], version: int, correlation_id: int, response: Any, action: Action | None) -> bool:
+        if isinstance(action, Altered):
+            response = action.change(response)
+        if isinstance(action, WrongCorrelation):
+            correlation_id += 1
+        flexible = api.is_flexible(version)
+        header = encode(ResponseHeader(correlation_id=correlation_id), 0, flexible and api.flexible_response_header)
+        frame = header + encode(response, version, flexible)
+        frame = struct.pack(">i", len(frame)) + frame
+        self.wfile.write(frame[: action.sent] if isinstance(action, Close) else frame)
+        return not isinstance(action, Close)
+
+
+class FakeBroker(socketserver.ThreadingTCPServer):
+    """One broker on a loopback port of its own."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+
+    def __init__(self, state: FakeCluster, node_id: int) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.state, self.node_id = state, node_id
+        self.connections: list[Any] = []
+
+    @contextmanager
+    def running(self) -> Iterator["FakeBroker"]:
+        """Serve in a thread while the context lasts."""
+        thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self.die()
+            thread.join(5)
+
+    def die(self) -> None:
+        """Refuse connections from now on and drop those that are open."""
+        self.shutdown()
+        self.server_close()
+        for connection in self.connections:
+            connection.close()
+
+
+@contextmanager
+def fake_cluster(state: FakeCluster, nodes: int = 3) -> Iterator[dict[int, FakeBroker]]:
+    """Brokers 1 to `nodes` of a cluster, all of which know each other."""
+    with ExitStack() as stack:
+        brokers = {node: stack.enter_context(FakeBroker(state, node).running()) for node in range(1, nodes + 1)}
+        state.addresses = {node: ("127.0.0.1", broker.server_address[1]) for node, broker in brokers.items()}
+        yield brokers

@@ -1,0 +1,18 @@
+"""Settings under which tests of faults end soon."""
+
+from pipeline.settings import KafkaSettings
+from tests.fake.cluster import FakeCluster
+
+
+def impatient(state: FakeCluster, **more: int | str) -> KafkaSettings:
+    """Settings for a fake cluster; `more` replaces some of them."""
+    told = {
+        "bootstrap_servers": ",".join(f"{host}:{port}" for host, port in state.addresses.values()),
+        "request_timeout_ms": 500,
+        "socket_connection_setup_timeout_ms": 500,
+        "default_api_timeout_ms": 2_000,
+        "retry_backoff_ms": 10,
+        "retry_backoff_max_ms": 50,
+        **more,
+    }
+    return KafkaSettings.model_validate(told)
