@@ -53,11 +53,13 @@ class Column:
     nullable: bool
     comment: str
 
+    def sql_type(self) -> str:
+        """The type as SQL spells it."""
+        return _sql_type(self.type)
+
     def ddl(self) -> str:
         """The column as it stands in CREATE TABLE and ALTER TABLE ADD COLUMNS."""
-        return (
-            f"{self.name} {_sql_type(self.type)}{'' if self.nullable else ' NOT NULL'} COMMENT {_quoted(self.comment)}"
-        )
+        return f"{self.name} {self.sql_type()}{'' if self.nullable else ' NOT NULL'} COMMENT {_quoted(self.comment)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

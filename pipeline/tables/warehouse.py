@@ -36,7 +36,8 @@ class Warehouse:
 
     spark: SparkSession
     kernel: Kernel
-    name: str
+    name: str  # a folder's URL, or catalog and schema, quoted
+    in_catalog: bool
     identifiers: Mapping[str, str]  # SQL's names of the tables, quoted
     locations: Mapping[str, str]  # their URLs
 
@@ -56,6 +57,26 @@ class Warehouse:
             return
         with locked(folder.parent / f".lagoon-{quote(what, safe='')[:200]}.lock", clock, wait_ms):
             yield
+
+
+def at_path(spark: SparkSession, path: str) -> Warehouse:
+    """The warehouse in a folder, given as a path or URL; whether its tables exist is not looked at."""
+    delta = kernel.start(spark)
+    _keep_writers_apart(spark, delta, path, "warehouse")
+    root = delta.storage.qualified(path)
+    locations = {table.name: f"{root}/{table.name}" for table in TABLES}
+    names = {table: f"delta.{_quoted(location)}" for table, location in locations.items()}
+    return Warehouse(spark=spark, kernel=delta, name=root, in_catalog=False, identifiers=names, locations=locations)
+
+
+def in_catalog(spark: SparkSession, catalog: str, schema: str) -> Warehouse:
+    """The warehouse in a schema of a catalog; TableError if a table is missing there."""
+    delta = kernel.start(spark)
+    place = f"{_quoted(catalog)}.{_quoted(schema)}"
+    names = {table.name: f"{place}.{table.name}" for table in TABLES}
+    locations = {table: _catalog_location(spark, name) for table, name in names.items()}
+    _keep_writers_apart(spark, delta, locations["snapshots"], "catalog")
+    return Warehouse(spark=spark, kernel=delta, name=place, in_catalog=True, identifiers=names, locations=locations)
 
 
 def find_warehouse(spark: SparkSession, settings: Settings) -> Warehouse:
@@ -101,18 +122,10 @@ def columns_to_add(table: Table, state: State) -> tuple[Column, ...]:
 
 
 def _warehouse(spark: SparkSession, settings: Settings) -> Warehouse:
-    delta = kernel.start(spark)
     if settings.warehouse:
-        _keep_writers_apart(spark, delta, settings.warehouse, "warehouse")
-        root = delta.storage.qualified(settings.warehouse)
-        locations = {table.name: f"{root}/{table.name}" for table in TABLES}
-        names = {table: f"delta.{_quoted(location)}" for table, location in locations.items()}
-        return Warehouse(spark=spark, kernel=delta, name=root, identifiers=names, locations=locations)
-    names = {table.name: _catalog_name(settings, table.name) for table in TABLES}
-    locations = {table: _catalog_location(spark, name) for table, name in names.items()}
-    _keep_writers_apart(spark, delta, locations["snapshots"], "catalog")
-    place = f"{settings.catalog}.{settings.schema_name}"
-    return Warehouse(spark=spark, kernel=delta, name=place, identifiers=names, locations=locations)
+        return at_path(spark, settings.warehouse)
+    catalog, schema = _catalog_and_schema(settings)
+    return in_catalog(spark, catalog, schema)
 
 
 def _keep_writers_apart(spark: SparkSession, delta: Kernel, location: str, setting: str) -> None:
@@ -143,8 +156,9 @@ def _check_writable(warehouse: Warehouse) -> None:
 
 
 def _create_in_catalog(spark: SparkSession, settings: Settings) -> None:
+    place = ".".join(map(_quoted, _catalog_and_schema(settings)))
     for table in TABLES:
-        name = _catalog_name(settings, table.name)
+        name = f"{place}.{table.name}"
         try:
             if not spark.catalog.tableExists(name):
                 spark.sql(table.ddl(name))
@@ -152,8 +166,10 @@ def _create_in_catalog(spark: SparkSession, settings: Settings) -> None:
             raise ConfigError([f"catalog, schema: {name} cannot be created: {reason(error)}"]) from error
 
 
-def _catalog_name(settings: Settings, table: str) -> str:
-    return ".".join(_quoted(part) for part in (settings.catalog, settings.schema_name, table) if part)
+def _catalog_and_schema(settings: Settings) -> tuple[str, str]:
+    if not settings.catalog or not settings.schema_name:
+        raise ConfigError(["no place for the tables: set warehouse, or catalog and schema"])
+    return settings.catalog, settings.schema_name
 
 
 def _catalog_location(spark: SparkSession, name: str) -> str:
