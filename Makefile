@@ -1,0 +1,64 @@
+# Needs Python 3.11 and Java 17, nothing else. Every target sets up what it needs.
+
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= $(shell command -v python3.11 || echo python3)
+JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+CONF ?= conf/local.toml
+
+# spark-submit and Spark's workers take the python3 that PATH has.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export SPARK_CONF_DIR := $(CURDIR)/conf
+
+.PHONY: help setup demo test quick lint types bench snapshot lock clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) ## the environment in .venv, with Delta for Spark and Kafka for the demo; a minute once
+
+$(READY): pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Python 3.11 or newer is needed and $(PYTHON) is not: make PYTHON=/path/to/python3.11"; exit 1; }
+	@found=$$($(JAVA) -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p'); [ "$${found:-0}" -ge 17 ] || { \
+		echo "Java 17 or newer is needed: $(JAVA) is $${found:-not there}; install it or set JAVA_HOME"; exit 1; }
+	[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
+	PIP_CONSTRAINT=requirements.lock $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pipeline.sandbox.jars delta-4.4.0 kafka-4.3.1
+	@touch $@
+
+demo: $(READY) ## two snapshots of a real three-broker Kafka, and how its consumers' lag changed between them
+	$(BIN)/python -m pipeline.sandbox.demo
+
+test: $(READY) ## all tests: units, properties, Kafka's own codec, real brokers, Spark
+	$(BIN)/python -m pytest --ignore=tests/bench tests
+
+quick: $(READY) ## tests without brokers, Java and Spark
+	$(BIN)/python -m pytest --ignore=tests/bench -m "not kafka and not spark and not java" tests
+
+lint: $(READY) ## style, format, and which layer imports which
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(READY) ## types of the product
+	$(BIN)/mypy --strict pipeline jobs
+
+bench: $(READY) ## benchmarks against peers, as ratios of one run
+	$(BIN)/python -m tests.bench
+
+snapshot: $(READY) ## one snapshot of your cluster: make snapshot CONF=conf/local.toml
+	$(BIN)/spark-submit jobs/snapshot.py --conf $(CONF)
+
+lock: ## requirements.lock anew from pyproject.toml, which needs uv
+	echo setuptools wheel | tr ' ' '\n' | uv pip compile --quiet --upgrade --python-version 3.11 --universal \
+		--generate-hashes --no-emit-index-url --no-header --all-extras --output-file requirements.lock pyproject.toml -
+
+clean: ## away with the environment, the caches and the demo's tables
+	rm -rf $(VENV) .cache build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
