@@ -61,7 +61,7 @@ def writer(cls: type, version: int, flexible: bool) -> Writer:
 
 def _steps(cls: type, fields: tuple[Field, ...], version: int, flexible: bool) -> tuple[Writer, ...]:
     steps: list[Writer] = []
-    run: list[Field] = []
+    run: list[tuple[str, str]] = []
 
     def close_run() -> None:
         if run:
@@ -72,7 +72,7 @@ def _steps(cls: type, fields: tuple[Field, ...], version: int, flexible: bool) -
         if not field.spec.present(version) or field.spec.tag is not None:
             continue
         if isinstance(field.kind, Scalar):
-            run.append(field)
+            run.append((field.name, field.kind.code))
             continue
         close_run()
         write = _kind_writer(field.kind, version, flexible and not field.spec.legacy, field.nullable(version))
@@ -81,11 +81,11 @@ def _steps(cls: type, fields: tuple[Field, ...], version: int, flexible: bool) -
     return tuple(steps)
 
 
-def _run_writer(cls: type, run: tuple[Field, ...]) -> Writer:
+def _run_writer(cls: type, run: tuple[tuple[str, str], ...]) -> Writer:
     """Neighbouring scalars are packed in one call; which of them is at fault is found out only when it fails."""
-    form = struct.Struct(">" + "".join(_code(field.kind) for field in run))
-    names = [field.name for field in run]
-    uuids = [field.name for field in run if _code(field.kind) == _UUID]
+    form = struct.Struct(">" + "".join(code for _, code in run))
+    names = [name for name, _ in run]
+    uuids = [name for name, code in run if code == _UUID]
     values = attrgetter(*names) if len(names) > 1 else (lambda made: (getattr(made, names[0]),))
 
     def write(out: bytearray, made: Any) -> None:
@@ -105,17 +105,12 @@ def _refuse_cut(uuid: bytes) -> None:
         raise ValueError(f"an id of {len(uuid)} bytes")
 
 
-def _code(kind: Kind) -> str:
-    assert isinstance(kind, Scalar)
-    return kind.code
-
-
-def _culprit(run: tuple[Field, ...], made: Any) -> str:
-    for field in run:
+def _culprit(run: tuple[tuple[str, str], ...], made: Any) -> str:
+    for name, code in run:
         try:
-            _scalar_writer(_code(field.kind))(bytearray(), getattr(made, field.name))
+            _scalar_writer(code)(bytearray(), getattr(made, name))
         except _UNPACKABLE:
-            return field.name
+            return name
     raise AssertionError("a run that fails has a field that fails")
 
 
