@@ -117,8 +117,8 @@ def wire(
 T = TypeVar("T")
 
 
-# `wire` is no field specifier, so that checkers take it for a default: a field declared with it need not be given, a bare
-# one, which every version has, must be. At run time every field has a default, which is Kafka's own rule.
+# `wire` is no field specifier, so that checkers take it for a default: a field declared with it need not be given, a
+# bare one, which all versions have, must be. At run time every field has a default, which is Kafka's own rule.
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 def struct(cls: type[T]) -> type[T]:
     """Make a message class: slotted, every field with a default, its fields listed in `__wire__`.

@@ -1,0 +1,51 @@
+"""Our frames against Kafka's own parsing of headers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from pipeline.protocol.apis import APIS
+from pipeline.protocol.headers import encode_request
+from pipeline.protocol.messages.api_versions import API_VERSIONS
+from pipeline.wire.schema import Api
+from pipeline.wire.writing import encode
+from tests.oracle.jars import clients_jar
+from tests.oracle.java_codec import JavaCodec
+from tests.oracle.schemas import load, versions_of
+
+pytestmark = pytest.mark.java
+
+each_api = pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
+
+
+def _common(codec: JavaCodec, api: Api[Any, Any]) -> list[int]:
+    """The versions that the release knows too."""
+    schema = load(clients_jar(codec.kafka), api.request.__name__)
+    return [version for version in api.versions if version in versions_of(schema["validVersions"])]
+
+
+@each_api
+def test_header_versions(codecs: Sequence[JavaCodec], api: Api[Any, Any]) -> None:
+    """Flexible requests have header 2, their responses header 1, all others 1 and 0; ApiVersions is answered with 0."""
+    for codec in codecs:
+        told = codec.jvm.org.apache.kafka.common.message.ApiMessageType.fromApiKey(api.key)
+        for version in _common(codec, api):
+            flexible = api.is_flexible(version)
+            assert told.requestHeaderVersion(version) == 1 + flexible
+            assert told.responseHeaderVersion(version) == (flexible and api is not API_VERSIONS)
+
+
+@each_api
+@pytest.mark.parametrize("client_id", ["me", "", None, "ü\U0001f600", "x" * 300])
+def test_request_headers(codecs: Sequence[JavaCodec], api: Api[Any, Any], client_id: str | None) -> None:
+    """Kafka finds key, version, correlation id and client id in our frames, and the body where we put it."""
+    for codec in codecs:
+        for version in _common(codec, api):
+            frame = encode_request(api, version, 2**31 - 1, client_id, api.request())
+            buffer = codec.buffer_of(frame[4:])
+            header = codec.jvm.org.apache.kafka.common.requests.RequestHeader.parse(buffer)
+            found = (header.data().requestApiKey(), header.apiVersion(), header.correlationId(), header.clientId())
+            assert found == (api.key, version, 2**31 - 1, client_id or "")  # no name is an empty one to Kafka
+            assert frame[4 + buffer.position() :] == encode(api.request(), version, api.is_flexible(version))
+            assert int.from_bytes(frame[:4], "big") == len(frame) - 4

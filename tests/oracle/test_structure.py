@@ -1,0 +1,131 @@
+"""Our message classes against the schemas in Kafka's jars: every API, every version, both sides."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.protocol.apis import APIS, api_name
+from pipeline.protocol.embedded import VERSIONS, Assignment, Subscription
+from pipeline.protocol.headers import RequestHeader, ResponseHeader
+from pipeline.wire.schema import Api, Array, Blob, Kind, Nested, Scalar, Text, Versions, fields_of
+from tests.oracle.jars import KAFKAS, clients_jar
+from tests.oracle.schemas import FieldFacts, absent_somewhere, facts, load, names, versions_of
+
+pytestmark = pytest.mark.java
+
+_SCALARS = {"?": "bool", "b": "int8", "h": "int16", "H": "uint16", "i": "int32", "I": "uint32", "q": "int64"}
+_SCALARS |= {"d": "float64", "16s": "uuid"}
+_LEGACY = "client_id"  # the one field that its schema exempts from compact lengths
+
+# Classes without an api key: name in the jars, class, the versions that we speak, first flexible one.
+_OTHERS = (
+    ("RequestHeader", RequestHeader, Versions(1, 2), "2+"),
+    ("ResponseHeader", ResponseHeader, Versions(0, 1), "1+"),
+    ("ConsumerProtocolSubscription", Subscription, VERSIONS, "none"),
+    ("ConsumerProtocolAssignment", Assignment, VERSIONS, "none"),
+)
+_CLASSES = [
+    *((cls.__name__, cls, api.versions) for api in APIS.values() for cls in (api.request, api.response)),
+    *((name, cls, versions) for name, cls, versions, _ in _OTHERS),
+]
+
+
+@pytest.fixture(params=KAFKAS)
+def jar(request: pytest.FixtureRequest) -> Path:
+    """Each of the jars in turn."""
+    return clients_jar(request.param)
+
+
+def _our_facts(cls: type, version: int) -> tuple[FieldFacts, ...]:
+    return tuple(
+        FieldFacts(
+            field.name,
+            _our_shape(field.kind, version),
+            field.nullable(version),
+            field.spec.tag,
+            "struct" if isinstance(field.kind, Nested) and field.default is not None else field.default,
+        )
+        for field in fields_of(cls)
+        if field.spec.present(version)
+    )
+
+
+def _our_shape(kind: Kind, version: int) -> Any:
+    match kind:
+        case Scalar():
+            return _SCALARS[kind.code]
+        case Text():
+            return "string"
+        case Blob():
+            return "records" if kind.view else "bytes"
+        case Array():
+            return ("array", _our_shape(kind.item, version))
+        case Nested():
+            return _our_facts(kind.cls, version)
+
+
+@pytest.mark.parametrize(("name", "cls", "versions"), _CLASSES, ids=[name for name, _, _ in _CLASSES])
+def test_fields(jar: Path, name: str, cls: type, versions: Versions) -> None:
+    """In every version that both know: the same fields, in the same order, with type, nullability, tag and default."""
+    schema = load(jar, name)
+    for version in set(versions) & set(versions_of(schema["validVersions"])):
+        assert _our_facts(cls, version) == facts(schema["fields"], version), f"v{version}"
+
+
+def _all_ignorable(cls: type) -> dict[str, bool]:
+    found = {}
+    for field in fields_of(cls):
+        found[field.name] = field.spec.ignorable
+        kind = field.kind.item if isinstance(field.kind, Array) else field.kind
+        if isinstance(kind, Nested):
+            found |= {f"{field.name}.{below}": told for below, told in _all_ignorable(kind.cls).items()}
+    return found
+
+
+@pytest.mark.parametrize(("name", "cls", "versions"), _CLASSES, ids=[name for name, _, _ in _CLASSES])
+def test_ignorable(jar: Path, name: str, cls: type, versions: Versions) -> None:
+    """A field that a version lacks may be left out silently if, and only if, Kafka's schema calls it ignorable."""
+    schema = load(jar, name)
+    valid = versions_of(schema["validVersions"])
+    both = range(max(valid.start, versions.lowest), min(valid.stop, versions.highest + 1))
+    told = dict(absent_somewhere(schema["fields"], both))
+    ours = _all_ignorable(cls)
+    assert {field: ours[field] for field in told} == told
+
+
+@pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
+def test_every_version_is_ours(api: Api[Any, Any]) -> None:
+    """Our range of an API is all that the two jars know, without versions that Kafka calls unstable."""
+    known: set[int] = set()
+    for kafka in KAFKAS:
+        schema = load(clients_jar(kafka), api.request.__name__)
+        assert not schema.get("latestVersionUnstable"), kafka
+        known |= set(versions_of(schema["validVersions"]))
+    assert set(api.versions) == known
+
+
+@pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
+def test_key_name_and_flexibility(jar: Path, api: Api[Any, Any]) -> None:
+    """Key, names and first flexible version of both sides are Kafka's."""
+    for cls in (api.request, api.response):
+        schema = load(jar, cls.__name__)
+        flexible = versions_of(schema["flexibleVersions"])
+        assert (schema["apiKey"], schema["name"]) == (api.key, cls.__name__)
+        assert all(api.is_flexible(version) == (version in flexible) for version in api.versions)
+
+
+@pytest.mark.parametrize(("name", "cls", "versions", "flexible"), _OTHERS, ids=[one[0] for one in _OTHERS])
+def test_headers_and_embedded_protocol(jar: Path, name: str, cls: type, versions: Versions, flexible: str) -> None:
+    """Flexible versions are Kafka's, the newest version is ours, only the client id is exempt from compact lengths."""
+    schema = load(jar, name)
+    assert schema["flexibleVersions"] == flexible
+    assert versions_of(schema["validVersions"])[-1] == versions.highest
+    exempt = [field["name"] for field in schema["fields"] if field.get("flexibleVersions") == "none"]
+    assert [field.name for field in fields_of(cls) if field.spec.legacy] == ([_LEGACY] if exempt else [])
+
+
+def test_names_of_all_apis() -> None:
+    """Every API of both jars has its name, by the newer jar where they differ."""
+    known = names(clients_jar("3.9.2")) | names(clients_jar("4.3.1"))
+    assert {key: api_name(key) for key in known} == known

@@ -1,0 +1,87 @@
+"""Our tables of numbers against Kafka's enumerations."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from pipeline.protocol import acl_operations
+from pipeline.protocol.error_codes import ERROR_CODES, Refresh
+from pipeline.protocol.messages import describe_configs, find_coordinator, list_offsets
+from tests.oracle.java_codec import JavaCodec
+
+pytestmark = pytest.mark.java
+
+_ERRORS = "org.apache.kafka.common.errors"
+# Where we do not share Kafka's opinion on whether to ask again; the module's docstring says why.
+_OUR_OPINION = {"BROKER_NOT_AVAILABLE": True, "ELECTION_NOT_NEEDED": False}
+
+
+def test_error_codes(codecs: Sequence[JavaCodec]) -> None:
+    """Every code of both releases has its name, and is asked again exactly where Kafka's clients do."""
+    for codec in codecs:
+        retriable = codec.jvm.java.lang.Class.forName(f"{_ERRORS}.RetriableException")
+        for error in codec.jvm.org.apache.kafka.common.protocol.Errors.values():
+            ours, name = ERROR_CODES[error.code()], error.name()
+            assert ours.name == name
+            assert ours.retriable == _OUR_OPINION.get(name, retriable.isInstance(error.exception())), name
+
+
+def test_refreshed_metadata(codecs: Sequence[JavaCodec]) -> None:
+    """Metadata are refreshed where Kafka's clients do, and after two codes that tell of a broker that is not there."""
+    ours = {one.name for one in ERROR_CODES.values() if one.refresh is Refresh.METADATA}
+    for codec in codecs:
+        stale = codec.jvm.java.lang.Class.forName(f"{_ERRORS}.InvalidMetadataException")
+        errors = codec.jvm.org.apache.kafka.common.protocol.Errors.values()
+        theirs = {error.name() for error in errors if stale.isInstance(error.exception())}
+        assert ours - theirs == {"BROKER_NOT_AVAILABLE", "NOT_CONTROLLER"}
+        assert theirs - ours == {"ELECTION_NOT_NEEDED"}
+
+
+def test_acl_operations(codecs: Sequence[JavaCodec]) -> None:
+    """The bits of authorized operations are the codes of Kafka's operations."""
+    ours = {name: code for name, code in vars(acl_operations).items() if name.isupper() and code >= 0}
+    theirs: dict[str, int] = {}
+    for codec in codecs:
+        theirs |= {one.name(): one.code() for one in codec.jvm.org.apache.kafka.common.acl.AclOperation.values()}
+    no_bits = {"UNKNOWN", "ANY", "ALL"}
+    assert ours == {name: code for name, code in theirs.items() if name not in no_bits}
+
+
+def test_special_timestamps(codecs: Sequence[JavaCodec]) -> None:
+    """The points of a log have the numbers of Kafka's ListOffsetsRequest, and so has the replica id of clients."""
+    request = codecs[0].jvm.java.lang.Class.forName("org.apache.kafka.common.requests.ListOffsetsRequest")
+    theirs = {field.getName(): field.get(None) for field in request.getFields() if field.getName().isupper()}
+    assert {
+        "LATEST_TIMESTAMP": list_offsets.LATEST,
+        "EARLIEST_TIMESTAMP": list_offsets.EARLIEST,
+        "MAX_TIMESTAMP": list_offsets.MAX_TIMESTAMP,
+        "EARLIEST_LOCAL_TIMESTAMP": list_offsets.EARLIEST_LOCAL,
+        "LATEST_TIERED_TIMESTAMP": list_offsets.LATEST_TIERED,
+        "EARLIEST_PENDING_UPLOAD_TIMESTAMP": list_offsets.EARLIEST_PENDING_UPLOAD,
+        "CONSUMER_REPLICA_ID": list_offsets.CONSUMER_REPLICA_ID,
+    }.items() <= theirs.items()
+
+
+def _constants(codec: JavaCodec, enumeration: str) -> dict[str, int]:
+    """Names and numbers of an enumeration of Kafka's."""
+    told = codec.jvm.java.lang.Class.forName(f"org.apache.kafka.common.{enumeration}")
+    return {one.name(): one.id() for one in told.getEnumConstants()}
+
+
+def test_config_sources(codecs: Sequence[JavaCodec]) -> None:
+    """Sources of settings have Kafka's numbers."""
+    theirs = _constants(codecs[0], "requests.DescribeConfigsResponse$ConfigSource")
+    assert {name: number for number, name in describe_configs.CONFIG_SOURCES.items()} == theirs
+
+
+def test_config_resources(codecs: Sequence[JavaCodec]) -> None:
+    """Types of resources have Kafka's numbers, and none is missing."""
+    theirs = _constants(codecs[0], "config.ConfigResource$Type")
+    del theirs["UNKNOWN"]
+    assert {name: getattr(describe_configs, name) for name in theirs} == theirs
+
+
+def test_coordinator_types(codecs: Sequence[JavaCodec]) -> None:
+    """Types of keys have Kafka's numbers, and none is missing."""
+    theirs = _constants(codecs[0], "requests.FindCoordinatorRequest$CoordinatorType")
+    assert {name: getattr(find_coordinator, name) for name in theirs} == theirs

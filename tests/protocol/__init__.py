@@ -1,0 +1,1 @@
+"""Kafka's messages, every version of each."""

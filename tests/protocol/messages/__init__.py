@@ -1,0 +1,1 @@
+"""What is surprising about single APIs, byte by byte."""

@@ -1,0 +1,21 @@
+"""ConsumerGroupDescribe, byte by byte."""
+
+from pipeline.protocol.messages.consumer_group_describe import (
+    UNKNOWN_MEMBER,
+    ConsumerGroupAssignment,
+    ConsumerGroupTopicPartitions,
+    DescribedConsumerMember,
+)
+from pipeline.wire.reading import decode
+
+
+def test_assignments() -> None:
+    """Assignments are structs that must be there, without a marker byte; the type of a member came later."""
+    owned = ConsumerGroupAssignment(
+        topic_partitions=(ConsumerGroupTopicPartitions(topic_id=b"\x0f" * 16, topic_name="a", partitions=(3,)),)
+    )
+    assigned = "02" + "0f" * 16 + "0261 02 00000003 00 00"
+    spelled = "026d 00 00 00000001 0263 0268 01 00" + assigned + "01 00" + "00"
+    found = decode(DescribedConsumerMember, 0, True, bytes.fromhex(spelled))
+    assert (found.assignment, found.target_assignment) == (owned, ConsumerGroupAssignment())
+    assert found.member_type == UNKNOWN_MEMBER

@@ -1,0 +1,39 @@
+"""DescribeConfigs, byte by byte."""
+
+import pytest
+
+from pipeline.errors import EncodeError
+from pipeline.protocol.messages.describe_configs import (
+    TOPIC,
+    DescribeConfigsEntry,
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from pipeline.wire.reading import decode
+from pipeline.wire.writing import encode
+
+
+def test_all_settings() -> None:
+    """Null is all settings of a resource, an empty list is none."""
+    every = DescribeConfigsResource(resource_type=TOPIC, resource_name="a", configuration_keys=None)
+    none = DescribeConfigsResource(resource_type=TOPIC, resource_name="a")
+    assert encode(DescribeConfigsRequest(resources=(every,)), 0, False).hex() == "00000001020001" + "61ffffffff"
+    assert encode(DescribeConfigsRequest(resources=(none,)), 0, False).hex() == "00000001020001" + "6100000000"
+
+
+def test_default_or_source() -> None:
+    """v0 tells whether a value is the default, later versions tell where it comes from; each lacks the other."""
+    old = decode(DescribeConfigsEntry, 0, False, bytes.fromhex("0001 61 0001 62 00 01 00"))
+    assert (old.value, old.is_default, old.config_source) == ("b", True, -1)
+    new = decode(DescribeConfigsEntry, 1, False, bytes.fromhex("0001 61 ffff 00 05 01 00000000"))
+    assert (new.value, new.is_default, new.config_source, new.is_sensitive) == (None, False, 5, True)
+
+
+def test_what_is_asked_for_is_not_ignorable() -> None:
+    """Synonyms and documentation are refused where the version cannot ask for them."""
+    for request, version in (
+        (DescribeConfigsRequest(include_synonyms=True), 0),
+        (DescribeConfigsRequest(include_documentation=True), 2),
+    ):
+        with pytest.raises(EncodeError):
+            encode(request, version, False)

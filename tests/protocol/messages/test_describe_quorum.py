@@ -1,0 +1,16 @@
+"""DescribeQuorum, byte by byte."""
+
+from pipeline.protocol.messages.describe_quorum import DescribeQuorumResponse, QuorumListener, QuorumReplica
+from pipeline.wire.reading import decode
+
+
+def test_ports_are_unsigned() -> None:
+    """A port above 32,767 is a port."""
+    spelled = "0000 00 01 02 00000001 02 0261 0268 ffff 00 00 00"
+    (node,) = decode(DescribeQuorumResponse, 2, True, bytes.fromhex(spelled)).nodes
+    assert node.listeners == (QuorumListener(name="a", host="h", port=65535),)
+
+
+def test_unknown_times() -> None:
+    """Times that a version does not tell are -1, which is unknown."""
+    assert (QuorumReplica().last_fetch_timestamp, QuorumReplica().last_caught_up_timestamp) == (-1, -1)

@@ -1,0 +1,27 @@
+"""DescribeTopicPartitions, byte by byte."""
+
+from pipeline.protocol.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsPartition,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+)
+from pipeline.wire.reading import decode
+from pipeline.wire.writing import encode
+
+
+def test_cursor() -> None:
+    """The cursor is led by a byte: -1 for the first page, 1 before the place to go on at."""
+    assert encode(DescribeTopicPartitionsRequest(), 0, True).hex() == "01 000007d0 ff 00".replace(" ", "")
+    request = DescribeTopicPartitionsRequest(cursor=Cursor(topic_name="a", partition_index=5))
+    assert encode(request, 0, True) == bytes.fromhex("01 000007d0 01 0261 00000005 00 00")
+
+
+def test_last_page() -> None:
+    """The last page has no cursor."""
+    assert decode(DescribeTopicPartitionsResponse, 0, True, bytes.fromhex("00000000 01 ff 00")).next_cursor is None
+
+
+def test_unknown_eligible_leaders() -> None:
+    """Eligible leaders that a broker does not tell are null, which is not "none"."""
+    assert DescribeTopicPartitionsPartition().eligible_leader_replicas is None

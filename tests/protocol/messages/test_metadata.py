@@ -1,0 +1,61 @@
+"""Metadata, byte by byte."""
+
+import pytest
+
+from pipeline.errors import EncodeError
+from pipeline.protocol.acl_operations import NOT_ASKED
+from pipeline.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from pipeline.wire.reading import decode
+from pipeline.wire.writing import encode
+
+
+def _written(request: MetadataRequest, version: int) -> str:
+    return encode(request, version, version >= 9).hex(" ")
+
+
+def test_all_topics_and_none() -> None:
+    """v0 knows no null: its empty list is all topics, which later versions say by null."""
+    with pytest.raises(EncodeError):
+        _written(MetadataRequest(topics=None), 0)
+    assert _written(MetadataRequest(topics=()), 0) == "00 00 00 00"
+    assert _written(MetadataRequest(topics=None), 1) == "ff ff ff ff"
+    assert _written(MetadataRequest(topics=()), 1) == "00 00 00 00"
+
+
+def test_creation_of_topics() -> None:
+    """Versions without the flag always create topics: a request that forbids it is refused there."""
+    assert MetadataRequest().allow_auto_topic_creation
+    with pytest.raises(EncodeError):
+        _written(MetadataRequest(allow_auto_topic_creation=False), 3)
+    assert _written(MetadataRequest(allow_auto_topic_creation=False), 4) == "00 00 00 00 00"
+
+
+def test_names_and_ids() -> None:
+    """A topic without a name is refused before v10; its id is left out where there is none."""
+    by_id = MetadataRequestTopic(name=None, topic_id=bytes(range(16)))
+    with pytest.raises(EncodeError):
+        _written(MetadataRequest(topics=(by_id,)), 9)
+    assert _written(MetadataRequest(topics=(by_id,)), 12).startswith("02 " + bytes(range(16)).hex(" ") + " 00 00")
+    both = MetadataRequestTopic(name="a", topic_id=bytes(range(16)))
+    assert _written(MetadataRequest(topics=(both,)), 9) == "02 02 61 00 01 00 00 00"
+
+
+def test_authorized_operations() -> None:
+    """The cluster's were asked for here in v8 to v10 only; an answer without them says that they were not asked for."""
+    for version in (7, 11):
+        with pytest.raises(EncodeError):
+            _written(MetadataRequest(include_cluster_authorized_operations=True), version)
+    assert MetadataResponse().cluster_authorized_operations == NOT_ASKED
+
+
+def test_topic_that_no_id_has() -> None:
+    """From v12 on a topic that was asked for by an unknown id has no name."""
+    topic = "0064 00 " + "00" * 15 + "01 00 01 80000000 00"
+    found = decode(MetadataResponse, 12, True, bytes.fromhex("00000000 01 00 ffffffff 02 " + topic + " 00"))
+    assert (found.topics[0].name, found.topics[0].error_code) == (None, 100)
+
+
+def test_bootstrap_again() -> None:
+    """v13 ends with an error of the whole answer (KIP-1102)."""
+    found = decode(MetadataResponse, 13, True, bytes.fromhex("00000000 01 00 ffffffff 01 0081 00"))
+    assert found.error_code == 129

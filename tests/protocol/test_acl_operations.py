@@ -1,0 +1,23 @@
+"""The bits of authorized operations."""
+
+import pytest
+
+from pipeline.protocol.acl_operations import ALTER, CREATE, DESCRIBE, DESCRIBE_CONFIGS, NOT_ASKED, READ, allows
+
+
+def test_bits() -> None:
+    """The bit of an operation is its code: 256 is the right to describe and no other."""
+    assert [operation for operation in range(16) if allows(256, operation)] == [DESCRIBE]
+
+
+def test_everything_on_a_cluster() -> None:
+    """8096 is all that can be allowed on a cluster; reading one is not among it."""
+    assert all(allows(8096, operation) for operation in (CREATE, ALTER, DESCRIBE, DESCRIBE_CONFIGS))
+    assert not allows(8096, READ)
+
+
+@pytest.mark.parametrize("operation", [READ, DESCRIBE])
+def test_not_asked(operation: int) -> None:
+    """What was not asked for is not known, which is not a refusal; no bits at all is one."""
+    assert allows(NOT_ASKED, operation) is None
+    assert allows(0, operation) is False

@@ -1,0 +1,86 @@
+"""The consumer protocol inside groups: bytes of clients, which may be anything."""
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.errors import DecodeError
+from pipeline.protocol.embedded import (
+    VERSIONS,
+    Assignment,
+    EmbeddedTopicPartitions,
+    Subscription,
+    decode_assignment,
+    decode_subscription,
+)
+from pipeline.wire.writing import encode
+from tests.strategies import any_message
+
+OWNED = (EmbeddedTopicPartitions(topic="a", partitions=(0, 2)),)
+EVERYTHING = Subscription(topics=("a",), user_data=b"u", owned_partitions=OWNED, generation_id=5, rack_id="r")
+
+
+def _version(version: int) -> bytes:
+    return version.to_bytes(2, "big", signed=True)
+
+
+def test_subscription_bytes() -> None:
+    """Version, topics, the assignor's data; then owned partitions (v1), generation (v2), rack (v3)."""
+    spelled = "0003 00000001 0001 61 00000001 75 00000001 0001 61 00000002 00000000 00000002 00000005 0001 72"
+    assert decode_subscription(bytes.fromhex(spelled)) == EVERYTHING
+
+
+def test_old_subscription() -> None:
+    """What an old version lacks has its default."""
+    assert decode_subscription(bytes.fromhex("0000 00000001 0001 61 ffffffff")) == Subscription(topics=("a",))
+
+
+def test_assignment_bytes() -> None:
+    """Version, partitions by topic, the assignor's data; the same in every version."""
+    spelled = "00000001 0001 61 00000002 00000000 00000002 ffffffff"
+    for version in VERSIONS:
+        found = decode_assignment(_version(version) + bytes.fromhex(spelled))
+        assert found == Assignment(assigned_partitions=OWNED)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@given(data=st.data())
+def test_round_trip(version: int, data: st.DataObject) -> None:
+    """What a member of any version wrote is read."""
+    subscription = data.draw(any_message(Subscription, version))
+    assignment = data.draw(any_message(Assignment, version))
+    assert decode_subscription(_version(version) + encode(subscription, version, False)) == subscription
+    assert decode_assignment(_version(version) + encode(assignment, version, False)) == assignment
+
+
+@pytest.mark.parametrize("version", [4, 99, 32767])
+def test_newer_versions(version: int) -> None:
+    """A version above ours is read as our highest, and what it adds behind is left alone."""
+    encoded = _version(version) + encode(EVERYTHING, VERSIONS.highest, False) + b"something new"
+    assert decode_subscription(encoded) == EVERYTHING
+    encoded = _version(version) + encode(Assignment(assigned_partitions=OWNED), VERSIONS.highest, False) + b"new"
+    assert decode_assignment(encoded) == Assignment(assigned_partitions=OWNED)
+
+
+def test_bytes_behind() -> None:
+    """Bytes behind a message of a version that we know are left alone too."""
+    assert decode_subscription(_version(3) + encode(EVERYTHING, 3, False) + b"behind") == EVERYTHING
+
+
+@pytest.mark.parametrize("encoded", [b"", b"\0", b"\0\0", b"\xff\xff" + bytes(20), b"\0\0\xff\xff\xff\xff"])
+def test_garbage(encoded: bytes) -> None:
+    """No version, no body, a negative version, null for topics: each is a DecodeError."""
+    with pytest.raises(DecodeError):
+        decode_subscription(encoded)
+    with pytest.raises(DecodeError):
+        decode_assignment(encoded)
+
+
+@given(st.binary(max_size=60) | st.binary(max_size=60).map(lambda raw: b"\0\1" + raw))
+def test_random_bytes(encoded: bytes) -> None:
+    """Whatever a client left in a group, reading it fails in one way only."""
+    for decoder in (decode_subscription, decode_assignment):
+        with contextlib.suppress(DecodeError):
+            decoder(encoded)

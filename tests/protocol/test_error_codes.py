@@ -1,0 +1,62 @@
+"""What error codes mean to us."""
+
+import pytest
+
+from pipeline.protocol import error_codes
+from pipeline.protocol.error_codes import ERROR_CODES, ErrorCode, Refresh, error_code
+
+
+def test_no_gap() -> None:
+    """Every code from -1 to 136 has a name of its own."""
+    assert sorted(ERROR_CODES) == list(range(-1, 137))
+    assert len({one.name for one in ERROR_CODES.values()}) == len(ERROR_CODES)
+
+
+def test_only_what_is_asked_again_needs_a_refresh() -> None:
+    """A final code refreshes nothing."""
+    assert not [one for one in ERROR_CODES.values() if one.refresh is not Refresh.NOTHING and not one.retriable]
+
+
+@pytest.mark.parametrize(
+    ("code", "refresh"),
+    [
+        (2, Refresh.NOTHING),
+        (3, Refresh.METADATA),
+        (5, Refresh.METADATA),
+        (6, Refresh.METADATA),
+        (7, Refresh.NOTHING),
+        (8, Refresh.METADATA),
+        (14, Refresh.NOTHING),  # the coordinator is right, and still loading
+        (15, Refresh.COORDINATOR),
+        (16, Refresh.COORDINATOR),
+        (41, Refresh.METADATA),
+        (74, Refresh.METADATA),
+        (75, Refresh.NOTHING),  # the broker is behind, not we
+        (78, Refresh.NOTHING),
+        (88, Refresh.NOTHING),
+        (89, Refresh.NOTHING),
+        (100, Refresh.METADATA),
+    ],
+)
+def test_asked_again(code: int, refresh: Refresh) -> None:
+    """Codes of what passes are asked again, after a look-up of what the code says is stale."""
+    assert (error_code(code).retriable, error_code(code).refresh) == (True, refresh)
+
+
+@pytest.mark.parametrize("code", [-1, 0, 1, 17, 29, 30, 31, 35, 42, 58, 69, 84, 129])
+def test_final(code: int) -> None:
+    """Codes that another try would only repeat are final."""
+    assert not error_code(code).retriable
+
+
+@pytest.mark.parametrize("code", [-2, 137, 32767])
+def test_unknown(code: int) -> None:
+    """A number without a name keeps its number, is final and refreshes nothing."""
+    assert error_code(code) == ErrorCode(code, f"UNKNOWN_CODE_{code}", retriable=False, refresh=Refresh.NOTHING)
+
+
+def test_constants() -> None:
+    """A code that has a constant has the name of the constant."""
+    constants = {name: value for name, value in vars(error_codes).items() if name.isupper() and type(value) is int}
+    assert constants
+    assert {name: error_code(code).name for name, code in constants.items()} == {name: name for name in constants}

@@ -1,0 +1,1 @@
+"""Kafka's encoding rules, one by one."""

@@ -1,0 +1,113 @@
+"""Small messages that show one rule each."""
+
+from pipeline.wire.schema import (
+    Bool,
+    Bytes,
+    Float64,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Records,
+    String,
+    UInt16,
+    UInt32,
+    Uuid,
+    struct,
+    wire,
+)
+
+
+@struct
+class Scalars:
+    """One of each width, neighbours all."""
+
+    flag: Bool
+    tiny: Int8
+    small: Int16
+    port: UInt16
+    number: Int32
+    count: UInt32
+    large: Int64
+    quota: Float64
+    topic_id: Uuid
+
+
+@struct
+class Lengths:
+    """Everything that has a length."""
+
+    text: String
+    raw: Bytes
+    numbers: tuple[Int32, ...]
+    texts: tuple[String, ...]
+
+
+@struct
+class NullableLengths:
+    """Everything that has a length, or null."""
+
+    text: String | None = wire(default=None)
+    raw: Bytes | None = wire(default=None)
+    numbers: tuple[Int32, ...] | None = wire(default=None)
+    texts: tuple[String, ...] | None = wire(default=None)
+
+
+@struct
+class LaterNull:
+    """Null may stand from version 2 on; the field itself is there from version 1 on."""
+
+    name: String | None = wire(since=1, nullable_since=2)
+
+
+@struct
+class Point:
+    """Something to nest."""
+
+    x: Int8
+    y: Int8 = wire(since=1, default=-1)
+
+
+@struct
+class Nests:
+    """A struct that must be there, one that may be null, and many."""
+
+    one: Point
+    maybe: Point | None = wire(default=None)
+    many: tuple[Point, ...]
+
+
+@struct
+class Tagged:
+    """Tagged fields, declared in another order than that of their tags, around a plain one."""
+
+    late: Int16 = wire(tag=5, default=-1)
+    plain: Int8
+    early: String | None = wire(tag=0, default=None)
+    point: Point | None = wire(tag=2, default=None)
+    points: tuple[Point, ...] = wire(since=1, tag=3, ignorable=True)
+
+
+@struct
+class History:
+    """Fields that came and went."""
+
+    always: Int8
+    came: Int8 = wire(since=2, default=7)
+    went: String = wire(until=1)
+    forgettable: Int8 = wire(since=2, default=7, ignorable=True)
+
+
+@struct
+class Legacy:
+    """A string that stays classic in flexible versions."""
+
+    classic: String | None = wire(legacy=True)
+    compact: String | None
+
+
+@struct
+class Fetched:
+    """Record data, left where it is."""
+
+    records: Records | None

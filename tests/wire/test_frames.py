@@ -1,0 +1,93 @@
+"""Frames: what arrives in any pieces leaves whole."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.errors import FrameTooLarge
+from pipeline.wire.frames import FrameBuffer
+
+LIMIT = 1000
+
+
+def _prefixed(frame: bytes) -> bytes:
+    return len(frame).to_bytes(4, "big") + frame
+
+
+def _taken(buffer: FrameBuffer) -> list[bytes]:
+    frames = []
+    while (frame := buffer.take()) is not None:
+        frames.append(frame)
+    return frames
+
+
+@given(st.lists(st.binary(max_size=40), max_size=6), st.data())
+def test_any_chopping(frames: list[bytes], data: st.DataObject) -> None:
+    """However a stream of frames is chopped, the same frames come out, each as soon as it is whole."""
+    stream = b"".join(map(_prefixed, frames))
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)))))
+    buffer, taken = FrameBuffer(LIMIT), []
+    for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+        buffer.feed(stream[start:end])
+        taken += _taken(buffer)
+        whole = [frame for i, frame in enumerate(frames) if len(b"".join(map(_prefixed, frames[: i + 1]))) <= end]
+        assert taken == whole
+    assert taken == frames
+
+
+def test_missing() -> None:
+    """What is missing is told: of the prefix first, then of the frame."""
+    buffer = FrameBuffer(LIMIT)
+    assert buffer.missing() == 4
+    buffer.feed(b"\0\0\0")
+    assert buffer.missing() == 1
+    buffer.feed(b"\x05ab")
+    assert (buffer.missing(), buffer.take()) == (3, None)
+    buffer.feed(b"cde\0")
+    assert (buffer.missing(), buffer.take(), buffer.missing()) == (0, b"abcde", 3)
+
+
+def test_empty_frame() -> None:
+    """A frame of no bytes is a frame."""
+    buffer = FrameBuffer(LIMIT)
+    buffer.feed(bytes(4))
+    assert (buffer.take(), buffer.take()) == (b"", None)
+
+
+def test_kinds_of_bytes() -> None:
+    """What a socket reads into can be fed as it is, and read into again."""
+    buffer, scratch = FrameBuffer(LIMIT), bytearray(_prefixed(b"ab"))
+    buffer.feed(memoryview(scratch)[:3])
+    buffer.feed(memoryview(scratch)[3:])
+    scratch[:] = bytes(6)
+    assert buffer.take() == b"ab"
+
+
+@pytest.mark.parametrize("size", [-1, -(2**31), LIMIT + 1, 2**31 - 1])
+def test_sizes_beyond_the_limit(size: int) -> None:
+    """A size that is negative or beyond the limit is refused before anything of the frame has come."""
+    buffer = FrameBuffer(LIMIT)
+    buffer.feed(size.to_bytes(4, "big", signed=True))
+    with pytest.raises(FrameTooLarge) as caught:
+        buffer.take()
+    assert (caught.value.size, caught.value.limit, caught.value.looks_like) == (size, LIMIT, None)
+
+
+def test_the_largest_frame() -> None:
+    """A frame of exactly the limit is taken."""
+    buffer = FrameBuffer(LIMIT)
+    buffer.feed(_prefixed(bytes(LIMIT)))
+    assert buffer.take() == bytes(LIMIT)
+
+
+@pytest.mark.parametrize(
+    ("start", "protocol"),
+    [(b"HTTP/1.1 400 Bad Request", "HTTP"), (b"\x15\x03\x01\x00\x02\x02\x46", "TLS"), (b"SSH-2.0-OpenSSH_9", "SSH")],
+)
+def test_other_protocols(start: bytes, protocol: str) -> None:
+    """A peer that speaks something else is recognised by its first bytes, and the sentence says so."""
+    buffer = FrameBuffer(100 * 2**20)
+    buffer.feed(start)
+    with pytest.raises(FrameTooLarge, match=f"the answer is {protocol}, not Kafka") as caught:
+        buffer.take()
+    assert caught.value.looks_like == protocol

@@ -1,0 +1,63 @@
+"""Lengths and ids."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.wire.primitives import read_uvarint, uuid_bytes, uuid_text, write_uvarint
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_varint_round_trip(value: int) -> None:
+    """Every number of 32 bits comes back, in at most five bytes."""
+    out = bytearray(b"..")
+    write_uvarint(out, value)
+    assert read_uvarint(bytes(out), 2) == (value, len(out))
+    assert len(out) - 2 <= 5
+
+
+@pytest.mark.parametrize(
+    ("value", "encoded"),
+    [(0, "00"), (127, "7f"), (128, "8001"), (300, "ac02"), (2**31 - 1, "ffffffff07"), (2**32 - 1, "ffffffff0f")],
+)
+def test_varint_bytes(value: int, encoded: str) -> None:
+    """Seven bits a byte, lowest first."""
+    out = bytearray()
+    write_uvarint(out, value)
+    assert out.hex() == encoded
+
+
+def test_varint_of_more_than_five_bytes() -> None:
+    """A sixth byte is refused, whatever it says."""
+    with pytest.raises(ValueError, match="more than five bytes"):
+        read_uvarint(b"\x80\x80\x80\x80\x80\x00", 0)
+
+
+def test_varint_without_end() -> None:
+    """A varint that the bytes end in is refused."""
+    with pytest.raises(IndexError):
+        read_uvarint(b"\x80\x80", 0)
+
+
+def test_varint_padded_with_zeros() -> None:
+    """A number written with more bytes than it needs is that number, as for Kafka."""
+    assert read_uvarint(b"\x81\x80\x80\x80\x00", 0) == (1, 5)
+
+
+def test_zero_uuid_is_no_id() -> None:
+    """The zero id, of topics on brokers without ids, is nothing to show."""
+    assert uuid_text(bytes(16)) is None
+
+
+@given(st.binary(min_size=16, max_size=16).filter(any))
+def test_uuid_round_trip(raw: bytes) -> None:
+    """An id in Kafka's spelling has 22 characters of URL-safe base64 and comes back."""
+    text = uuid_text(raw)
+    assert text is not None
+    assert len(text) == 22
+    assert uuid_bytes(text) == raw
+
+
+def test_uuid_spelling() -> None:
+    """The id of the metadata topic, as Kafka's tools print it."""
+    assert uuid_text(bytes(15) + b"\x01") == "AAAAAAAAAAAAAAAAAAAAAQ"

@@ -1,0 +1,225 @@
+"""Reading, rule by rule, on bytes written by hand."""
+
+from typing import Any
+
+import pytest
+
+from pipeline.errors import DecodeError
+from pipeline.wire.reading import decode, decode_start
+from tests.wire.examples import (
+    Fetched,
+    History,
+    LaterNull,
+    Legacy,
+    Lengths,
+    Nests,
+    NullableLengths,
+    Point,
+    Scalars,
+    Tagged,
+)
+
+CLASSIC, FLEXIBLE = False, True
+
+
+def read(cls: type, version: int, flexible: bool, spelled: str) -> Any:
+    """The message in bytes that are spelled in hexadecimal, with spaces."""
+    return decode(cls, version, flexible, bytes.fromhex(spelled))
+
+
+def refused(cls: type, version: int, flexible: bool, spelled: str) -> DecodeError:
+    """The refusal of bytes that are spelled in hexadecimal, with spaces."""
+    with pytest.raises(DecodeError) as caught:
+        read(cls, version, flexible, spelled)
+    return caught.value
+
+
+def test_scalars() -> None:
+    """Numbers are big-endian; ports and counts are unsigned; any byte but 0 is true; ids stay raw."""
+    spelled = "02 ff 8000 ffff 80000000 ffffffff 7fffffffffffffff 3ff8000000000000" + "00" * 15 + "01"
+    assert read(Scalars, 0, CLASSIC, spelled) == Scalars(
+        flag=True,
+        tiny=-1,
+        small=-(2**15),
+        port=2**16 - 1,
+        number=-(2**31),
+        count=2**32 - 1,
+        large=2**63 - 1,
+        quota=1.5,
+        topic_id=bytes(15) + b"\x01",
+    )
+
+
+@pytest.mark.parametrize(
+    ("flexible", "spelled"),
+    [
+        (CLASSIC, "0002 6869 00000001 00 00000002 00000001 fffffffe 00000001 0001 61"),
+        (FLEXIBLE, "03 6869 02 00 03 00000001 fffffffe 02 02 61 00"),
+    ],
+    ids=["classic", "compact"],
+)
+def test_lengths(flexible: bool, spelled: str) -> None:
+    """Classic lengths have 2 bytes (strings) or 4, compact ones are varints of one more."""
+    assert read(Lengths, 0, flexible, spelled) == Lengths(text="hi", raw=b"\0", numbers=(1, -2), texts=("a",))
+
+
+@pytest.mark.parametrize(
+    ("flexible", "spelled"),
+    [(CLASSIC, "ffff ffffffff ffffffff ffffffff"), (FLEXIBLE, "00 00 00 00 00")],
+    ids=["classic", "compact"],
+)
+def test_null(flexible: bool, spelled: str) -> None:
+    """A length of -1, or a compact 0, is null where null may stand and refused elsewhere."""
+    assert read(NullableLengths, 0, flexible, spelled) == NullableLengths()
+    assert "null where none may stand" in str(refused(Lengths, 0, flexible, spelled))
+
+
+def test_null_is_any_negative_length() -> None:
+    """Kafka takes every negative length for null."""
+    assert read(NullableLengths, 0, CLASSIC, "8000 80000000 fffffffe fffffffd") == NullableLengths()
+
+
+def test_empty_is_not_null() -> None:
+    """Nothing of something is not the absence of it."""
+    expected = NullableLengths(text="", raw=b"", numbers=(), texts=())
+    assert read(NullableLengths, 0, CLASSIC, "0000 00000000 00000000 00000000") == expected
+    assert read(NullableLengths, 0, FLEXIBLE, "01 01 01 01 00") == expected
+
+
+def test_null_in_an_array() -> None:
+    """An item of an array is never null."""
+    refused(Lengths, 0, CLASSIC, "0000 00000000 00000000 00000001 ffff")
+    refused(Lengths, 0, FLEXIBLE, "01 01 01 02 00 00")
+
+
+def test_nullable_since_a_version() -> None:
+    """Null is refused in versions before the one that allows it."""
+    assert read(LaterNull, 0, CLASSIC, "") == LaterNull(name="")
+    assert "LaterNull.name" in str(refused(LaterNull, 1, CLASSIC, "ffff"))
+    assert read(LaterNull, 2, CLASSIC, "ffff") == LaterNull(name=None)
+
+
+@pytest.mark.parametrize(("marker", "expected"), [("ff", None), ("80", None), ("01 05 06 00", Point(x=5, y=6))])
+def test_nullable_struct(marker: str, expected: Point | None) -> None:
+    """A struct that may be null is led by a byte, negative for null (KIP-893); one that may not is not."""
+    found = read(Nests, 1, FLEXIBLE, f"01 02 00 {marker} 02 03 04 00 00")
+    assert found == Nests(one=Point(x=1, y=2), maybe=expected, many=(Point(x=3, y=4),))
+
+
+def test_absent_fields() -> None:
+    """A field that the version lacks has its default, not zero, inside structs too."""
+    assert read(History, 0, CLASSIC, "01 0001 61") == History(always=1, came=7, went="a", forgettable=7)
+    assert read(Nests, 0, CLASSIC, "01 ff 00000001 02") == Nests(one=Point(x=1, y=-1), many=(Point(x=2, y=-1),))
+
+
+def test_tags() -> None:
+    """Tagged fields are read by their tags; those that are missing keep their default."""
+    assert read(Tagged, 1, FLEXIBLE, "09 00") == Tagged(plain=9)
+    found = read(Tagged, 1, FLEXIBLE, "09 04  00 03 03 6869  02 04 01 05 06 00  03 04 02 07 08 00  05 02 1234")
+    assert found == Tagged(plain=9, early="hi", point=Point(x=5, y=6), points=(Point(x=7, y=8),), late=0x1234)
+
+
+def test_unknown_tags_are_skipped_by_their_size() -> None:
+    """Between known tags, around them, empty or large."""
+    spelled = "09 04  01 00  05 02 0001  06 03 aabbcc  ff01 8101" + "00" * 129
+    assert read(Tagged, 1, FLEXIBLE, spelled) == Tagged(plain=9, late=1)
+
+
+def test_a_tag_of_a_later_version_is_unknown() -> None:
+    """A tag that exists from version 1 on is skipped in version 0."""
+    assert read(Tagged, 0, FLEXIBLE, "09 01 03 02 ffff") == Tagged(plain=9)
+
+
+@pytest.mark.parametrize(
+    ("tags", "why"),
+    [
+        ("02 06 00 05 02 0001", "tag 5 after tag 6"),
+        ("02 05 02 0001 05 02 0002", "tag 5 after tag 5"),
+        ("01 05 03 000102", "tag 5 claims 3 bytes, its value has 2"),
+        ("01 05 01 00", "the bytes end here"),
+        ("02 05 01 0001 00", "tag 5 claims 1 bytes, its value has 2"),
+        ("01 07 ffffffff0f", "tag 7 claims 4294967295 bytes"),
+        ("02 06 00", "the bytes end here"),
+        ("ffffffff0f", "the bytes end here"),
+    ],
+)
+def test_broken_tags(tags: str, why: str) -> None:
+    """Tags ascend, and the size of each is the size of its value."""
+    assert why in str(refused(Tagged, 1, FLEXIBLE, f"09 {tags}"))
+
+
+def test_legacy_string() -> None:
+    """The client id is never compact, the string behind it is."""
+    assert read(Legacy, 0, FLEXIBLE, "0001 61 02 62 00") == Legacy(classic="a", compact="b")
+    assert read(Legacy, 0, FLEXIBLE, "ffff 00 00") == Legacy(classic=None, compact=None)
+
+
+def test_text_that_is_not_utf8() -> None:
+    """Bytes that are not text are kept: they are data, and the question may have to be asked again with them."""
+    (found,) = read(Lengths, 0, FLEXIBLE, "01 01 01 02 03 fffe 00").texts
+    assert found.encode("utf-8", "surrogateescape") == b"\xff\xfe"
+
+
+def test_records_are_not_copied() -> None:
+    """Record data is a view of the frame, null and empty are told apart."""
+    frame = bytes.fromhex("05 0a0b0c0d 00")
+    records = decode(Fetched, 0, FLEXIBLE, frame).records
+    assert isinstance(records, memoryview)
+    assert (records.obj is frame, bytes(records)) == (True, b"\x0a\x0b\x0c\x0d")
+    assert read(Fetched, 0, CLASSIC, "ffffffff").records is None
+    assert read(Fetched, 0, CLASSIC, "00000000").records == b""
+
+
+@pytest.mark.parametrize(
+    ("flexible", "spelled"),
+    [
+        (CLASSIC, "7fff 61"),
+        (CLASSIC, "0000 7fffffff 61"),
+        (CLASSIC, "0000 00000000 7fffffff 00000001"),
+        (CLASSIC, "0000 00000000 00000000 7fffffff 0000"),
+        (FLEXIBLE, "ffffffff0f 61"),
+        (FLEXIBLE, "01 ffffffff07 61"),
+        (FLEXIBLE, "01 01 ffffffff07 00000001"),
+        (FLEXIBLE, "01 01 01 8080808008 01"),
+    ],
+)
+def test_impossible_lengths(flexible: bool, spelled: str) -> None:
+    """A length beyond the end of the bytes is refused where it is read."""
+    error = refused(Lengths, 0, flexible, spelled)
+    assert error.position <= len(bytes.fromhex(spelled))
+    assert "Lengths." in error.reason
+
+
+def test_varint_of_more_than_five_bytes() -> None:
+    """A compact length does not go on for ever."""
+    assert "more than five bytes" in str(refused(Lengths, 0, FLEXIBLE, "808080808001"))
+
+
+@pytest.mark.parametrize("count", [0, 1, 62, 63, 64, 65, 126, 127, 128, 1000])
+def test_long_arrays_of_numbers(count: int) -> None:
+    """Arrays are read alike however long they are: short ones have a path of their own."""
+    numbers = tuple(range(-5, count - 5))
+    body = b"".join(number.to_bytes(4, "big", signed=True) for number in numbers)
+    compact = bytes([count + 1]) if count < 127 else bytes([(count + 1) % 128 + 128, (count + 1) // 128])
+    classic = b"\0\0" + bytes(4) + count.to_bytes(4, "big") + body + bytes(4)
+    assert decode(Lengths, 0, CLASSIC, classic).numbers == numbers
+    assert decode(Lengths, 0, FLEXIBLE, b"\x01\x01" + compact + body + b"\x01\0").numbers == numbers
+
+
+def test_errors_say_where() -> None:
+    """A refusal names message, version, byte and field, also deep inside."""
+    error = refused(Nests, 1, CLASSIC, "01 02 ff 00000001 03")
+    assert (error.message, error.version, error.position) == ("Nests", 1, 7)
+    assert str(error) == "Nests v1 at byte 7: Point.x: the bytes end here"
+
+
+def test_left_over() -> None:
+    """Bytes behind a message are refused with their number."""
+    assert "2 bytes left over" in str(refused(Point, 0, CLASSIC, "01 02 03"))
+
+
+def test_the_start_of_something_longer() -> None:
+    """Where something else follows, its position comes with the message."""
+    assert decode_start(Point, 1, CLASSIC, b"..\x01\x02..", 2) == (Point(x=1, y=2), 4)
+    with pytest.raises(DecodeError):
+        decode_start(Point, 1, CLASSIC, b"..\x01", 2)

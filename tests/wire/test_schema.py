@@ -1,0 +1,76 @@
+"""The vocabulary: what a declaration says is what its list of fields says."""
+
+import pytest
+
+from pipeline.protocol.messages.api_versions import API_VERSIONS
+from pipeline.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
+from pipeline.wire.schema import Api, Array, Blob, Int32, Nested, Route, Scalar, Text, Versions, fields_of, struct
+from tests.wire.examples import Fetched, History, LaterNull, Lengths, Nests, NullableLengths, Point, Tagged
+
+
+def test_order_and_kinds() -> None:
+    """Fields are listed in the order of their declaration, each with its kind."""
+    assert [(field.name, field.kind) for field in fields_of(Lengths)] == [
+        ("text", Text()),
+        ("raw", Blob(view=False)),
+        ("numbers", Array(Scalar("i", 0))),
+        ("texts", Array(Text())),
+    ]
+    assert [field.kind for field in fields_of(Nests)] == [Nested(Point), Nested(Point), Array(Nested(Point))]
+    assert [field.kind for field in fields_of(Fetched)] == [Blob(view=True)]
+
+
+def test_presence() -> None:
+    """A field exists from `since` to `until`, both included."""
+    present = {field.name: [v for v in range(4) if field.spec.present(v)] for field in fields_of(History)}
+    assert present == {"always": [0, 1, 2, 3], "came": [2, 3], "went": [0, 1], "forgettable": [2, 3]}
+
+
+def test_nullability() -> None:
+    """Null may stand where the type says so, from `nullable_since` on."""
+    (name,) = fields_of(LaterNull)
+    assert [name.nullable(version) for version in range(4)] == [False, False, True, True]
+    assert all(field.nullable(0) for field in fields_of(NullableLengths))
+    assert not any(field.nullable(0) for field in fields_of(Lengths))
+
+
+def test_defaults() -> None:
+    """Every field has a default: what is declared, else zero, empty, or a struct of defaults; null only if declared."""
+    assert Lengths() == Lengths(text="", raw=b"", numbers=(), texts=())
+    assert Nests() == Nests(one=Point(x=0, y=-1), maybe=None, many=())
+    assert (History().came, LaterNull().name, Tagged().late) == (7, "", -1)
+
+
+def test_defaults_are_not_shared() -> None:
+    """Two messages do not share a struct that both have by default."""
+    assert Nests().one is not Nests().one
+
+
+def test_messages_have_no_other_attributes() -> None:
+    """A misspelt field is an error at run time too."""
+    with pytest.raises(AttributeError):
+        Point().z = 1  # type: ignore[attr-defined]
+
+
+def test_versions() -> None:
+    """A range holds both ends; two ranges have those in common that are in both."""
+    assert list(Versions(2, 4)) == [2, 3, 4]
+    assert Versions(0, 4).common(Versions(2, 9)) == Versions(2, 4)
+    assert Versions(0, 4).common(Versions(4, 9)) == Versions(4, 4)
+    assert Versions(0, 4).common(Versions(5, 9)) is None
+
+
+@struct
+class PingRequest:
+    """Asks for nothing."""
+
+    number: Int32
+
+
+def test_api() -> None:
+    """An API is called after its request, and is flexible from a version on, or never."""
+    never = Api(key=0, versions=Versions(0, 1), flexible=None, route=Route.ANY, request=PingRequest, response=Point)
+    assert never.name == "Ping"
+    assert not any(never.is_flexible(version) for version in never.versions)
+    assert [API_VERSIONS.is_flexible(version) for version in API_VERSIONS.versions] == [False, False, False, True, True]
+    assert all(DESCRIBE_CLUSTER.is_flexible(version) for version in DESCRIBE_CLUSTER.versions)
