@@ -8,6 +8,7 @@ PYTHON ?= $(shell command -v python3.11 || echo python3)
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
 CONF ?= conf/local.toml
 
@@ -28,8 +29,11 @@ $(READY): pyproject.toml requirements.lock
 	@found=$$($(JAVA) -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p'); [ "$${found:-0}" -ge 17 ] || { \
 		echo "Java 17 or newer is needed: $(JAVA) is $${found:-not there}; install it or set JAVA_HOME"; exit 1; }
 	[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
-	PIP_CONSTRAINT=requirements.lock $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@# What builds PySpark and us comes first, from the same lock: pip would fetch it unpinned.
+	awk '/^[a-z]/ {wanted = /^setuptools==/} wanted' requirements.lock > $(VENV)/build.lock
+	$(PIP) install --require-hashes -r $(VENV)/build.lock
+	$(PIP) install --require-hashes --no-build-isolation --use-pep517 -r requirements.lock
+	$(PIP) install --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m pipeline.sandbox.jars delta-4.4.0 kafka-4.3.1
 	@touch $@
 
@@ -57,7 +61,7 @@ snapshot: $(READY) ## one snapshot of your cluster: make snapshot CONF=conf/loca
 	$(BIN)/spark-submit jobs/snapshot.py --conf $(CONF)
 
 lock: ## requirements.lock anew from pyproject.toml, which needs uv
-	echo setuptools wheel | tr ' ' '\n' | uv pip compile --quiet --upgrade --python-version 3.11 --universal \
+	echo setuptools | uv pip compile --quiet --upgrade --python-version 3.11 --universal \
 		--generate-hashes --no-emit-index-url --no-header --all-extras --output-file requirements.lock pyproject.toml -
 
 clean: ## away with the environment, the caches and the demo's tables
