@@ -1,7 +1,7 @@
 """Rows in, Arrow tables and Parquet bytes out.
 
-Guards one rule: nothing that a row says is lost or changed, except a timestamp outside the years 1 to 9999, which no
-table can hold and which becomes null (every such column says so).
+Guards one rule: nothing that a row says is lost or changed but what no table can hold: a timestamp outside the years 1
+to 9999 becomes null (its column says so), and bytes in text that are not UTF-8 are spelled out, as in `\\xff`.
 """
 
 import dataclasses
@@ -45,30 +45,24 @@ def _array(column: Column, values: Iterable[Any]) -> pa.Array:
     if column.type == TIMESTAMP:
         return _timestamps(pa.array(values, pa.int64()))
     if pa.types.is_list(column.type) and pa.types.is_struct(column.type.value_type):
-        return pa.array([_plain(items) for items in values], column.type)
-    if column.type == pa.string():
-        return _strings(list(values))
-    return pa.array(values, column.type)
+        values = [None if items is None else [dataclasses.asdict(item) for item in items] for items in values]
+    values = list(values)
+    try:
+        return pa.array(values, column.type)
+    except UnicodeEncodeError:
+        return pa.array(list(map(_utf8, values)), column.type)
 
 
 def _timestamps(milliseconds: pa.Array) -> pa.Array:
-    representable = pc.and_(
-        pc.greater_equal(milliseconds, _YEAR_1_MS),
-        pc.less(milliseconds, _YEAR_10000_MS),
-    )
+    representable = pc.and_(pc.greater_equal(milliseconds, _YEAR_1_MS), pc.less(milliseconds, _YEAR_10000_MS))
     kept = pc.if_else(representable, milliseconds, None)
     return pc.multiply(kept, 1000).cast(TIMESTAMP)
 
 
-def _strings(values: list[str | None]) -> pa.Array:
-    try:
-        return pa.array(values, pa.string())
-    except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot carry; spell it out as the decoders do
-        return pa.array(
-            [v and v.encode("utf-8", "backslashreplace").decode() for v in values],
-            pa.string(),
-        )
-
-
-def _plain(items: Iterable[Any] | None) -> list[dict[str, Any]] | None:
-    return None if items is None else [dataclasses.asdict(item) for item in items]
+def _utf8(value: Any) -> Any:
+    r"""The value with all its text fit for UTF-8: bytes from the wire that were not are spelled out, as in `\xff`."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    if isinstance(value, dict):
+        return {key: _utf8(item) for key, item in value.items()}
+    return list(map(_utf8, value)) if isinstance(value, list | tuple) else value

@@ -172,15 +172,19 @@ class Kernel:
 
 
 def start(spark: SparkSession) -> Kernel:
-    """The Kernel in a session's JVM; TableError with the cure if Delta's jars are missing there."""
+    """The Kernel of a session; TableError with the cure if Delta's jars are missing."""
     jvm = spark.sparkContext._jvm  # noqa: SLF001  py4j's way into the JVM has no public name
-    assert jvm is not None  # noqa: S101  a running session has one
-    if not isinstance(jvm.io.delta.kernel.defaults.engine.DefaultEngine, JavaClass):
+    return in_jvm(jvm, spark.sparkContext._jsc.hadoopConfiguration())  # noqa: SLF001
+
+
+def in_jvm(jvm: Any, hadoop_conf: Any) -> Kernel:
+    """The Kernel in a JVM; changes to its Hadoop configuration stay its own."""
+    default_engine = jvm.io.delta.kernel.defaults.engine.DefaultEngine
+    if not isinstance(default_engine, JavaClass):
         raise TableError(_NO_JARS)
-    java_context = spark.sparkContext._jsc  # noqa: SLF001
-    conf = jvm.org.apache.hadoop.conf.Configuration(java_context.hadoopConfiguration())
-    engine = jvm.io.delta.kernel.defaults.engine.DefaultEngine.create(conf)
-    return Kernel(classes=jvm.io.delta.kernel, engine=engine, storage=Storage(jvm=jvm, conf=conf))
+    conf = jvm.org.apache.hadoop.conf.Configuration(hadoop_conf)
+    storage = Storage(jvm=jvm, conf=conf)
+    return Kernel(classes=jvm.io.delta.kernel, engine=default_engine.create(conf), storage=storage)
 
 
 def _statistics(file: DataFile) -> dict[str, Any]:
