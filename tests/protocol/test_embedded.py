@@ -45,7 +45,7 @@ def test_assignment_bytes() -> None:
         assert found == Assignment(assigned_partitions=OWNED)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", list(VERSIONS))
 @given(data=st.data())
 def test_round_trip(version: int, data: st.DataObject) -> None:
     """What a member of any version wrote is read."""

@@ -55,7 +55,7 @@ def test_unknown_tags_in_the_response_header() -> None:
     assert decode_response(LIST_GROUPS, 3, frame) == ListGroupsResponse()
 
 
-@pytest.mark.parametrize("version", API_VERSIONS.versions)
+@pytest.mark.parametrize("version", list(API_VERSIONS.versions))
 def test_response_header_of_api_versions(version: int) -> None:
     """ApiVersions is answered with header v0 in every version, flexible ones too (KIP-511)."""
     response = ApiVersionsResponse(api_keys=(OfferedApi(api_key=18, min_version=0, max_version=4),))

@@ -107,6 +107,20 @@ class Legacy:
 
 
 @struct
+class Ghost:
+    """Nothing at all in version 0."""
+
+    late: Int8 = wire(since=1)
+
+
+@struct
+class Haunted:
+    """Many of nothing."""
+
+    ghosts: tuple[Ghost, ...]
+
+
+@struct
 class Fetched:
     """Record data, left where it is."""
 

@@ -8,6 +8,7 @@ from pipeline.errors import DecodeError
 from pipeline.wire.reading import decode, decode_start
 from tests.wire.examples import (
     Fetched,
+    Haunted,
     History,
     LaterNull,
     Legacy,
@@ -188,6 +189,11 @@ def test_impossible_lengths(flexible: bool, spelled: str) -> None:
     error = refused(Lengths, 0, flexible, spelled)
     assert error.position <= len(bytes.fromhex(spelled))
     assert "Lengths." in error.reason
+
+
+def test_many_of_nothing() -> None:
+    """Structs without a single byte cannot be claimed by the billion either."""
+    assert "an array of 2147483647 items" in str(refused(Haunted, 0, CLASSIC, "7fffffff"))
 
 
 def test_varint_of_more_than_five_bytes() -> None:
