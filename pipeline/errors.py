@@ -1,22 +1,22 @@
 """Every exception of the pipeline. Blame decides the branch; the object carries data, `__str__` makes the sentence.
 
-    PipelineError
-    +- ConfigError            settings or arguments; all faults at once, before any I/O (exit 2)
-    +- WireError              the bytes, or our use of them, are wrong; never retried
-    |  +- EncodeError         ours: a value that this version cannot carry
-    |  +- DecodeError         theirs: short, left over, bad length
-    |  +- FrameTooLarge       a length prefix beyond the limit, or not one of Kafka's
-    |  +- CorrelationMismatch an answer to another request
-    +- ConnectionFailed       an address, and the phase that failed
-    |  +- ConnectionLost      after the first byte; keeps the first cause
-    |  +- DeadlinePassed      no answer in time
-    |  +- AuthenticationFailed
-    +- UnsupportedVersion     no version of an API that both sides speak
-    +- BrokerError            an error code in an answer, with its scope
-    +- SnapshotIncomplete     policy says that a partial snapshot is a failure
-    +- TableError             SchemaChanged, SnapshotExists, ChecksFailed
-    +- LockHeld               another run writes to the same warehouse (exit 4)
-    +- SandboxFailed          JarsUnavailable, NotStarted, ToolFailed: our own Kafka on this machine
+PipelineError
++- ConfigError            settings or arguments; all faults at once, before any I/O (exit 2)
++- WireError              the bytes, or our use of them, are wrong; never retried
+|  +- EncodeError         ours: a value that this version cannot carry
+|  +- DecodeError         theirs: short, left over, bad length
+|  +- FrameTooLarge       a length prefix beyond the limit, or not one of Kafka's
+|  +- CorrelationMismatch an answer to another request
++- ConnectionFailed       an address, and the phase that failed
+|  +- ConnectionLost      after the first byte; keeps the first cause
+|  +- DeadlinePassed      no answer in time
+|  +- AuthenticationFailed
++- UnsupportedVersion     no version of an API that both sides speak
++- BrokerError            an error code in an answer, with its scope
++- SnapshotIncomplete     policy says that a partial snapshot is a failure
++- TableError             SchemaChanged, SnapshotExists, ChecksFailed
++- LockHeld               another run writes to the same warehouse (exit 4)
++- SandboxFailed          JarsUnavailable, NotStarted, ToolFailed: our own Kafka on this machine
 """
 
 from collections.abc import Sequence

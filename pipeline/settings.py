@@ -17,13 +17,15 @@ from pipeline.errors import ConfigError
 
 ENV_PREFIX = "LAGOON_"
 OTHER_VARIABLES = frozenset({"LAGOON_CACHE"})  # where jars are kept: set-up, not a setting of a run
+_HIGHEST_PORT = 65_535
+_PROPERTY = re.compile(r"([^\s=:]+)\s*[=:]\s*(.*)")
 _ADDRESS = re.compile(r"(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:\s/]+)):(?P<port>\d{1,5})")
 
 
 def parse_address(text: str) -> tuple[str, int]:
     """Host and port of `host:port` or `[ipv6]:port`; ValueError for anything else."""
     match = _ADDRESS.fullmatch(text.strip())
-    if not match or not 0 < int(match["port"]) < 65536:
+    if not match or not 0 < int(match["port"]) <= _HIGHEST_PORT:
         raise ValueError(f"{text!r} is not host:port")
     return match["ipv6"] or match["host"], int(match["port"])
 
@@ -163,8 +165,8 @@ def _properties(path: Path, problems: list[str]) -> dict[str, Any]:
     except OSError as error:
         problems.append(f"--kafka-properties {path}: {error.strerror}")
         return {}
-    pairs = [re.split(r"\s*[=:]\s*", line, maxsplit=1) for line in lines if line and line[0] not in "#!"]
-    named = {pair[0].replace(".", "_"): pair[1] for pair in pairs if len(pair) == 2}
+    pairs = [_PROPERTY.match(line) for line in lines if line and line[0] not in "#!"]
+    named = {pair[1].replace(".", "_"): pair[2] for pair in pairs if pair}
     return {"kafka": {key: value for key, value in named.items() if key in KafkaSettings.model_fields}}
 
 

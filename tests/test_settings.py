@@ -16,7 +16,9 @@ def conf(folder: Path, text: str) -> Path:
     return path
 
 
-def faults(folder: Path, text: str, environ: dict[str, str] | None = None, overrides: tuple[str, ...] = ()) -> list[str]:
+def faults(
+    folder: Path, text: str, environ: dict[str, str] | None = None, overrides: tuple[str, ...] = ()
+) -> list[str]:
     with pytest.raises(ConfigError) as raised:
         load(conf(folder, text), environ or {}, overrides)
     return list(raised.value.problems)
@@ -41,7 +43,10 @@ def test_clusters_keep_their_names(tmp_path: Path) -> None:
     assert list(one.named_clusters()) == ["default"]
     text = 'warehouse = "/lake"\n[clusters.a]\nbootstrap_servers = "a:1"\n[clusters.b]\nbootstrap_servers = "b:2"\n'
     several = load(conf(tmp_path, text), {})
-    assert {name: kafka.bootstrap_servers for name, kafka in several.named_clusters().items()} == {"a": "a:1", "b": "b:2"}
+    assert {name: kafka.bootstrap_servers for name, kafka in several.named_clusters().items()} == {
+        "a": "a:1",
+        "b": "b:2",
+    }
 
 
 def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
@@ -53,7 +58,9 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
         ("nonsense",),
     )
     assert any(line.startswith("warehose: no such setting (did you mean warehouse?)") for line in found)
-    assert any(line.startswith("kafka.boostrap_servers: no such setting (did you mean bootstrap_servers?)") for line in found)
+    assert any(
+        line.startswith("kafka.boostrap_servers: no such setting (did you mean bootstrap_servers?)") for line in found
+    )
     assert any("LAGOON_SNAPSHOTS__DEADLINE_MS" in line and "did you mean snapshot?" in line for line in found)
     assert "--set nonsense: write it as key=value" in found
 
@@ -63,7 +70,10 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
     [
         ('warehouse = "/lake"\n', "no cluster: set kafka.bootstrap_servers, or [clusters.NAME]"),
         ('[kafka]\nbootstrap_servers = "one:9092"\n', "no place for the tables: set warehouse, or catalog and schema"),
-        ('warehouse = "/lake"\n[kafka]\nbootstrap_servers = "one"\n', "kafka.bootstrap_servers: 'one' is not host:port"),
+        (
+            'warehouse = "/lake"\n[kafka]\nbootstrap_servers = "one"\n',
+            "kafka.bootstrap_servers: 'one' is not host:port",
+        ),
         (MINIMAL + "[clusters.a]\nbootstrap_servers = 'a:1'\n", "[kafka] and [clusters.NAME] exclude each other"),
         (MINIMAL.replace("[kafka]", 'catalog = "c"\n[kafka]'), "warehouse and catalog exclude each other"),
         ("warehouse = \n", "not TOML"),
@@ -88,7 +98,8 @@ def test_values_are_never_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"), [("a:1", ("a", 1)), ("[::1]:9092", ("::1", 9092)), (" b.example:65535 ", ("b.example", 65535))]
+    ("text", "expected"),
+    [("a:1", ("a", 1)), ("[::1]:9092", ("::1", 9092)), (" b.example:65535 ", ("b.example", 65535))],
 )
 def test_addresses(text: str, expected: tuple[str, int]) -> None:
     """Host names, IPv4 and bracketed IPv6."""

@@ -6,6 +6,7 @@ Guards one rule: a command imports what it needs and nothing else, so that those
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from pipeline.cli.terminal import BAD_CONFIGURATION, reported
 
@@ -23,9 +24,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     run = _COMMANDS.get(command)
     if run is None:
         asked = command in ("-h", "--help")
-        print(_USAGE, file=sys.stdout if asked else sys.stderr)  # noqa: T201  this is where the product speaks
+        print(_USAGE, file=sys.stdout if asked else sys.stderr)
         return 0 if asked else BAD_CONFIGURATION
+    _find_spark_settings()
     return run(rest[:-1])
+
+
+def _find_spark_settings() -> None:
+    """In a clone of the project, Spark reads the project's conf/ unless it was told to read another folder."""
+    conf = Path(__file__).resolve().parent.parent.parent / "conf"
+    if (conf / "spark-defaults.conf").exists():
+        os.environ.setdefault("SPARK_CONF_DIR", str(conf))
 
 
 def _snapshot(argv: Sequence[str]) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from pipeline.snapshot.rows import ConsumerLagRow, Snapshot
+from pipeline.tables.sql import printable
 
 
 def snapshot_line(snapshot: Snapshot, place: str, seconds: float) -> str:
@@ -30,8 +31,3 @@ def _worst(lag: Iterable[ConsumerLagRow]) -> str:
         return "no lag known"
     worst = max(known, key=lambda row: row.lag or 0)
     return f"worst lag {worst.lag:,} (group {printable(worst.group_id)}, {worst.topic}-{worst.partition})"
-
-
-def printable(text: str) -> str:
-    """Text that somebody else chose, without what could steer a terminal."""
-    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)

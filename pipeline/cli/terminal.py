@@ -5,6 +5,7 @@ Guards one rule: an expected failure is one clear line and an exit code, never a
 
 import sys
 from collections.abc import Callable, Sequence
+from typing import Self
 
 from rich.console import Console
 from rich.status import Status
@@ -22,7 +23,7 @@ class Steps:
         self._cluster, self._names = cluster, names
         self._status: Status | None = Console(stderr=True).status(cluster) if sys.stderr.isatty() else None
 
-    def __enter__(self) -> "Steps":
+    def __enter__(self) -> Self:
         if self._status:
             self._status.start()
         return self

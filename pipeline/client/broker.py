@@ -64,7 +64,7 @@ class _Session:
 class Broker:
     """A broker at an address. `node_id` is None until the cluster has said who listens there."""
 
-    def __init__(  # noqa: PLR0913  the address, and what every broker of a cluster shares
+    def __init__(
         self,
         node_id: int | None,
         host: str,
@@ -214,9 +214,7 @@ class Broker:
             )
         return response
 
-    def _handshake(
-        self, session: _Session, version: int, request: object, deadline: Deadline
-    ) -> ApiVersionsResponse:
+    def _handshake(self, session: _Session, version: int, request: object, deadline: Deadline) -> ApiVersionsResponse:
         outgoing = bytearray(self._frame(session, API_VERSIONS, version, request))
         sent_at = self._clock.monotonic()
         try:

@@ -45,7 +45,9 @@ class Cluster:
         self.brokers: dict[int, Broker] = {}
         self.controller_id: int | None = None  # as metadata names it: the true one only under ZooKeeper
         self.coordinators: dict[str, int] = {}
-        self.unreachable: set[int] = set()  # brokers that a whole question's deadline was spent on: not insisted on again
+        self.unreachable: set[int] = (
+            set()
+        )  # brokers that a whole question's deadline was spent on: not insisted on again
         self._leaders: dict[TopicPartition, tuple[int, int]] = {}
         self._bootstrap = [self._broker(None, host, port) for host, port in settings.addresses()]
         self._threads = ThreadPoolExecutor(max_workers=64, thread_name_prefix="broker")

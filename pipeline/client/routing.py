@@ -297,7 +297,7 @@ def _fail(cluster: Cluster, run: _Run[I, Any], item: I, started: float) -> None:
     )
 
 
-def failure_of(  # noqa: PLR0913  a failure's parts
+def failure_of(
     api: Api[Any, Any],
     scope: Any,
     refusal: PipelineError | int,

@@ -46,7 +46,16 @@ from pipeline.snapshot.topology import (
     topology_of,
 )
 
-STEPS = ("cluster", "topics", "end offsets", "groups", "committed offsets", "end offsets again", "topics again", "health")
+STEPS = (
+    "cluster",
+    "topics",
+    "end offsets",
+    "groups",
+    "committed offsets",
+    "end offsets again",
+    "topics again",
+    "health",
+)
 
 Tell = Callable[[str, int], None]  # the step that begins, and how many items it concerns
 
@@ -166,7 +175,7 @@ def _worth_a_row(failures: Iterable[Failure], topology: Topology) -> Iterator[Fa
             yield failure
 
 
-def _facts(  # noqa: PLR0913  what rows are made of
+def _facts(
     cluster: Cluster,
     identity: Identity,
     topology: Topology,

@@ -83,9 +83,7 @@ def _ways(*, stable: bool) -> Iterator[Question[str, OffsetFetchResponseGroup]]:
     yield Question(api=OFFSET_FETCH, items=(), build=plain, read=_read_one, chunk=1, within=_UNSTABLE_ONLY)
 
 
-def _read_many(
-    response: OffsetFetchResponse, _: Sequence[str]
-) -> Iterator[tuple[str, int, OffsetFetchResponseGroup]]:
+def _read_many(response: OffsetFetchResponse, _: Sequence[str]) -> Iterator[tuple[str, int, OffsetFetchResponseGroup]]:
     for group in response.groups:
         yield group.group_id, group.error_code, group
 
@@ -93,7 +91,11 @@ def _read_many(
 def _read_one(
     response: OffsetFetchResponse, items: Sequence[str]
 ) -> Iterator[tuple[str, int, OffsetFetchResponseGroup]]:
-    yield items[0], response.error_code, OffsetFetchResponseGroup(group_id=items[0], topics=response.topics, error_code=0)
+    yield (
+        items[0],
+        response.error_code,
+        OffsetFetchResponseGroup(group_id=items[0], topics=response.topics, error_code=0),
+    )
 
 
 def _is_pending(group: OffsetFetchResponseGroup) -> bool:

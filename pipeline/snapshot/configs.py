@@ -30,9 +30,7 @@ ELIGIBLE_LEADERS_FEATURE = "eligible.leader.replicas.version"
 _CHUNK = 1_000  # topics in one request
 
 
-def read_durability(
-    cluster: Cluster, topics: Sequence[str], deadline: Deadline
-) -> tuple[Durability, list[Failure]]:
+def read_durability(cluster: Cluster, topics: Sequence[str], deadline: Deadline) -> tuple[Durability, list[Failure]]:
     """What partition rows need beyond metadata; failures stand beside it."""
     needed: dict[str, int] = {}
     problems: dict[str, str] = {}
@@ -70,9 +68,7 @@ def _take_configs(answer: DescribeConfigsResponse, needed: dict[str, int], probl
 
 def _keeps_eligible_leaders(told: ApiVersionsResponse) -> bool:
     """Whether the cluster has switched KIP-966 on; before that, the lists would be empty and mean nothing."""
-    return any(
-        one.name == ELIGIBLE_LEADERS_FEATURE and one.max_version_level > 0 for one in told.finalized_features
-    )
+    return any(one.name == ELIGIBLE_LEADERS_FEATURE and one.max_version_level > 0 for one in told.finalized_features)
 
 
 def _read_eligible(

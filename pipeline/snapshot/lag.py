@@ -30,7 +30,7 @@ class Ends:
     after: Mapping[TopicPartition, PartitionOffsetsRow]
 
 
-def lag_rows(  # noqa: PLR0913  what lag is made of
+def lag_rows(
     groups: Sequence[ConsumerGroupRow],
     members: Sequence[GroupMemberRow],
     commits: Sequence[CommittedOffsetRow],
@@ -74,7 +74,7 @@ def _subscribed(members: Sequence[GroupMemberRow], topology: Topology) -> set[To
     return {TopicPartition(topic, partition) for topic in topics for partition in topology.partitions.get(topic, ())}
 
 
-def _row(  # noqa: PLR0913  the parts of one row
+def _row(
     group: ConsumerGroupRow,
     at: TopicPartition,
     commit: CommittedOffsetRow | None,

@@ -77,9 +77,7 @@ def _question(
             timeout_ms=_SERVER_TIMEOUT_MS,
         )
 
-    return Question(
-        api=LIST_OFFSETS, items=partitions, build=build, read=_read, within=Versions(kind.since, NEWEST)
-    )
+    return Question(api=LIST_OFFSETS, items=partitions, build=build, read=_read, within=Versions(kind.since, NEWEST))
 
 
 def _read(

@@ -108,7 +108,7 @@ def partition_rows(topology: Topology, durability: Durability) -> Iterator[Parti
             yield _partition_row(name, topic_id, one, durability, racks, fallback)
 
 
-def _partition_row(  # noqa: PLR0913  the parts of one row
+def _partition_row(
     topic: str,
     topic_id: str | None,
     one: MetadataPartition,

@@ -49,7 +49,7 @@ def _topic(state: FakeCluster, name: str, version: int) -> metadata.MetadataTopi
             error_code=0 if one.leader_id >= 0 else LEADER_MISSING,
             partition_index=index,
             leader_id=one.leader_id,
-            leader_epoch=one.leader_epoch if version >= 7 else -1,  # noqa: PLR2004
+            leader_epoch=one.leader_epoch if version >= 7 else -1,
             replica_nodes=one.replicas,
             isr_nodes=one.isr,
         )
@@ -89,8 +89,8 @@ def _list_groups(state: FakeCluster, node: int, version: int, _request: Any) -> 
         list_groups.ListedGroup(
             group_id=group_id,
             protocol_type=group.protocol_type,
-            group_state=group.state if version >= 4 else "",  # noqa: PLR2004
-            group_type=group.group_type if version >= 5 else "",  # noqa: PLR2004
+            group_state=group.state if version >= 4 else "",
+            group_type=group.group_type if version >= 5 else "",
         )
         for group_id, group in state.groups.items()
         if group.coordinator_id == node
@@ -100,7 +100,7 @@ def _list_groups(state: FakeCluster, node: int, version: int, _request: Any) -> 
 
 def _find_coordinator(state: FakeCluster, _node: int, version: int, request: Any) -> Any:
     found = [_coordinator(state, key) for key in request.coordinator_keys or (request.key,)]
-    if version >= 4:  # noqa: PLR2004
+    if version >= 4:
         return find_coordinator.FindCoordinatorResponse(coordinators=tuple(found))
     one = found[0]
     return find_coordinator.FindCoordinatorResponse(
@@ -131,7 +131,7 @@ def _classic(state: FakeCluster, node: int, version: int, group_id: str) -> desc
     code = _refused(state, node, group_id)
     group = state.groups.get(group_id)
     if group is None or group.group_type != "classic":
-        told = GROUP_MISSING if version >= 6 else 0  # noqa: PLR2004
+        told = GROUP_MISSING if version >= 6 else 0
         return describe_groups.DescribedGroup(error_code=told, group_id=group_id, group_state="Dead")
     if code:
         return describe_groups.DescribedGroup(error_code=code, group_id=group_id)
@@ -212,7 +212,7 @@ def _consumer(state: FakeCluster, group_id: str, group: FakeGroup) -> Any:
 
 
 def _offset_fetch(state: FakeCluster, node: int, version: int, request: Any) -> Any:
-    if version < 8:  # noqa: PLR2004
+    if version < 8:
         code = _refused(state, node, request.group_id)
         topics = () if code else _commits(state.groups[request.group_id], stable=request.require_stable)
         return offset_fetch.OffsetFetchResponse(topics=topics, error_code=code)

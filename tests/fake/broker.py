@@ -27,7 +27,7 @@ class _Handler(socketserver.StreamRequestHandler):
         """Answer frame after frame until the client goes or a fault ends it."""
         server: Any = self.server
         self.server.connections.append(self.connection)  # type: ignore[attr-defined]
-        while len(prefix := self._read(4)) == 4:  # noqa: PLR2004
+        while len(prefix := self._read(4)) == 4:
             frame = self._read(struct.unpack(">i", prefix)[0])
             if not self._answer(server.state, server.node_id, frame):
                 return
@@ -52,7 +52,9 @@ class _Handler(socketserver.StreamRequestHandler):
             self.wfile.write(fault.action.answer)
         return isinstance(fault.action, Hang | Raw)
 
-    def _send(self, api: Api[Any, Any], version: int, correlation_id: int, response: Any, action: Action | None) -> bool:
+    def _send(
+        self, api: Api[Any, Any], version: int, correlation_id: int, response: Any, action: Action | None
+    ) -> bool:
         if isinstance(action, Altered):
             response = action.change(response)
         if isinstance(action, WrongCorrelation):

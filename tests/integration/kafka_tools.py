@@ -52,7 +52,7 @@ def group_offsets(kafka: Tools) -> set[GroupOffset]:
     """Every line of every group."""
     printed = _describe(kafka, "--offsets")
     lines = [line.split() for line in printed.splitlines()]
-    return {_group_offset(parts) for parts in lines if len(parts) == 9 and parts[0] != "GROUP"}  # noqa: PLR2004
+    return {_group_offset(parts) for parts in lines if len(parts) == 9 and parts[0] != "GROUP"}
 
 
 def _group_offset(parts: list[str]) -> GroupOffset:
@@ -75,7 +75,7 @@ def group_states(kafka: Tools) -> dict[str, tuple[int, str, str, int]]:
 def group_members(kafka: Tools) -> set[tuple[str, str, str, str, int]]:
     """Group, member, host, client and number of partitions of every member."""
     lines = [line.split() for line in _describe(kafka, "--members").splitlines()]
-    rows = [parts for parts in lines if len(parts) == 5 and parts[0] != "GROUP"]  # noqa: PLR2004
+    rows = [parts for parts in lines if len(parts) == 5 and parts[0] != "GROUP"]
     return {(group_id, member, host, client, int(count)) for group_id, member, host, client, count in rows}
 
 

@@ -29,7 +29,6 @@ from tests.integration.state import every_shape
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
 
-
 def snapshot_of(kafka: LocalKafka) -> Snapshot:
     deadline = Deadline.after(CLOCK, 120_000)
     settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers)

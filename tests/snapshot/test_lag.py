@@ -18,7 +18,9 @@ from pipeline.snapshot.rows import (
 )
 from pipeline.snapshot.topology import TOPIC_DELETED, TOPIC_RECREATED, Topology
 
-TOPOLOGY = Topology(metadata=MetadataResponse(), topic_ids={"a": "id-a", "b": "id-b"}, partitions={"a": (0, 1), "b": (0,)})
+TOPOLOGY = Topology(
+    metadata=MetadataResponse(), topic_ids={"a": "id-a", "b": "id-b"}, partitions={"a": (0, 1), "b": (0,)}
+)
 
 
 def group(group_id: str = "g") -> ConsumerGroupRow:
@@ -66,7 +68,9 @@ def member(topics: tuple[str, ...] = (), **assignment: tuple[int, ...]) -> Group
     )
 
 
-def end(topic: str, partition: int, high: int | None, start: int = 0, problem: str | None = None) -> PartitionOffsetsRow:
+def end(
+    topic: str, partition: int, high: int | None, start: int = 0, problem: str | None = None
+) -> PartitionOffsetsRow:
     return PartitionOffsetsRow(
         topic=topic,
         topic_id=None,
