@@ -46,16 +46,7 @@ from pipeline.snapshot.topology import (
     topology_of,
 )
 
-STEPS = (
-    "cluster",
-    "topics",
-    "end offsets",
-    "groups",
-    "committed offsets",
-    "end offsets again",
-    "topics again",
-    "health",
-)
+STEPS = ("cluster", "end offsets", "groups", "committed offsets", "end offsets again", "topics again", "health")
 
 Tell = Callable[[str, int], None]  # the step that begins, and how many items it concerns
 

@@ -4,11 +4,12 @@ It shares our codec, so it proves behaviour and scale and never the codec: the o
 TLS, SASL, Fetch, Produce, transactions, quotas, DescribeQuorum and DescribeTopicPartitions.
 """
 
+import socket
 import socketserver
 import struct
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from pipeline.protocol.headers import ResponseHeader
@@ -94,7 +95,8 @@ class FakeBroker(socketserver.ThreadingTCPServer):
         self.shutdown()
         self.server_close()
         for connection in self.connections:
-            connection.close()
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager

@@ -1,0 +1,333 @@
+"""One snapshot of a fake cluster: the order of the questions, and a row for everything that goes wrong."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pipeline.client.cluster import Cluster
+from pipeline.client.deadline import Deadline
+from pipeline.client.journal import Journal
+from pipeline.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
+from pipeline.protocol.messages.describe_groups import DESCRIBE_GROUPS
+from pipeline.protocol.messages.find_coordinator import FIND_COORDINATOR
+from pipeline.protocol.messages.list_groups import LIST_GROUPS
+from pipeline.protocol.messages.list_offsets import LIST_OFFSETS
+from pipeline.protocol.messages.metadata import METADATA
+from pipeline.protocol.messages.offset_fetch import OFFSET_FETCH
+from pipeline.snapshot.collect import STEPS, collect
+from pipeline.snapshot.rows import (
+    BrokerRow,
+    CollectionFailureRow,
+    CommittedOffsetRow,
+    ConsumerGroupRow,
+    ConsumerLagRow,
+    CoverageRow,
+    GroupMemberRow,
+    PartitionOffsetsRow,
+    PartitionRow,
+    Snapshot,
+    TopicRow,
+)
+from tests.clock import CLOCK
+from tests.fake.broker import FakeBroker, fake_cluster
+from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
+from tests.fake.faults import Altered, Fault
+from tests.impatient import impatient
+
+READS = {METADATA.key, LIST_OFFSETS.key, LIST_GROUPS.key, DESCRIBE_GROUPS.key, OFFSET_FETCH.key}
+
+
+def healthy() -> FakeCluster:
+    state = FakeCluster(racks={1: "a", 2: "b", 3: "b"})
+    state.add_topic("orders", 3)
+    state.add_topic("other", 2)
+    state.groups["reader"] = FakeGroup(
+        coordinator_id=2,
+        state="Stable",
+        commits={("orders", 0): FakeCommit(90), ("orders", 1): FakeCommit(100)},
+        members=[FakeMember("m1", ("orders",), {"orders": (0, 1, 2)})],
+    )
+    return state
+
+
+def captured(state: FakeCluster, meanwhile: Callable[[dict[int, FakeBroker], str], None] | None = None) -> Snapshot:
+    """A snapshot of the cluster; `meanwhile` is called when a step begins."""
+    with fake_cluster(state) as brokers:
+        deadline = Deadline.after(CLOCK, 8_000)
+        with Cluster.connect(impatient(state), CLOCK, Journal(), deadline) as cluster:
+            tell = (lambda step, _: meanwhile(brokers, step)) if meanwhile else (lambda _, __: None)
+            return collect(cluster, "test", 1_000, deadline, tell)
+
+
+def lag_of(snapshot: Snapshot, group_id: str) -> dict[tuple[str, int], tuple[int | None, str | None]]:
+    return {
+        (row.topic, row.partition): (row.lag, row.problem)
+        for row in snapshot.of(ConsumerLagRow)
+        if row.group_id == group_id
+    }
+
+
+def test_a_healthy_cluster_is_complete() -> None:
+    """Every entity has its row, the counts agree, and the status says so."""
+    snapshot = captured(healthy())
+    published = snapshot.published
+    assert (published.status, published.failures, published.completeness) == ("complete", 0, 1.0)
+    assert (published.brokers, published.topics, published.partitions, published.groups) == (3, 2, 5, 1)
+    assert len(snapshot.of(PartitionOffsetsRow)) == 5
+    assert lag_of(snapshot, "reader") == {
+        ("orders", 0): (10, None),
+        ("orders", 1): (0, None),
+        ("orders", 2): (None, "NO_COMMIT"),
+    }
+    assert {row.rack for row in snapshot.of(BrokerRow)} == {"a", "b"}
+    assert snapshot.header.cluster_id == "fake"
+
+
+def test_the_order_is_ends_groups_commits_ends_metadata() -> None:
+    """The rule on which the meaning of lag rests, read off what the brokers were asked."""
+    state = healthy()
+    captured(state)
+    order = [key for _, key, _ in state.asked if key in READS]
+    compact = [key for i, key in enumerate(order) if i == 0 or order[i - 1] != key]
+    assert compact == [
+        METADATA.key,
+        LIST_OFFSETS.key,
+        LIST_GROUPS.key,
+        DESCRIBE_GROUPS.key,
+        OFFSET_FETCH.key,
+        LIST_OFFSETS.key,
+        METADATA.key,
+    ]
+
+
+def test_requests_do_not_grow_with_partitions_or_groups() -> None:
+    """Never a request per partition or per group."""
+
+    def requests(partitions: int, groups: int) -> int:
+        state = FakeCluster()
+        state.add_topic("t", partitions)
+        state.groups = {
+            f"g{i}": FakeGroup(coordinator_id=i % 3 + 1, commits={("t", i % partitions): FakeCommit(1)})
+            for i in range(groups)
+        }
+        return captured(state).published.requests
+
+    assert requests(600, 240) == requests(3, 3)
+
+
+def test_a_cluster_without_groups_is_not_asked_for_coordinators() -> None:
+    """FindCoordinator would create __consumer_offsets; a read-only run changes nothing."""
+    state = FakeCluster()
+    state.add_topic("t", 1)
+    snapshot = captured(state)
+    assert snapshot.published.status == "complete"
+    assert state.count(FIND_COORDINATOR.key) == 0
+
+
+def test_a_new_style_group_is_described_by_its_own_api() -> None:
+    """A classic description of it would say Dead."""
+    state = healthy()
+    state.groups["new"] = FakeGroup(
+        coordinator_id=3,
+        group_type="consumer",
+        state="Stable",
+        commits={("other", 0): FakeCommit(40)},
+        members=[FakeMember("n1", ("other",), {"other": (0, 1)})],
+    )
+    snapshot = captured(state)
+    row = next(row for row in snapshot.of(ConsumerGroupRow) if row.group_id == "new")
+    assert (row.state, row.group_epoch, row.members, row.problem) == ("Stable", 7, 1, None)
+    assert state.count(CONSUMER_GROUP_DESCRIBE.key) == 1
+    assert lag_of(snapshot, "new") == {("other", 0): (60, None), ("other", 1): (None, "NO_COMMIT")}
+    member = next(row for row in snapshot.of(GroupMemberRow) if row.group_id == "new")
+    assert member.target_assignment is not None
+
+
+def test_a_share_group_keeps_its_row() -> None:
+    """A type that is not described is named, not dropped, and is no failure."""
+    state = healthy()
+    state.groups["shared"] = FakeGroup(coordinator_id=1, group_type="share", state="Stable")
+    snapshot = captured(state)
+    row = next(row for row in snapshot.of(ConsumerGroupRow) if row.group_id == "shared")
+    assert (row.group_type, row.state, row.members, row.problem) == (
+        "share",
+        "Stable",
+        None,
+        "GROUP_TYPE_NOT_DESCRIBED",
+    )
+    assert snapshot.published.status == "complete"
+
+
+def test_an_unreadable_member_keeps_its_row() -> None:
+    """Bytes of a foreign client cost the member its assignment and nothing else."""
+    state = healthy()
+    state.groups["reader"].members[0].raw_metadata = b"\x00"
+    snapshot = captured(state)
+    group = snapshot.of(ConsumerGroupRow)[0]
+    assert (group.members, group.problem) == (1, "MEMBER_PROTOCOL_UNREADABLE")
+    assert lag_of(snapshot, "reader") == {("orders", 0): (10, None), ("orders", 1): (0, None)}
+
+
+def test_a_group_that_may_not_be_seen_hides_nothing_else() -> None:
+    """GROUP_AUTHORIZATION_FAILED is a row, and the other group is whole."""
+    state = healthy()
+    state.groups["secret"] = FakeGroup(coordinator_id=1, error_code=30, commits={("other", 0): FakeCommit(1)})
+    snapshot = captured(state)
+    row = next(row for row in snapshot.of(ConsumerGroupRow) if row.group_id == "secret")
+    assert row.problem == "GROUP_AUTHORIZATION_FAILED"
+    assert len(lag_of(snapshot, "reader")) == 3
+    assert {failure.error_name for failure in snapshot.of(CollectionFailureRow)} == {"GROUP_AUTHORIZATION_FAILED"}
+    assert snapshot.published.status == "partial"
+
+
+def test_commits_on_a_deleted_topic_hide_nothing() -> None:
+    """The old fault of many monitors: one deleted topic and every other lag is gone."""
+    state = healthy()
+    state.groups["reader"].commits["gone", 0] = FakeCommit(7)
+    snapshot = captured(state)
+    lag = lag_of(snapshot, "reader")
+    assert lag["gone", 0] == (None, "UNKNOWN_TOPIC_OR_PARTITION")
+    assert lag["orders", 0] == (10, None)
+    row = next(row for row in snapshot.of(CommittedOffsetRow) if row.topic == "gone")
+    assert (row.committed_offset, row.topic_id) == (7, None)
+
+
+def test_a_commit_that_is_refused_is_a_row() -> None:
+    """A partition's own error stands in its own row."""
+    state = healthy()
+    state.groups["reader"].commits["other", 1] = FakeCommit(7, error_code=29)
+    snapshot = captured(state)
+    assert lag_of(snapshot, "reader")["other", 1] == (None, "TOPIC_AUTHORIZATION_FAILED")
+    assert snapshot.of(CollectionFailureRow)[0].scope == "group reader, other-1"
+
+
+def test_a_pending_transaction_shows_the_older_commit() -> None:
+    """The stable offset is not told, so the one that is committed now is, with its reason."""
+    state = healthy()
+    state.groups["reader"].commits["orders", 0] = FakeCommit(55, pending=True)
+    snapshot = captured(state)
+    assert lag_of(snapshot, "reader")["orders", 0] == (45, "UNSTABLE_OFFSET_COMMIT")
+    assert snapshot.published.status == "complete"
+
+
+def test_a_partition_without_a_leader_is_a_row_everywhere() -> None:
+    """In partitions, in partition_offsets and in the lag of its group."""
+    state = healthy()
+    state.topics["orders"].partitions[1].leader_id = -1
+    snapshot = captured(state)
+    partition = next(row for row in snapshot.of(PartitionRow) if (row.topic, row.partition) == ("orders", 1))
+    assert (partition.is_leaderless, partition.leader_id, partition.problem) == (True, None, "LEADER_NOT_AVAILABLE")
+    offsets = next(row for row in snapshot.of(PartitionOffsetsRow) if (row.topic, row.partition) == ("orders", 1))
+    assert (offsets.high_watermark, offsets.problem) == (None, "LEADER_NOT_AVAILABLE")
+    assert lag_of(snapshot, "reader")["orders", 1] == (None, "LEADER_NOT_AVAILABLE")
+    assert snapshot.published.status == "partial"
+
+
+@pytest.mark.parametrize("recreated", [False, True])
+def test_a_topic_that_does_not_last_is_named(recreated: bool) -> None:
+    """Deleted, or deleted and created again, between the first metadata and the last."""
+    state = healthy()
+
+    def vanish(_: dict[int, FakeBroker], step: str) -> None:
+        if step == "topics again" and "other" in state.topics:
+            del state.topics["other"]
+            if recreated:
+                state.add_topic("other", 2).topic_id = b"another-identity"
+
+    state.groups["reader"].commits["other", 0] = FakeCommit(1)
+    snapshot = captured(state, vanish)
+    expected = "TOPIC_RECREATED_DURING_SNAPSHOT" if recreated else "TOPIC_DELETED_DURING_SNAPSHOT"
+    assert {row.problem for row in snapshot.of(TopicRow) if row.topic == "other"} == {expected}
+    assert {row.problem for row in snapshot.of(PartitionRow) if row.topic == "other"} == {expected}
+    assert lag_of(snapshot, "reader")["other", 0] == (None, expected)
+    assert snapshot.published.status == "complete"
+
+
+def test_a_topic_deleted_before_its_ends_are_read_is_no_failure() -> None:
+    """The cluster changed; nothing failed to answer."""
+    state = healthy()
+
+    def vanish(_: dict[int, FakeBroker], step: str) -> None:
+        if step == "end offsets again":
+            state.topics.pop("other", None)
+
+    snapshot = captured(state, vanish)
+    assert snapshot.published.status == "complete"
+    assert not snapshot.of(CollectionFailureRow)
+    assert all(row.problem == "TOPIC_DELETED_DURING_SNAPSHOT" for row in snapshot.of(TopicRow) if row.topic == "other")
+
+
+def test_a_broker_that_dies_in_the_middle_costs_rows_that_say_so() -> None:
+    """Its partitions and its groups are named; everything else is whole."""
+    state = healthy()
+    state.groups["elsewhere"] = FakeGroup(coordinator_id=1, commits={("orders", 0): FakeCommit(1)})
+
+    def die(brokers: dict[int, FakeBroker], step: str) -> None:
+        if step == "committed offsets":
+            brokers[2].die()
+
+    snapshot = captured(state, die)
+    assert snapshot.published.status == "partial"
+    assert snapshot.published.groups == 2
+    assert lag_of(snapshot, "elsewhere") == {("orders", 0): (99, None)}
+    reader = lag_of(snapshot, "reader")
+    assert len(reader) == 3
+    assert {problem for _, problem in reader.values()} <= {"CONNECTION_FAILED", "CONNECTION_LOST"}
+    assert {failure.broker_id for failure in snapshot.of(CollectionFailureRow)} == {2}
+    led = [row for row in snapshot.of(PartitionOffsetsRow) if row.problem]
+    assert {(row.topic, row.partition) for row in led} == {("orders", 1), ("other", 1)}
+
+
+@pytest.mark.parametrize(
+    ("operations", "groups", "topics"),
+    [
+        (8096, "complete", "complete"),
+        (1 << 8, "complete", "unknown"),
+        (0, "filtered", "unknown"),
+        (-(2**31), "unknown", "unknown"),
+    ],
+)
+def test_rights_decide_how_far_lists_are_trusted(operations: int, groups: str, topics: str) -> None:
+    """Brokers shorten lists without an error; the authorized-operations bits tell."""
+    state = healthy()
+    state.cluster_operations = operations
+    trusted = {row.api: row.visibility for row in captured(state).of(CoverageRow)}
+    assert (trusted["ListGroups"], trusted["Metadata"], trusted["OffsetFetch"]) == (groups, topics, topics)
+    assert trusted["ListOffsets"] is None
+
+
+def test_old_brokers_leave_columns_null_and_nothing_failed() -> None:
+    """Where a version does not know a question, its column is null and coverage has the version."""
+    state = healthy()
+    state.highest = {LIST_OFFSETS.key: 5, LIST_GROUPS.key: 2, DESCRIBE_GROUPS.key: 2, OFFSET_FETCH.key: 5, 3: 9}
+    snapshot = captured(state)
+    assert snapshot.published.status == "complete"
+    assert snapshot.of(ConsumerGroupRow)[0].group_type is None
+    assert {row.local_log_start_offset for row in snapshot.of(PartitionOffsetsRow)} == {None}
+    assert {row.topic_id for row in snapshot.of(TopicRow)} == {None}
+    assert lag_of(snapshot, "reader")["orders", 0] == (10, None)
+    assert {row.api_version for row in snapshot.of(CoverageRow) if row.api == "ListOffsets"} == {5}
+
+
+def test_min_isr_that_may_not_be_read_is_null_with_its_reason() -> None:
+    """Health columns that need the setting are unknown, the others are not."""
+    state = healthy()
+
+    def refuse(answer: Any) -> Any:
+        for result in answer.results:
+            result.error_code, result.configs = 29, ()
+        return answer
+
+    state.faults.append(Fault(32, Altered(refuse), times=9))
+    rows = captured(state).of(PartitionRow)
+    assert {(row.is_under_min_isr, row.is_under_replicated, row.problem) for row in rows} == {
+        (None, False, "TOPIC_AUTHORIZATION_FAILED")
+    }
+
+
+def test_progress_names_every_step_once_and_in_order() -> None:
+    """What the terminal shows is what happens."""
+    seen: list[str] = []
+    captured(healthy(), lambda _, step: seen.append(step))
+    assert tuple(seen) == STEPS
