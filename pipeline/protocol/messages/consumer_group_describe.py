@@ -1,8 +1,9 @@
 """ConsumerGroupDescribe (api key 69): state and members of KIP-848 groups, whose assignments the broker itself makes.
 
-The coordinator of each group answers; a classic group is error 69. Unlike in DescribeGroups, assignments are fields
-here, with topic ids, and there are two: what a member owns, and what it is on its way to own (target). A member that
-still speaks the classic protocol, in a group that is being migrated, is listed like the others.
+The coordinator of each group answers; a classic group is error 69. Brokers 3.x offer the API but answer error 35 for
+every group while the new coordinator is switched off. Unlike in DescribeGroups, assignments are fields here, with topic
+ids, and there are two: what a member owns, and what it is on its way to own (target). A member that still speaks the
+classic protocol, in a group that is being migrated, is listed like the others.
 """
 
 from pipeline.protocol.acl_operations import NOT_ASKED

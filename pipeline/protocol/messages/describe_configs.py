@@ -32,7 +32,7 @@ CONFIG_SOURCES = {
 
 @struct
 class DescribeConfigsResource:
-    """A resource, and the settings to describe, or null for all."""
+    """A resource, and the settings to describe; null and an empty list are both all of them."""
 
     resource_type: Int8
     resource_name: String  # brokers by id; the empty name is the default of all brokers

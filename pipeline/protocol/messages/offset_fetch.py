@@ -5,7 +5,7 @@ The coordinator of each group answers. Surprises:
 - v0 to v7 ask about one group, in fields of the request itself; v8 and later about many, in a list (KIP-709).
 - All topics are asked for by null: from v2 on (KIP-88). Topics that we may not see are then left out without an error.
 - v10 names topics by id only, so commits on topics that were deleted cannot be asked for any more.
-- v0 reads what old consumers stored in ZooKeeper.
+- v0 reads what old consumers stored in ZooKeeper; brokers without one answer error 35 for each partition.
 - A partition without a commit has offset -1 and error 0, and so has every partition of a group that does not exist.
 - With `require_stable`, an offset that a transaction is about to replace is error 88 (KIP-447). If the transaction
   would be the partition's first commit, and all topics were asked for, the partition is left out.

@@ -14,11 +14,11 @@ from pipeline.wire.writing import encode
 
 
 def test_all_settings() -> None:
-    """Null is all settings of a resource, an empty list is none."""
+    """All settings are asked for by null, in every version; brokers take an empty list for the same."""
     every = DescribeConfigsResource(resource_type=TOPIC, resource_name="a", configuration_keys=None)
-    none = DescribeConfigsResource(resource_type=TOPIC, resource_name="a")
-    assert encode(DescribeConfigsRequest(resources=(every,)), 0, False).hex() == "00000001020001" + "61ffffffff"
-    assert encode(DescribeConfigsRequest(resources=(none,)), 0, False).hex() == "00000001020001" + "6100000000"
+    request = DescribeConfigsRequest(resources=(every,))
+    assert encode(request, 0, False) == bytes.fromhex("00000001 02 0001 61 ffffffff")
+    assert encode(request, 4, True) == bytes.fromhex("02 02 02 61 00 00 00 00 00")
 
 
 def test_default_or_source() -> None:
