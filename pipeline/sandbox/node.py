@@ -114,6 +114,8 @@ _FAST_FAULTS = {
     "broker.session.timeout.ms": 6000,
     "broker.heartbeat.interval.ms": 1000,
     "group.initial.rebalance.delay.ms": 0,
+    "group.consumer.min.heartbeat.interval.ms": 500,
+    "group.consumer.heartbeat.interval.ms": 500,
     "log.segment.delete.delay.ms": 500,
     "log.retention.check.interval.ms": 2000,
     "log.cleaner.backoff.ms": 500,

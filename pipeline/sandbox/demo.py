@@ -1,0 +1,140 @@
+"""Nothing in; how far a real cluster's consumers are behind, before and after, out: `make demo`.
+
+Guards one rule: what is shown is what a user gets, for the job and the SQL are run as commands, as a user runs them.
+The brokers are gone at the end; the tables and the brokers' logs stay until the next run.
+"""
+
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from pipeline.errors import LockHeld, PipelineError, SandboxFailed
+from pipeline.sandbox.jars import cache_folder
+from pipeline.sandbox.kafka import DEFAULT_VERSION, LocalKafka
+from pipeline.sandbox.workload import RETURNING, TOPICS, Workload
+
+_CLONE = Path(__file__).resolve().parents[2]
+_PROGRAMS = Path(sys.executable).parent  # spark-submit lies beside the python of its environment
+
+_LAG = """
+SELECT
+  now.group_id,
+  now.group_type AS type,
+  now.state,
+  now.members,
+  now.partitions,
+  now.known_partitions AS known,
+  before.lag AS lag_before,
+  now.lag,
+  now.lag - before.lag AS change,
+  now.records_lost AS lost,
+  now.worst_topic
+FROM lag_by_group AS now
+LEFT JOIN (
+  SELECT consumer_lag.group_id, sum(consumer_lag.lag) AS lag
+  FROM consumer_lag
+  JOIN snapshots ON consumer_lag.snapshot_id = snapshots.snapshot_id
+  WHERE snapshots.captured_at < (SELECT max(captured_at) FROM snapshots)
+  GROUP BY consumer_lag.group_id
+) AS before ON before.group_id = now.group_id
+ORDER BY now.lag DESC NULLS LAST, now.group_id
+"""
+
+_WHAT_IT_SHOWS = """
+billing and fraud-check keep up. analytics was away, came back between the two snapshots and caught up.
+ledger and recommendations are alive and read nothing. shipping and audit-export have nobody who reads.
+metrics-archive will never see the records it lost: they were deleted before it read them.
+dashboard has partitions and no commit, so its lag is unknown, which is not the same as 0."""
+
+
+def main() -> int:
+    """The exit code of the demo."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # leaves by the same door as Ctrl-C
+    folder, started = cache_folder() / "demo", time.monotonic()
+    try:
+        with _alone_in(folder):
+            _show(folder)
+    except PipelineError as error:
+        print(f"demo: {error}", file=sys.stderr)  # noqa: T201  a command's own line
+        return 1
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    _say(_WHAT_IT_SHOWS)
+    _say(f"\n{time.monotonic() - started:.0f} s in all. The tables stay until the next demo; ask them something:")
+    _say(f"  {_short(_PROGRAMS / 'lagoon')} sql --warehouse {_short(folder / 'warehouse')} 'TABLE lag_now'")
+    return 0
+
+
+def _show(folder: Path) -> None:
+    warehouse, brokers, conf = folder / "warehouse", folder / "brokers", folder / "demo.toml"
+    for old in (warehouse, brokers):
+        shutil.rmtree(old, ignore_errors=True)
+    snapshot = ("spark-submit", "jobs/snapshot.py", "--conf", _short(conf))
+    with ExitStack() as running:
+        with _step(f"three brokers of Kafka {DEFAULT_VERSION}"):
+            kafka = running.enter_context(LocalKafka(brokers, brokers=3, racks=("a", "b", "c")))
+        conf.write_text(f'warehouse = "{warehouse}"\n\n[kafka]\nbootstrap_servers = "{kafka.bootstrap_servers}"\n')
+        with _step(
+            f"{len(TOPICS)} topics, {sum(one.records for one in TOPICS):,} records, consumer groups of all kinds"
+        ):
+            workload = running.enter_context(Workload(kafka.bootstrap_servers))
+        with _step(" ".join(snapshot)):
+            _run(*snapshot)
+        with _step(f"{sum(one.later for one in TOPICS):,} more records, and group {RETURNING.group_id} is back"):
+            workload.more_load()
+        with _step(" ".join(snapshot)):
+            _run(*snapshot)
+    with _step("lagoon sql (the brokers are gone, the tables answer)"):
+        _run("lagoon", "sql", "--warehouse", str(warehouse), _LAG)
+
+
+def _run(program: str, *arguments: str) -> None:
+    """Run a command of this environment as its user would, with its output on ours."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("LAGOON_")}
+    environ |= {
+        "PATH": os.pathsep.join([str(_PROGRAMS), environ.get("PATH", "")]),
+        "SPARK_CONF_DIR": str(_CLONE / "conf"),
+        "SPARK_LOCAL_IP": "127.0.0.1",  # host names of laptops resolve to anything
+    }
+    run = subprocess.run([_PROGRAMS / program, *arguments], cwd=_CLONE, env=environ, check=False)  # noqa: S603
+    if run.returncode:
+        raise SandboxFailed(f"{program} ended with exit code {run.returncode}")
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Hold the demo's folder; LockHeld while another demo runs in it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise LockHeld(str(folder), "another demo") from error
+        yield
+
+
+@contextmanager
+def _step(title: str) -> Iterator[None]:
+    _say(f"\n> {title}")
+    started = time.monotonic()
+    yield
+    _say(f"  {time.monotonic() - started:.1f} s")
+
+
+def _short(path: Path) -> str:
+    return str(path.relative_to(_CLONE) if path.is_relative_to(_CLONE) else path)
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)  # noqa: T201  a command's own lines, between those of what it runs
+
+
+if __name__ == "__main__":
+    sys.exit(main())
