@@ -40,27 +40,40 @@ def _view(name: str) -> View:
 
 
 VIEWS = tuple(map(_view, ("snapshots_now", "lag_now", "lag_by_group")))  # each after those that it reads
+_NAMES = (*(table.name for table in TABLES), *(view.name for view in VIEWS))
 
 
 def make_available(warehouse: Warehouse, names: Iterable[str] | None = None) -> None:
     """Let SQL say `names` (default: every table and view): temporary views over a folder, real views in a catalog.
 
-    A catalog becomes the session's current one. TableError if something cannot be read or created.
+    A catalog's schema becomes the current one. TableError if something cannot be read or created.
     """
-    wanted = _with_needs(names) if names is not None else None
+    wanted = set(_NAMES) if names is None else _with_needs(names)
     try:
         if warehouse.in_catalog:
-            warehouse.spark.sql(f"USE {warehouse.name}")
-        for table in TABLES:
-            if not warehouse.in_catalog and (wanted is None or table.name in wanted):
-                rows = warehouse.spark.read.format("delta").load(warehouse.locations[table.name])
-                rows.createOrReplaceTempView(table.name)
+            _use_schema(warehouse)
+        else:
+            _show_tables(warehouse, wanted)
         for view in VIEWS:
-            if wanted is None or view.name in wanted:
+            if view.name in wanted:
                 kind = _CREATE if warehouse.in_catalog else "CREATE OR REPLACE TEMPORARY VIEW"
                 warehouse.spark.sql(view.sql.replace(_CREATE, kind, 1))
     except PySparkException as error:
         raise TableError(f"{warehouse.name}: {reason(error)}") from error
+
+
+def _use_schema(warehouse: Warehouse) -> None:
+    """Let bare names mean the schema's; temporary views of another warehouse would come before them."""
+    for name in _NAMES:
+        warehouse.spark.catalog.dropTempView(name)
+    warehouse.spark.sql(f"USE {warehouse.name}")
+
+
+def _show_tables(warehouse: Warehouse, wanted: set[str]) -> None:
+    for table in TABLES:
+        if table.name in wanted:
+            rows = warehouse.spark.read.format("delta").load(warehouse.locations[table.name])
+            rows.createOrReplaceTempView(table.name)
 
 
 def _with_needs(names: Iterable[str]) -> set[str]:

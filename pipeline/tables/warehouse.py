@@ -60,10 +60,16 @@ class Warehouse:
 
 
 def at_path(spark: SparkSession, path: str) -> Warehouse:
-    """The warehouse in a folder, given as a path or URL; whether its tables exist is not looked at."""
+    """The warehouse in a folder, given as a path or URL; whether its tables exist is not looked at.
+
+    ConfigError if nothing serves such URLs.
+    """
     delta = kernel.start(spark)
     _keep_writers_apart(spark, delta, path, "warehouse")
-    root = delta.storage.qualified(path)
+    try:
+        root = delta.storage.qualified(path)
+    except TableError as error:
+        raise ConfigError([f"warehouse: {error}"]) from error
     locations = {table.name: f"{root}/{table.name}" for table in TABLES}
     names = {table: f"delta.{_quoted(location)}" for table, location in locations.items()}
     return Warehouse(spark=spark, kernel=delta, name=root, in_catalog=False, identifiers=names, locations=locations)

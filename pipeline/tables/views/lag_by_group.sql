@@ -33,20 +33,20 @@ SELECT
   consumer_groups.group_type,
   consumer_groups.state,
   consumer_groups.members,
-  coalesce(behind.topics, 0),
-  coalesce(behind.partitions, 0),
-  coalesce(behind.known_partitions, 0),
+  coalesce(behind.topics, 0) AS topics,
+  coalesce(behind.partitions, 0) AS partitions,
+  coalesce(behind.known_partitions, 0) AS known_partitions,
   behind.lag,
-  behind.worst.lag,
-  behind.worst.topic,
-  behind.worst.partition,
-  coalesce(behind.uncommitted_partitions, 0),
-  coalesce(behind.unowned_partitions, 0),
-  coalesce(behind.loss_known_partitions, 0),
+  behind.worst.lag AS worst_lag,
+  behind.worst.topic AS worst_topic,
+  behind.worst.partition AS worst_partition,
+  coalesce(behind.uncommitted_partitions, 0) AS uncommitted_partitions,
+  coalesce(behind.unowned_partitions, 0) AS unowned_partitions,
+  coalesce(behind.loss_known_partitions, 0) AS loss_known_partitions,
   behind.records_lost,
   behind.retention_margin,
   consumer_groups.problem,
-  coalesce(behind.problem_partitions, 0)
+  coalesce(behind.problem_partitions, 0) AS problem_partitions
 FROM consumer_groups
 JOIN snapshots_now
   ON consumer_groups.cluster = snapshots_now.cluster
