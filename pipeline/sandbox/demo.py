@@ -35,7 +35,7 @@ SELECT
   now.lag,
   now.lag - before.lag AS change,
   now.records_lost AS lost,
-  now.worst_topic
+  IF(now.lag > 0, now.worst_topic, '') AS worst_topic
 FROM lag_by_group AS now
 LEFT JOIN (
   SELECT consumer_lag.group_id, sum(consumer_lag.lag) AS lag

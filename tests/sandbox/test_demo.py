@@ -1,0 +1,85 @@
+"""The demo, run as `make demo` runs it: what its table must say about groups whose story is known."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import LockHeld
+from pipeline.sandbox import demo
+from pipeline.sandbox.jars import cache_folder, jar_paths
+
+TYPE, STATE, MEMBERS, PARTITIONS, KNOWN, LAG_BEFORE, LAG, CHANGE, LOST = range(9)
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Everything that one run of the demo prints on standard output."""
+    cache = tmp_path_factory.mktemp("cache")
+    jar_paths("kafka-4.3.1")
+    (cache / "jars").symlink_to(cache_folder().absolute() / "jars")
+    run = subprocess.run(
+        [sys.executable, "-m", "pipeline.sandbox.demo"],
+        env={**os.environ, "LAGOON_CACHE": str(cache)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert (cache / "demo" / "brokers" / "broker-1" / "broker.log").stat().st_size > 0
+    assert (cache / "demo" / "warehouse" / "snapshots" / "_delta_log").is_dir()
+    return run.stdout
+
+
+def group(shown: str, group_id: str) -> list[str]:
+    """The columns behind the name of a group in the demo's table."""
+    return next(line.split()[1:] for line in shown.splitlines() if line.startswith(f"{group_id} "))
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_both_snapshots_are_complete(shown: str) -> None:
+    """Each run of the job ends with its own line about the same cluster."""
+    lines = [line for line in shown.splitlines() if line.startswith("default (")]
+    assert len(lines) == 2
+    assert all("3 brokers, 13 topics" in line and "INCOMPLETE" not in line for line in lines)
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_lag_changes_as_the_load_says(shown: str) -> None:
+    """Groups that read are at 0, a group that came back has made up for it, the others grew by what was produced."""
+    assert group(shown, "billing")[: CHANGE + 1] == ["classic", "Stable", "2", "9", "9", "0", "0", "0"]
+    assert group(shown, "fraud-check")[: CHANGE + 1] == ["consumer", "Stable", "1", "9", "9", "0", "0", "0"]
+    assert group(shown, "recommendations")[: CHANGE + 1] == [
+        "consumer",
+        "Stable",
+        "2",
+        "12",
+        "12",
+        "3000",
+        "12000",
+        "9000",
+    ]
+    assert group(shown, "shipping")[: CHANGE + 1] == ["classic", "Empty", "0", "4", "4", "1000", "1800", "800"]
+    analytics = group(shown, "analytics")
+    assert analytics[LAG] == "0"
+    assert int(analytics[CHANGE]) == -int(analytics[LAG_BEFORE]) < 0
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_lag_without_commits_is_unknown(shown: str) -> None:
+    """A group that never committed has no lag, rather than 0; one whose records are deleted has lost them."""
+    assert group(shown, "dashboard")[: CHANGE + 1] == ["classic", "Stable", "1", "2", "0", "null", "null", "null"]
+    assert group(shown, "metrics-archive")[LOST] == "2000"
+
+
+def test_second_demo_waits_its_turn(tmp_path: Path) -> None:
+    """Two demos do not share a folder: the second says so and touches nothing."""
+    with demo._alone_in(tmp_path), pytest.raises(LockHeld, match="another demo"), demo._alone_in(tmp_path):
+        pass
+    with demo._alone_in(tmp_path):
+        pass

@@ -1,0 +1,41 @@
+"""What a fresh machine installs: the lock agrees with pyproject.toml and depends on no place."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+CLONE = Path(__file__).resolve().parents[2]
+LOCK = (CLONE / "requirements.lock").read_text()
+PROJECT = tomllib.loads((CLONE / "pyproject.toml").read_text())
+
+
+def requirements() -> list[Requirement]:
+    """Everything that pyproject.toml names, all extras and the build included."""
+    extras = PROJECT["project"]["optional-dependencies"].values()
+    lists = [PROJECT["project"]["dependencies"], PROJECT["build-system"]["requires"], *extras]
+    return [Requirement(text) for texts in lists for text in texts]
+
+
+@pytest.mark.parametrize("requirement", requirements(), ids=str)
+def test_every_requirement_is_locked(requirement: Requirement) -> None:
+    """Each requirement is pinned in the lock at a version that it allows."""
+    pinned = re.findall(rf"^{re.escape(requirement.name)}==(\S+)", LOCK, re.MULTILINE | re.IGNORECASE)
+    assert pinned
+    assert all(requirement.specifier.contains(version) for version in pinned)
+
+
+def test_lock_is_whole_and_names_no_place() -> None:
+    """Every pin has hashes, and no line says where from: that is pip's own matter."""
+    pins = re.findall(r"^\S+==.*\n +(--hash=sha256:[0-9a-f]{64})?", LOCK, re.MULTILINE)
+    assert pins
+    assert all(pins)
+    assert "://" not in LOCK
+
+
+def test_continuous_integration_runs_what_people_run() -> None:
+    """The CI script runs `make test`."""
+    lines = [line for line in (CLONE / ".ci" / "run").read_text().splitlines() if not line.startswith("#")]
+    assert lines[-1] == "exec make test"
