@@ -8,7 +8,7 @@ from functools import cached_property
 from pipeline import log
 from pipeline.cli.arguments import SnapshotArguments
 from pipeline.cli.summary import snapshot_line
-from pipeline.cli.terminal import COMPLETE, FAILED, INCOMPLETE, LOCKED, Steps, complain, say
+from pipeline.cli.terminal import BAD_CONFIGURATION, COMPLETE, FAILED, INCOMPLETE, LOCKED, Steps, complain, say
 from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Clock, Deadline
 from pipeline.client.journal import Journal
@@ -20,7 +20,7 @@ from pipeline.tables.publish import publish, published, turn
 from pipeline.tables.session import session
 from pipeline.tables.warehouse import Warehouse, open_warehouse
 
-_SEVERITY = (COMPLETE, INCOMPLETE, LOCKED, FAILED)  # the worst of several clusters decides the exit code
+_SEVERITY = (COMPLETE, INCOMPLETE, LOCKED, BAD_CONFIGURATION, FAILED)  # the worst of several clusters decides the exit code
 
 
 def take_snapshots(arguments: SnapshotArguments, clock: Clock) -> int:

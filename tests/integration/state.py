@@ -69,27 +69,36 @@ def live_member(bootstrap_servers: str, group_id: str, topic: str, **more: str |
 
 
 @contextmanager
-def every_shape(bootstrap_servers: str, replication: int, *, with_new_protocol: bool) -> Iterator[None]:
-    """Topics and groups of every shape, with live members while the context lasts; nothing moves meanwhile."""
+def every_shape(
+    bootstrap_servers: str, replication: int, *, with_new_protocol: bool, prefix: str = ""
+) -> Iterator[None]:
+    """Topics and groups of every shape, with live members while the context lasts; nothing moves meanwhile.
+
+    `prefix` keeps the names of one test's topics and groups apart from another's on the same brokers.
+    """
+    orders, strict, compacted, single, empty = (
+        prefix + name for name in ("orders", "strict", "compacted", "single", "empty")
+    )
     create_topics(
         bootstrap_servers,
         [
-            NewTopic("orders", num_partitions=4, replication_factor=replication, config={"min.insync.replicas": "1"}),
-            NewTopic("strict", 2, replication, config={"min.insync.replicas": str(max(1, replication - 1))}),
-            NewTopic("compacted", 2, replication, config={"cleanup.policy": "compact"}),
-            NewTopic("single", 3, 1),
-            NewTopic("empty", 2, replication),
+            NewTopic(orders, num_partitions=4, replication_factor=replication, config={"min.insync.replicas": "1"}),
+            NewTopic(strict, 2, replication, config={"min.insync.replicas": str(max(1, replication - 1))}),
+            NewTopic(compacted, 2, replication, config={"cleanup.policy": "compact"}),
+            NewTopic(single, 3, 1),
+            NewTopic(empty, 2, replication),
         ],
     )
-    for topic in ("orders", "strict", "compacted", "single"):
+    for topic in (orders, strict, compacted, single):
         produce(bootstrap_servers, topic)
-    orders = [("orders", partition) for partition in range(4)]
-    commit(bootstrap_servers, "lagging", dict.fromkeys(orders, 3))
-    commit(bootstrap_servers, "partly", {("orders", 1): 0, ("single", 2): 1})
-    commit(bootstrap_servers, "ahead", {("orders", 0): 10_000})
+    everywhere = [(orders, partition) for partition in range(4)]
+    commit(bootstrap_servers, f"{prefix}lagging", dict.fromkeys(everywhere, 3))
+    commit(bootstrap_servers, f"{prefix}partly", {(orders, 1): 0, (single, 2): 1})
+    commit(bootstrap_servers, f"{prefix}ahead", {(orders, 0): 10_000})
     with ExitStack() as stack:
-        stack.enter_context(live_member(bootstrap_servers, "uncommitted", "strict"))
-        stack.enter_context(live_member(bootstrap_servers, "on-empty", "empty"))
+        stack.enter_context(live_member(bootstrap_servers, f"{prefix}uncommitted", strict))
+        stack.enter_context(live_member(bootstrap_servers, f"{prefix}on-empty", empty))
         if with_new_protocol:
-            stack.enter_context(live_member(bootstrap_servers, "new-style", "orders", **{"group.protocol": "consumer"}))
+            new_style = {"group.protocol": "consumer"}
+            stack.enter_context(live_member(bootstrap_servers, f"{prefix}new-style", orders, **new_style))
         yield

@@ -1,0 +1,214 @@
+"""The job as a user starts it: spark-submit in a process of its own, and two readers of what it wrote."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from pipeline.sandbox.kafka import LocalKafka
+from tests.fake.broker import fake_cluster
+from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
+from tests.integration import kafka_tools as tools
+from tests.integration.state import every_shape
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+BIN = Path(sys.executable).parent
+TIMEOUT_S = 240
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+
+def run(command: list[str], **environ: str) -> subprocess.CompletedProcess[str]:
+    """A command as cron would start it: our interpreter's folder first on PATH, Spark's settings by SPARK_CONF_DIR."""
+    env = {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("LAGOON_", "SPARK_", "PYSPARK_"))},
+        "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+        "SPARK_CONF_DIR": str(ROOT / "conf"),
+        **environ,
+    }
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+
+
+def submit(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    return run(["spark-submit", str(ROOT / "jobs" / "snapshot.py"), *arguments], **environ)
+
+
+def lagoon(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    return run(["lagoon", *arguments], **environ)
+
+
+def rows(warehouse: Path, table: str) -> list[dict[str, object]]:
+    """All rows of a table by a reader that is not Spark."""
+    return pa.table(DeltaTable(str(warehouse / table)).to_pyarrow_table()).to_pylist()
+
+
+@pytest.fixture(scope="module")
+def cluster(kafka: LocalKafka) -> Iterator[LocalKafka]:
+    """The three brokers with groups of every shape, none of which moves."""
+    with every_shape(kafka.bootstrap_servers, 3, prefix="job-", with_new_protocol=True):
+        yield kafka
+
+
+def test_snapshot_by_spark_submit(cluster: LocalKafka, tmp_path: Path) -> None:
+    """From a real cluster to Delta: the tables equal Kafka's own tools, for two readers, and a slot is written once."""
+    warehouse = tmp_path / "lake"
+    conf = tmp_path / "conf.toml"
+    conf.write_text(f'warehouse = "{warehouse}"\n[kafka]\nbootstrap_servers = "{cluster.bootstrap_servers}"\n')
+    slot = datetime.now(UTC).isoformat(timespec="seconds")
+    printed = tools.group_offsets(cluster)
+    first = submit("--conf", str(conf), "--slot", slot)
+    assert first.returncode == 0, first.stderr
+    assert re.search(r"default \(\S+\): 3 brokers, \d+ topics, .* worst lag .*; tables in ", first.stdout)
+    assert " WARN " not in first.stderr
+
+    by_deltalake = rows(warehouse, "consumer_lag")
+    ours = {
+        (
+            r["group_id"],
+            r["topic"],
+            r["partition"],
+            r["committed_offset"],
+            r["high_watermark"],
+            r["lag"],
+            r["member_id"],
+        )
+        for r in by_deltalake
+    }
+    theirs = {
+        (p.group_id, p.topic, p.partition, p.committed_offset, p.log_end_offset, p.lag, p.member_id) for p in printed
+    }
+    assert ours == theirs
+
+    statement = "SELECT group_id, topic, partition, lag FROM lag_now ORDER BY 1, 2, 3"
+    asked = lagoon("sql", "--warehouse", str(warehouse), "--json", statement)
+    assert asked.returncode == 0, asked.stderr
+    by_spark = {tuple(json.loads(line).values()) for line in asked.stdout.splitlines()}
+    assert by_spark == {(r["group_id"], r["topic"], r["partition"], r["lag"]) for r in by_deltalake}
+
+    versions = {table.name: DeltaTable(str(table)).version() for table in warehouse.iterdir() if table.is_dir()}
+    again = submit("--conf", str(conf), "--slot", slot)
+    assert again.returncode == 0, again.stderr
+    assert "nothing to do" in again.stdout
+    assert {name: DeltaTable(str(warehouse / name)).version() for name in versions} == versions
+    assert len(rows(warehouse, "snapshots")) == 1
+
+
+def test_two_at_once_publish_a_slot_once(cluster: LocalKafka, tmp_path: Path) -> None:
+    """Of two runs with the same slot one publishes; the other is locked out (4) or finds it done (0)."""
+    warehouse = tmp_path / "lake"
+    arguments = ["--warehouse", str(warehouse), "--set", f"kafka.bootstrap_servers={cluster.bootstrap_servers}"]
+    slot = datetime.now(UTC).isoformat(timespec="seconds")
+    with ThreadPoolExecutor(2) as threads:
+        runs = list(threads.map(lambda _: submit(*arguments, "--slot", slot), range(2)))
+    codes = sorted(one.returncode for one in runs)
+    assert codes in ([0, 0], [0, 4]), [one.stderr for one in runs]
+    assert sum("worst lag" in one.stdout for one in runs) == 1
+    assert len(rows(warehouse, "snapshots")) == 1
+    if codes == [0, 4]:
+        refused = next(one for one in runs if one.returncode == 4)
+        assert "nothing was written" in refused.stdout  # spark-submit sends all that Python says to stdout
+
+
+def test_incomplete_is_written_and_exit_3(tmp_path: Path) -> None:
+    """A partition without a leader: the rest is there, the tables say which is not, and several clusters are one run."""
+    state = FakeCluster()
+    state.add_topic("t", 3)
+    state.topics["t"].partitions[1].leader_id = -1
+    state.groups["g"] = FakeGroup(coordinator_id=1, commits={("t", p): FakeCommit(10) for p in range(3)})
+    with fake_cluster(state):
+        servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
+        done = lagoon(
+            *("snapshot", "--warehouse", str(tmp_path / "lake")),
+            LAGOON_CLUSTERS__NEAR__BOOTSTRAP_SERVERS=servers,
+            LAGOON_CLUSTERS__FAR__BOOTSTRAP_SERVERS="127.0.0.1:1",
+        )
+    assert done.returncode == 1, done.stderr
+    assert "127.0.0.1:1: connect: Connection refused" in done.stderr
+    assert "near (fake): 3 brokers" in done.stdout
+    assert "INCOMPLETE" in done.stdout
+    published = rows(tmp_path / "lake", "snapshots")
+    assert [(row["cluster"], row["status"]) for row in published] == [("near", "partial")]
+    lag = {row["partition"]: (row["lag"], row["problem"]) for row in rows(tmp_path / "lake", "consumer_lag")}
+    assert lag == {0: (90, None), 1: (None, "LEADER_NOT_AVAILABLE"), 2: (90, None)}
+    with fake_cluster(state):
+        servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
+        arguments = ("--warehouse", str(tmp_path / "lake"), "--set", f"kafka.bootstrap_servers={servers}")
+        assert lagoon("snapshot", *arguments).returncode == 3
+
+
+def test_a_warehouse_that_cannot_be_written(cluster: LocalKafka, tmp_path: Path) -> None:
+    """One line names the setting, the exit code is 2, and nothing lies about."""
+    (tmp_path / "file").write_text("in the way")
+    refused = lagoon(
+        *("snapshot", "--warehouse", str(tmp_path / "file" / "lake")),
+        LAGOON_KAFKA__BOOTSTRAP_SERVERS=cluster.bootstrap_servers,
+    )
+    assert refused.returncode == 2, refused.stderr
+    complaints = [line for line in refused.stderr.splitlines() if line.startswith("lagoon: ")]
+    assert len(complaints) == 1
+    assert complaints[0].startswith("lagoon: warehouse: ")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "expected"),
+    [
+        (["--set", "kafka.bootstrap_servers=127.0.0.1:1"], 1, "127.0.0.1:1: connect: Connection refused"),
+        (["--set", "kafka.boostrap_servers=a:1"], 2, "did you mean bootstrap_servers?"),
+        (["--set", "kafka.bootstrap_servers=a:1", "--slot", "yesterday"], 2, "--slot yesterday: not a time"),
+        (["--set", "kafka.bootstrap_servers=a:1", "--slot", "2020-01-01"], 2, "can only be captured as it is"),
+        (["--set", "kafka.bootstrap_servers=no-such-host.invalid:1"], 1, "resolve"),
+        (["--frobnicate"], 2, "unrecognized arguments: --frobnicate"),
+    ],
+)
+def test_bad_input_is_known_before_spark_starts(tmp_path: Path, arguments: list[str], code: int, expected: str) -> None:
+    """One clear line, the right exit code, no traceback, no Spark, nothing written."""
+    refused = lagoon("snapshot", "--warehouse", str(tmp_path / "lake"), *arguments)
+    assert refused.returncode == code, refused.stderr
+    assert expected in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert "incubator" not in refused.stderr  # the JVM's first words
+    assert not (tmp_path / "lake").exists()
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"), [(b"HTTP/1.1 400\r\n\r\n", "HTTP, not Kafka"), (b"", "no answer within")]
+)
+def test_a_peer_that_is_no_broker(tmp_path: Path, answer: bytes, expected: str) -> None:
+    """Another protocol, or a connection that is only half open, ends within its deadline."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=_answer_all, args=(server, answer), daemon=True).start()
+        started = time.monotonic()
+        refused = lagoon(
+            *("snapshot", "--warehouse", str(tmp_path / "lake")),
+            *("--set", f"kafka.bootstrap_servers=127.0.0.1:{server.getsockname()[1]}"),
+            *("--set", "kafka.socket_connection_setup_timeout_ms=1000"),
+        )
+        assert time.monotonic() - started < 30
+    assert refused.returncode == 1
+    assert expected in refused.stderr
+    assert not (tmp_path / "lake").exists()
+
+
+def _answer_all(server: socket.socket, answer: bytes) -> None:
+    opened = []
+    while True:
+        try:
+            stream, _ = server.accept()
+        except OSError:
+            return
+        opened.append(stream)
+        if answer:
+            stream.recv(1)
+            stream.sendall(answer)
