@@ -1,0 +1,74 @@
+"""The generated parts of README: tables and settings, from the code that makes them.
+
+`python -m tests.readme` writes them; a test compares.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from pipeline.settings import KafkaSettings, Settings, SnapshotSettings
+from pipeline.tables.schema import TABLES
+from pipeline.tables.views import VIEWS
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+_SECTIONS: dict[str, type[BaseModel]] = {"": Settings, "kafka.": KafkaSettings, "snapshot.": SnapshotSettings}
+
+
+def table_dictionary() -> str:
+    """Every table and view with its columns."""
+    return "\n".join([*_tables(), *_views()])
+
+
+def _tables() -> Iterator[str]:
+    for table in TABLES:
+        yield f"\n<details><summary><code>{table.name}</code>: {_cell(table.comment)}</summary>\n"
+        yield "| column | type | meaning |\n|---|---|---|"
+        for column in table.columns:
+            yield f"| `{column.name}` | {_cell(column.sql_type())} | {_cell(column.comment)} |"
+        yield "\n</details>"
+
+
+def _views() -> Iterator[str]:
+    yield "\n| view | what it shows |\n|---|---|"
+    for view in VIEWS:
+        yield f"| `{view.name}` | {_cell(view.comment)} |"
+
+
+def settings_table() -> str:
+    """Every setting with its default."""
+    lines = ["| setting | default | meaning |", "|---|---|---|"]
+    for prefix, section in _SECTIONS.items():
+        for name, field in section.model_fields.items():
+            if prefix or name not in ("kafka", "clusters", "snapshot"):
+                key = prefix + str(field.validation_alias or name)
+                lines.append(f"| `{key}` | {_default(field)} | {_cell(field.description or '')} |")
+    return "\n".join(lines)
+
+
+def _default(field: FieldInfo) -> str:
+    value: Any = field.default
+    if field.is_required():
+        return "must be set"
+    return "" if value is None else f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+
+
+def renewed(readme: str) -> str:
+    """README with its generated parts as they ought to be."""
+    for name, text in (("tables", table_dictionary()), ("settings", settings_table())):
+        pattern = rf"(<!-- {name}: generated -->\n).*?(\n<!-- end of {name} -->)"
+        readme, found = re.subn(pattern, lambda m, t=text: m[1] + t + m[2], readme, flags=re.DOTALL)
+        assert found == 1, name
+    return readme
+
+
+if __name__ == "__main__":
+    README.write_text(renewed(README.read_text("utf-8")), "utf-8")
