@@ -1,0 +1,39 @@
+"""Names of benchmarks in (all without any), the table on standard output and a file in bench-results/ out."""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tests.bench import job, lag, metadata
+from tests.bench.measure import Findings
+from tests.bench.report import machine, markdown, write_json
+
+BENCHMARKS: dict[str, Callable[[], Findings]] = {"metadata": metadata.run, "lag": lag.run, "job": job.run}
+_RESULTS = Path(__file__).resolve().parents[2] / "bench-results"
+
+
+def main(names: Sequence[str]) -> int:
+    """Run the named benchmarks; 2 when one of them is none."""
+    unknown = sorted(set(names) - BENCHMARKS.keys())
+    if unknown:
+        print(f"no such benchmark: {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}", file=sys.stderr)
+        return 2
+    findings, load = {}, {}
+    for name in names or BENCHMARKS:
+        load[name] = os.getloadavg()[0]
+        began = time.perf_counter()
+        findings[name] = BENCHMARKS[name]()
+        seconds = time.perf_counter() - began
+        print(f"{name}: {seconds:.0f} s, load average {load[name]:.1f} when it began", file=sys.stderr, flush=True)
+    path = _RESULTS / time.strftime("%Y%m%dT%H%M%S.json")
+    write_json(path, findings, load)
+    print(markdown(findings))
+    print(f"\n{machine()}; load average {min(load.values()):.1f} to {max(load.values()):.1f}.")
+    print(f"Every sample is in {path.relative_to(_RESULTS.parent)}.", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

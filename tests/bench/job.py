@@ -1,0 +1,92 @@
+"""spark-submit of a whole snapshot of a small cluster, against spark-submit of a job that appends one Delta row.
+
+Both are whole processes under the same conf/, and their tables exist already. What lies between them is ours.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from confluent_kafka.admin import NewTopic
+
+from pipeline.sandbox.kafka import LocalKafka
+from tests.bench.measure import Comparison, Findings, Sample, alternate
+from tests.integration.state import commit, create_topics, produce
+
+_PROJECT = Path(__file__).resolve().parents[2]
+_TOPICS = ("orders", "payments", "clicks", "emails", "audit")
+_ROUNDS = 3
+
+
+def run() -> Findings:
+    """Our job against an empty one."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder, LocalKafka(Path(folder, "kafka")) as kafka:
+        _fill(kafka.bootstrap_servers)
+        environment = _environment(kafka.bootstrap_servers, Path(folder, "warehouse"))
+        empty = str(_PROJECT / "tests/bench/empty_job.py")
+        samples = alternate(
+            {
+                "snapshot": _spark_submit(environment, folder, str(_PROJECT / "jobs/snapshot.py")),
+                "empty": _spark_submit(environment, folder, empty, str(Path(folder, "empty"))),
+            },
+            rounds=_ROUNDS,
+        )
+    ours, theirs = samples["snapshot"], samples["empty"]
+    peer = "spark-submit of a job that appends one Delta row"
+    what = "spark-submit jobs/snapshot.py, one small broker, tables there already"
+    return Findings(
+        comparisons=[
+            Comparison(what=what, ours=ours, peer=peer, theirs=theirs),
+            Comparison(what="the same", ours=ours, peer=peer, theirs=theirs, measure="cpu_s"),
+        ],
+        notes=[
+            f"Largest process (the JVM): {_peak(ours):.0f} MB in the snapshot, {_peak(theirs):.0f} MB in the empty job."
+        ],
+    )
+
+
+def _fill(bootstrap_servers: str) -> None:
+    create_topics(bootstrap_servers, [NewTopic(name, 3, 1) for name in _TOPICS])
+    for number, name in enumerate(_TOPICS):
+        produce(bootstrap_servers, name)
+        commit(bootstrap_servers, f"group-{number}", {(name, index): number for index in range(3)})
+
+
+def _environment(bootstrap_servers: str, warehouse: Path) -> dict[str, str]:
+    """As `make` sets it, and the settings of the job beside it."""
+    return {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "SPARK_CONF_DIR": str(_PROJECT / "conf"),
+        "LAGOON_KAFKA__BOOTSTRAP_SERVERS": bootstrap_servers,
+        "LAGOON_WAREHOUSE": str(warehouse),
+    }
+
+
+def _spark_submit(environment: Mapping[str, str], folder: str, *arguments: str) -> Callable[[], Sample]:
+    """A case that runs spark-submit to its end, which has to be a good one."""
+    program = str(Path(sys.executable).parent / "spark-submit")
+
+    def run() -> Sample:
+        with tempfile.TemporaryFile(mode="w+") as output:
+            began = time.perf_counter()
+            process = subprocess.Popen(
+                [program, *arguments], env=environment, cwd=folder, stdout=output, stderr=subprocess.STDOUT
+            )
+            _, status, used = os.wait4(process.pid, 0)  # of this process and of those that it has waited for
+            wall_s = time.perf_counter() - began
+            process.returncode = os.waitstatus_to_exitcode(status)
+            output.seek(0)
+            assert process.returncode == 0, output.read()
+        return Sample(wall_s=wall_s, cpu_s=used.ru_utime + used.ru_stime, peak_mb=used.ru_maxrss / 1024)
+
+    return run
+
+
+def _peak(samples: list[Sample]) -> float:
+    return statistics.median(one.peak_mb for one in samples if one.peak_mb is not None)

@@ -1,0 +1,76 @@
+"""Functions in, their times out, taken in turns so that a busy moment of the machine meets all of them."""
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One run: seconds on the wall, processor seconds, and the largest process in MB where processes were measured."""
+
+    wall_s: float
+    cpu_s: float
+    peak_mb: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Ours and a peer's samples of one run; `measure` is the field of the samples that is compared."""
+
+    what: str
+    ours: Sequence[Sample]
+    peer: str
+    theirs: Sequence[Sample]
+    measure: str = "wall_s"
+
+    def median(self, samples: Sequence[Sample]) -> float:
+        """The median of what is compared."""
+        return statistics.median(getattr(one, self.measure) for one in samples)
+
+    def best(self, samples: Sequence[Sample]) -> float:
+        """The least of what is compared: the run that was disturbed least."""
+        return min(getattr(one, self.measure) for one in samples)
+
+    def ratios(self) -> tuple[float, float]:
+        """The peer's time in ours, by medians and by best runs: above 1 we are faster."""
+        return self.median(self.theirs) / self.median(self.ours), self.best(self.theirs) / self.best(self.ours)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What a benchmark found: comparisons for the table, and sentences to go below it."""
+
+    comparisons: Sequence[Comparison]
+    notes: Sequence[str] = ()
+
+
+def alternate(
+    cases: Mapping[str, Callable[[], Sample]], rounds: int, *, warm_up: bool = True
+) -> dict[str, list[Sample]]:
+    """Run every case once per round, each round beginning with another one; a warm-up round is not counted."""
+    samples: dict[str, list[Sample]] = {name: [] for name in cases}
+    names = list(cases)
+    for turn in range(-1 if warm_up else 0, rounds):
+        shift = turn % len(names)
+        for name in names[shift:] + names[:shift]:
+            sample = cases[name]()
+            if turn >= 0:
+                samples[name].append(sample)
+    return samples
+
+
+def timed(function: Callable[[], object]) -> Callable[[], Sample]:
+    """The function as a case of `alternate`; what it makes is thrown away after the clock has stopped."""
+
+    def run() -> Sample:
+        gc.collect()
+        wall, cpu = time.perf_counter(), time.process_time()
+        made = function()
+        sample = Sample(wall_s=time.perf_counter() - wall, cpu_s=time.process_time() - cpu)
+        del made
+        return sample
+
+    return run
