@@ -149,7 +149,7 @@ class Kernel:
         return classes.Transaction.generateAppendActions(self.engine, state, files, context)
 
     def _checkpoint(self, result: Any) -> None:
-        """Every tenth version or so the Kernel asks for a checkpoint; without them readers would replay the whole log."""
+        """Write the checkpoint that the Kernel asks for every tenth version; else readers would replay the whole log."""
         for hook in result.getPostCommitHooks():
             if hook.getType().name() == "CHECKPOINT":
                 hook.threadSafeInvoke(self.engine)

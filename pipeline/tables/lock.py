@@ -7,7 +7,7 @@ transaction id of `publish` is the fence everywhere.
 
 import fcntl
 import os
-import socket
+import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -51,4 +51,4 @@ def _taken(handle: int) -> bool:
 
 def _holder(clock: Clock) -> str:
     since = datetime.fromtimestamp(clock.now_ms() // 1000, UTC).isoformat()
-    return f"process {os.getpid()} on {socket.gethostname()} since {since}"
+    return f"process {os.getpid()} on {platform.node()} since {since}"

@@ -59,7 +59,7 @@ class Published:
 
 @contextmanager
 def turn(warehouse: Warehouse, cluster: str, clock: Clock, wait_ms: int = 0) -> Iterator[Turn]:
-    """One run's turn at a cluster, taken before Kafka is asked; LockHeld if another run has it for longer than `wait_ms`.
+    """One run's turn at a cluster; LockHeld if another run has it for longer than `wait_ms` milliseconds.
 
     Where no lock is possible (`Warehouse.exclusively`) two runs may both begin; the fence lets one of them publish.
     """

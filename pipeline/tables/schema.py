@@ -107,7 +107,7 @@ def columns_of(row: type) -> Iterator[Column]:
 
 
 def _without_none(hint: Any) -> tuple[Any, bool]:
-    if get_origin(hint) not in (Union, UnionType):
+    if get_origin(hint) not in {Union, UnionType}:
         return hint, False
     (inner,) = (choice for choice in get_args(hint) if choice is not NoneType)
     return inner, True

@@ -1,7 +1,7 @@
 """An application's name in, its Spark session out.
 
-Guards one rule: what spark-submit, `conf/spark-defaults.conf` or a cluster has set stands; only gaps are filled, and the
-master is never touched.
+Guards one rule: what spark-submit, `conf/spark-defaults.conf` or a cluster has set stands; only gaps are filled, and
+the master is never touched.
 """
 
 import os
@@ -15,7 +15,7 @@ from pipeline.errors import TableError
 
 _UNNAMED = "pyspark-shell"  # what pyspark calls an application that nobody has named
 
-# Small tables: with Delta's 50 snapshot partitions and Spark's 200 for shuffles, a query over them takes 3 times as long.
+# The tables are small: Delta's 50 snapshot partitions and Spark's 200 for shuffles would triple the time of a query.
 _GAPS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -40,9 +40,12 @@ def session(app_name: str) -> SparkSession:
     if str(conf.get("spark.master", "local")).startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers would take the first python3 on PATH
     builder = SparkSession.builder
-    if conf.get("spark.app.name", _UNNAMED) == _UNNAMED:
-        builder = builder.appName(app_name)
-    for key, value in _GAPS.items():
-        if not conf.contains(key):
-            builder = builder.config(key, value)
+    for key, value in gaps(conf, app_name).items():
+        builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def gaps(conf: SparkConf, app_name: str) -> dict[str, str]:
+    """What a session needs and `conf` does not say."""
+    named = {"spark.app.name": app_name} if conf.get("spark.app.name", _UNNAMED) == _UNNAMED else {}
+    return named | {key: value for key, value in _GAPS.items() if not conf.contains(key)}

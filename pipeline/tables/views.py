@@ -1,6 +1,6 @@
 """A warehouse in, its tables and views by name in the session out.
 
-Guards one rule: views join the published snapshots; the tables themselves, by their bare names, hold unpublished rows too.
+Guards one rule: views join the published snapshots; the tables themselves hold unpublished rows too.
 """
 
 import re

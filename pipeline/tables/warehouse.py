@@ -95,8 +95,8 @@ def find_warehouse(spark: SparkSession, settings: Settings) -> Warehouse:
 def open_warehouse(spark: SparkSession, settings: Settings, clock: Clock) -> Warehouse:
     """The warehouse that settings name, for writing: tables that are missing are made.
 
-    ConfigError names the setting if the place cannot be written or does not keep writers apart; SchemaChanged if a table
-    has not our columns. Nullable columns that a newer version of ours brings are added.
+    ConfigError names the setting if the place cannot be written or does not keep writers apart; SchemaChanged if a
+    table has not our columns. Nullable columns that a newer version of ours brings are added.
     """
     if not settings.warehouse:
         _create_in_catalog(spark, settings)
@@ -144,9 +144,7 @@ def _keep_writers_apart(spark: SparkSession, delta: Kernel, location: str, setti
     log_store = spark.conf.get(key, "") or ""
     if scheme in _S3 and (not log_store or log_store.endswith("S3SingleDriverLogStore")):
         raise ConfigError(
-            [
-                f"{setting}: {scheme}:// loses commits of concurrent writers unless {key} names a log store that excludes them"
-            ]
+            [f"{setting}: {scheme}:// loses commits unless {key} names a log store that excludes writers"]
         )
     if log_store:
         delta.storage.conf.set(f"io.delta.kernel.logStore.{scheme}.impl", log_store)

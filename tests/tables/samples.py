@@ -1,7 +1,7 @@
 """Rows for tests: every nullable column null and every other one small, unless a test says otherwise."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from pipeline.snapshot import rows
@@ -12,8 +12,6 @@ T = TypeVar("T")
 NOON_MS = 1_763_726_400_123  # 2025-11-21T12:00:00.123Z
 HOUR_MS = 3_600_000
 HOSTILE = "<b>'; DROP TABLE t;--\"`\\ ${x} \n\x00\x1b[31m \u202e\u2066 é 😀"
-
-_SMALL: Mapping[Any, Any] = {"str": "", "int": 0, "bool": False}
 
 
 def row(cls: type[T], **values: Any) -> T:

@@ -23,10 +23,11 @@ from pipeline.snapshot import rows
 from pipeline.tables.arrow import arrow_table
 from pipeline.tables.kernel import Kernel
 from pipeline.tables.publish import PublishedSlot, publish, published, turn
-from pipeline.tables.schema import TABLES
-from pipeline.tables.warehouse import Warehouse
+from pipeline.tables.schema import PARTITION_BY, TABLES
+from pipeline.tables.warehouse import Warehouse, at_path, open_warehouse
 from tests.clock import CLOCK
 from tests.tables import other_run
+from tests.tables.conftest import settings
 from tests.tables.samples import HOSTILE, HOUR_MS, NOON_MS, lag_row, row, snapshot
 
 HOSTILE_FACTS = (
@@ -143,11 +144,12 @@ def test_slots_and_clusters_are_independent(warehouse: Warehouse) -> None:
     assert slot_of(warehouse, cluster="other") is None
 
 
-def test_published_slots_survive_compaction(warehouse: Warehouse) -> None:
+def test_published_slots_survive_compaction(spark: SparkSession, tmp_path: Path) -> None:
     """Files that Spark has rewritten and checkpoints that replace the log do not hide what is published."""
-    warehouse.spark.sql(
-        f"ALTER TABLE {warehouse.identifiers['snapshots']} SET TBLPROPERTIES ('delta.checkpointInterval' = '2')"
-    )
+    place = at_path(spark, str(tmp_path / "wh"))
+    often = {"delta.checkpointInterval": "2"}
+    place.kernel.create(place.locations["snapshots"], TABLES[-1].delta_schema(), PARTITION_BY, often)
+    warehouse = open_warehouse(spark, settings(f"warehouse={tmp_path / 'wh'}"), CLOCK)
     for number in range(1, 5):
         publish_once(warehouse, snapshot(number))
     warehouse.spark.sql(f"OPTIMIZE {warehouse.identifiers['snapshots']}")
@@ -225,13 +227,13 @@ POINTS = [
 
 
 @pytest.mark.parametrize(("method", "count", "when", "is_published"), POINTS)
-def test_a_killed_run_leaves_a_whole_snapshot_or_none(  # noqa: PLR0917
+def test_a_killed_run_leaves_a_whole_snapshot_or_none(
     warehouse: Warehouse,
     shared_jvm: dict[str, str],
     method: str,
     count: int,
     when: str,
-    is_published: bool,  # noqa: FBT001
+    is_published: bool,
 ) -> None:
     """After SIGKILL at any point the lock is free, and the slot is either published whole or can be published."""
     with running(warehouse.name, "1", method, str(count), when, env=shared_jvm) as process:

@@ -55,7 +55,7 @@ def test_columns_come_between_header_and_partition(table: Table) -> None:
         ("brokers", "is_fenced", pa.bool_(), True),
     ],
 )
-def test_annotations_become_types(table: str, column: str, kind: pa.DataType, nullable: bool) -> None:  # noqa: FBT001
+def test_annotations_become_types(table: str, column: str, kind: pa.DataType, nullable: bool) -> None:
     """A field's annotation decides type and nullability; a timestamp's column drops `_ms`, a duration's keeps it."""
     field = BY_NAME[table].file_schema().field(column)
     assert (field.type, field.nullable) == (kind, nullable)

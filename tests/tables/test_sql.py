@@ -72,7 +72,8 @@ def test_json_is_exact() -> None:
 
 def test_nothing_is_no_text() -> None:
     """Statements without a result print nothing; results without rows print their header."""
-    assert as_text(pa.table({})) == as_json_lines(pa.table({})) == ""
+    assert not as_text(pa.table({}))
+    assert not as_json_lines(pa.table({}))
     assert as_text(pa.table({"lag": pa.array([], pa.int64())})) == "lag"
 
 

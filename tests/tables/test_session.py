@@ -1,0 +1,41 @@
+"""The session keeps what it was given and fills the gaps."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark import SparkConf
+from pyspark.sql import SparkSession
+
+from pipeline.tables.session import gaps
+
+
+def test_gaps_are_filled(spark: SparkSession) -> None:
+    """Without any configuration there is Delta, UTC, no web page, few partitions, and all local cores."""
+    assert spark.conf.get("spark.sql.extensions") == "io.delta.sql.DeltaSparkSessionExtension"
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.conf.get("spark.ui.enabled") == "false"
+    assert spark.conf.get("spark.databricks.delta.snapshotPartitions") == "2"
+    assert spark.sparkContext.master == "local[*]"
+    assert spark.sparkContext.appName == "tests"
+
+
+def test_what_is_configured_stands() -> None:
+    """Whatever spark-submit or spark-defaults.conf has set, the name too, is left alone; the master is never named."""
+    conf = SparkConf(loadDefaults=False).setAppName("theirs").set("spark.sql.shuffle.partitions", "7")
+    filled = gaps(conf, "ours")
+    assert filled["spark.sql.session.timeZone"] == "UTC"
+    assert not filled.keys() & {"spark.app.name", "spark.sql.shuffle.partitions", "spark.master"}
+    assert gaps(SparkConf(loadDefaults=False).setAppName("pyspark-shell"), "ours")["spark.app.name"] == "ours"
+
+
+@pytest.mark.java
+def test_without_java_there_is_one_clear_line(tmp_path: Path) -> None:
+    """A machine without Java is told what is missing."""
+    show = "from pipeline.errors import TableError\nfrom pipeline.tables.session import session\n"
+    show += "try: session('x')\nexcept TableError as error: print(error)\n"
+    env = {**os.environ, "JAVA_HOME": str(tmp_path)}
+    ran = subprocess.run([sys.executable, "-c", show], env=env, capture_output=True, text=True, timeout=60, check=True)
+    assert ran.stdout.strip() == "Spark's JVM did not start: is Java 17 on PATH, or JAVA_HOME set?"
