@@ -174,7 +174,7 @@ class LocalKafka:
         self._wait_until_known(self._answering())
 
     def _format(self) -> None:
-        cluster_uuid = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        cluster_uuid = _new_uuid()
         formatting = [(node, node.start_format(cluster_uuid)) for node in self._nodes.values()]
         for node, process in formatting:
             _wait(process)
@@ -243,3 +243,11 @@ def _free_ports(count: int) -> list[int]:
         if len(free) == count:
             return free
     raise NotStarted(f"no {count} free ports between {_PORTS.start} and {_PORTS.stop}")
+
+
+def _new_uuid() -> str:
+    """An id in Kafka's spelling, which must not begin with a dash: the tool would take it for an option."""
+    while True:
+        spelled = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not spelled.startswith("-"):
+            return spelled
