@@ -5,12 +5,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from pipeline.client.cluster import Cluster
+from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
 from pipeline.client.journal import Journal
+from pipeline.protocol.messages.list_offsets import EARLIEST_PENDING_UPLOAD, READ_UNCOMMITTED
 from pipeline.sandbox.kafka import LocalKafka
 from pipeline.settings import KafkaSettings
 from pipeline.snapshot.collect import collect
+from pipeline.snapshot.offsets import Kind, list_offsets
 from pipeline.snapshot.rows import (
     BrokerRow,
     ConsumerGroupRow,
@@ -123,6 +125,23 @@ def test_offsets_equal_kafka_get_offsets(cluster: LocalKafka, time_option: str, 
     ours = {(row.topic, row.partition): getattr(row, column) for row in snapshot_of(cluster).of(PartitionOffsetsRow)}
     assert {at: offset for at, offset in ours.items() if offset is not None} == {
         at: offset for at, offset in printed.items() if offset is not None and offset >= 0
+    }
+
+
+@pytest.mark.parametrize("cluster", [THREE_BROKERS], indirect=True)
+def test_the_earliest_offset_that_waits_for_upload(cluster: LocalKafka) -> None:
+    """The last of the special timestamps (KIP-1023), which has no column: there is none without tiered storage."""
+    deadline = Deadline.after(CLOCK, 30_000)
+    settings = KafkaSettings(bootstrap_servers=cluster.bootstrap_servers)
+    kind = Kind(EARLIEST_PENDING_UPLOAD, READ_UNCOMMITTED, 11)
+    with Cluster.connect(settings, CLOCK, Journal(), deadline) as client:
+        topics = client.refresh(None, deadline).topics
+        everywhere = [TopicPartition(one.name or "", p.partition_index) for one in topics for p in one.partitions]
+        found = list_offsets(client, everywhere, [kind], deadline)[kind]
+    printed = tools.offsets(cluster, "-6")
+    assert len(found.answers) == len(everywhere)
+    assert {at for at, one in found.answers.items() if one.offset >= 0} == {
+        at for at, offset in printed.items() if offset is not None and offset >= 0
     }
 
 
