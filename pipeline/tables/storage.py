@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from pipeline.errors import TableError
 
-JAVA_ERRORS = (Py4JJavaError, PySparkException)  # PySpark turns some Java exceptions into its own
+JAVA_ERRORS = (Py4JError, PySparkException)  # what Java threw, as py4j or as PySpark has it; or the JVM is gone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
