@@ -54,10 +54,10 @@ def _against_clients(kafka: LocalKafka, rows: int) -> list[Comparison]:
         rounds=_ROUNDS,
     )
     pairs = (
-        ("lag", f"{rows:,} lag rows with members, epochs, ends before and after", "kafka-python"),
+        ("lag", f"{rows:,} lag rows with members, epochs, ends before the commits and both ends after", "kafka-python"),
         ("lag", "the same", "confluent-kafka"),
         ("plain", "groups, commits and ends only", "kafka-python"),
-        ("whole", "all tables of the snapshot, before Spark", "kafka-python"),
+        ("whole", "all tables of the snapshot (7 offsets of each partition), before Spark", "kafka-python"),
         ("whole", "the same", "confluent-kafka"),
     )
     return [

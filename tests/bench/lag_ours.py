@@ -7,17 +7,27 @@ from jobs.snapshot import SYSTEM_CLOCK
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
 from pipeline.client.journal import Journal
+from pipeline.client.routing import Gathered
 from pipeline.settings import KafkaSettings
-from pipeline.snapshot.collect import collect, read_groups
+from pipeline.snapshot.collect import collect
 from pipeline.snapshot.commits import committed_offsets
-from pipeline.snapshot.groups import list_groups
+from pipeline.snapshot.groups import describe_groups, list_groups
 from pipeline.snapshot.lag import Ends, lag_rows
-from pipeline.snapshot.offsets import HIGH_WATERMARK, list_offsets, offset_rows
+from pipeline.snapshot.offsets import (
+    ALL_KINDS,
+    HIGH_WATERMARK,
+    LAST_STABLE,
+    LOG_START,
+    Offsets,
+    list_offsets,
+    offset_rows,
+)
 from pipeline.snapshot.rows import ConsumerLagRow, Snapshot
 from pipeline.snapshot.topology import topology_of
 from tests.bench.lag_peers import Lag
 
 _BUDGET_MS = 60_000
+_KINDS_OF_LAG = (HIGH_WATERMARK, LAST_STABLE, LOG_START)
 
 
 def whole(bootstrap_servers: str) -> Snapshot:
@@ -27,15 +37,24 @@ def whole(bootstrap_servers: str) -> Snapshot:
 
 
 def lag(bootstrap_servers: str) -> Sequence[ConsumerLagRow]:
-    """Lag with members, epochs, the ends before, and six kinds of ends after: what `consumer_lag` holds."""
+    """What `consumer_lag` holds: groups, members, commits with epochs, the ends before them, and after them both ends."""
     with _connect(bootstrap_servers, Journal()) as cluster:
         topology = topology_of(cluster.refresh(None, _deadline()))
-        state = read_groups(cluster, topology, _deadline(), _tell)
+        everywhere = topology.every_partition()
+        before = list_offsets(cluster, everywhere, [HIGH_WATERMARK], _deadline())[HIGH_WATERMARK]
+        listed, _ = list_groups(cluster, _deadline())
+        groups = describe_groups(cluster, listed, _deadline())
+        commits = committed_offsets(cluster, list(listed), topology.topic_ids, _deadline())
+        after = list_offsets(cluster, everywhere, _KINDS_OF_LAG, _deadline())
+    unasked: Offsets = Gathered({}, {}, {})
     ends = Ends(
-        before={at: one.offset for at, one in state.before.answers.items()},
-        after={TopicPartition(one.topic, one.partition): one for one in offset_rows(topology, state.after)},
+        before={at: one.offset for at, one in before.answers.items()},
+        after={
+            TopicPartition(one.topic, one.partition): one
+            for one in offset_rows(topology, {**dict.fromkeys(ALL_KINDS, unasked), **after})
+        },
     )
-    return list(lag_rows(state.groups.groups, state.groups.members, state.commits.rows, {}, ends, topology))
+    return list(lag_rows(groups.groups, groups.members, commits.rows, {}, ends, topology))
 
 
 def plain(bootstrap_servers: str) -> Lag:
