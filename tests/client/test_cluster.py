@@ -1,10 +1,7 @@
 """Clusters: what a bad address costs, what is learned, and that asking creates nothing."""
 
-import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import pytest
 
@@ -18,32 +15,10 @@ from tests.clock import CLOCK
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster, FakeGroup
 from tests.fake.faults import Altered, Close, Fault, Hang, Raw, WrongCorrelation
+from tests.fake.peer import peer
 from tests.impatient import impatient
 
 API_VERSIONS_KEY = 18
-
-
-@contextmanager
-def peer(answer: bytes) -> Iterator[int]:
-    """Something that accepts, waits for bytes and says the same to everybody; nothing at all for b""."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        opened: list[socket.socket] = []
-
-        def serve() -> None:
-            while True:
-                try:
-                    stream, _ = server.accept()
-                except OSError:
-                    return
-                opened.append(stream)
-                if answer:
-                    stream.recv(1)
-                    stream.sendall(answer)
-
-        threading.Thread(target=serve, daemon=True).start()
-        yield server.getsockname()[1]
-        for stream in opened:
-            stream.close()
 
 
 def refusal(servers: str) -> tuple[ConnectionFailed, float]:

@@ -3,10 +3,8 @@
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +18,7 @@ from deltalake import DeltaTable
 from pipeline.sandbox.kafka import LocalKafka
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
+from tests.fake.peer import peer
 from tests.integration import kafka_tools as tools
 from tests.integration.state import every_shape
 
@@ -187,28 +186,14 @@ def test_bad_input_is_known_before_spark_starts(tmp_path: Path, arguments: list[
 )
 def test_a_peer_that_is_no_broker(tmp_path: Path, answer: bytes, expected: str) -> None:
     """Another protocol, or a connection that is only half open, ends within its deadline."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        threading.Thread(target=_answer_all, args=(server, answer), daemon=True).start()
+    with peer(answer) as port:
         started = time.monotonic()
         refused = lagoon(
             *("snapshot", "--warehouse", str(tmp_path / "lake")),
-            *("--set", f"kafka.bootstrap_servers=127.0.0.1:{server.getsockname()[1]}"),
+            *("--set", f"kafka.bootstrap_servers=127.0.0.1:{port}"),
             *("--set", "kafka.socket_connection_setup_timeout_ms=1000"),
         )
         assert time.monotonic() - started < 30
     assert refused.returncode == 1
     assert expected in refused.stderr
     assert not (tmp_path / "lake").exists()
-
-
-def _answer_all(server: socket.socket, answer: bytes) -> None:
-    opened = []
-    while True:
-        try:
-            stream, _ = server.accept()
-        except OSError:
-            return
-        opened.append(stream)
-        if answer:
-            stream.recv(1)
-            stream.sendall(answer)

@@ -1,0 +1,29 @@
+"""A peer that is no broker: it accepts, and says the same to everybody."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def peer(answer: bytes) -> Iterator[int]:
+    """The port of something that waits for a byte and answers with `answer`; for b"" it stays silent."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        opened: list[socket.socket] = []
+
+        def serve() -> None:
+            while True:
+                try:
+                    stream, _ = server.accept()
+                except OSError:
+                    return
+                opened.append(stream)
+                if answer:
+                    stream.recv(1)
+                    stream.sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield server.getsockname()[1]
+        for stream in opened:
+            stream.close()
