@@ -14,6 +14,7 @@ TOPICS, PARTITIONS_EACH = 200, 10
 GROUPS, TOPICS_OF_A_GROUP = 300, 4
 _LIVE: tuple[dict[str, str], ...] = ({}, {}, {"group.protocol": "consumer"}, {"group.protocol": "consumer"})
 _RECORDS_EACH = 3
+_QUIET = {"log.connection.close": False}  # brokers end before their clients here
 _TIMEOUT_S = 120
 
 
@@ -21,7 +22,7 @@ _TIMEOUT_S = 120
 def many_groups(folder: Path) -> Iterator[LocalKafka]:
     """Three brokers with the groups; four more groups have a living member each, two of either protocol."""
     with LocalKafka(folder, brokers=3, heap_mb=512) as kafka, ExitStack() as members:
-        admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, **_QUIET})
         names = [f"topic-{number:03}" for number in range(TOPICS)]
         topics = [NewTopic(name, PARTITIONS_EACH, 1) for name in names]
         for future in admin.create_topics(topics, operation_timeout=_TIMEOUT_S).values():
@@ -35,7 +36,7 @@ def many_groups(folder: Path) -> Iterator[LocalKafka]:
 
 
 def _produce(bootstrap_servers: str, names: list[str]) -> None:
-    producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 50, "acks": 1})
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 50, "acks": 1, **_QUIET})
     for name in names:
         for partition in range(PARTITIONS_EACH):
             for _ in range(_RECORDS_EACH):
@@ -73,6 +74,7 @@ def _member(bootstrap_servers: str, group_id: str, topic: str, more: dict[str, s
             "enable.auto.commit": False,
             "max.poll.interval.ms": 3_600_000,
             "fetch.wait.max.ms": 10_000,
+            **_QUIET,
             **more,
         }
     )
