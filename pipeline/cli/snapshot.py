@@ -20,7 +20,13 @@ from pipeline.tables.publish import publish, published, turn
 from pipeline.tables.session import session
 from pipeline.tables.warehouse import Warehouse, open_warehouse
 
-_SEVERITY = (COMPLETE, INCOMPLETE, LOCKED, BAD_CONFIGURATION, FAILED)  # the worst of several clusters decides the exit code
+_SEVERITY = (
+    COMPLETE,
+    INCOMPLETE,
+    LOCKED,
+    BAD_CONFIGURATION,
+    FAILED,
+)  # the worst of several clusters decides the exit code
 
 
 def take_snapshots(arguments: SnapshotArguments, clock: Clock) -> int:

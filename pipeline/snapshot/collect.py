@@ -12,6 +12,7 @@ from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
 from pipeline.client.routing import UNSUPPORTED, Failure, ask_whole, failure_of
 from pipeline.errors import PipelineError
+from pipeline.garbage import collection_paused
 from pipeline.protocol.acl_operations import NOT_ASKED
 from pipeline.protocol.messages.describe_cluster import (
     DESCRIBE_CLUSTER,
@@ -72,6 +73,7 @@ class GroupState:
     failures: Sequence[Failure]
 
 
+@collection_paused()
 def collect(cluster: Cluster, name: str, slot_ms: int, deadline: Deadline, tell: Tell) -> rows.Snapshot:
     """One snapshot of `cluster`, called `name` in the tables, for the scheduler's time `slot_ms` (epoch milliseconds).
 
@@ -98,8 +100,11 @@ def collect(cluster: Cluster, name: str, slot_ms: int, deadline: Deadline, tell:
     return rows.Snapshot(header=header, rows={**found, rows.SnapshotRow: [published]})
 
 
-def read_groups(cluster: Cluster, topology: Topology, deadline: Deadline, tell: Tell) -> GroupState:
-    """All that lag is made of, in the order that makes it honest."""
+@collection_paused()
+def read_groups(
+    cluster: Cluster, topology: Topology, deadline: Deadline, tell: Tell, kinds: Sequence[Kind] = ALL_KINDS
+) -> GroupState:
+    """All that lag is made of, in the order that makes it honest; `kinds` of ends are read after the commits."""
     everywhere = topology.every_partition()
     tell("end offsets", len(everywhere))
     before = list_offsets(cluster, everywhere, [HIGH_WATERMARK], deadline)[HIGH_WATERMARK]
@@ -110,7 +115,7 @@ def read_groups(cluster: Cluster, topology: Topology, deadline: Deadline, tell: 
     tell("committed offsets", len(committing))
     commits = committed_offsets(cluster, committing, topology.topic_ids, deadline)
     tell("end offsets again", len(everywhere))
-    after = list_offsets(cluster, everywhere, ALL_KINDS, deadline)
+    after = list_offsets(cluster, everywhere, kinds, deadline)
     ends = [failure for one in (before, *after.values()) for failure in one.failures.values()]
     return GroupState(
         before=before,
@@ -175,12 +180,6 @@ def _facts(
     failures: Sequence[Failure],
 ) -> dict[type[rows.Row], Sequence[rows.Row]]:
     offsets = list(offset_rows(topology, state.after))
-    ends = Ends(
-        before={at: one.offset for at, one in state.before.answers.items() if one.offset >= 0},
-        after={TopicPartition(one.topic, one.partition): one for one in offsets},
-    )
-    groups, commits = state.groups, state.commits
-    unread = {failure.scope: failure.name for failure in commits.failures if failure.scope in state.listed}
     described = identity.described
     operations = described.cluster_authorized_operations if described else NOT_ASKED
     return {
@@ -188,13 +187,26 @@ def _facts(
         rows.TopicRow: list(topic_rows(topology)),
         rows.PartitionRow: list(partition_rows(topology, durability)),
         rows.PartitionOffsetsRow: offsets,
-        rows.ConsumerGroupRow: groups.groups,
-        rows.GroupMemberRow: groups.members,
-        rows.CommittedOffsetRow: commits.rows,
-        rows.ConsumerLagRow: list(lag_rows(groups.groups, groups.members, commits.rows, unread, ends, topology)),
+        rows.ConsumerGroupRow: state.groups.groups,
+        rows.GroupMemberRow: state.groups.members,
+        rows.CommittedOffsetRow: state.commits.rows,
+        rows.ConsumerLagRow: lag_of(topology, state, offsets),
         rows.CoverageRow: list(coverage_rows(cluster.journal, visibility(operations))),
         rows.CollectionFailureRow: list(failure_rows(failures)),
     }
+
+
+def lag_of(
+    topology: Topology, state: GroupState, offsets: Sequence[rows.PartitionOffsetsRow]
+) -> list[rows.ConsumerLagRow]:
+    """The lag of all groups, given the rows of the ends that were read after their commits."""
+    ends = Ends(
+        before={at: one.offset for at, one in state.before.answers.items() if one.offset >= 0},
+        after={TopicPartition(one.topic, one.partition): one for one in offsets},
+    )
+    groups, commits = state.groups, state.commits
+    unread = {failure.scope: failure.name for failure in commits.failures if failure.scope in state.listed}
+    return list(lag_rows(groups.groups, groups.members, commits.rows, unread, ends, topology))
 
 
 def _published(

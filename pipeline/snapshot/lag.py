@@ -30,6 +30,21 @@ class Ends:
     after: Mapping[TopicPartition, PartitionOffsetsRow]
 
 
+@dataclass(slots=True, kw_only=True)
+class _Place:
+    """What all rows of one partition share."""
+
+    topic: str
+    topic_id: str | None
+    partition: int
+    start: int | None
+    high: int | None
+    stable: int | None
+    before: int | None
+    changed: str | None
+    problem: str | None
+
+
 def lag_rows(
     groups: Sequence[ConsumerGroupRow],
     members: Sequence[GroupMemberRow],
@@ -43,13 +58,18 @@ def lag_rows(
     members_of: dict[str, list[GroupMemberRow]] = {}
     for member in members:
         members_of.setdefault(member.group_id, []).append(member)
+    places: dict[TopicPartition, _Place] = {}
     for group in groups:
         group_members = members_of.get(group.group_id, [])
         owners = _owners(group_members)
         its_commits = committed.get(group.group_id, {})
         subscribed = _subscribed(group_members, topology)
+        group_problem = unread.get(group.group_id)
         for at in sorted(its_commits.keys() | owners.keys() | subscribed):
-            yield _row(group, at, its_commits.get(at), owners.get(at), unread.get(group.group_id), ends, topology)
+            place = places.get(at)
+            if place is None:
+                place = places[at] = _place(at, ends, topology)
+            yield _row(group, place, its_commits.get(at), owners.get(at), group_problem)
 
 
 def _by_group(commits: Sequence[CommittedOffsetRow]) -> dict[str, dict[TopicPartition, CommittedOffsetRow]]:
@@ -74,43 +94,57 @@ def _subscribed(members: Sequence[GroupMemberRow], topology: Topology) -> set[To
     return {TopicPartition(topic, partition) for topic in topics for partition in topology.partitions.get(topic, ())}
 
 
+def _place(at: TopicPartition, ends: Ends, topology: Topology) -> _Place:
+    end = ends.after.get(at)
+    return _Place(
+        topic=at.topic,
+        topic_id=topology.topic_ids.get(at.topic),
+        partition=at.partition,
+        start=end.log_start_offset if end else None,
+        high=end.high_watermark if end else None,
+        stable=end.last_stable_offset if end else None,
+        before=ends.before.get(at),
+        changed=topology.changed.get(at.topic),
+        problem=end.problem if end else _NO_SUCH_PARTITION,
+    )
+
+
+# Hot: every group meets every partition that it has committed, and 12,000 rows are a small cluster's (tests/bench).
 def _row(
     group: ConsumerGroupRow,
-    at: TopicPartition,
+    place: _Place,
     commit: CommittedOffsetRow | None,
     owner: GroupMemberRow | None,
     unread: str | None,
-    ends: Ends,
-    topology: Topology,
 ) -> ConsumerLagRow:
-    end = ends.after.get(at)
-    changed = topology.changed.get(at.topic)
+    start, high, stable, changed = place.start, place.high, place.stable, place.changed
     offset = commit.committed_offset if commit else None
-    start, high, stable = (
-        (end.log_start_offset, end.high_watermark, end.last_stable_offset) if end else (None, None, None)
-    )
     # A commit and an end of two incarnations of a topic have nothing to do with each other.
-    base = None if changed else offset
-    lag = _minus(high, base)
-    margin = _minus(base, start)
-    problem = unread or (commit.problem if commit else None) or changed or _end_problem(end)
+    if offset is None or changed:
+        lag = lower_bound = read_committed = margin = None
+    else:
+        lag = None if high is None else high - offset
+        lower_bound = None if place.before is None else place.before - offset
+        read_committed = None if stable is None else stable - offset
+        margin = None if start is None else offset - start
+    problem = unread or (commit.problem if commit else None) or changed or place.problem
     if lag is None and problem is None and offset is None:
         problem = NO_COMMIT
     return ConsumerLagRow(
         group.group_id,
         group.group_type,
         group.state,
-        at.topic,
-        topology.topic_ids.get(at.topic),
-        at.partition,
+        place.topic,
+        place.topic_id,
+        place.partition,
         offset,
         start,
         high,
         stable,
         lag,
-        _minus(ends.before.get(at), base),
-        _minus(stable, base),
-        _basis(lag, problem, start, high),
+        lower_bound,
+        read_committed,
+        COMMITTED if lag is not None else _basis(problem, start, high),
         None if margin is None else max(0, -margin),
         margin,
         None,
@@ -123,15 +157,6 @@ def _row(
     )
 
 
-def _minus(end: int | None, start: int | None) -> int | None:
-    return None if end is None or start is None else end - start
-
-
-def _end_problem(end: PartitionOffsetsRow | None) -> str | None:
-    return end.problem if end else _NO_SUCH_PARTITION
-
-
-def _basis(lag: int | None, problem: str | None, start: int | None, high: int | None) -> str:
-    if lag is not None:
-        return COMMITTED
+def _basis(problem: str | None, start: int | None, high: int | None) -> str:
+    """What a lag that is not known could be taken from instead."""
     return LOG_START if problem == NO_COMMIT and start is not None and high is not None else UNKNOWN

@@ -51,6 +51,7 @@ LOG_START = Kind(EARLIEST, READ_UNCOMMITTED, 1)
 LARGEST_TIMESTAMP = Kind(MAX_TIMESTAMP, READ_UNCOMMITTED, 7)  # KIP-734
 LOCAL_START = Kind(EARLIEST_LOCAL, READ_UNCOMMITTED, 8)  # KIP-405
 TIERED_END = Kind(LATEST_TIERED, READ_UNCOMMITTED, 9)  # KIP-1005
+KINDS_OF_LAG = (HIGH_WATERMARK, LAST_STABLE, LOG_START)
 ALL_KINDS = (HIGH_WATERMARK, LAST_STABLE, LOG_START, LARGEST_TIMESTAMP, LOCAL_START, TIERED_END)
 
 
@@ -90,9 +91,11 @@ def _read(
 
 
 def offset_rows(topology: Topology, found: Mapping[Kind, Offsets]) -> Iterator[PartitionOffsetsRow]:
-    """One row per partition; what no leader told is null, and `problem` names the first reason."""
-    start, end, stable = found[LOG_START].answers, found[HIGH_WATERMARK].answers, found[LAST_STABLE].answers
-    local, tiered = found[LOCAL_START].answers, found[TIERED_END].answers
+    """One row per partition; what no leader told, or nobody asked, is null, and `problem` names the first reason."""
+    start, end, stable, largest, local, tiered = (
+        found[kind].answers if kind in found else {}
+        for kind in (LOG_START, HIGH_WATERMARK, LAST_STABLE, LARGEST_TIMESTAMP, LOCAL_START, TIERED_END)
+    )
     sources = found[HIGH_WATERMARK].sources
     for topic, partitions in topology.partitions.items():
         topic_id, changed = topology.topic_ids[topic], topology.changed.get(topic)
@@ -100,7 +103,7 @@ def offset_rows(topology: Topology, found: Mapping[Kind, Offsets]) -> Iterator[P
             at = TopicPartition(topic, partition)
             last = end.get(at)
             source = sources.get(at)
-            newest, newest_ms = _newest(found[LARGEST_TIMESTAMP].answers.get(at))
+            newest, newest_ms = _newest(largest.get(at))
             yield PartitionOffsetsRow(
                 topic,
                 topic_id,

@@ -4,14 +4,14 @@ Guards one rule: strict about structure. Short input, left-over bytes, impossibl
 are a DecodeError that names struct, field and position; nothing is allocated on the word of a length alone.
 """
 
-import gc
 import struct
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cache
 from typing import Any, TypeVar
 
 from pipeline.errors import DecodeError
+from pipeline.garbage import collection_paused
 from pipeline.wire.primitives import TEXT_ERRORS, length_reader, read_uvarint, text_length_reader
 from pipeline.wire.schema import Array, Blob, Field, Kind, Nested, Scalar, Text, fields_of
 
@@ -44,7 +44,7 @@ def decode(cls: type[T], version: int, flexible: bool, payload: bytes, position:
 def decode_start(cls: type[T], version: int, flexible: bool, payload: bytes, position: int = 0) -> tuple[T, int]:
     """The message that starts at `position` of `payload`, and where it ends; DecodeError if none does."""
     try:
-        with _gc_paused(len(payload)):
+        with collection_paused() if len(payload) > _LARGE else nullcontext():
             return reader(cls, version, flexible)(payload, position)
     except _Broken as broken:
         raise DecodeError(cls.__name__, version, broken.position, broken.reason) from broken.__cause__
@@ -293,16 +293,3 @@ def _nullable_struct_reader(one: Reader) -> Reader:
         return one(buffer, position + 1)
 
     return read
-
-
-@contextmanager
-def _gc_paused(size: int) -> Iterator[None]:
-    """No cycle collection while many bytes become objects: it would walk them all, for a third of the time."""
-    if size < _LARGE or not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()

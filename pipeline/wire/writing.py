@@ -132,6 +132,9 @@ def _tags_writer(cls: type, fields: tuple[Field, ...], version: int) -> Writer:
         if field.spec.tag is not None and field.spec.present(version)
     )
 
+    if not tagged:
+        return lambda out, _: out.append(0)
+
     def write(out: bytearray, made: Any) -> None:
         present = [(t, f, w) for t, f, w in tagged if getattr(made, f.name) != f.default]
         write_uvarint(out, len(present))

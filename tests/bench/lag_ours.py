@@ -7,27 +7,17 @@ from jobs.snapshot import SYSTEM_CLOCK
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
 from pipeline.client.journal import Journal
-from pipeline.client.routing import Gathered
+from pipeline.garbage import collection_paused
 from pipeline.settings import KafkaSettings
-from pipeline.snapshot.collect import collect
+from pipeline.snapshot.collect import collect, lag_of, read_groups
 from pipeline.snapshot.commits import committed_offsets
-from pipeline.snapshot.groups import describe_groups, list_groups
-from pipeline.snapshot.lag import Ends, lag_rows
-from pipeline.snapshot.offsets import (
-    ALL_KINDS,
-    HIGH_WATERMARK,
-    LAST_STABLE,
-    LOG_START,
-    Offsets,
-    list_offsets,
-    offset_rows,
-)
+from pipeline.snapshot.groups import list_groups
+from pipeline.snapshot.offsets import HIGH_WATERMARK, KINDS_OF_LAG, list_offsets, offset_rows
 from pipeline.snapshot.rows import ConsumerLagRow, Snapshot
 from pipeline.snapshot.topology import topology_of
 from tests.bench.lag_peers import Lag
 
 _BUDGET_MS = 60_000
-_KINDS_OF_LAG = (HIGH_WATERMARK, LAST_STABLE, LOG_START)
 
 
 def whole(bootstrap_servers: str) -> Snapshot:
@@ -36,27 +26,16 @@ def whole(bootstrap_servers: str) -> Snapshot:
         return collect(cluster, "bench", SYSTEM_CLOCK.now_ms(), _deadline(), _tell)
 
 
+@collection_paused()
 def lag(bootstrap_servers: str) -> Sequence[ConsumerLagRow]:
     """What `consumer_lag` holds: groups, members, commits with epochs, the ends before them, and after them both ends."""
     with _connect(bootstrap_servers, Journal()) as cluster:
         topology = topology_of(cluster.refresh(None, _deadline()))
-        everywhere = topology.every_partition()
-        before = list_offsets(cluster, everywhere, [HIGH_WATERMARK], _deadline())[HIGH_WATERMARK]
-        listed, _ = list_groups(cluster, _deadline())
-        groups = describe_groups(cluster, listed, _deadline())
-        commits = committed_offsets(cluster, list(listed), topology.topic_ids, _deadline())
-        after = list_offsets(cluster, everywhere, _KINDS_OF_LAG, _deadline())
-    unasked: Offsets = Gathered({}, {}, {})
-    ends = Ends(
-        before={at: one.offset for at, one in before.answers.items()},
-        after={
-            TopicPartition(one.topic, one.partition): one
-            for one in offset_rows(topology, {**dict.fromkeys(ALL_KINDS, unasked), **after})
-        },
-    )
-    return list(lag_rows(groups.groups, groups.members, commits.rows, {}, ends, topology))
+        state = read_groups(cluster, topology, _deadline(), _tell, KINDS_OF_LAG)
+        return lag_of(topology, state, list(offset_rows(topology, state.after)))
 
 
+@collection_paused()
 def plain(bootstrap_servers: str) -> Lag:
     """What kafka-python tells, and no more: groups, commits, ends."""
     with _connect(bootstrap_servers, Journal()) as cluster:
