@@ -22,6 +22,7 @@ ManyReader = Callable[[bytes, int, int], tuple[list[Any], int]]
 # What a step of a struct adds: the values of a fused run of scalars, one value, or defaults of absent fields.
 _RUN, _ONE, _ABSENT = range(3)
 _FUSED_ARRAYS = 64
+_ONE_BYTE_LENGTH = 0x80  # compact lengths below it are a byte
 _LARGE = 1 << 20
 
 
@@ -190,12 +191,19 @@ def _refuse_null(nullable: bool) -> None:
 
 def _text_reader(flexible: bool, nullable: bool) -> Reader:
     read_length = text_length_reader(flexible)
+    one_byte = _ONE_BYTE_LENGTH if flexible else 0
 
     def read(buffer: bytes, position: int) -> tuple[str | None, int]:
-        length, position = read_length(buffer, position)
-        if length < 0:
-            _refuse_null(nullable)
-            return None, position
+        first = buffer[position]
+        if 0 < first < one_byte:  # names, and the empty metadata of most commits
+            length, position = first - 1, position + 1
+            if not length:
+                return "", position
+        else:
+            length, position = read_length(buffer, position)
+            if length < 0:
+                _refuse_null(nullable)
+                return None, position
         end = position + length
         if end > len(buffer):
             raise ValueError(f"a string of {length} bytes")
