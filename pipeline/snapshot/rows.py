@@ -62,7 +62,8 @@ class BrokerRow:
     port: Int32 | None = column("Port that the broker advertises on the listener we asked; null if only known by id.")
     rack: str | None = column("broker.rack; null if none is set.")
     is_controller: bool | None = column(
-        "Whether brokers name it as controller: under KRaft any broker, which forwards. Null if unknown."
+        "Whether it is the active controller: leader of the metadata quorum, or as metadata has it under ZooKeeper. "
+        "Null if unknown."
     )
     is_fenced: bool | None = column(
         "Whether the controller has fenced it off; null if the brokers cannot say (KIP-1073)."
@@ -146,10 +147,10 @@ class ConsumerGroupRow:
     group_id: str = column("group.id; any text, so escape it where it is shown.")
     group_type: str | None = column("classic, consumer (KIP-848), share or streams; null if the brokers cannot say.")
     protocol_type: str | None = column("consumer, connect and the like; empty for groups that only store commits.")
-    state: str | None = column("State as Kafka spells it, e.g. Stable or Empty; null if problem is set.")
+    state: str | None = column("State as Kafka spells it, e.g. Stable or Empty; null if unknown.")
     protocol: str | None = column("Assignor in use; null or empty if the group has none.")
     coordinator_id: Int32 | None = column("Broker that coordinates the group; null if unknown.")
-    members: Int32 | None = column("Number of members; null if problem is set.")
+    members: Int32 | None = column("Number of members; null if the group could not be described.")
     group_epoch: Int32 | None = column("Term of the group (KIP-848); null for classic groups.")
     assignment_epoch: Int32 | None = column("Term of the target assignment (KIP-848); null for classic groups.")
     problem: str | None = column("Why the group could not be described; null if it was.")
@@ -183,13 +184,17 @@ class CommittedOffsetRow:
     topic: str = column("Name of the topic, which may be deleted by now.")
     topic_id: str | None = column("Id of the topic (22 characters, base64url); null if the brokers give none.")
     partition: Int32 = column("Partition number.")
-    committed_offset: Int64 | None = column("Next offset that the group will read; null if problem is set.")
+    committed_offset: Int64 | None = column(
+        "Next offset that the group will read; null if there is none or it could not be read."
+    )
     committed_leader_epoch: Int32 | None = column(
         "Leader term of the last record consumed; null if the group gave none."
     )
     metadata: str | None = column("Free text stored with the commit.")
     read_at_ms: Timestamp | None = column("When the commit was received; null if it was not.")
-    problem: str | None = column("Why the commit could not be read; null if it was.")
+    problem: str | None = column(
+        "Why the commit could not be read, or UNSTABLE_OFFSET_COMMIT: a transaction is about to replace it. Else null."
+    )
 
 
 @row

@@ -7,7 +7,7 @@ CREATE TABLE IF NOT EXISTS brokers (
   host STRING COMMENT 'Host that the broker advertises on the listener we asked; null if it is only known by id.',
   port INT COMMENT 'Port that the broker advertises on the listener we asked; null if only known by id.',
   rack STRING COMMENT 'broker.rack; null if none is set.',
-  is_controller BOOLEAN COMMENT 'Whether brokers name it as controller: under KRaft any broker, which forwards. Null if unknown.',
+  is_controller BOOLEAN COMMENT 'Whether it is the active controller: leader of the metadata quorum, or as metadata has it under ZooKeeper. Null if unknown.',
   is_fenced BOOLEAN COMMENT 'Whether the controller has fenced it off; null if the brokers cannot say (KIP-1073).',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
@@ -96,10 +96,10 @@ CREATE TABLE IF NOT EXISTS consumer_groups (
   group_id STRING NOT NULL COMMENT 'group.id; any text, so escape it where it is shown.',
   group_type STRING COMMENT 'classic, consumer (KIP-848), share or streams; null if the brokers cannot say.',
   protocol_type STRING COMMENT 'consumer, connect and the like; empty for groups that only store commits.',
-  state STRING COMMENT 'State as Kafka spells it, e.g. Stable or Empty; null if problem is set.',
+  state STRING COMMENT 'State as Kafka spells it, e.g. Stable or Empty; null if unknown.',
   protocol STRING COMMENT 'Assignor in use; null or empty if the group has none.',
   coordinator_id INT COMMENT 'Broker that coordinates the group; null if unknown.',
-  members INT COMMENT 'Number of members; null if problem is set.',
+  members INT COMMENT 'Number of members; null if the group could not be described.',
   group_epoch INT COMMENT 'Term of the group (KIP-848); null for classic groups.',
   assignment_epoch INT COMMENT 'Term of the target assignment (KIP-848); null for classic groups.',
   problem STRING COMMENT 'Why the group could not be described; null if it was.',
@@ -141,11 +141,11 @@ CREATE TABLE IF NOT EXISTS committed_offsets (
   topic STRING NOT NULL COMMENT 'Name of the topic, which may be deleted by now.',
   topic_id STRING COMMENT 'Id of the topic (22 characters, base64url); null if the brokers give none.',
   partition INT NOT NULL COMMENT 'Partition number.',
-  committed_offset BIGINT COMMENT 'Next offset that the group will read; null if problem is set.',
+  committed_offset BIGINT COMMENT 'Next offset that the group will read; null if there is none or it could not be read.',
   committed_leader_epoch INT COMMENT 'Leader term of the last record consumed; null if the group gave none.',
   metadata STRING COMMENT 'Free text stored with the commit.',
   read_at TIMESTAMP COMMENT 'When the commit was received; null if it was not.',
-  problem STRING COMMENT 'Why the commit could not be read; null if it was.',
+  problem STRING COMMENT 'Why the commit could not be read, or UNSTABLE_OFFSET_COMMIT: a transaction is about to replace it. Else null.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
