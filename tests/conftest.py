@@ -7,8 +7,13 @@ broker starts it again before it ends.
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from pipeline.sandbox.kafka import LocalKafka
+
+# Machines that run these tests are shared: how long an example takes says nothing about the code.
+settings.register_profile("shared machine", deadline=None)
+settings.load_profile("shared machine")
 
 # A fixture that costs a broker or a JVM marks every test that uses it, so that `make quick` can leave those out.
 _MARKED_BY_FIXTURE = {"kafka": "kafka", "kafka_392": "kafka", "spark": "spark"}
