@@ -60,11 +60,10 @@ def test_a_moved_leader_is_looked_up(state: FakeCluster, connect: Connect) -> No
 def test_a_partition_without_a_leader_is_a_failure_and_nothing_else(state: FakeCluster, connect: Connect) -> None:
     """It says LEADER_NOT_AVAILABLE, soon, and its siblings have their answers."""
     state.topics["orders"].partitions[2].leader_id = -1
-    started = time.monotonic()
     found = ends(connect())
-    assert time.monotonic() - started < 2
     assert set(found.answers) == set(ORDERS) - {ORDERS[2]}
-    assert found.failures[ORDERS[2]].name == "LEADER_NOT_AVAILABLE"
+    failure = found.failures[ORDERS[2]]
+    assert (failure.name, failure.attempts) == ("LEADER_NOT_AVAILABLE", 4)
 
 
 def test_a_final_error_is_not_retried(state: FakeCluster, connect: Connect) -> None:
@@ -94,10 +93,10 @@ def test_a_deleted_topic_is_a_failure_soon(state: FakeCluster, connect: Connect)
     cluster = connect()
     cluster.refresh(None, soon())
     del state.topics["orders"]
-    started = time.monotonic()
     found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
-    assert {failure.name for failure in found.failures.values()} == {"UNKNOWN_TOPIC_OR_PARTITION"}
-    assert time.monotonic() - started < 1.5
+    assert {(failure.name, failure.attempts) for failure in found.failures.values()} == {
+        ("UNKNOWN_TOPIC_OR_PARTITION", 4)
+    }
 
 
 @pytest.mark.parametrize("action", [Close(), Close(sent=20)])
@@ -131,10 +130,9 @@ def test_a_broker_that_never_answers_is_waited_for_once(state: FakeCluster, conn
     state.faults.append(Fault(LIST_OFFSETS.key, Hang(), node_id=2, times=1000))
     first = ends(cluster, 900)
     assert {failure.name for failure in first.failures.values()} == {"DEADLINE_PASSED"}
-    started = time.monotonic()
     second = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
     assert len(second.answers) == 4
-    assert time.monotonic() - started < 1.2
+    assert {failure.attempts for failure in second.failures.values()} == {1}
 
 
 def test_garbage_is_a_failure_of_what_was_asked(state: FakeCluster, connect: Connect) -> None:
