@@ -1,7 +1,6 @@
 """Results of statements as text."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -17,12 +16,12 @@ from tests.tables.test_publish import publish_once
 
 
 @pytest.fixture
-def filled(warehouse: Warehouse) -> Iterator[Warehouse]:
+def filled(warehouse: Warehouse) -> Warehouse:
     """One published snapshot with odd names."""
     publish_once(warehouse, snapshot(1, lag_row(HOSTILE, "t", 0, lag=2**63 - 1), lag_row("g", "t", 1)))
-    yield warehouse
-    for relation in (*TABLES, *VIEWS):
+    for relation in (*TABLES, *VIEWS):  # what other tests left in the session
         warehouse.spark.catalog.dropTempView(relation.name)
+    return warehouse
 
 
 def test_a_statement_finds_what_it_mentions(filled: Warehouse) -> None:
