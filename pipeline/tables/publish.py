@@ -151,8 +151,8 @@ def _rows(
 def _read(data: bytes, columns: list[str]) -> pa.Table:
     """Read a file's bytes on this thread alone.
 
-    A thread of Arrow's that lets go of `data` while Python shuts down is ended in the middle of a destructor, and takes
-    the process with it (exit code 134), after everything has been published.
+    A run that had only read once aborted while Python shut down ("terminate called without an active exception", exit 134).
+    The likely cause, not reproduced: a thread of Arrow's that lets go of `data` too late. No such thread, no such end.
     """
     return pq.ParquetFile(pa.BufferReader(data), pre_buffer=False).read(columns=columns, use_threads=False)
 
