@@ -2,20 +2,8 @@
 
 from itertools import islice
 
-from pipeline.client.deadline import Clock, Deadline, backoff
-
-
-class Hands:
-    """A clock that moves when it sleeps."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def clock(self) -> Clock:
-        return Clock(now_ms=lambda: 0, monotonic=lambda: self.seconds, sleep=self.move)
-
-    def move(self, seconds: float) -> None:
-        self.seconds += seconds
+from pipeline.client.deadline import Deadline, backoff
+from tests.clock import Hands
 
 
 def test_a_deadline_passes() -> None:

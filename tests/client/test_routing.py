@@ -11,15 +11,17 @@ from hypothesis import strategies as st
 
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
+from pipeline.client.journal import Journal
 from pipeline.client.routing import ByCoordinator, ByLeader, Failure, Gathered, Question, ask_whole, gather
 from pipeline.protocol.messages.list_offsets import LIST_OFFSETS
 from pipeline.protocol.messages.metadata import METADATA, MetadataRequest
 from pipeline.snapshot.commits import committed_offsets
 from pipeline.snapshot.offsets import HIGH_WATERMARK, LARGEST_TIMESTAMP, list_offsets
-from tests.clock import CLOCK
+from tests.clock import CLOCK, Hands
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 from tests.fake.faults import Altered, Close, Fault, Hang, Raw
+from tests.impatient import impatient
 
 ORDERS = [TopicPartition("orders", partition) for partition in range(6)]
 Connect = Callable[[], Cluster]
@@ -237,11 +239,21 @@ def test_a_whole_question_names_its_refusal(state: FakeCluster, connect: Connect
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(codes=st.lists(st.sampled_from([0, 3, 5, 6, 9, 29, 35, 56, 74, 75, 78, 999, -1]), min_size=6, max_size=6))
-def test_every_item_is_answered_or_failed_once(state: FakeCluster, connect: Connect, codes: list[int]) -> None:
+def test_every_item_is_answered_or_failed_once(
+    state: FakeCluster,
+    brokers: dict[int, FakeBroker],
+    codes: list[int],
+) -> None:
     """Whatever leaders answer, nothing is lost and nothing is counted twice."""
     for partition, code in zip(state.topics["orders"].partitions, codes, strict=True):
         partition.error_code = code
-    found = ends(connect(), 60)
+    assert brokers
+    patient = impatient(state, request_timeout_ms=5_000, retry_backoff_ms=500, retry_backoff_max_ms=500)
+    clock = Hands().clock()
+    deadline = Deadline.after(clock, 2_000)
+    with Cluster.connect(patient, clock, Journal(), deadline) as cluster:
+        cluster.refresh(None, deadline)
+        found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], deadline)[HIGH_WATERMARK]
     assert set(found.answers) | set(found.failures) == set(ORDERS)
     assert not set(found.answers) & set(found.failures)
     assert {at.partition for at in found.answers} == {i for i, code in enumerate(codes) if code == 0}
