@@ -20,13 +20,8 @@ from pipeline.tables.publish import publish, published, turn
 from pipeline.tables.session import session
 from pipeline.tables.warehouse import Warehouse, open_warehouse
 
-_SEVERITY = (
-    COMPLETE,
-    INCOMPLETE,
-    LOCKED,
-    BAD_CONFIGURATION,
-    FAILED,
-)  # the worst of several clusters decides the exit code
+# The worst of several clusters decides the exit code.
+_SEVERITY = (COMPLETE, INCOMPLETE, LOCKED, BAD_CONFIGURATION, FAILED)
 
 
 def take_snapshots(arguments: SnapshotArguments, clock: Clock) -> int:

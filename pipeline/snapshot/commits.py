@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Deadline
-from pipeline.client.routing import UNSUPPORTED, ByCoordinator, Failure, Gathered, Question, Source, gather
+from pipeline.client.routing import UNSUPPORTED, ByCoordinator, Failure, Gathered, Question, Source, failure_of, gather
 from pipeline.protocol.error_codes import UNSTABLE_OFFSET_COMMIT, error_code
 from pipeline.protocol.messages.offset_fetch import (
     OFFSET_FETCH,
@@ -143,13 +143,6 @@ def _partition_failures(found: Fetched) -> Iterator[Failure]:
         for topic in group.topics:
             for one in topic.partitions:
                 if one.error_code and one.error_code != UNSTABLE_OFFSET_COMMIT:
-                    yield Failure(
-                        api=OFFSET_FETCH.name,
-                        node_id=found.sources[group_id].node_id,
-                        scope=f"group {group_id}, {topic.name}-{one.partition_index}",
-                        code=one.error_code,
-                        name=error_code(one.error_code).name,
-                        attempts=1,
-                        elapsed_ms=0,
-                        message=None,
-                    )
+                    scope = f"group {group_id}, {topic.name}-{one.partition_index}"
+                    node_id = found.sources[group_id].node_id
+                    yield failure_of(OFFSET_FETCH, scope, one.error_code, node_id=node_id)

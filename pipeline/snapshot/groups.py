@@ -11,9 +11,10 @@ from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Deadline
 from pipeline.client.routing import ByBroker, ByCoordinator, Failure, Gathered, Question, gather
 from pipeline.errors import DecodeError
-from pipeline.protocol.embedded import decode_assignment, decode_subscription
+from pipeline.protocol.embedded import Assignment, Subscription, decode_assignment, decode_subscription
 from pipeline.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
+    ConsumerGroupAssignment,
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     DescribedConsumerGroup,
@@ -30,8 +31,7 @@ from pipeline.protocol.messages.list_groups import LIST_GROUPS, ListedGroup, Lis
 from pipeline.snapshot.rows import ConsumerGroupRow, GroupMemberRow, TopicPartitions
 from pipeline.wire.primitives import uuid_text
 
-CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
-DESCRIBED_TYPES = frozenset({CLASSIC, CONSUMER})
+CLASSIC, CONSUMER, SHARE = "classic", "consumer", "share"
 NOT_DESCRIBED = "GROUP_TYPE_NOT_DESCRIBED"
 UNREADABLE = "MEMBER_PROTOCOL_UNREADABLE"
 _CONSUMER_PROTOCOL = "consumer"
@@ -170,10 +170,10 @@ def _classic(
     members, problem = [], None
     for member in described.members:
         try:
-            members.append(_classic_member(described, member))
+            subscription, assignment = _told(described, member)
         except DecodeError:
-            members.append(_member_without_protocol(described, member))
-            problem = UNREADABLE
+            subscription, assignment, problem = None, None, UNREADABLE
+        members.append(_classic_member(described, member, subscription, assignment))
     if described.group_state == _DEAD and one.group.group_state != _DEAD:
         problem = _GONE  # before DescribeGroups v6 a group that is not there has error 0 and this state
     row = ConsumerGroupRow(
@@ -191,11 +191,9 @@ def _classic(
     return row, members
 
 
-def _classic_member(group: DescribedGroup, member: DescribedMember) -> GroupMemberRow:
-    """A member with its subscription and assignment, which the coordinator keeps as bytes of the consumer protocol."""
-    spoken = group.protocol_type == _CONSUMER_PROTOCOL
-    subscription = decode_subscription(member.member_metadata) if spoken and member.member_metadata else None
-    assignment = decode_assignment(member.member_assignment) if spoken and member.member_assignment else None
+def _classic_member(
+    group: DescribedGroup, member: DescribedMember, subscription: Subscription | None, assignment: Assignment | None
+) -> GroupMemberRow:
     return GroupMemberRow(
         group_id=group.group_id,
         member_id=member.member_id,
@@ -215,19 +213,13 @@ def _classic_member(group: DescribedGroup, member: DescribedMember) -> GroupMemb
     )
 
 
-def _member_without_protocol(group: DescribedGroup, member: DescribedMember) -> GroupMemberRow:
-    return GroupMemberRow(
-        group_id=group.group_id,
-        member_id=member.member_id,
-        group_instance_id=member.group_instance_id,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        rack_id=None,
-        subscribed_topics=None,
-        assignment=None,
-        target_assignment=None,
-        member_epoch=None,
-    )
+def _told(group: DescribedGroup, member: DescribedMember) -> tuple[Subscription | None, Assignment | None]:
+    """A member's subscription and assignment, which the coordinator keeps as bytes of the consumer protocol."""
+    if group.protocol_type != _CONSUMER_PROTOCOL:
+        return None, None
+    subscription = decode_subscription(member.member_metadata) if member.member_metadata else None
+    assignment = decode_assignment(member.member_assignment) if member.member_assignment else None
+    return subscription, assignment
 
 
 def _consumer(
@@ -263,8 +255,8 @@ def _consumer_member(group_id: str, member: DescribedConsumerMember) -> GroupMem
     )
 
 
-def _owned(assignment: object) -> tuple[TopicPartitions, ...]:
+def _owned(assignment: ConsumerGroupAssignment) -> tuple[TopicPartitions, ...]:
     return tuple(
         TopicPartitions(topic=one.topic_name, topic_id=uuid_text(one.topic_id), partitions=one.partitions)
-        for one in assignment.topic_partitions  # type: ignore[attr-defined]
+        for one in assignment.topic_partitions
     )

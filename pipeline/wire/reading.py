@@ -170,9 +170,10 @@ def _kind_reader(kind: Kind, version: int, flexible: bool, nullable: bool) -> Re
         case Array(item=Scalar(code=("h" | "i" | "q") as code)):
             return _scalar_array_reader(code, flexible, nullable)
         case Array(item=Nested(cls=cls)):
-            return _struct_array_reader(many_reader(cls, version, flexible), flexible, nullable)
+            return _array_reader(many_reader(cls, version, flexible), flexible, nullable)
         case Array():
-            return _array_reader(_kind_reader(kind.item, version, flexible, nullable=False), flexible, nullable)
+            item = _kind_reader(kind.item, version, flexible, nullable=False)
+            return _array_reader(_one_by_one(item), flexible, nullable)
         case Nested():
             one: Reader = reader(kind.cls, version, flexible)
             return _nullable_struct_reader(one) if nullable else one
@@ -262,7 +263,7 @@ def _scalar_array_reader(code: str, flexible: bool, nullable: bool) -> Reader:
     return read
 
 
-def _struct_array_reader(many: ManyReader, flexible: bool, nullable: bool) -> Reader:
+def _array_reader(many: ManyReader, flexible: bool, nullable: bool) -> Reader:
     read_count = _count_reader(flexible, nullable, 1)
 
     def read(buffer: bytes, position: int) -> tuple[tuple[Any, ...] | None, int]:
@@ -275,20 +276,17 @@ def _struct_array_reader(many: ManyReader, flexible: bool, nullable: bool) -> Re
     return read
 
 
-def _array_reader(item: Reader, flexible: bool, nullable: bool) -> Reader:
-    read_count = _count_reader(flexible, nullable, 1)
+def _one_by_one(item: Reader) -> ManyReader:
+    """Reads items that are no structs, such as strings."""
 
-    def read(buffer: bytes, position: int) -> tuple[tuple[Any, ...] | None, int]:
-        count, position = read_count(buffer, position)
-        if count < 0:
-            return None, position
+    def read_many(buffer: bytes, position: int, count: int) -> tuple[list[Any], int]:
         made = []
         for _ in range(count):
             value, position = item(buffer, position)
             made.append(value)
-        return tuple(made), position
+        return made, position
 
-    return read
+    return read_many
 
 
 def _nullable_struct_reader(one: Reader) -> Reader:
