@@ -5,31 +5,13 @@ DDL and the README's dictionary are derived from here. A class's docstring is th
 never 0, -1 or a default, so no field has a default.
 """
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar, cast, dataclass_transform
+from typing import TypeVar, cast
 
-Int32 = Annotated[int, "int32"]
-Int64 = Annotated[int, "int64"]
-Timestamp = Annotated[int, "timestamp"]  # milliseconds since 1970 in UTC; the field `x_ms` is the column `x`
+from pipeline.rows import Int32, Int64, Timestamp, column, row
 
 T = TypeVar("T")
-
-
-def column(comment: str) -> Any:
-    """Declare what the annotation of a column does not say: its meaning, its unit, and when it is null."""
-    return dataclasses.field(metadata={"comment": comment})
-
-
-@dataclass_transform(frozen_default=True, field_specifiers=(column,))
-def row(cls: type[T]) -> type[T]:
-    """Make a row class: slotted, compared by value, every field required.
-
-    Frozen for type checkers, not at run time: a frozen lag row costs 4.0 us, this one 1.4 us by keyword and 0.35 us by
-    position, and a snapshot makes tens of thousands.
-    """
-    return dataclass(slots=True)(cls)
 
 
 @row

@@ -14,6 +14,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
+from pipeline import rows as kinds
 from pipeline.snapshot import rows
 
 PARTITION_BY = "snapshot_date"
@@ -24,9 +25,10 @@ TIMESTAMP = pa.timestamp("us", tz="UTC")
 PROPERTIES = {"delta.enableDeletionVectors": "false"}
 
 _SCALARS: dict[Any, pa.DataType] = {
-    rows.Int32: pa.int32(),
-    rows.Int64: pa.int64(),
-    rows.Timestamp: TIMESTAMP,
+    kinds.Int32: pa.int32(),
+    kinds.Int64: pa.int64(),
+    kinds.Timestamp: TIMESTAMP,
+    kinds.Binary: pa.binary(),
     bool: pa.bool_(),
     float: pa.float64(),
     str: pa.string(),
@@ -39,6 +41,7 @@ _DELTA = {
     pa.bool_(): "boolean",
     pa.float64(): "double",
     pa.string(): "string",
+    pa.binary(): "binary",
 }
 _SQL = {"integer": "INT", "long": "BIGINT"}
 
@@ -96,7 +99,7 @@ def columns_of(row: type) -> Iterator[Column]:
     hints = get_type_hints(row, include_extras=True)
     for field in dataclasses.fields(row):
         hint, nullable = _without_none(hints[field.name])
-        name = field.name.removesuffix("_ms") if hint == rows.Timestamp else field.name
+        name = field.name.removesuffix("_ms") if hint == kinds.Timestamp else field.name
         yield Column(
             name=name,
             field=field.name,

@@ -1,0 +1,57 @@
+"""What a decoder of records is told, and what it tells beside the columns.
+
+Guards one rule: every offset that a decoder passes is counted once: as a record, or by the reason why there is none.
+"""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodeOptions:
+    """How batches are decoded; sizes in bytes.
+
+    `expanded_bytes` is the most that is decompressed into one Arrow batch (a single larger batch still is, up to
+    `batch_limit_bytes`); `raw_limit_bytes` is kept of a batch that cannot be decoded; `columns` None means all.
+    """
+
+    expanded_bytes: int = 16 << 20
+    batch_limit_bytes: int = 64 << 20
+    raw_limit_bytes: int = 1 << 20
+    check_crcs: bool = True
+    columns: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Offsets that could not be decoded, or whose header keys had to be spelled out."""
+
+    base_offset: int
+    last_offset: int
+    reason: str
+    detail: str | None = None
+    raw: bytes | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Counts:
+    """What became of the offsets of a range; all but the bytes add up to its length."""
+
+    records: int = 0
+    control: int = 0
+    aborted: int = 0
+    compacted: int = 0
+    lost: int = 0
+    corrupt: int = 0
+    bytes_fetched: int = 0
+    bytes_decoded: int = 0
+    codecs: set[str] = field(default_factory=set)
+
+    def add(self, other: "Counts") -> None:
+        """Add another range's counts to these."""
+        for name in ("records", "control", "aborted", "compacted", "lost", "corrupt", "bytes_fetched", "bytes_decoded"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.codecs |= other.codecs
+
+    def offsets(self) -> int:
+        """How many offsets are accounted for."""
+        return self.records + self.control + self.aborted + self.compacted + self.lost + self.corrupt

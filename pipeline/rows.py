@@ -1,0 +1,31 @@
+"""The vocabulary in which the rows of tables are declared: annotated classes in, their columns' facts beside the fields.
+
+Guards one rule: a column's type, nullability and meaning are written once, beside the field. Unknown is None, never 0, -1
+or a default, so no field has a default.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar, dataclass_transform
+
+Int32 = Annotated[int, "int32"]
+Int64 = Annotated[int, "int64"]
+Binary = Annotated[bytes, "binary"]
+Timestamp = Annotated[int, "timestamp"]  # milliseconds since 1970 in UTC; the field `x_ms` is the column `x`
+
+T = TypeVar("T")
+
+
+def column(comment: str) -> Any:
+    """Declare what the annotation of a column does not say: its meaning, its unit, and when it is null."""
+    return dataclasses.field(metadata={"comment": comment})
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(column,))
+def row(cls: type[T]) -> type[T]:
+    """Make a row class: slotted, compared by value, every field required.
+
+    Frozen for type checkers, not at run time: a frozen lag row costs 4.0 us, this one 1.4 us by keyword and 0.35 us by
+    position, and a snapshot makes tens of thousands.
+    """
+    return dataclass(slots=True)(cls)
