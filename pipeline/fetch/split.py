@@ -4,7 +4,7 @@ Guards one rule: a split says everything that reading it depends on, so that a t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pipeline.records.decoding import Counts, DecodeOptions, Problem
 
@@ -49,4 +49,4 @@ class ReadOptions:
     fetch_bytes: int = 8 << 20
     fetch_wait_ms: int = 500
     patience_ms: int = 60_000  # longest time without progress
-    decoding: DecodeOptions = DecodeOptions()
+    decoding: DecodeOptions = field(default_factory=DecodeOptions)
