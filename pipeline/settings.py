@@ -69,6 +69,54 @@ class SnapshotSettings(_Strict):
     fail_when_incomplete: bool = Field(False, description="Exit 1 instead of 3 when something did not answer.")
 
 
+class IngestSettings(_Strict):
+    """What an ingest reads, and how much at once."""
+
+    topics: str | None = Field(None, description="Comma-separated names of topics; `--topics` for short.")
+    pattern: str | None = Field(
+        None, description="Regular expression of whole topic names, internal topics left out; `--pattern` for short."
+    )
+    start: str = Field(
+        "earliest",
+        description="Where topics begin that were never archived: earliest, latest, a time (ISO 8601), or "
+        "topic:partition=offset,...; `--from` for short.",
+    )
+    isolation_level: Literal["read_committed", "read_uncommitted"] = Field(
+        "read_committed", description="Whether records of aborted transactions are left out, or kept and marked."
+    )
+    accept_loss: bool = Field(
+        False, description="Exit 0 instead of 3 when retention removed records before they were read."
+    )
+    max_offsets_per_run: int | None = Field(
+        None, gt=0, description="About how many offsets a run reads at most, shared by backlog; the next run goes on."
+    )
+    deadline_ms: int = Field(300_000, gt=0, description="Longest time for planning.")
+    patience_ms: int = Field(60_000, gt=0, description="Longest time a partition is waited for without progress.")
+    task_mb: int = Field(256, gt=0, description="Most that one Spark task reads, in MiB as stored by the brokers.")
+    task_memory_mb: int = Field(
+        256, ge=64, description="Memory for buffers of one Spark task, in MiB; a larger single batch still is read."
+    )
+    batch_limit_mb: int = Field(
+        64, gt=0, le=2047, description="Largest batch, decompressed, in MiB; a larger one becomes a problem row."
+    )
+    max_partition_fetch_bytes: int = Field(8 << 20, gt=0, description="Bytes asked of a partition in one request.")
+    check_crcs: bool = Field(True, description="Whether checksums of batches are verified.")
+    lock_wait_ms: int = Field(0, ge=0, description="How long to wait for another run's lock before exit 4.")
+
+
+class RecordsSettings(_Strict):
+    """How the files of table `records` are written."""
+
+    writer: Literal["kernel", "spark"] = Field(
+        "kernel", description="Who commits records: we through Delta Kernel, or Spark where a catalog insists on it."
+    )
+    staging: str | None = Field(
+        None, description="Folder or URL for files that Spark then writes into the table; needed by writer spark."
+    )
+    compression: Literal["snappy", "zstd", "lz4", "none"] = Field("zstd", description="Codec of the Parquet files.")
+    target_file_mb: int = Field(128, gt=0, description="Size at which a data file is full, in MiB.")
+
+
 class Settings(BaseSettings):
     """Everything that a job can be told."""
 
@@ -88,6 +136,8 @@ class Settings(BaseSettings):
     kafka: KafkaSettings | None = Field(None, description="The one cluster, called `default` in the tables.")
     clusters: Mapping[str, KafkaSettings] = Field({}, description="Several clusters by name, instead of `kafka`.")
     snapshot: SnapshotSettings = Field(SnapshotSettings(), description="What a snapshot asks and how strict it is.")
+    ingest: IngestSettings = Field(IngestSettings(), description="What an ingest reads, and how much at once.")
+    records: RecordsSettings = Field(RecordsSettings(), description="How the files of table records are written.")
 
     @model_validator(mode="after")
     def _one_of_each(self) -> "Settings":
@@ -102,6 +152,14 @@ class Settings(BaseSettings):
     def named_clusters(self) -> dict[str, KafkaSettings]:
         """Every cluster under its name in the tables."""
         return {"default": self.kafka} if self.kafka else dict(self.clusters)
+
+
+SECTIONS: Mapping[str, type[BaseModel]] = {
+    "kafka": KafkaSettings,
+    "snapshot": SnapshotSettings,
+    "ingest": IngestSettings,
+    "records": RecordsSettings,
+}
 
 
 def load(
@@ -216,8 +274,8 @@ def _names_beside(location: tuple[Any, ...]) -> set[str]:
     match location:
         case ("kafka", _) | ("clusters", _, _):
             return set(KafkaSettings.model_fields)
-        case ("snapshot", _):
-            return set(SnapshotSettings.model_fields)
+        case (("snapshot" | "ingest" | "records") as section, _):
+            return set(SECTIONS[section].model_fields)
         case _:
             return set(Settings.model_fields)
 

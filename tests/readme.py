@@ -11,12 +11,12 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from pipeline.settings import KafkaSettings, Settings, SnapshotSettings
+from pipeline.settings import SECTIONS, Settings
 from pipeline.tables.schema import TABLES
 from pipeline.tables.views import VIEWS
 
 README = Path(__file__).resolve().parent.parent / "README.md"
-_SECTIONS: dict[str, type[BaseModel]] = {"": Settings, "kafka.": KafkaSettings, "snapshot.": SnapshotSettings}
+_SECTIONS: dict[str, type[BaseModel]] = {"": Settings, **{f"{name}.": section for name, section in SECTIONS.items()}}
 
 
 def table_dictionary() -> str:
@@ -44,7 +44,7 @@ def settings_table() -> str:
     lines = ["| setting | default | meaning |", "|---|---|---|"]
     for prefix, section in _SECTIONS.items():
         for name, field in section.model_fields.items():
-            if prefix or name not in ("kafka", "clusters", "snapshot"):
+            if prefix or name not in (*SECTIONS, "clusters"):
                 key = prefix + str(field.validation_alias or name)
                 lines.append(f"| `{key}` | {_default(field)} | {_cell(field.description or '')} |")
     return "\n".join(lines)

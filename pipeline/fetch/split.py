@@ -3,7 +3,7 @@
 Guards one rule: a split says everything that reading it depends on, so that a task that is run again reads the same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pipeline.records.decoding import Counts, DecodeOptions, Problem
@@ -36,6 +36,7 @@ class Outcome:
     counts: Counts
     problems: Sequence[Problem] = ()
     leader_epoch: int = -1  # of the last batch, -1 unknown
+    epochs: Mapping[int, int] = field(default_factory=dict)  # terms met, each with the first offset read of it
     failure: str | None = None
     detail: str | None = None
     truncated_to: int | None = None  # the log ends here for last_epoch: what was read behind it is another history
