@@ -16,17 +16,21 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.snapshot.rows import Row, SnapshotHeader
-from pipeline.tables.schema import HEADER, PARTITION_BY, TIMESTAMP, Column, Table
+from pipeline.tables.schema import HEADER, TIMESTAMP, Column, Table
 
 _YEAR_1_MS, _YEAR_10000_MS = -62_135_596_800_000, 253_402_300_800_000
 
 
 def arrow_table(table: Table, header: SnapshotHeader, rows: Sequence[Row]) -> pa.Table:
-    """The rows as they stand in the table's Parquet files: the header's columns in front, no partition column."""
+    """The rows as they stand in a state table's Parquet files: the header's columns in front, no partition column."""
     stamped = [pa.repeat(_array(column, [getattr(header, column.field)])[0], len(rows)) for column in HEADER]
-    own = (column for column in table.columns[len(HEADER) :] if column.name != PARTITION_BY)
-    facts = [_array(column, map(attrgetter(column.field), rows)) for column in own]
+    facts = _facts(table.stored()[len(HEADER) :], rows)
     return pa.Table.from_arrays([*stamped, *facts], schema=table.file_schema())
+
+
+def headless_table(table: Table, rows: Sequence[Any]) -> pa.Table:
+    """The rows as they stand in the Parquet files of a table without the snapshot's header."""
+    return pa.Table.from_arrays(_facts(table.stored(), rows), schema=table.file_schema())
 
 
 def parquet_bytes(arrow: pa.Table) -> bytes:
@@ -39,6 +43,10 @@ def parquet_bytes(arrow: pa.Table) -> bytes:
 def snapshot_date(header: SnapshotHeader) -> date:
     """The partition that a snapshot's rows belong to: the UTC day of `captured_at`."""
     return datetime.fromtimestamp(header.captured_at_ms / 1000, tz=UTC).date()
+
+
+def _facts(columns: Iterable[Column], rows: Sequence[Any]) -> list[pa.Array]:
+    return [_array(column, map(attrgetter(column.field), rows)) for column in columns]
 
 
 def _array(column: Column, values: Iterable[Any]) -> pa.Array:

@@ -19,11 +19,12 @@ from pipeline.client.deadline import Clock
 from pipeline.errors import ChecksFailed, LockHeld, SnapshotExists
 from pipeline.snapshot.rows import Snapshot
 from pipeline.tables.arrow import arrow_table, parquet_bytes, snapshot_date
-from pipeline.tables.kernel import DataFile, Fence, Fenced, State
-from pipeline.tables.schema import PARTITION_BY, TABLES, TIMESTAMP, Table
+from pipeline.tables.files import DataFile, Value, statistics_of_constants
+from pipeline.tables.kernel import Fence, Fenced, State
+from pipeline.tables.schema import SNAPSHOT_DATE, STATE_TABLES, TIMESTAMP, Table
 from pipeline.tables.warehouse import COMMIT_LOCK_WAIT_MS, PARALLEL, Warehouse
 
-_FACTS, _SNAPSHOTS = TABLES[:-1], TABLES[-1]
+_FACTS, _SNAPSHOTS = STATE_TABLES[:-1], STATE_TABLES[-1]
 _CONSTANT = ("snapshot_id", "cluster", "captured_at")  # in every file, so that statistics find it
 
 
@@ -99,7 +100,7 @@ def publish(mine: Turn, snapshot: Snapshot) -> Published:
             counts.append(_write(mine, snapshot, _SNAPSHOTS, mine.fence))
         except Fenced as error:
             raise LockHeld(f"the turn of cluster {mine.cluster}", "it published in the meantime") from error
-    rows = {table.name: count for table, count in zip(TABLES, counts, strict=True)}
+    rows = {table.name: count for table, count in zip(STATE_TABLES, counts, strict=True)}
     return Published(snapshot_id=snapshot.header.snapshot_id, rows=rows, seconds=mine.clock.monotonic() - started)
 
 
@@ -117,15 +118,16 @@ def _write(mine: Turn, snapshot: Snapshot, table: Table, fence: Fence | None = N
         return 0
     arrow = arrow_table(table, snapshot.header, rows)
     day = snapshot_date(snapshot.header)
-    url = f"{mine.warehouse.locations[table.name]}/{PARTITION_BY}={day}/{snapshot.header.snapshot_id}.parquet"
+    url = f"{mine.warehouse.locations[table.name]}/{SNAPSHOT_DATE}={day}/{snapshot.header.snapshot_id}.parquet"
     stored = mine.warehouse.kernel.storage.write(url, parquet_bytes(arrow))
-    file = DataFile(stored=stored, rows=len(rows), constants=_constants(arrow))
-    mine.warehouse.kernel.append(mine.warehouse.state(table.name), file, (PARTITION_BY, day), fence)
+    statistics = statistics_of_constants(len(rows), _constants(arrow))
+    file = DataFile(url=url, size=stored.size, modified_at_ms=stored.modified_at_ms, statistics=statistics)
+    mine.warehouse.kernel.append(mine.warehouse.state(table.name), [file], (SNAPSHOT_DATE, day), fence=fence)
     _check(mine.warehouse, table, snapshot.header.snapshot_id, len(rows))
     return len(rows)
 
 
-def _constants(arrow: pa.Table) -> dict[str, str | datetime]:
+def _constants(arrow: pa.Table) -> dict[str, Value]:
     """Values that hold for every row of a file; those of `snapshots` files include their only row's slot."""
     names = (*_CONSTANT, "slot") if "slot" in arrow.column_names else _CONSTANT
     return {name: arrow[name][0].as_py() for name in names}

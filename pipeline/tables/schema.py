@@ -1,13 +1,14 @@
-"""The schemas of the state tables: row classes in; columns, Arrow schemas, Delta's JSON and SQL DDL out.
+"""The schemas of all tables: row classes in; columns, Arrow schemas, Delta's JSON and SQL DDL out.
 
-Guards one rule: a column is declared once, in `pipeline.snapshot.rows`. `schema.sql` holds the DDL for people and for
-review; `python -m pipeline.tables.schema > pipeline/tables/schema.sql` writes it anew, a test compares it.
+Guards one rule: a column is declared once, in `pipeline.snapshot.rows` or `pipeline.fetch.rows`. `schema.sql` holds the
+DDL for people and for review; `python -m pipeline.tables.schema > pipeline/tables/schema.sql` writes it anew, a test
+compares it.
 """
 
 import dataclasses
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -15,14 +16,18 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import pyarrow as pa
 
 from pipeline import rows as kinds
+from pipeline.fetch import rows as records
 from pipeline.snapshot import rows
 
-PARTITION_BY = "snapshot_date"
+SNAPSHOT_DATE, INGEST_DATE = "snapshot_date", "ingest_date"
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 
 # Reader version 1 and no deletion vectors: deltalake, DuckDB, Polars and Trino read the tables as they are. Not
 # append-only to Delta, although the pipeline only appends: retention deletes old days.
 PROPERTIES = {"delta.enableDeletionVectors": "false"}
+
+# A run's position is domain metadata, committed with its records; the feature concerns writers alone.
+_WITH_DOMAINS = {**PROPERTIES, "delta.feature.domainMetadata": "supported"}
 
 _SCALARS: dict[Any, pa.DataType] = {
     kinds.Int32: pa.int32(),
@@ -67,17 +72,29 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """One state table; `columns` in the order of the table, the partition column last."""
+    """One table; `columns` in the order of the table, the one that it is partitioned by last.
+
+    `row` declares the columns that are the table's own: what stands before them in a state table is `HEADER`.
+    """
 
     name: str
-    row: type[rows.Row]
+    row: type[Any]
     comment: str
     columns: tuple[Column, ...]
+    properties: Mapping[str, str]
+
+    @property
+    def partition_by(self) -> str:
+        """Name of the partition column."""
+        return self.columns[-1].name
+
+    def stored(self) -> tuple[Column, ...]:
+        """The columns that stand in the table's files: all but the partition column."""
+        return self.columns[:-1]
 
     def file_schema(self) -> pa.Schema:
-        """Schema of the table's Parquet files, which lack the partition column."""
-        stored = (column for column in self.columns if column.name != PARTITION_BY)
-        return pa.schema([_field(column) for column in stored])
+        """Schema of the table's Parquet files."""
+        return pa.schema([_field(column) for column in self.stored()])
 
     def delta_schema(self) -> dict[str, Any]:
         """The schema as Delta's log holds it."""
@@ -87,10 +104,10 @@ class Table:
     def ddl(self, identifier: str) -> str:
         """CREATE TABLE for `identifier`, which the caller has quoted."""
         columns = ",\n".join(f"  {column.ddl()}" for column in self.columns)
-        properties = ", ".join(f"{_quoted(key)} = {_quoted(value)}" for key, value in PROPERTIES.items())
+        properties = ", ".join(f"{_quoted(key)} = {_quoted(value)}" for key, value in self.properties.items())
         return (
-            f"CREATE TABLE IF NOT EXISTS {identifier} (\n{columns}\n)\nUSING delta\nPARTITIONED BY ({PARTITION_BY})\n"
-            f"COMMENT {_quoted(self.comment)}\nTBLPROPERTIES ({properties})"
+            f"CREATE TABLE IF NOT EXISTS {identifier} (\n{columns}\n)\nUSING delta\n"
+            f"PARTITIONED BY ({self.partition_by})\nCOMMENT {_quoted(self.comment)}\nTBLPROPERTIES ({properties})"
         )
 
 
@@ -172,35 +189,49 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
+def _day(name: str, of: str) -> Column:
+    comment = f"UTC day of {of}; the table is partitioned by it."
+    return Column(name=name, field=name, type=pa.date32(), nullable=False, comment=comment)
+
+
 HEADER = tuple(columns_of(rows.SnapshotHeader))
-DAY = Column(
-    name=PARTITION_BY,
-    field=PARTITION_BY,
-    type=pa.date32(),
-    nullable=False,
-    comment="UTC day of captured_at; the table is partitioned by it.",
-)
 
 
-def _table(name: str, row: type[rows.Row]) -> Table:
-    comment = (inspect.getdoc(row) or "").partition("\n\n")[0]
-    return Table(name=name, row=row, comment=comment, columns=(*HEADER, *columns_of(row), DAY))
+def _state(name: str, row: type[rows.Row]) -> Table:
+    columns = (*HEADER, *columns_of(row), _day(SNAPSHOT_DATE, "captured_at"))
+    return Table(name=name, row=row, comment=_comment(row), columns=columns, properties=PROPERTIES)
+
+
+def _archive(name: str, row: type[Any], properties: Mapping[str, str]) -> Table:
+    columns = (*columns_of(row), _day(INGEST_DATE, "the run"))
+    return Table(name=name, row=row, comment=_comment(row), columns=columns, properties=properties)
+
+
+def _comment(row: type[Any]) -> str:
+    return (inspect.getdoc(row) or "").partition("\n\n")[0]
 
 
 # Publication order: a row in `snapshots` says that all others are there.
-TABLES = (
-    _table("brokers", rows.BrokerRow),
-    _table("topics", rows.TopicRow),
-    _table("partitions", rows.PartitionRow),
-    _table("partition_offsets", rows.PartitionOffsetsRow),
-    _table("consumer_groups", rows.ConsumerGroupRow),
-    _table("group_members", rows.GroupMemberRow),
-    _table("committed_offsets", rows.CommittedOffsetRow),
-    _table("consumer_lag", rows.ConsumerLagRow),
-    _table("coverage", rows.CoverageRow),
-    _table("collection_failures", rows.CollectionFailureRow),
-    _table("snapshots", rows.SnapshotRow),
+STATE_TABLES = (
+    _state("brokers", rows.BrokerRow),
+    _state("topics", rows.TopicRow),
+    _state("partitions", rows.PartitionRow),
+    _state("partition_offsets", rows.PartitionOffsetsRow),
+    _state("consumer_groups", rows.ConsumerGroupRow),
+    _state("group_members", rows.GroupMemberRow),
+    _state("committed_offsets", rows.CommittedOffsetRow),
+    _state("consumer_lag", rows.ConsumerLagRow),
+    _state("coverage", rows.CoverageRow),
+    _state("collection_failures", rows.CollectionFailureRow),
+    _state("snapshots", rows.SnapshotRow),
 )
+
+RECORDS = _archive("records", records.RecordRow, _WITH_DOMAINS)
+RECORD_RANGES = _archive("record_ranges", records.RecordRangeRow, PROPERTIES)
+RECORD_PROBLEMS = _archive("record_problems", records.RecordProblemRow, PROPERTIES)
+RECORD_TABLES = (RECORDS, RECORD_RANGES, RECORD_PROBLEMS)
+
+TABLES = (*STATE_TABLES, *RECORD_TABLES)
 
 
 def schema_sql() -> str:

@@ -258,3 +258,74 @@ USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'Published snapshots, one row each, written last: rows of other tables without one here do not count.'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false');
+
+CREATE TABLE IF NOT EXISTS records (
+  cluster_id STRING NOT NULL COMMENT 'Kafka\'s own id of the cluster.',
+  topic STRING NOT NULL COMMENT 'Name of the topic.',
+  topic_id STRING COMMENT 'Id of the topic; null if the brokers give none.',
+  partition INT NOT NULL COMMENT 'Partition number.',
+  offset BIGINT NOT NULL COMMENT 'Offset of the record.',
+  timestamp TIMESTAMP COMMENT 'Time of the record; null if it has none, or outside the years 1 to 9999.',
+  timestamp_ms BIGINT NOT NULL COMMENT 'Time of the record as stored, in milliseconds since 1970; -1 if it has none.',
+  timestamp_type INT NOT NULL COMMENT '0: set by the producer; 1: when the broker appended it; -1: none (message format 0).',
+  key BINARY COMMENT 'Key; null and empty are kept apart.',
+  value BINARY COMMENT 'Value; null (a tombstone in compacted topics) and empty are kept apart.',
+  headers ARRAY<STRUCT<key: STRING COMMENT 'Key of the header; in a record with undecodable keys, bytes are spelled out, as in \\xff.', value: BINARY COMMENT 'Value of the header; null and empty are kept apart.'>> NOT NULL COMMENT 'Headers in order, duplicates kept; empty if there are none.',
+  leader_epoch INT COMMENT 'Term of the leader that appended it; null if not told.',
+  producer_id BIGINT COMMENT 'Id of the idempotent producer; null if it was none.',
+  producer_epoch INT COMMENT 'Epoch of the idempotent producer; null if it was none.',
+  is_transactional BOOLEAN NOT NULL COMMENT 'Whether it was written in a transaction.',
+  is_aborted BOOLEAN COMMENT 'Whether its transaction was aborted (kept by read_uncommitted only); null if the transaction was still open.',
+  ingest_id STRING NOT NULL COMMENT 'The run that archived it (UUIDv7).',
+  ingest_date DATE NOT NULL COMMENT 'UTC day of the run; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (ingest_date)
+COMMENT 'Records as they stood in Kafka, one row each, exactly once.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.feature.domainMetadata' = 'supported');
+
+CREATE TABLE IF NOT EXISTS record_ranges (
+  ingest_id STRING NOT NULL COMMENT 'The run (UUIDv7); ids sort by time.',
+  cluster_id STRING NOT NULL COMMENT 'Kafka\'s own id of the cluster.',
+  topic STRING NOT NULL COMMENT 'Name of the topic.',
+  topic_id STRING COMMENT 'Id of the topic; null if the brokers give none.',
+  partition INT NOT NULL COMMENT 'Partition number.',
+  from_offset BIGINT NOT NULL COMMENT 'First offset of the range.',
+  to_offset BIGINT NOT NULL COMMENT 'First offset behind the range; below from_offset if the log was truncated and went on there.',
+  records BIGINT NOT NULL COMMENT 'Offsets whose records are in table records.',
+  control BIGINT NOT NULL COMMENT 'Offsets of control batches, such as transaction markers.',
+  aborted BIGINT NOT NULL COMMENT 'Offsets of aborted transactions, left out by read_committed.',
+  compacted BIGINT NOT NULL COMMENT 'Offsets without a record: removed by compaction.',
+  lost BIGINT NOT NULL COMMENT 'Offsets that retention or DeleteRecords removed before they were read.',
+  corrupt BIGINT NOT NULL COMMENT 'Offsets that could not be decoded: see table record_problems.',
+  bytes_fetched BIGINT NOT NULL COMMENT 'Bytes of record batches received, before decompression.',
+  bytes_decoded BIGINT NOT NULL COMMENT 'Bytes of records after decompression.',
+  codec STRING COMMENT 'Codecs of the batches, sorted and comma-separated; null if there were none.',
+  files INT NOT NULL COMMENT 'Data files that hold the records.',
+  leader_epoch INT COMMENT 'Term in which the last offset of the range was written; null if not told.',
+  problem STRING COMMENT 'What is to be known of the range: LOST, LOG_TRUNCATED, TOPIC_RECREATED, or why it ended early; null if nothing.',
+  planned_at TIMESTAMP NOT NULL COMMENT 'When the run asked where the logs end.',
+  ingest_date DATE NOT NULL COMMENT 'UTC day of the run; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (ingest_date)
+COMMENT 'What became of every offset, one row per run and partition; the ranges of a partition tile.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false');
+
+CREATE TABLE IF NOT EXISTS record_problems (
+  ingest_id STRING NOT NULL COMMENT 'The run (UUIDv7).',
+  cluster_id STRING NOT NULL COMMENT 'Kafka\'s own id of the cluster.',
+  topic STRING NOT NULL COMMENT 'Name of the topic.',
+  topic_id STRING COMMENT 'Id of the topic; null if the brokers give none.',
+  partition INT NOT NULL COMMENT 'Partition number.',
+  base_offset BIGINT NOT NULL COMMENT 'First offset concerned.',
+  last_offset BIGINT NOT NULL COMMENT 'Last offset concerned.',
+  reason STRING NOT NULL COMMENT 'CORRUPT_BATCH, UNSUPPORTED_CODEC, EXPANDED_TOO_LARGE, HEADER_KEY_NOT_UTF8, ...',
+  detail STRING COMMENT 'What exactly is wrong; null if the reason says it all.',
+  raw BINARY COMMENT 'The batch as it was received, up to a limit; null where the record itself is archived.',
+  ingest_date DATE NOT NULL COMMENT 'UTC day of the run; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (ingest_date)
+COMMENT 'Batches that could not be decoded, and records whose header keys are not UTF-8.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false');

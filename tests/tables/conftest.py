@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.settings import Settings, load
+from pipeline.tables.schema import RECORDS
 from pipeline.tables.session import session
 from pipeline.tables.warehouse import Warehouse, open_warehouse
 from tests.clock import CLOCK
@@ -36,3 +39,12 @@ def spark() -> Iterator[SparkSession]:
 def warehouse(spark: SparkSession, tmp_path: Path) -> Warehouse:
     """An empty warehouse in a folder."""
     return open_warehouse(spark, settings(f"warehouse={tmp_path / 'warehouse'}"), CLOCK)
+
+
+def records_like(topic: str, first_offset: int, count: int, **columns: Any) -> pa.Table:
+    """As many rows of table `records` without its partition column; `columns` are values for all rows."""
+    given: dict[str, Any] = {"cluster_id": "cluster", "topic": topic, "partition": 0, "timestamp_ms": 0, **columns}
+    given |= {"timestamp_type": 0, "headers": [], "is_transactional": False, "ingest_id": "ingest"}
+    schema = RECORDS.file_schema()
+    values = {field.name: [given.get(field.name)] * count for field in schema}
+    return pa.table({**values, "offset": range(first_offset, first_offset + count)}, schema)

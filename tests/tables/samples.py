@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from pipeline.snapshot import rows
-from pipeline.tables.schema import TABLES
+from pipeline.tables.schema import STATE_TABLES
 
 T = TypeVar("T")
 
@@ -16,7 +16,7 @@ HOSTILE = "<b>'; DROP TABLE t;--\"`\\ ${x} \n\x00\x1b[31m \u202e\u2066 é 😀"
 
 def row(cls: type[T], **values: Any) -> T:
     """A row of `cls` with `values`; what is not given is null where it may be, else empty, 0 or false."""
-    columns = {column.field: column for table in TABLES if table.row is cls for column in table.columns}
+    columns = {column.field: column for table in STATE_TABLES if table.row is cls for column in table.columns}
     given = {}
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]
         column = columns[field.name]
@@ -35,7 +35,7 @@ def snapshot(number: int = 1, *facts: rows.Row, cluster: str = "default", **publ
         captured_at_ms=NOON_MS + number * HOUR_MS,
     )
     by_class: dict[type[rows.Row], Sequence[rows.Row]] = {
-        table.row: [fact for fact in facts if isinstance(fact, table.row)] for table in TABLES
+        table.row: [fact for fact in facts if isinstance(fact, table.row)] for table in STATE_TABLES
     }
     slot_ms = published.pop("slot_ms", NOON_MS + number * HOUR_MS)
     last = row(rows.SnapshotRow, slot_ms=slot_ms, started_at_ms=NOON_MS, finished_at_ms=NOON_MS, **published)

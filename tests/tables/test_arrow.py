@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from pipeline.snapshot import rows
 from pipeline.tables.arrow import arrow_table, parquet_bytes, snapshot_date
-from pipeline.tables.schema import HEADER, TABLES, TIMESTAMP, Column
+from pipeline.tables.schema import HEADER, STATE_TABLES, TIMESTAMP, Column
 from tests.tables.samples import HOSTILE, NOON_MS, row, snapshot
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 HEADER_OF_ONE = snapshot(1).header
-BY_NAME = {table.name: table for table in TABLES}
+BY_NAME = {table.name: table for table in STATE_TABLES}
 
 
 def values_of(column: Column) -> st.SearchStrategy[Any]:
@@ -51,7 +51,7 @@ def as_read(value: Any) -> Any:
     return list(map(as_read, value)) if isinstance(value, tuple) else value
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+@pytest.mark.parametrize("table", STATE_TABLES, ids=lambda table: table.name)
 @settings(max_examples=20)
 @given(data=st.data())
 def test_rows_come_back_from_parquet(table: Any, data: st.DataObject) -> None:

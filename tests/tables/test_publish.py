@@ -23,7 +23,7 @@ from pipeline.snapshot import rows
 from pipeline.tables.arrow import arrow_table
 from pipeline.tables.kernel import Kernel
 from pipeline.tables.publish import PublishedSlot, publish, published, turn
-from pipeline.tables.schema import PARTITION_BY, TABLES
+from pipeline.tables.schema import SNAPSHOT_DATE, STATE_TABLES
 from pipeline.tables.warehouse import Warehouse, at_path, open_warehouse
 from tests.clock import CLOCK
 from tests.tables import other_run
@@ -80,7 +80,7 @@ def test_another_reader_finds_every_row(warehouse: Warehouse) -> None:
     made = snapshot(1, *HOSTILE_FACTS, completeness=0.5, kafka_version_range=HOSTILE)
     with turn(warehouse, "default", CLOCK) as mine:
         written = publish(mine, made)
-    for table in TABLES:
+    for table in STATE_TABLES:
         wanted = arrow_table(table, made.header, made.rows[table.row]).to_pylist()
         found = rows_of(warehouse, table.name)
         assert [one.pop("snapshot_date") for one in found] == [date(2025, 11, 21)] * len(wanted)
@@ -105,7 +105,7 @@ def test_spark_reads_what_rows_say(warehouse: Warehouse) -> None:
 def test_tables_stay_readable_for_all(warehouse: Warehouse) -> None:
     """Reader version 1, table and column comments in the log, partitioned by day, no file for a table without rows."""
     publish_once(warehouse, snapshot(1, *HOSTILE_FACTS))
-    for table in TABLES:
+    for table in STATE_TABLES:
         found = deltalake.DeltaTable(warehouse.locations[table.name])
         assert found.protocol().min_reader_version == 1
         assert found.metadata().partition_columns == ["snapshot_date"]
@@ -148,7 +148,7 @@ def test_published_slots_survive_compaction(spark: SparkSession, tmp_path: Path)
     """Files that Spark has rewritten and checkpoints that replace the log do not hide what is published."""
     place = at_path(spark, str(tmp_path / "wh"))
     often = {"delta.checkpointInterval": "2"}
-    place.kernel.create(place.locations["snapshots"], TABLES[-1].delta_schema(), PARTITION_BY, often)
+    place.kernel.create(place.locations["snapshots"], STATE_TABLES[-1].delta_schema(), SNAPSHOT_DATE, often)
     warehouse = open_warehouse(spark, settings(f"warehouse={tmp_path / 'wh'}"), CLOCK)
     for number in range(1, 5):
         publish_once(warehouse, snapshot(number))
@@ -162,7 +162,7 @@ def test_published_slots_survive_compaction(spark: SparkSession, tmp_path: Path)
 
 def test_what_is_lost_is_noticed(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """A commit that reports success and has added nothing fails the run before anything is published."""
-    monkeypatch.setattr(Kernel, "append", lambda *_: 1)
+    monkeypatch.setattr(Kernel, "append", lambda *_, **__: 1)
     with pytest.raises(ChecksFailed, match="consumer_lag holds 0 of 1 rows"):
         publish_once(warehouse, snapshot(1, lag_row("g", "t", 0), slot_ms=NOON_MS))
     assert slot_of(warehouse) is None
@@ -172,10 +172,10 @@ def test_a_failing_table_publishes_nothing(warehouse: Warehouse, monkeypatch: py
     """If one table cannot be written, none of the attempt is seen, and the next attempt succeeds."""
     real = Kernel.append
 
-    def broken(self: Kernel, state: object, *rest: object) -> int:
+    def broken(self: Kernel, state: object, *rest: object, **more: object) -> int:
         if "consumer_lag" in state.location:  # type: ignore[attr-defined]
             raise OSError("disk full")
-        return real(self, state, *rest)  # type: ignore[arg-type]
+        return real(self, state, *rest, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Kernel, "append", broken)
     with pytest.raises(OSError, match="disk full"):

@@ -6,8 +6,19 @@ from typing import get_args
 import pyarrow as pa
 import pytest
 
+from pipeline.fetch import rows as records
 from pipeline.snapshot import rows
-from pipeline.tables.schema import PARTITION_BY, TABLES, TIMESTAMP, Table, schema_sql
+from pipeline.tables.schema import (
+    HEADER,
+    INGEST_DATE,
+    RECORD_TABLES,
+    SNAPSHOT_DATE,
+    STATE_TABLES,
+    TABLES,
+    TIMESTAMP,
+    Table,
+    schema_sql,
+)
 
 BY_NAME = {table.name: table for table in TABLES}
 
@@ -19,8 +30,13 @@ def test_the_committed_ddl_is_the_ddl() -> None:
 
 def test_every_row_class_has_its_table() -> None:
     """No row class is forgotten, and `snapshots` is published last."""
-    assert {table.row for table in TABLES} == set(get_args(rows.Row))
-    assert TABLES[-1].row is rows.SnapshotRow
+    assert {table.row for table in STATE_TABLES} == set(get_args(rows.Row))
+    assert STATE_TABLES[-1].row is rows.SnapshotRow
+    assert {table.row for table in RECORD_TABLES} == {
+        records.RecordRow,
+        records.RecordRangeRow,
+        records.RecordProblemRow,
+    }
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
@@ -33,12 +49,14 @@ def test_table_and_columns_are_explained(table: Table) -> None:
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 def test_columns_come_between_header_and_partition(table: Table) -> None:
-    """Each table begins with the common columns and ends with the one it is partitioned by; no name occurs twice."""
+    """State tables begin with the common columns; each table ends with the one it is partitioned by; no name occurs twice."""
     names = [column.name for column in table.columns]
-    assert names[:4] == ["snapshot_id", "cluster", "cluster_id", "captured_at"]
-    assert names[-1] == PARTITION_BY
+    if table in STATE_TABLES:
+        assert table.columns[: len(HEADER)] == HEADER
+        assert [column.name for column in HEADER] == ["snapshot_id", "cluster", "cluster_id", "captured_at"]
+    assert names[-1] == table.partition_by == (SNAPSHOT_DATE if table in STATE_TABLES else INGEST_DATE)
     assert len(set(names)) == len(names)
-    assert PARTITION_BY not in table.file_schema().names
+    assert table.file_schema().names == names[:-1]
 
 
 @pytest.mark.parametrize(
@@ -53,6 +71,9 @@ def test_columns_come_between_header_and_partition(table: Table) -> None:
         ("partitions", "isr", pa.list_(pa.int32()), True),
         ("group_members", "subscribed_topics", pa.list_(pa.string()), True),
         ("brokers", "is_fenced", pa.bool_(), True),
+        ("records", "timestamp", TIMESTAMP, True),
+        ("records", "timestamp_ms", pa.int64(), False),
+        ("records", "value", pa.binary(), True),
     ],
 )
 def test_annotations_become_types(table: str, column: str, kind: pa.DataType, nullable: bool) -> None:
@@ -66,3 +87,19 @@ def test_assignments_are_structs() -> None:
     (column,) = (column for column in BY_NAME["group_members"].columns if column.name == "assignment")
     assert column.type.value_type.names == ["topic", "topic_id", "partitions"]
     assert "ARRAY<STRUCT<topic: STRING COMMENT 'Name" in column.ddl()
+
+
+def test_headers_keep_order_and_null() -> None:
+    """Headers of a record are a list of pairs, so that order, duplicates and null values stay."""
+    headers = BY_NAME["records"].file_schema().field("headers")
+    assert not headers.nullable
+    assert [(field.name, field.type) for field in headers.type.value_type] == [
+        ("key", pa.string()),
+        ("value", pa.binary()),
+    ]
+
+
+def test_positions_can_be_stored_beside_records() -> None:
+    """SQL makes table `records` with the feature that domain metadata needs; other tables stay as plain as they are."""
+    asking = [table.name for table in TABLES if "'delta.feature.domainMetadata' = 'supported'" in table.ddl("t")]
+    assert asking == ["records"]

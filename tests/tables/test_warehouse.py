@@ -13,7 +13,7 @@ from pipeline.errors import ConfigError, SchemaChanged, TableError
 from pipeline.snapshot import rows
 from pipeline.tables import kernel
 from pipeline.tables.kernel import State
-from pipeline.tables.schema import PARTITION_BY, TABLES
+from pipeline.tables.schema import SNAPSHOT_DATE, TABLES
 from pipeline.tables.views import make_available
 from pipeline.tables.warehouse import at_path, columns_to_add, find_warehouse, open_warehouse
 from tests.clock import CLOCK
@@ -75,7 +75,7 @@ def test_columns_of_a_newer_version_are_added(spark: SparkSession, tmp_path: Pat
     """A table that an older version made gets the nullable columns it lacks, with comments; old rows have null there."""
     place = settings(f"warehouse={tmp_path / 'wh'}")
     older = at_path(spark, str(tmp_path / "wh"))
-    older.kernel.create(older.locations["brokers"], lacking("brokers", "rack"), PARTITION_BY, {})
+    older.kernel.create(older.locations["brokers"], lacking("brokers", "rack"), SNAPSHOT_DATE, {})
     warehouse = open_warehouse(spark, place, CLOCK)
     fields = {field["name"]: field for field in warehouse.state("brokers").schema["fields"]}
     assert fields["rack"]["metadata"]["comment"].startswith("broker.rack")
@@ -87,7 +87,7 @@ def test_columns_of_a_newer_version_are_added(spark: SparkSession, tmp_path: Pat
 def test_a_table_that_is_not_ours_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     """SchemaChanged names table, place and column before anything is asked of Kafka."""
     other = at_path(spark, str(tmp_path / "wh"))
-    other.kernel.create(other.locations["topics"], BY_NAME["brokers"].delta_schema(), PARTITION_BY, {})
+    other.kernel.create(other.locations["topics"], BY_NAME["brokers"].delta_schema(), SNAPSHOT_DATE, {})
     with pytest.raises(
         SchemaChanged, match=r"^table topics at file:.*/wh/topics is not as we made it: column broker_id"
     ):
@@ -119,7 +119,7 @@ def test_each_difference_is_named(fault: dict[str, Any], complaint: str) -> None
         version=0,
         reader_version=1,
         schema=changed(rack={"metadata": {}}),
-        partition_by=(PARTITION_BY,),
+        partition_by=(SNAPSHOT_DATE,),
         snapshot=None,
     )
     assert columns_to_add(BY_NAME["brokers"], ours) == ()
