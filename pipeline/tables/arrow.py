@@ -28,7 +28,7 @@ def arrow_table(table: Table, header: SnapshotHeader, rows: Sequence[Row]) -> pa
     return pa.Table.from_arrays([*stamped, *facts], schema=table.file_schema())
 
 
-def headless_table(table: Table, rows: Sequence[Any]) -> pa.Table:
+def plain_table(table: Table, rows: Sequence[Any]) -> pa.Table:
     """The rows as they stand in the Parquet files of a table without the snapshot's header."""
     return pa.Table.from_arrays(_facts(table.stored(), rows), schema=table.file_schema())
 
