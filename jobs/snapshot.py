@@ -7,19 +7,16 @@ Exit codes: 0 complete or slot already published, 1 failed, 2 bad configuration,
 
 import os
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
-if __name__ == "__main__":  # spark-submit puts this folder on the path, not the one that holds the package
+if __name__ == "__main__":  # spark-submit puts this folder on the path, not the one that holds the packages
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from jobs.clock import SYSTEM_CLOCK
 from pipeline.cli.arguments import snapshot_arguments
 from pipeline.cli.snapshot import take_snapshots
 from pipeline.cli.terminal import reported
-from pipeline.client.deadline import Clock
-
-SYSTEM_CLOCK = Clock(now_ms=lambda: time.time_ns() // 1_000_000, monotonic=time.monotonic, sleep=time.sleep)
 
 
 def main(argv: Sequence[str]) -> int:

@@ -147,11 +147,21 @@ class Settings(BaseSettings):
             raise ValueError("warehouse and catalog exclude each other")
         if not self.warehouse and not (self.catalog and self.schema_name):
             raise ValueError("no place for the tables: set warehouse, or catalog and schema")
+        if self.records.writer == "spark" and not self.records.staging:
+            raise ValueError("records.writer spark needs records.staging, a folder for what it is to write")
         return self
 
     def named_clusters(self) -> dict[str, KafkaSettings]:
         """Every cluster under its name in the tables."""
         return {"default": self.kafka} if self.kafka else dict(self.clusters)
+
+    def staging(self) -> str | None:
+        """The folder for files that Spark is to write into the tables; None where we commit them ourselves."""
+        return self.records.staging if self.records.writer == "spark" else None
+
+    def place(self) -> str:
+        """Where the tables are, for a message."""
+        return self.warehouse or f"{self.catalog}.{self.schema_name}"
 
 
 SECTIONS: Mapping[str, type[BaseModel]] = {

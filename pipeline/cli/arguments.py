@@ -4,14 +4,19 @@ Guards one rule: every fault is known before any I/O with a cluster or a table.
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 from pipeline.client.deadline import Clock
 from pipeline.errors import ConfigError
-from pipeline.settings import Settings, load
+from pipeline.fetch.split import READ_COMMITTED
+from pipeline.fetch.wanted import Start, Wanted, parse_start, parse_time_ms
+from pipeline.settings import IngestSettings, Settings, load
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +25,15 @@ class SnapshotArguments:
 
     settings: Settings
     slot_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestArguments:
+    """What one run of the ingest job is told; `after_restore` is repeat, keep, or None to refuse."""
+
+    settings: Settings
+    wanted: Wanted
+    after_restore: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +67,68 @@ def snapshot_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: C
     return SnapshotArguments(settings=settings, slot_ms=slot_ms)
 
 
+def ingest_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> IngestArguments:
+    """Arguments of `lagoon ingest` and jobs/ingest.py; ConfigError lists every fault."""
+    parser = _parser("ingest", "Records since the last run, or from where they begin, into table records.")
+    parser.add_argument("--topics", metavar="A,B", help="names of topics")
+    parser.add_argument("--pattern", metavar="REGEX", help="whole names of topics, e.g. 'orders-.*'")
+    parser.add_argument(
+        "--from",
+        dest="start",
+        metavar="WHERE",
+        help="where topics begin that were never archived: earliest (default), latest, a time, topic:partition=offset,...",
+    )
+    parser.add_argument("--until", metavar="TIME", help="end before the first record at or behind this time (ISO 8601)")
+    parser.add_argument("--accept-loss", action="store_true", help="exit 0 although records were lost")
+    parser.add_argument(
+        "--after-restore",
+        choices=("repeat", "keep"),
+        help="table records was restored to an older version: read again what is missing, or go on without it",
+    )
+    told = parser.parse_args(argv)
+    short = {"topics": told.topics, "pattern": told.pattern, "start": told.start}
+    overrides = [f"ingest.{name}={value}" for name, value in short.items() if value is not None]
+    overrides += ["ingest.accept_loss=true"] if told.accept_loss else []
+    settings = load(told.conf, environ, [*_overrides(told), *overrides], told.kafka_properties)
+    wanted = _wanted(settings.ingest, told.until, clock)
+    return IngestArguments(settings=settings, wanted=wanted, after_restore=told.after_restore)
+
+
+def _wanted(told: IngestSettings, until: str | None, clock: Clock) -> Wanted:
+    """What settings and `--until` choose; ConfigError lists every fault."""
+    problems: list[str] = []
+    topics = tuple(name.strip() for name in (told.topics or "").split(",") if name.strip())
+    if not topics and not told.pattern:
+        problems.append("no topics: give --topics or --pattern, or set ingest.topics or ingest.pattern")
+    try:
+        re.compile(told.pattern or "")
+    except re.error as error:
+        problems.append(f"ingest.pattern: {told.pattern}: {error}")
+    start = _checked(lambda: parse_start(told.start), "ingest.start", problems) or Start()
+    until_ms = _checked(lambda: parse_time_ms(until), "--until", problems) if until else None
+    for name, moment in (("ingest.start", start.timestamp_ms), ("--until", until_ms)):
+        if moment is not None and moment > clock.now_ms():
+            problems.append(f"{name}: that time is still to come")
+    if problems:
+        raise ConfigError(problems)
+    return Wanted(
+        topics=topics,
+        pattern=told.pattern,
+        start=start,
+        until_ms=until_ms,
+        read_committed=told.isolation_level == READ_COMMITTED,
+        most_offsets=told.max_offsets_per_run,
+    )
+
+
+def _checked(parse: Callable[[], T], name: str, problems: list[str]) -> T | None:
+    try:
+        return parse()
+    except ValueError as error:
+        problems.append(f"{name}: {error}")
+        return None
+
+
 def sql_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> SqlArguments:
     """Arguments of `lagoon sql`."""
     parser = _parser("sql", "Run one SQL statement over the tables and views.")
@@ -80,9 +156,4 @@ def _overrides(told: argparse.Namespace) -> list[str]:
 
 
 def _slot_ms(text: str, problems: list[str]) -> int:
-    try:
-        slot = datetime.fromisoformat(text)
-    except ValueError:
-        problems.append(f"--slot {text}: not a time like 2026-11-21T06:00:00Z")
-        return 0
-    return round((slot if slot.tzinfo else slot.replace(tzinfo=UTC)).timestamp() * 1000)
+    return _checked(lambda: parse_time_ms(text), "--slot", problems) or 0

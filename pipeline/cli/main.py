@@ -13,6 +13,7 @@ from pipeline.cli.terminal import BAD_CONFIGURATION, reported
 _USAGE = """usage: lagoon COMMAND [OPTION ...]
 
   snapshot   one snapshot of one or more clusters into the state tables
+  ingest     records since the last run into table records, exactly once
   sql        run one SQL statement over the tables and views
 
 lagoon COMMAND --help tells a command's options."""
@@ -43,6 +44,12 @@ def _snapshot(argv: Sequence[str]) -> int:
     return snapshot(argv)
 
 
+def _ingest(argv: Sequence[str]) -> int:
+    from jobs.ingest import main as ingest  # noqa: PLC0415
+
+    return ingest(argv)
+
+
 def _sql(argv: Sequence[str]) -> int:
     from pipeline.cli.arguments import sql_arguments  # noqa: PLC0415
     from pipeline.cli.sql import run  # noqa: PLC0415
@@ -50,4 +57,4 @@ def _sql(argv: Sequence[str]) -> int:
     return reported(lambda: run(sql_arguments(argv, os.environ)))
 
 
-_COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"snapshot": _snapshot, "sql": _sql}
+_COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"snapshot": _snapshot, "ingest": _ingest, "sql": _sql}

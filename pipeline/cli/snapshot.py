@@ -8,7 +8,7 @@ from functools import cached_property
 from pipeline import log
 from pipeline.cli.arguments import SnapshotArguments
 from pipeline.cli.summary import snapshot_line
-from pipeline.cli.terminal import BAD_CONFIGURATION, COMPLETE, FAILED, INCOMPLETE, LOCKED, Steps, complain, say
+from pipeline.cli.terminal import COMPLETE, INCOMPLETE, Steps, complain, say, worst
 from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Clock, Deadline
 from pipeline.client.journal import Journal
@@ -20,9 +20,6 @@ from pipeline.tables.publish import publish, published, turn
 from pipeline.tables.session import session
 from pipeline.tables.warehouse import Warehouse, open_warehouse
 
-# The worst of several clusters decides the exit code.
-_SEVERITY = (COMPLETE, INCOMPLETE, LOCKED, BAD_CONFIGURATION, FAILED)
-
 
 def take_snapshots(arguments: SnapshotArguments, clock: Clock) -> int:
     """Capture every cluster of the settings; the exit code of the worst."""
@@ -33,7 +30,7 @@ def take_snapshots(arguments: SnapshotArguments, clock: Clock) -> int:
             codes.append(run.capture(name, kafka))
         except PipelineError as error:
             codes.append(complain(error))
-    return max(codes, key=_SEVERITY.index)
+    return worst(codes)
 
 
 class _Run:
@@ -68,12 +65,9 @@ class _Run:
         return self._conclude(snapshot, self._clock.monotonic() - started)
 
     def _conclude(self, snapshot: Snapshot, seconds: float) -> int:
-        say(snapshot_line(snapshot, self._place(), seconds))
+        say(snapshot_line(snapshot, self._settings.place(), seconds))
         failures = snapshot.published.failures
         log.info("published", snapshot_id=snapshot.header.snapshot_id, failures=failures, seconds=round(seconds, 3))
         if failures and self._settings.snapshot.fail_when_incomplete:
             raise SnapshotIncomplete(failures)
         return INCOMPLETE if failures else COMPLETE
-
-    def _place(self) -> str:
-        return self._settings.warehouse or f"{self._settings.catalog}.{self._settings.schema_name}"

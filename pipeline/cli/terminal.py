@@ -15,6 +15,13 @@ from pipeline.errors import ConfigError, LockHeld, PipelineError, SnapshotExists
 
 COMPLETE, FAILED, BAD_CONFIGURATION, INCOMPLETE, LOCKED = range(5)
 
+_SEVERITY = (COMPLETE, INCOMPLETE, LOCKED, BAD_CONFIGURATION, FAILED)
+
+
+def worst(codes: Sequence[int]) -> int:
+    """The exit code of a run over several clusters."""
+    return max(codes, key=_SEVERITY.index)
+
 
 class Steps:
     """Shows which of several steps is under way: a live line on a terminal, events of the log elsewhere."""

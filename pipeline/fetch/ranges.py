@@ -43,14 +43,17 @@ class EpochEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """A range without records that keeps a partition's ranges tiled: a truncation goes back, an end has no length."""
+    """A range without records that keeps a partition's ranges tiled: a truncation goes back, others have no length.
+
+    Without a `problem` a sequence begins here.
+    """
 
     topic: str
     topic_id: str | None
     partition: int
     from_offset: int
     to_offset: int
-    problem: str
+    problem: str | None
     leader_epoch: int = -1
 
 

@@ -13,6 +13,7 @@ from pipeline.client.deadline import Deadline
 from pipeline.client.routing import UNSUPPORTED, Failure, ask_whole, failure_of
 from pipeline.errors import PipelineError
 from pipeline.garbage import collection_paused
+from pipeline.identity import new_id
 from pipeline.protocol.acl_operations import NOT_ASKED
 from pipeline.protocol.messages.describe_cluster import (
     DESCRIBE_CLUSTER,
@@ -33,7 +34,6 @@ from pipeline.snapshot.commits import Commits, committed_offsets
 from pipeline.snapshot.configs import read_durability
 from pipeline.snapshot.coverage import coverage_rows, failure_rows, visibility
 from pipeline.snapshot.groups import SHARE, Groups, Listed, describe_groups, list_groups
-from pipeline.snapshot.identity import new_snapshot_id
 from pipeline.snapshot.lag import Ends, lag_rows
 from pipeline.snapshot.offsets import ALL_KINDS, HIGH_WATERMARK, Kind, Offsets, list_offsets, offset_rows
 from pipeline.snapshot.releases import kafka_version_range
@@ -91,7 +91,7 @@ def collect(cluster: Cluster, name: str, slot_ms: int, deadline: Deadline, tell:
     failures = list(_worth_a_row([*identity.failures, *state.failures, *unchecked, *unread], topology))
     found = _facts(cluster, identity, topology, state, durability, failures)
     header = rows.SnapshotHeader(
-        snapshot_id=new_snapshot_id(started_at_ms),
+        snapshot_id=new_id(started_at_ms),
         cluster=name,
         cluster_id=topology.metadata.cluster_id,
         captured_at_ms=started_at_ms,

@@ -59,10 +59,11 @@ class Kernel:
     engine: Any
     storage: Storage
 
-    def load(self, location: str) -> State | None:
-        """The latest version of a table, None if there is none at `location`."""
+    def load(self, location: str, version: int | None = None) -> State | None:
+        """A version of a table, the latest by default; None if there is no table at `location`."""
         try:
-            snapshot = self.classes.TableManager.loadSnapshot(location).build(self.engine)
+            builder = self.classes.TableManager.loadSnapshot(location)
+            snapshot = (builder if version is None else builder.atVersion(version)).build(self.engine)
         except JAVA_ERRORS as error:
             if _is(error, "TableNotFoundException"):
                 return None

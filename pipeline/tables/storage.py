@@ -66,10 +66,20 @@ class Storage:
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be read: {reason(error)}") from error
 
-    def delete(self, url: str) -> None:
-        """Remove a file."""
+    def names(self, url: str) -> list[str]:
+        """Names of what a folder holds, sorted; none if there is no such folder."""
         path = self._path(url)
-        path.getFileSystem(self.conf).delete(path, False)
+        try:
+            files = path.getFileSystem(self.conf)
+            found = files.listStatus(path) if files.exists(path) else []
+            return sorted(str(one.getPath().getName()) for one in found)
+        except JAVA_ERRORS as error:
+            raise TableError(f"{url} cannot be listed: {reason(error)}") from error
+
+    def delete(self, url: str) -> None:
+        """Remove a file, or a folder with all that it holds."""
+        path = self._path(url)
+        path.getFileSystem(self.conf).delete(path, True)
 
     def local(self, url: str) -> Path | None:
         """The path on this machine, None if the file system is another."""

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from jobs.snapshot import SYSTEM_CLOCK
+from jobs.clock import SYSTEM_CLOCK
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
 from pipeline.client.journal import Journal

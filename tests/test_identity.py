@@ -5,7 +5,7 @@ import uuid
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.snapshot.identity import new_snapshot_id
+from pipeline.identity import new_id
 
 times = st.integers(0, 2**48 - 1)
 
@@ -13,7 +13,7 @@ times = st.integers(0, 2**48 - 1)
 @given(now_ms=times)
 def test_version_and_time(now_ms: int) -> None:
     """Version 7, the RFC's variant, and the milliseconds in front."""
-    made = uuid.UUID(new_snapshot_id(now_ms))
+    made = uuid.UUID(new_id(now_ms))
     assert (made.version, made.variant) == (7, uuid.RFC_4122)
     assert made.int >> 80 == now_ms
 
@@ -22,9 +22,9 @@ def test_version_and_time(now_ms: int) -> None:
 def test_ids_sort_by_time(one: int, other: int) -> None:
     """The spelling sorts as the times do."""
     if one < other:
-        assert new_snapshot_id(one) < new_snapshot_id(other)
+        assert new_id(one) < new_id(other)
 
 
 def test_ids_differ_within_a_millisecond() -> None:
     """Attempts at the same instant have ids of their own."""
-    assert len({new_snapshot_id(1) for _ in range(1000)}) == 1000
+    assert len({new_id(1) for _ in range(1000)}) == 1000

@@ -1,0 +1,78 @@
+"""Topics by name or pattern, and from where to where, in; what is chosen of a cluster out.
+
+Guards one rule: `start` decides for topics that were never archived; those that were go on where they ended, and their
+new partitions begin at the beginning, so that a schedule needs no other arguments for its second run.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from pipeline.client.cluster import TopicPartition
+
+_ASSIGNMENT = re.compile(r"([a-zA-Z0-9._-]{1,249}):(\d{1,10})=(\d{1,19})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Where a topic begins: its earliest or latest offset, the first record at a time, or offsets by partition.
+
+    Partitions that `offsets` does not name begin at the earliest.
+    """
+
+    latest: bool = False
+    timestamp_ms: int | None = None
+    offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What one run is to read. `until_ms` ends it before the first record at or behind that time (epoch milliseconds)."""
+
+    topics: tuple[str, ...]
+    pattern: str | None
+    start: Start
+    until_ms: int | None
+    read_committed: bool
+    most_offsets: int | None
+
+    def matching(self, topics: Iterable[str], internal: Iterable[str] = ()) -> list[str]:
+        """The topics that are named, or whose whole name matches the pattern and that are not internal."""
+        names = set(topics)
+        pattern = re.compile(self.pattern) if self.pattern else None
+        hidden = set(internal)
+        by_pattern = {name for name in names - hidden if pattern and pattern.fullmatch(name)}
+        return sorted(by_pattern | names.intersection(self.topics))
+
+
+def parse_start(text: str) -> Start:
+    """A start as settings spell it; ValueError for anything else."""
+    match text.strip().lower():
+        case "earliest":
+            return Start()
+        case "latest":
+            return Start(latest=True)
+        case _ if "=" in text:
+            return Start(offsets=_offsets(text))
+        case _:
+            return Start(timestamp_ms=parse_time_ms(text))
+
+
+def parse_time_ms(text: str) -> int:
+    """A time (ISO 8601, UTC unless it says otherwise) in epoch milliseconds; ValueError if it is none."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError(f"{text!r} is not a time like 2026-11-21T06:00:00Z") from None
+    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _offsets(text: str) -> dict[TopicPartition, int]:
+    found = {}
+    for part in text.split(","):
+        match = _ASSIGNMENT.fullmatch(part.strip())
+        if not match:
+            raise ValueError(f"{part.strip()!r} is not topic:partition=offset")
+        found[TopicPartition(match[1], int(match[2]))] = int(match[3])
+    return found

@@ -1,0 +1,116 @@
+"""Splits in, data files and what became of every offset out: what one Spark task of an ingest does on its executor.
+
+Guards one rule: a task is a function of its splits. It writes files under names that no other attempt has, and says which
+they are; a file that is not said is never part of the table.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from pipeline.client.cluster import Cluster, TopicPartition
+from pipeline.client.deadline import Clock, Deadline
+from pipeline.client.journal import Journal
+from pipeline.client.routing import failure_of
+from pipeline.errors import PipelineError, TableError
+from pipeline.fetch.accounting import TaskOutcome
+from pipeline.fetch.reader import SplitReader
+from pipeline.fetch.split import Outcome, ReadOptions, Split
+from pipeline.fetch.tasks import Task
+from pipeline.protocol.messages.metadata import METADATA
+from pipeline.records.decoding import Counts
+from pipeline.settings import KafkaSettings
+from pipeline.tables.files import DataFile
+from pipeline.tables.record_files import RecordFiles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSettings:
+    """What all tasks of a run have in common. `folder` is the URL of the folder that data files go to."""
+
+    kafka: KafkaSettings
+    clock: Clock
+    options: ReadOptions
+    folder: str
+    ingest_id: str
+    ingest_date: date
+    cluster_id: str
+    target_bytes: int
+    compression: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskResult:
+    """What came of a task; `error` says why its files could not be written, and then there are none."""
+
+    outcome: TaskOutcome
+    files: Sequence[DataFile] = ()
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class _Progress:
+    outcomes: list[Outcome] = field(default_factory=list)
+    files: dict[TopicPartition, int] = field(default_factory=dict)
+
+
+def archive(settings: TaskSettings, task: Task) -> TaskResult:
+    """Read the splits of a task one after the other and write their records.
+
+    Never raises for what brokers or disks do: an outcome, or `error`, says it.
+    """
+    progress = _Progress()
+    files = RecordFiles(
+        folder_url=settings.folder,
+        ingest_id=settings.ingest_id,
+        ingest_date=settings.ingest_date,
+        cluster_id=settings.cluster_id,
+        target_bytes=settings.target_bytes,
+        compression=settings.compression,
+    )
+    try:
+        _read_all(settings, task, files, progress)
+        written = files.close()
+    except TableError as error:
+        files.discard()
+        return TaskResult(outcome=TaskOutcome(outcomes=(), files={}), error=str(error))
+    except BaseException:
+        files.discard()
+        raise
+    return TaskResult(outcome=TaskOutcome(outcomes=progress.outcomes, files=progress.files), files=written)
+
+
+def _read_all(settings: TaskSettings, task: Task, files: RecordFiles, progress: _Progress) -> None:
+    topics = {split.topic for split in task.splits}
+    patience = Deadline.after(settings.clock, settings.options.patience_ms)
+    with Cluster(settings.kafka, settings.clock, Journal()) as cluster:
+        try:
+            cluster.refresh(topics, patience)
+        except PipelineError as error:
+            progress.outcomes += [_unread(split, error) for split in task.splits]
+            return
+        for split in task.splits:
+            _read(cluster, split, settings, files, progress)
+
+
+def _read(cluster: Cluster, split: Split, settings: TaskSettings, files: RecordFiles, progress: _Progress) -> None:
+    holding: set[str] = set()
+    reader = SplitReader(cluster, split, settings.options)
+    try:
+        for batch in reader.batches():
+            holding.add(files.write(split.topic, split.topic_id, split.partition, batch))
+    finally:
+        reader.close()
+    progress.outcomes.append(reader.outcome)
+    progress.files[TopicPartition(split.topic, split.partition)] = len(holding)
+
+
+def _unread(split: Split, error: PipelineError) -> Outcome:
+    """Nothing of the split was read, because no broker said who leads it."""
+    return Outcome(
+        split=split,
+        next_offset=split.from_offset,
+        counts=Counts(),
+        failure=failure_of(METADATA, split.topic, error).name,
+        detail=str(error),
+    )
