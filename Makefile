@@ -16,7 +16,7 @@ CONF ?= conf/local.toml
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export SPARK_CONF_DIR := $(CURDIR)/conf
 
-.PHONY: help setup demo test quick lint types bench snapshot lock clean
+.PHONY: help setup demo test quick lint types bench snapshot ingest maintain lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,7 +37,7 @@ $(READY): pyproject.toml requirements.lock
 	$(BIN)/python -m pipeline.sandbox.jars delta-4.4.0 kafka-4.3.1
 	@touch $@
 
-demo: $(READY) ## two snapshots of a real three-broker Kafka, and how its consumers' lag changed between them
+demo: $(READY) ## two snapshots and two ingests of a real three-broker Kafka, and what changed between them
 	$(BIN)/python -m pipeline.sandbox.demo
 
 test: $(READY) ## all tests: units, properties, Kafka's own codec, real brokers, Spark
@@ -59,6 +59,12 @@ bench: $(READY) ## benchmarks against peers, as ratios of one run
 
 snapshot: $(READY) ## one snapshot of your cluster: make snapshot CONF=conf/local.toml
 	$(BIN)/spark-submit jobs/snapshot.py --conf $(CONF)
+
+ingest: $(READY) ## records since the last run: make ingest CONF=conf/local.toml
+	$(BIN)/spark-submit jobs/ingest.py --conf $(CONF)
+
+maintain: $(READY) ## small files joined, old ones removed: make maintain CONF=conf/local.toml
+	$(BIN)/spark-submit jobs/maintain.py --conf $(CONF)
 
 lock: ## requirements.lock anew from pyproject.toml, which needs uv
 	echo setuptools | uv pip compile --quiet --upgrade --python-version 3.11 --universal \

@@ -99,9 +99,11 @@ def _walk(one: PlannedRange, read: Sequence[tuple[int, Outcome]]) -> _Walk:
         for epoch, first in outcome.epochs.items():
             walk.epochs.setdefault(epoch, first)
         walk.leader_epoch = max(walk.leader_epoch, outcome.leader_epoch)
+        walk.failure = outcome.failure
         if outcome.failure or outcome.next_offset < outcome.split.to_offset:
-            walk.failure = outcome.failure or STOPPED
             break
+    if walk.reached < one.to_offset and not walk.failure:
+        walk.failure = STOPPED
     return walk
 
 

@@ -1,6 +1,6 @@
-"""Nothing in; how far a real cluster's consumers are behind, before and after, out: `make demo`.
+"""Nothing in; how far a real cluster's consumers are behind, and its records archived, before and after, out: `make demo`.
 
-Guards one rule: what is shown is what a user gets, for the job and the SQL are run as commands, as a user runs them.
+Guards one rule: what is shown is what a user gets, for the jobs and the SQL are run as commands, as a user runs them.
 The brokers are gone at the end; the tables and the brokers' logs stay until the next run.
 """
 
@@ -47,11 +47,45 @@ LEFT JOIN (
 ORDER BY now.lag DESC NULLS LAST, now.group_id
 """
 
+_RANGES = """
+SELECT
+  dense_rank() OVER (ORDER BY ingest_id) AS run,
+  topic,
+  count(*) AS partitions,
+  sum(to_offset - from_offset) AS offsets,
+  sum(records) AS records,
+  sum(control) AS control,
+  sum(aborted) AS aborted,
+  sum(compacted) AS compacted,
+  sum(lost) AS lost,
+  min(from_offset) AS from_offset,
+  max(to_offset) AS to_offset
+FROM record_ranges
+GROUP BY ingest_id, topic
+ORDER BY ingest_id, topic
+"""
+
+_ORDERS = """
+SELECT
+  partition,
+  count(*) AS records,
+  count(DISTINCT key) AS keys,
+  max(offset) AS last_offset,
+  max_by(CAST(key AS STRING), offset) AS last_key,
+  max_by(CAST(value AS STRING), offset) AS last_value
+FROM records
+WHERE topic = 'orders'
+GROUP BY partition
+ORDER BY partition
+"""
+
 _WHAT_IT_SHOWS = """
 billing and fraud-check keep up. analytics was away, came back between the two snapshots and caught up.
 ledger and recommendations are alive and read nothing. shipping and audit-export have nobody who reads.
 metrics-archive will never see the records it lost: they were deleted before it read them.
-dashboard has partitions and no commit, so its lag is unknown, which is not the same as 0."""
+dashboard has partitions and no commit, so its lag is unknown, which is not the same as 0.
+The second ingest went on where the first ended. Offsets = records + control + aborted + compacted + lost, always; in returns,
+a transaction was taken back: its offsets are counted, its records are not in the table."""
 
 
 def main() -> int:
@@ -77,6 +111,7 @@ def _show(folder: Path) -> None:
     for old in (warehouse, brokers):
         shutil.rmtree(old, ignore_errors=True)
     snapshot = ("spark-submit", "jobs/snapshot.py", "--conf", _short(conf))
+    ingest = ("spark-submit", "jobs/ingest.py", "--conf", _short(conf), "--pattern", ".*")
     with ExitStack() as running:
         with _step(f"three brokers of Kafka {DEFAULT_VERSION}"):
             kafka = running.enter_context(LocalKafka(brokers, brokers=3, racks=("a", "b", "c")))
@@ -85,14 +120,20 @@ def _show(folder: Path) -> None:
             f"{len(TOPICS)} topics, {sum(one.records for one in TOPICS):,} records, consumer groups of all kinds"
         ):
             workload = running.enter_context(Workload(kafka.bootstrap_servers))
-        with _step(" ".join(snapshot)):
-            _run(*snapshot)
+        _job(*snapshot)
+        _job(*ingest)
         with _step(f"{sum(one.later for one in TOPICS):,} more records, and group {RETURNING.group_id} is back"):
             workload.more_load()
-        with _step(" ".join(snapshot)):
-            _run(*snapshot)
-    with _step("lagoon sql (the brokers are gone, the tables answer)"):
-        _run("lagoon", "sql", "--warehouse", str(warehouse), _LAG)
+        _job(*snapshot)
+        _job(*ingest)
+    for what, statement in (("lag", _LAG), ("what both ingests read", _RANGES), ("the archived orders", _ORDERS)):
+        with _step(f"lagoon sql: {what} (the brokers are gone, the tables answer)"):
+            _run("lagoon", "sql", "--warehouse", str(warehouse), statement)
+
+
+def _job(*command: str) -> None:
+    with _step(" ".join(command)):
+        _run(*command)
 
 
 def _run(program: str, *arguments: str) -> None:

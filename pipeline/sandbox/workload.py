@@ -92,6 +92,7 @@ LIVE = (
 )
 
 RETURNING = Live(group_id="analytics", topics=("orders",))  # is back between the two snapshots, and catches up
+ABORTED, ABORTED_RECORDS = "returns", 40  # written in a transaction that is taken back: no reader should see them
 EXPIRED, EXPIRED_SHARE = "metrics", 0.5  # so much of it is deleted, among that what metrics-archive had not read
 
 
@@ -135,6 +136,7 @@ class Workload:
     def more_load(self) -> None:
         """More records everywhere, and a group that was away is back; at the end those that keep up have done so."""
         self._produce({topic.name: topic.later for topic in TOPICS})
+        self._produce_in_vain(ABORTED, ABORTED_RECORDS)
         self._join(RETURNING)
         self._settle()
 
@@ -161,6 +163,16 @@ class Workload:
             producer.poll(0)
         if producer.flush(_TIMEOUT_S) or failed:
             raise SandboxFailed(f"the brokers did not take every record: {failed[:1] or 'no answer in time'}")
+
+    def _produce_in_vain(self, topic: str, records: int) -> None:
+        """Records in a transaction that is aborted."""
+        producer = Producer({**client(self._servers), "transactional.id": f"{topic}-in-vain"})
+        producer.init_transactions(_TIMEOUT_S)
+        producer.begin_transaction()
+        for number in range(records):
+            producer.produce(topic, key=f"{topic}-{number}", value=f'{{"number": {number}, "of": "nothing"}}')
+        producer.flush(_TIMEOUT_S)
+        producer.abort_transaction(_TIMEOUT_S)
 
     def _join(self, group: Live) -> None:
         for number in range(1, group.members + 1):

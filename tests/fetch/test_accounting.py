@@ -1,0 +1,174 @@
+"""A run's bookkeeping: ranges tile whatever the tasks came to, and the next run goes on where this one really ended."""
+
+from pipeline.client.cluster import TopicPartition
+from pipeline.fetch.accounting import STOPPED, TaskOutcome, settle
+from pipeline.fetch.plan import Archived, Plan
+from pipeline.fetch.ranges import (
+    LOG_TRUNCATED,
+    LOST,
+    TOPIC_DELETED,
+    TOPIC_RECREATED,
+    Event,
+    PlannedRange,
+    Position,
+)
+from pipeline.fetch.split import Outcome, Split
+from pipeline.records.decoding import Counts, Problem
+
+
+def planned(start: int = 0, end: int = 30, *, partition: int = 0, log_start: int = 0, topic: str = "t") -> PlannedRange:
+    return PlannedRange(
+        topic=topic,
+        topic_id="new",
+        partition=partition,
+        from_offset=start,
+        to_offset=end,
+        log_start_offset=log_start,
+        stable_end=end,
+        last_epoch=1,
+        epochs=((1, 0),),
+    )
+
+
+def plan_of(*ranges: PlannedRange, events: tuple[Event, ...] = (), **ids: str) -> Plan:
+    topic_ids = {one.topic: "new" for one in ranges} | ids
+    return Plan(topic_ids=topic_ids, ranges=ranges, events=events, failures=(), sizes={}, planned_at_ms=5)
+
+
+def read(start: int, end: int, reached: int | None = None, *, partition: int = 0, **more: object) -> Outcome:
+    split = Split(topic="t", topic_id="new", partition=partition, from_offset=start, to_offset=end, stable_end=end)
+    reached = end if reached is None else reached
+    return Outcome(split=split, next_offset=reached, counts=Counts(records=reached - start), **more)
+
+
+def task(*outcomes: Outcome, files: int = 1) -> TaskOutcome:
+    return TaskOutcome(
+        outcomes=outcomes, files={TopicPartition(one.split.topic, one.split.partition): files for one in outcomes}
+    )
+
+
+def settled(plan: Plan, *tasks: TaskOutcome, archived: dict[str, Archived] | None = None):
+    return settle("id", "cluster", plan, archived or {}, tasks)
+
+
+def event(problem: str | None, start: int = 10, to: int = 10, partition: int = 0) -> Event:
+    return Event(
+        topic="t", topic_id="old", partition=partition, from_offset=start, to_offset=to, problem=problem, leader_epoch=1
+    )
+
+
+def test_splits_of_a_partition_are_one_range():
+    """In the order of their offsets, whatever order the tasks ended in."""
+    found = settled(
+        plan_of(planned(0, 30)),
+        task(read(20, 30, leader_epoch=3, epochs={3: 25})),
+        task(read(0, 10, leader_epoch=1, epochs={1: 0})),
+        task(read(10, 20, leader_epoch=2, epochs={2: 15}), files=2),
+    )
+    (row,) = found.ranges
+    assert (row.from_offset, row.to_offset, row.records, row.files, row.leader_epoch) == (0, 30, 30, 4, 3)
+    assert row.problem is None
+    assert found.kept == {0, 1, 2}
+    position = found.topics["t"].partitions[0]
+    assert position == Position(next_offset=30, leader_epoch=3, epochs=((1, 0), (2, 15), (3, 25)))
+
+
+def test_what_lies_behind_a_failure_is_left_out():
+    """The range ends where reading stopped; later splits' files do not belong to the run."""
+    found = settled(
+        plan_of(planned(0, 30)),
+        task(read(0, 10)),
+        task(read(10, 20, reached=14, failure="NOT_LEADER_OR_FOLLOWER")),
+        task(read(20, 30)),
+    )
+    (row,) = found.ranges
+    assert (row.to_offset, row.records, row.problem, row.files) == (14, 14, "NOT_LEADER_OR_FOLLOWER", 2)
+    assert found.kept == {0, 1}
+    assert found.topics["t"].partitions[0].next_offset == 14
+
+
+def test_a_split_that_just_ends_early_is_a_failure_too():
+    """Nobody may lose the rest of a range by saying nothing."""
+    (row,) = settled(plan_of(planned(0, 30)), task(read(0, 30, reached=29))).ranges
+    assert (row.to_offset, row.problem) == (29, STOPPED)
+
+
+def test_a_task_without_an_outcome_moves_nothing():
+    """A range of which nothing was read is a row of no length, so that the gap in time is seen."""
+    found = settled(plan_of(planned(5, 30)))
+    (row,) = found.ranges
+    assert (row.from_offset, row.to_offset, row.problem) == (5, 5, STOPPED)
+    assert found.topics["t"].partitions[0].next_offset == 5
+
+
+def test_lost_before_and_while_reading_add_up():
+    """What retention took before the plan and what it took during the run are one number; the range stays whole."""
+    late = Outcome(split=read(20, 30).split, next_offset=30, counts=Counts(lost=4, records=6))
+    (row,) = settled(plan_of(planned(10, 30, log_start=20)), task(late)).ranges
+    assert (row.from_offset, row.to_offset, row.lost, row.records, row.problem) == (10, 30, 14, 6, LOST)
+
+
+def test_all_lost_needs_no_task():
+    """A range that is gone whole is accounted for without a split."""
+    found = settled(plan_of(planned(10, 30, log_start=50)))
+    (row,) = found.ranges
+    assert (row.to_offset, row.lost, row.problem) == (30, 20, LOST)
+    assert found.topics["t"].partitions[0].next_offset == 30
+
+
+def test_a_problem_that_two_splits_met_is_one_row():
+    """A corrupt batch on the border of two splits is read by both and told once."""
+    broken = Problem(base_offset=8, last_offset=12, reason="CORRUPT_BATCH", raw=b"x")
+    found = settled(
+        plan_of(planned(0, 20)), task(read(0, 10, problems=[broken])), task(read(10, 20, problems=[broken]))
+    )
+    assert [(one.base_offset, one.reason, one.raw) for one in found.problems] == [(8, "CORRUPT_BATCH", b"x")]
+
+
+def test_events_come_before_the_range_they_explain():
+    """A truncation goes back, the range goes on from there: each row begins where the one before ended."""
+    found = settled(
+        plan_of(planned(6, 20), events=(event(LOG_TRUNCATED, 10, 6),)),
+        task(read(6, 20)),
+        archived={"t": Archived(topic_id="new", partitions={0: Position(next_offset=10)})},
+    )
+    assert [(one.from_offset, one.to_offset, one.problem) for one in found.ranges] == [
+        (10, 6, LOG_TRUNCATED),
+        (6, 20, None),
+    ]
+
+
+def test_a_recreated_topic_begins_anew():
+    """The old sequence is closed under the old id, the new one has the new id and its own offsets."""
+    found = settled(
+        plan_of(planned(0, 5), events=(event(TOPIC_RECREATED), event(TOPIC_RECREATED, partition=1))),
+        task(read(0, 5)),
+        archived={"t": Archived(topic_id="old", partitions={0: Position(next_offset=10), 1: Position(next_offset=10)})},
+    )
+    assert [one.topic_id for one in found.ranges] == ["old", "old", "new"]
+    assert found.topics["t"] == Archived(
+        topic_id="new", partitions={0: Position(next_offset=5, leader_epoch=1, epochs=((1, 0),))}
+    )
+
+
+def test_a_deleted_topic_is_closed_once():
+    """Its id is kept, so that a topic of that name is known to be another; its positions are not."""
+    found = settled(
+        plan_of(events=(event(TOPIC_DELETED),), t="old"),
+        archived={"t": Archived(topic_id="old", partitions={0: Position(next_offset=10)})},
+    )
+    assert found.topics == {"t": Archived(topic_id="old", partitions={})}
+
+
+def test_topics_that_the_run_did_not_touch_stay():
+    """Another pattern today does not forget where yesterday's topics were left."""
+    other = Archived(topic_id="x", partitions={3: Position(next_offset=9, leader_epoch=2)})
+    found = settled(plan_of(planned(0, 5)), task(read(0, 5)), archived={"other": other})
+    assert found.topics["other"] == other
+
+
+def test_where_a_sequence_begins_is_kept():
+    """A topic that begins at its end has nothing to read yet, and must not begin later still next time."""
+    found = settled(plan_of(events=(event(None, 42, 42),), t="new"))
+    assert found.topics["t"].partitions[0].next_offset == 42
+    assert [(one.from_offset, one.to_offset, one.problem) for one in found.ranges] == [(42, 42, None)]

@@ -1,0 +1,71 @@
+"""Ranges into tasks: every offset that can be read in exactly one split, and no split of a divided partition shares a task."""
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.fetch.ranges import PlannedRange
+from pipeline.fetch.tasks import divide, task_bytes
+
+SPANS = st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 5000), st.integers(0, 1500)), max_size=30)
+
+
+def ranges_of(spans: list[tuple[int, int, int]]) -> list[PlannedRange]:
+    return [
+        PlannedRange(
+            topic=f"t{number % 3}",
+            topic_id=None,
+            partition=number,
+            from_offset=start,
+            to_offset=start + length,
+            log_start_offset=log_start,
+            stable_end=start + length,
+            last_epoch=7,
+        )
+        for number, (start, length, log_start) in enumerate(spans)
+    ]
+
+
+@given(SPANS, st.integers(1, 8), st.integers(1, 1 << 22), st.integers(1, 1 << 16))
+def test_splits_tile_what_can_be_read(spans: list[tuple[int, int, int]], parallelism: int, most: int, each: int):
+    """Nothing is left out, nothing is read twice, and only the first split of a range knows the term before it."""
+    ranges = ranges_of(spans)
+    tasks = divide(ranges, lambda one: one.offsets * each, parallelism, most)
+    splits = sorted(
+        (split for task in tasks for split in task.splits), key=lambda one: (one.partition, one.from_offset)
+    )
+    for one in ranges:
+        own = [split for split in splits if split.partition == one.partition]
+        reached = one.first_readable
+        for split in own:
+            assert split.from_offset == reached < split.to_offset
+            assert split.last_epoch == (7 if split.from_offset == one.from_offset else -1)
+            reached = split.to_offset
+        assert reached == one.to_offset
+    pieces = Counter(split.partition for split in splits)
+    assert all(len(task.splits) == 1 for task in tasks if pieces[task.splits[0].partition] > 1)
+
+
+def test_a_large_partition_is_divided_evenly():
+    """A gigabyte at 256 MiB a task is four splits of the same length."""
+    (one,) = ranges_of([(0, 4000, 0)])
+    tasks = divide([one], lambda _: 1 << 30, 2, 256 << 20)
+    assert [(task.splits[0].from_offset, task.splits[0].to_offset) for task in tasks] == [
+        (0, 1000),
+        (1000, 2000),
+        (2000, 3000),
+        (3000, 4000),
+    ]
+
+
+def test_small_partitions_share_tasks():
+    """A thousand partitions of a kilobyte are one task: a task and a file each would cost more than they read."""
+    ranges = ranges_of([(0, 10, 0)] * 1000)
+    assert len(divide(ranges, lambda _: 1000, 2, 256 << 20)) == 1
+
+
+def test_every_core_gets_work():
+    """Four partitions of 20 MB on four cores are four tasks, not one."""
+    assert len(divide(ranges_of([(0, 100, 0)] * 4), lambda _: 20 << 20, 4, 256 << 20)) == 4
+    assert task_bytes(80 << 20, 4, 256 << 20) == 20 << 20

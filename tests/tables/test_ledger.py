@@ -1,0 +1,42 @@
+"""What stands in the log of table records: read back as it was written."""
+
+import pytest
+
+from pipeline.errors import TableError
+from pipeline.fetch.plan import Archived
+from pipeline.fetch.ranges import Position
+from pipeline.tables.ledger import LastRun, Ledger, StagedFile, from_json, to_json
+
+FILE = StagedFile(name="ingest_date=2026-11-21/a.parquet", size=3, rows=2, modified_at_ms=1)
+RUN = LastRun(
+    ingest_id="id",
+    sequence=7,
+    ingest_date="2026-11-21",
+    base_version=12,
+    ranges=FILE,
+    problems=None,
+    records=(FILE,),
+)
+TOPICS = {
+    "orders": Archived(
+        topic_id="x", partitions={11: Position(next_offset=1 << 62, leader_epoch=3, epochs=((1, 0), (3, 9)))}
+    ),
+    "gone": Archived(topic_id=None, partitions={}),
+}
+
+
+@pytest.mark.parametrize("ledger", [Ledger(), Ledger(topics=TOPICS), Ledger(topics=TOPICS, last=RUN)])
+def test_round_trip(ledger: Ledger):
+    """Positions with their terms, closed topics, the last run and what it owes."""
+    assert from_json(to_json(ledger)) == ledger
+
+
+def test_nothing_written_is_an_empty_ledger():
+    """The first run begins with no topics."""
+    assert from_json(None) == Ledger()
+
+
+def test_a_newer_format_is_refused():
+    """An older release must not go on from positions that it may misread."""
+    with pytest.raises(TableError, match="newer Kafka Lagoon"):
+        from_json('{"format": 2}')
