@@ -7,6 +7,11 @@ PipelineError
 |  +- DecodeError         theirs: short, left over, bad length
 |  +- FrameTooLarge       a length prefix beyond the limit, or not one of Kafka's
 |  +- CorrelationMismatch an answer to another request
++- RecordsError           records that cannot be decoded; the offsets are the caller's to say
+|  +- CorruptBatch        checksum, lengths or compressed data that contradict themselves
+|  +- UnsupportedMagic    a message format that we do not know, or one where it may not be
+|  +- UnsupportedCodec    a compression that this message format cannot have
+|  +- ExpandedTooLarge    more bytes than a batch may expand to
 +- ConnectionFailed       an address, and the phase that failed
 |  +- ConnectionLost      after the first byte; keeps the first cause
 |  +- DeadlinePassed      no answer in time
@@ -85,6 +90,33 @@ class CorrelationMismatch(WireError):
 
     def __str__(self) -> str:
         return f"the answer belongs to request {self.got}, not to request {self.expected}"
+
+
+class RecordsError(PipelineError):
+    """Records that cannot be decoded; `reason` is one of a few words that can be counted, `detail` says more."""
+
+    def __init__(self, reason: str, detail: str | None = None) -> None:
+        super().__init__(reason, detail)
+        self.reason, self.detail = reason, detail
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.detail}" if self.detail else self.reason
+
+
+class CorruptBatch(RecordsError):
+    """Bytes that contradict themselves: a checksum, a length, an order, or compressed data that do not unpack."""
+
+
+class UnsupportedMagic(RecordsError):
+    """A message format that Kafka does not have, or one inside another where it may not be."""
+
+
+class UnsupportedCodec(RecordsError):
+    """A compression that Kafka does not have, or not in this message format, or not at this depth."""
+
+
+class ExpandedTooLarge(RecordsError):
+    """A batch that expands to more than the limit; nothing beyond the limit was written."""
 
 
 class ConnectionFailed(PipelineError):
