@@ -11,18 +11,22 @@ from pipeline.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DE
 from pipeline.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
 from pipeline.protocol.messages.describe_configs import DESCRIBE_CONFIGS
 from pipeline.protocol.messages.describe_groups import DESCRIBE_GROUPS
+from pipeline.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from pipeline.protocol.messages.describe_quorum import DESCRIBE_QUORUM
 from pipeline.protocol.messages.describe_topic_partitions import DESCRIBE_TOPIC_PARTITIONS
+from pipeline.protocol.messages.fetch import FETCH
 from pipeline.protocol.messages.find_coordinator import FIND_COORDINATOR
 from pipeline.protocol.messages.list_groups import LIST_GROUPS
 from pipeline.protocol.messages.list_offsets import LIST_OFFSETS
 from pipeline.protocol.messages.metadata import METADATA
 from pipeline.protocol.messages.offset_fetch import OFFSET_FETCH
+from pipeline.protocol.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
 from pipeline.wire.schema import Api
 
 APIS: Mapping[int, Api[Any, Any]] = {
     api.key: api
     for api in (
+        FETCH,
         LIST_OFFSETS,
         METADATA,
         OFFSET_FETCH,
@@ -30,7 +34,9 @@ APIS: Mapping[int, Api[Any, Any]] = {
         DESCRIBE_GROUPS,
         LIST_GROUPS,
         API_VERSIONS,
+        OFFSET_FOR_LEADER_EPOCH,
         DESCRIBE_CONFIGS,
+        DESCRIBE_LOG_DIRS,
         DESCRIBE_QUORUM,
         DESCRIBE_CLUSTER,
         CONSUMER_GROUP_DESCRIBE,

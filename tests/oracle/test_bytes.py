@@ -21,7 +21,7 @@ from pipeline.wire.reading import decode
 from pipeline.wire.schema import Api
 from pipeline.wire.writing import encode
 from tests.oracle.jars import clients_jar
-from tests.oracle.java_codec import JavaCodec, from_json, to_json
+from tests.oracle.java_codec import JavaCodec, from_json, to_json, without_records
 from tests.oracle.schemas import load, versions_of
 from tests.strategies import CASES, TEXTS, Case, any_message
 
@@ -51,7 +51,7 @@ def _agree(codec: JavaCodec, name: str, version: int, flexible: bool, message: A
     ours = encode(message, version, flexible)
     assert ours.hex() == codec.encode(name, version, to_json(message, version)).hex(), codec.kafka
     assert decode(type(message), version, flexible, ours) == message
-    assert from_json(type(message), version, codec.decode(name, version, ours)) == message, codec.kafka
+    assert from_json(type(message), version, codec.decode(name, version, ours)) == without_records(message), codec.kafka
 
 
 @each_case
@@ -130,7 +130,7 @@ def test_damaged(codecs: Sequence[JavaCodec], case: Case, data: st.DataObject) -
     for codec in _judges(codecs, case):
         theirs = codec.decode(f"{case.cls.__name__}Data", case.version, bytes(damaged))
         if _is_text(to_json(ours, case.version)):
-            assert from_json(case.cls, case.version, theirs) == ours, codec.kafka
+            assert from_json(case.cls, case.version, theirs) == without_records(ours), codec.kafka
 
 
 def test_longest_string(codecs: Sequence[JavaCodec]) -> None:

@@ -1,0 +1,38 @@
+"""OffsetForLeaderEpoch, byte by byte."""
+
+from pipeline.protocol.messages.offset_for_leader_epoch import (
+    CONSUMER_REPLICA_ID,
+    UNKNOWN_EPOCH,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+from pipeline.wire.reading import decode
+from pipeline.wire.writing import encode
+
+
+def _asking() -> OffsetForLeaderEpochRequest:
+    one = OffsetForLeaderPartition(partition=1, current_leader_epoch=5, leader_epoch=4)
+    return OffsetForLeaderEpochRequest(
+        replica_id=CONSUMER_REPLICA_ID, topics=(OffsetForLeaderTopic(topic="a", partitions=(one,)),)
+    )
+
+
+def test_requests() -> None:
+    """The oldest version says which term is asked about; later ones add the leader's term and who asks."""
+    assert encode(_asking(), 0, False) == bytes.fromhex("00000001 0001 61 00000001 00000001 00000004")
+    assert encode(_asking(), 2, False) == bytes.fromhex("00000001 0001 61 00000001 00000001 00000005 00000004")
+    assert encode(_asking(), 4, True) == bytes.fromhex("ffffffff 02 0261 02 00000001 00000005 00000004 00 00 00")
+
+
+def test_the_default_is_no_consumer() -> None:
+    """Kafka's default asks as a debugger, which sees behind the high watermark."""
+    assert OffsetForLeaderEpochRequest(topics=()).replica_id == -2
+
+
+def test_oldest_response() -> None:
+    """v0 does not tell the term that the end belongs to."""
+    spelled = "00000001 0001 61 00000001 0000 00000001 0000000000000009"
+    (one,) = decode(OffsetForLeaderEpochResponse, 0, False, bytes.fromhex(spelled)).topics[0].partitions
+    assert (one.leader_epoch, one.end_offset) == (UNKNOWN_EPOCH, 9)
