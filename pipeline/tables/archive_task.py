@@ -63,7 +63,6 @@ def archive(settings: TaskSettings, task: Task) -> TaskResult:
     files = RecordFiles(
         folder_url=settings.folder,
         ingest_id=settings.ingest_id,
-        ingest_date=settings.ingest_date,
         cluster_id=settings.cluster_id,
         target_bytes=settings.target_bytes,
         compression=settings.compression,
