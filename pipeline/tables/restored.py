@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from delta.tables import DeltaTable
 from pyspark.errors import PySparkException
+from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
 from pipeline.client.deadline import Clock
 from pipeline.errors import TableError
@@ -90,12 +92,11 @@ def _ledger_at(warehouse: Warehouse, state: State, cluster_id: str, found: _Rest
 
 def _forget_later_runs(warehouse: Warehouse, cluster_id: str, last: LastRun | None, clock: Clock) -> None:
     """Delete the ranges and problems of runs behind `last`, whose records are gone; ids of runs sort by time."""
-    values = {"cluster_id": cluster_id, "ingest_id": last.ingest_id if last else ""}
+    later = (F.col("cluster_id") == cluster_id) & (F.col("ingest_id") > (last.ingest_id if last else ""))
     with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
         for table in (RECORD_RANGES, RECORD_PROBLEMS):
-            name = warehouse.identifiers[table.name]
-            later = "cluster_id = :cluster_id AND ingest_id > :ingest_id"
+            location = warehouse.locations[table.name]
             try:
-                warehouse.spark.sql(f"DELETE FROM {name} WHERE {later}", args=values)  # noqa: S608  our own names
+                DeltaTable.forPath(warehouse.spark, location).delete(later)
             except PySparkException as error:
-                raise TableError(f"{name}: {reason(error)}") from error
+                raise TableError(f"{location}: {reason(error)}") from error

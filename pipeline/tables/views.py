@@ -39,7 +39,9 @@ def _view(name: str) -> View:
     return View(name=name, comment=comment[1] if comment else "", columns=tuple(columns), sql=sql)
 
 
-VIEWS = tuple(map(_view, ("snapshots_now", "lag_now", "lag_by_group")))  # each after those that it reads
+VIEWS = tuple(
+    map(_view, ("snapshots_now", "lag_now", "lag_by_group", "records_now", "ingests"))
+)  # each after those that it reads
 _NAMES = (*(table.name for table in TABLES), *(view.name for view in VIEWS))
 
 

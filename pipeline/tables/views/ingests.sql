@@ -1,0 +1,33 @@
+CREATE OR REPLACE VIEW ingests (
+  ingest_id COMMENT 'The run (UUIDv7); ids sort by time.',
+  cluster_id COMMENT 'Id that the cluster gave itself.',
+  planned_at COMMENT 'When the run asked where the logs end.',
+  topics COMMENT 'Topics with a range.',
+  partitions COMMENT 'Partitions with a range.',
+  records COMMENT 'Records archived.',
+  control COMMENT 'Offsets of control batches.',
+  aborted COMMENT 'Offsets of aborted transactions.',
+  compacted COMMENT 'Offsets without a record.',
+  lost COMMENT 'Offsets that were removed before they were read.',
+  corrupt COMMENT 'Offsets that could not be decoded.',
+  bytes_fetched COMMENT 'Bytes of record batches received.',
+  problems COMMENT 'Ranges with a problem.'
+)
+COMMENT 'What each ingest archived, one row per run.'
+AS
+SELECT
+  ingest_id,
+  cluster_id,
+  min(planned_at),
+  count(DISTINCT topic),
+  count(DISTINCT topic, partition),
+  sum(records),
+  sum(control),
+  sum(aborted),
+  sum(compacted),
+  sum(lost),
+  sum(corrupt),
+  sum(bytes_fetched),
+  count(problem)
+FROM record_ranges
+GROUP BY ingest_id, cluster_id
