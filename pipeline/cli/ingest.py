@@ -121,7 +121,6 @@ def _task_settings(
         options=read_options(settings.ingest),
         folder=mine.folder(day),
         ingest_id=ingest_id,
-        ingest_date=day,
         cluster_id=mine.cluster_id,
         target_bytes=settings.records.target_file_mb << 20,
         compression=settings.records.compression,

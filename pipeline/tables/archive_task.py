@@ -6,7 +6,6 @@ they are; a file that is not said is never part of the table.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import date
 
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Clock, Deadline
@@ -33,7 +32,6 @@ class TaskSettings:
     options: ReadOptions
     folder: str
     ingest_id: str
-    ingest_date: date
     cluster_id: str
     target_bytes: int
     compression: str

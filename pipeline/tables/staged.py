@@ -12,6 +12,7 @@ from datetime import date
 
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
+from pyspark.sql.types import StructType
 
 from pipeline.client.deadline import Clock
 from pipeline.errors import ChecksFailed, LockHeld, TableError
@@ -126,9 +127,9 @@ def _pay(warehouse: Warehouse, place: _Staging, cluster_id: str, last: LastRun, 
 
 def _append(warehouse: Warehouse, table: Table, urls: Sequence[str], cluster_id: str, last: LastRun) -> None:
     day = F.lit(date.fromisoformat(last.ingest_date)).alias(table.partition_by)
-    stored = [F.col(column.name) for column in table.stored()]
+    stored = StructType.fromJson(table.delta_schema())[: len(table.stored())]  # files lack columns that are all null
     try:
-        rows = warehouse.spark.read.parquet(*urls).select(*stored, day)
+        rows = warehouse.spark.read.schema(stored).parquet(*urls).select("*", day)
         writer = rows.write.format("delta").mode("append")
         writer = writer.option("txnAppId", app_id(cluster_id)).option("txnVersion", last.sequence)
         if warehouse.in_catalog:
