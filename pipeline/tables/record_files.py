@@ -13,6 +13,7 @@ names as dictionaries made here, 6 ns each; offsets and times as packed differen
 
 import os
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -46,7 +47,8 @@ _MAY_BE_NULL = tuple(name for name in _DECODED if _SCHEMA.field(name).nullable)
 _DICTIONARIES = [*_TEXTS, _PARTITION, "timestamp_type", "leader_epoch", "producer_id", "producer_epoch"]
 _DIFFERENCES = dict.fromkeys(("offset", "timestamp", "timestamp_ms"), "DELTA_BINARY_PACKED")
 _COMPRESSED = ("key", "value", "headers.list.element.key", "headers.list.element.value")
-_BOUNDED = ("topic", "partition", "offset", "timestamp")  # columns whose statistics Parquet has too
+_UNBOUNDED = ("key", "value", "headers", "is_transactional", "is_aborted")  # Delta has no least and greatest of these
+_BOUNDED = [name for name in _SCHEMA.names if name not in _UNBOUNDED]
 _ARROW_SCHEMES = {"s3a": "s3", "s3n": "s3"}
 _UNREACHABLE = 'Arrow cannot write there ({}); set records.writer = "spark"'
 _FAILURES = (OSError, pa.ArrowException)
@@ -61,8 +63,7 @@ class _Shape:
 
     def wide_enough_for(self, piece: "_Piece") -> "_Shape":
         """The shape itself, or the narrowest wider one that the piece fits into."""
-        counts = {name: piece.batch.column(name).null_count for name in _MAY_BE_NULL}
-        counts["topic_id"] = piece.batch.num_rows if piece.topic_id is None else 0
+        counts = piece.nulls()
         valued = self.valued.union(name for name, count in counts.items() if count < piece.batch.num_rows)
         nulls = self.nulls.union(name for name, count in counts.items() if count)
         return _Shape(valued, nulls)
@@ -77,13 +78,19 @@ class _Piece:
     partition: int
     batch: pa.RecordBatch
 
+    def nulls(self) -> dict[str, int]:
+        """How many nulls each column has that may have some."""
+        counts = {name: self.batch.column(name).null_count for name in _MAY_BE_NULL}
+        return counts | {"topic_id": self.batch.num_rows if self.topic_id is None else 0}
+
 
 @dataclass(slots=True)
 class _Open:
-    """A file under construction; `facts` is filled with Parquet's metadata when it is closed."""
+    """A file under construction; `facts` gets Parquet's metadata when it is closed."""
 
     sink: Any
     writer: Any
+    nulls: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(_SCHEMA.names, 0)))
     facts: list[Any] = field(default_factory=list)
 
 
@@ -98,7 +105,7 @@ class RecordFiles:
         self, *, folder_url: str, ingest_id: str, cluster_id: str, target_bytes: int, compression: str
     ) -> None:
         self._folder_url, self._target_bytes = folder_url, target_bytes
-        self._run: dict[str, Value] = {"cluster_id": cluster_id, "ingest_id": ingest_id}
+        self._run = {"cluster_id": cluster_id, "ingest_id": ingest_id}
         self._codec = CODECS[compression]
         self._files, self._folder = _file_system(folder_url)
         self._name = _new_name()
@@ -135,9 +142,12 @@ class RecordFiles:
 
     def _write_row_group(self) -> None:
         table = _row_group(self._pieces, self._shape, self._run)
+        nulls = [piece.nulls() for piece in self._pieces]
         self._pieces, self._waiting_bytes = [], 0
         try:
             self._open = self._open or self._create(table.schema)
+            for counts in nulls:
+                self._open.nulls.update(counts)
             self._open.writer.write_table(table, row_group_size=table.num_rows)
             is_full = self._open.sink.tell() >= self._target_bytes
         except _FAILURES as error:
@@ -168,7 +178,7 @@ class RecordFiles:
                 url=f"{self._folder_url}/{self._name}",
                 size=stored.size,
                 modified_at_ms=stored.mtime_ns // 1_000_000,
-                statistics=_statistics(self._open.facts[0], self._run),
+                statistics=_statistics(self._open.facts[0], self._open.nulls),
             )
         )
         self._open, self._name = None, _new_name()
@@ -230,14 +240,14 @@ def _parquet_writer(sink: Any, schema: pa.Schema, codec: tuple[str, int | None],
         compression_level=level and {leaf: level for leaf in leaves if leaf in _COMPRESSED},
         use_dictionary=_DICTIONARIES,
         column_encoding=_DIFFERENCES,
-        write_statistics=list(_BOUNDED),
+        write_statistics=_BOUNDED,
         write_batch_size=_ROWS_AT_ONCE,
         store_schema=False,
         metadata_collector=facts,
     )
 
 
-def _row_group(pieces: Sequence[_Piece], shape: _Shape, run: dict[str, Value]) -> pa.Table:
+def _row_group(pieces: Sequence[_Piece], shape: _Shape, run: dict[str, str]) -> pa.Table:
     """The pieces as one table, without the columns that are null throughout."""
     rows = [piece.batch.num_rows for piece in pieces]
     made = {
@@ -260,18 +270,18 @@ def _repeated(values: Sequence[Any], counts: Sequence[int]) -> pa.DictionaryArra
     return pa.DictionaryArray.from_arrays(indices, pa.array(distinct, pa.string()))
 
 
-def _statistics(facts: Any, run: dict[str, Value]) -> Statistics:
-    """What the log says of a file, out of Parquet's own statistics of its row groups."""
-    names = {facts.schema.column(index).path: index for index in range(facts.num_columns)}
-    least, greatest, nulls = dict(run), dict(run), dict.fromkeys(run, 0)
-    for name in _BOUNDED:
-        if name not in names:
-            nulls[name] = facts.num_rows
-            continue
-        groups = [facts.row_group(index).column(names[name]).statistics for index in range(facts.num_row_groups)]
-        nulls[name] = sum(group.null_count for group in groups)
-        bounds = [group for group in groups if group.has_min_max]
-        if bounds:
-            least[name] = min(group.min for group in bounds)
-            greatest[name] = max(group.max for group in bounds)
-    return Statistics(rows=facts.num_rows, least=least, greatest=greatest, nulls=nulls)
+def _statistics(facts: Any, nulls: Counter[str]) -> Statistics:
+    """What the log says of a file, out of Parquet's own statistics of its row groups.
+
+    All columns are in it: Spark opens every file of the table if a filter names one column that it knows nothing of.
+    """
+    least: dict[str, Value] = {}
+    greatest: dict[str, Value] = {}
+    for index in range(facts.num_columns):
+        name = facts.schema.column(index).path
+        if name in _BOUNDED:
+            groups = [facts.row_group(group).column(index).statistics for group in range(facts.num_row_groups)]
+            known = [group for group in groups if group.has_min_max]
+            if known:
+                least[name], greatest[name] = min(one.min for one in known), max(one.max for one in known)
+    return Statistics(rows=facts.num_rows, least=least, greatest=greatest, nulls=dict(nulls))

@@ -146,11 +146,30 @@ def test_statistics_bound_what_is_in_the_file(tmp_path: Path) -> None:
     assert (file.size, file.modified_at_ms) == (path.stat().st_size, path.stat().st_mtime_ns // 1_000_000)
     told = file.statistics
     assert told.rows == 4
-    assert told.nulls == {"cluster_id": 0, "ingest_id": 0, "topic": 0, "partition": 0, "offset": 0, "timestamp": 1}
-    same = {"cluster_id": "cluster", "ingest_id": "run"}
+    some = {"topic_id": 4, "timestamp": 1, "key": 4, "producer_id": 4, "producer_epoch": 4}
+    assert told.nulls == {**dict.fromkeys(RECORDS.file_schema().names, 0), **some}
+    same = {"cluster_id": "cluster", "ingest_id": "run", "timestamp_type": 0, "leader_epoch": 3}
     at = {ms: datetime.fromtimestamp(ms / 1000, UTC) for ms in (3, NOON_MS + 101)}
-    assert told.least == {**same, "topic": "a", "partition": 2, "offset": 7, "timestamp": at[3]}
-    assert told.greatest == {**same, "topic": "b", "partition": 4, "offset": 101, "timestamp": at[NOON_MS + 101]}
+    least = {"topic": "a", "partition": 2, "offset": 7, "timestamp": at[3], "timestamp_ms": -1}
+    assert told.least == {**same, **least}
+    last_ms = NOON_MS + 101
+    greatest = {"topic": "b", "partition": 4, "offset": 101, "timestamp": at[last_ms], "timestamp_ms": last_ms}
+    assert told.greatest == {**same, **greatest}
+
+
+@pytest.mark.parametrize(
+    "other", ["key = X'6b'", "value IS NULL", "timestamp_ms > 5", "producer_id = 9", "size(headers) = 0"]
+)
+def test_no_other_condition_brings_files_back(warehouse: Warehouse, other: str) -> None:
+    """Spark leaves out the files of other topics whatever else is asked; it does not if it lacks a column's statistics."""
+    written = []
+    for topic in ("t", "u"):
+        files = into(f"{warehouse.locations['records']}/{INGEST_DATE}={DAY[1]}")
+        files.write(topic, None, 0, batch_of(record(6, key=b"k", value=None)))
+        written += files.close()
+    warehouse.kernel.append(warehouse.state("records"), written, DAY)
+    asked = warehouse.spark.table(warehouse.identifiers["records"]).where(f"topic = 'u' AND {other}")
+    assert {Path(url).name for url in asked.inputFiles()} <= {written[1].url.rpartition("/")[2]}
 
 
 def test_unknown_times_have_no_bounds(tmp_path: Path) -> None:
