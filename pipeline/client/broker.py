@@ -77,6 +77,7 @@ class Broker:
         self._settings, self._clock, self._journal = settings, clock, journal
         self._session: _Session | None = None
         self.failing = False  # the last attempt failed: ask once and do not insist
+        self._interrupted = False
 
     @property
     def versions(self) -> ApiVersionsResponse | None:
@@ -106,19 +107,30 @@ class Broker:
                 break
             except (ConnectionFailed, WireError, BrokerError) as error:
                 self._fail(error, replies)
-                if not _worth_another(error) or attempt == attempts or not deadline.pause(next(pauses)):
+                again = _worth_another(error) and attempt < attempts and not self._interrupted
+                if not again or not deadline.pause(next(pauses)):
                     break
         return [reply for reply in replies if reply is not None]
 
+    def interrupt(self) -> None:
+        """Make a request that another thread waits for end now, with ConnectionLost; `close` must follow."""
+        self._interrupted = True
+        if session := self._session:
+            session.transport.interrupt()
+
     def close(self) -> None:
         """Close the connection, if there is one."""
+        self._interrupted = False
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         if self._session:
             self._session.transport.close()
             self._session = None
 
     def _fail(self, error: PipelineError, replies: list[Reply | None]) -> None:
-        self.close()
-        self.failing = True
+        self._disconnect()
+        self.failing = not self._interrupted
         for i in _open(replies):
             replies[i] = Reply(error, self._clock.now_ms())
 
@@ -153,9 +165,14 @@ class Broker:
 
     def _move(self, session: _Session, outgoing: bytearray, deadline: Deadline, phase: str) -> Iterator[Answer]:
         patience = deadline.within(self._settings.request_timeout_ms)
+        if self._interrupted:
+            raise ConnectionLost(
+                session.transport.address, phase, "interrupted", in_flight=session.connection.in_flight
+            )
         try:
-            received = session.transport.exchange(outgoing, session.connection.missing(), patience, phase)
-            yield from session.connection.receive(received)
+            with session.connection.room() as room:
+                count = session.transport.exchange(outgoing, room, patience, phase)
+            yield from session.connection.filled(count)
         except ConnectionLost as lost:
             in_flight = session.connection.in_flight
             raise ConnectionLost(lost.address, lost.phase, lost.reason, in_flight) from lost

@@ -15,7 +15,8 @@ from pipeline.protocol.error_codes import UNSUPPORTED_VERSION
 from pipeline.protocol.headers import decode_response, decode_response_header, encode_request
 from pipeline.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest, ApiVersionsResponse
 from pipeline.wire.frames import FrameBuffer
-from pipeline.wire.schema import Api, Versions
+from pipeline.wire.primitives import Frame
+from pipeline.wire.schema import Api, Versions, keeps_views
 
 SOFTWARE_NAME = "kafka-lagoon"  # brokers refuse anything but letters, digits, dots and dashes (KIP-511)
 
@@ -52,9 +53,9 @@ class Connection:
         """How many requests wait for their answer."""
         return len(self._waiting)
 
-    def missing(self) -> int:
-        """How many bytes the next answer still lacks, as far as is known."""
-        return self._frames.missing()
+    def room(self) -> memoryview:
+        """Where the next bytes of answers are to be put; WireError when no answer can be so long."""
+        return self._frames.room()
 
     def send(self, api: Api[Any, Any], version: int, request: object) -> bytes:
         """The frame of a request, which from now on waits for its answer."""
@@ -63,16 +64,18 @@ class Connection:
         self._next_id = (self._next_id + 1) & 0x7FFFFFFF
         return frame
 
-    def receive(self, received: bytes) -> Iterator[Answer]:
-        """The answers that are complete with these bytes; WireError when they are not answers to what was asked."""
-        self._frames.feed(received)
+    def filled(self, count: int) -> Iterator[Answer]:
+        """The answers that are complete with the bytes in the last room; WireError when they answer something else."""
+        self._frames.filled(count)
         while (frame := self._frames.take()) is not None:
             yield self._answer(frame)
 
-    def _answer(self, frame: bytes) -> Answer:
+    def _answer(self, frame: Frame) -> Answer:
         if not self._waiting:
             raise CorrelationMismatch(-1, int.from_bytes(frame[:4], "big", signed=True))
         request = self._waiting[0]
+        if not keeps_views(request.api.response):  # type: ignore[arg-type]  # as in reading.reader
+            frame = bytes(frame)  # is read value by value, which is faster than in a view of it
         correlation_id, body = decode_response_header(request.api, request.version, frame)
         if correlation_id != request.correlation_id:
             raise CorrelationMismatch(request.correlation_id, correlation_id)

@@ -6,6 +6,7 @@ write, so a client that only writes would wait for it forever.
 
 import select
 import socket
+from contextlib import suppress
 
 from pipeline.client.deadline import Deadline
 from pipeline.errors import ConnectionFailed, ConnectionLost, DeadlinePassed
@@ -41,10 +42,11 @@ class Transport:
         reason = (refusal.strerror or str(refusal)) if refusal else "the name has no address"
         raise ConnectionFailed(address, "connect", reason) from refusal
 
-    def exchange(self, outgoing: bytearray, wanted: int, deadline: Deadline, phase: str) -> bytes:
-        """Move bytes in whichever direction is ready: what was sent leaves `outgoing`, what came is returned.
+    def exchange(self, outgoing: bytearray, room: memoryview, deadline: Deadline, phase: str) -> int:
+        """Move bytes in whichever direction is ready: what was sent leaves `outgoing`, what came is put into `room`.
 
-        Waits until something moves. ConnectionLost when the peer closes, DeadlinePassed when nothing moves in time.
+        Waits until something moves and returns how many bytes came. ConnectionLost when the peer closes, DeadlinePassed
+        when nothing moves in time.
         """
         self._poll.register(self._stream, select.POLLIN | (select.POLLOUT if outgoing else 0))
         ready = self._poll.poll(deadline.remaining() * 1000)
@@ -54,15 +56,20 @@ class Transport:
             if ready[0][1] & select.POLLOUT and outgoing:
                 del outgoing[: self._stream.send(memoryview(outgoing)[:_CHUNK].tobytes())]
             if not ready[0][1] & (select.POLLIN | select.POLLHUP | select.POLLERR):
-                return b""
-            received = self._stream.recv(min(max(wanted, 4096), _CHUNK))
+                return 0
+            received = self._stream.recv_into(room)
         except BlockingIOError:
-            return b""
+            return 0
         except OSError as cause:
             raise ConnectionLost(self.address, phase, cause.strerror or str(cause), in_flight=0) from cause
         if not received:
             raise ConnectionLost(self.address, phase, "closed by the peer", in_flight=0)
         return received
+
+    def interrupt(self) -> None:
+        """End an exchange that another thread waits in, with ConnectionLost there."""
+        with suppress(OSError):  # it is closed already, by the peer or by us
+            self._stream.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the stream; later calls do nothing."""

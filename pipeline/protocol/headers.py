@@ -6,6 +6,7 @@ header v0 always (KIP-511), and the client id is never compact.
 
 from typing import Any, TypeVar
 
+from pipeline.wire.primitives import Frame
 from pipeline.wire.reading import decode, decode_start
 from pipeline.wire.schema import Api, Int16, Int32, String, struct, wire
 from pipeline.wire.writing import encode
@@ -42,7 +43,7 @@ def encode_request(
     return len(frame).to_bytes(4, "big") + frame
 
 
-def decode_response_header(api: Api[Any, Any], version: int, frame: bytes) -> tuple[int, int]:
+def decode_response_header(api: Api[Any, Any], version: int, frame: Frame) -> tuple[int, int]:
     """The correlation id of a frame (without its length prefix) and the position of its body.
 
     Apart from the body, so that an answer to another request is known as such before it is taken for something else.
@@ -52,7 +53,7 @@ def decode_response_header(api: Api[Any, Any], version: int, frame: bytes) -> tu
     return header.correlation_id, body
 
 
-def decode_response(api: Api[Any, R], version: int, frame: bytes) -> R:
+def decode_response(api: Api[Any, R], version: int, frame: Frame) -> R:
     """The response in a frame (without its length prefix); DecodeError for anything else, left-over bytes too."""
     _, body = decode_response_header(api, version, frame)
     return decode(api.response, version, api.is_flexible(version), frame, body)

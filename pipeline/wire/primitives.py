@@ -7,7 +7,9 @@ import base64
 import struct
 from collections.abc import Callable
 
-ReadLength = Callable[[bytes, int], tuple[int, int]]
+Frame = bytes | memoryview  # what messages are read from; a view where the frame is large and stays in place
+
+ReadLength = Callable[[Frame, int], tuple[int, int]]
 WriteLength = Callable[[bytearray, int], None]
 
 # Group ids and client ids are whatever clients sent. Undecodable bytes survive the way in and out again, so that such a
@@ -17,7 +19,7 @@ TEXT_ERRORS = "surrogateescape"
 _INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
 
 
-def read_uvarint(buffer: bytes, position: int) -> tuple[int, int]:
+def read_uvarint(buffer: Frame, position: int) -> tuple[int, int]:
     """An unsigned varint of at most 32 bits and the position behind it; ValueError when it is longer."""
     value = shift = 0
     while True:
@@ -39,7 +41,7 @@ def write_uvarint(out: bytearray, value: int) -> None:
     out.append(value)
 
 
-def _read_compact_length(buffer: bytes, position: int) -> tuple[int, int]:
+def _read_compact_length(buffer: Frame, position: int) -> tuple[int, int]:
     length = buffer[position]
     if length < 0x80:
         return length - 1, position + 1
@@ -47,11 +49,11 @@ def _read_compact_length(buffer: bytes, position: int) -> tuple[int, int]:
     return length - 1, position
 
 
-def _read_int16_length(buffer: bytes, position: int) -> tuple[int, int]:
+def _read_int16_length(buffer: Frame, position: int) -> tuple[int, int]:
     return _INT16.unpack_from(buffer, position)[0], position + 2
 
 
-def _read_int32_length(buffer: bytes, position: int) -> tuple[int, int]:
+def _read_int32_length(buffer: Frame, position: int) -> tuple[int, int]:
     return _INT32.unpack_from(buffer, position)[0], position + 4
 
 

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 from pipeline.errors import DecodeError
 from pipeline.garbage import collection_paused
-from pipeline.wire.primitives import TEXT_ERRORS, length_reader, read_uvarint, text_length_reader
+from pipeline.wire.primitives import TEXT_ERRORS, Frame, length_reader, read_uvarint, text_length_reader
 from pipeline.wire.schema import Array, Blob, Field, Kind, Nested, Scalar, Text, fields_of
 
 T = TypeVar("T")
-Reader = Callable[[bytes, int], tuple[Any, int]]
-ManyReader = Callable[[bytes, int, int], tuple[list[Any], int]]
+Reader = Callable[[Frame, int], tuple[Any, int]]
+ManyReader = Callable[[Frame, int, int], tuple[list[Any], int]]
 
 # What a step of a struct adds: the values of a fused run of scalars, one value, or defaults of absent fields.
 _RUN, _ONE, _ABSENT = range(3)
@@ -34,7 +34,7 @@ class _Broken(Exception):
         self.position, self.reason = position, reason
 
 
-def decode(cls: type[T], version: int, flexible: bool, payload: bytes, position: int = 0) -> T:
+def decode(cls: type[T], version: int, flexible: bool, payload: Frame, position: int = 0) -> T:
     """The message that fills `payload` from `position` to its end; DecodeError for anything else."""
     made, end = decode_start(cls, version, flexible, payload, position)
     if end < len(payload):
@@ -42,7 +42,7 @@ def decode(cls: type[T], version: int, flexible: bool, payload: bytes, position:
     return made
 
 
-def decode_start(cls: type[T], version: int, flexible: bool, payload: bytes, position: int = 0) -> tuple[T, int]:
+def decode_start(cls: type[T], version: int, flexible: bool, payload: Frame, position: int = 0) -> tuple[T, int]:
     """The message that starts at `position` of `payload`, and where it ends; DecodeError if none does."""
     try:
         with collection_paused() if len(payload) > _LARGE else nullcontext():
@@ -51,11 +51,11 @@ def decode_start(cls: type[T], version: int, flexible: bool, payload: bytes, pos
         raise DecodeError(cls.__name__, version, broken.position, broken.reason) from broken.__cause__
 
 
-def reader(cls: type[T], version: int, flexible: bool) -> Callable[[bytes, int], tuple[T, int]]:
+def reader(cls: type[T], version: int, flexible: bool) -> Callable[[Frame, int], tuple[T, int]]:
     """Reads one `cls` at a position of a buffer; the position behind it comes back with it."""
     many = many_reader(cls, version, flexible)  # type: ignore[arg-type]  # the class is hashable, its values are not
 
-    def read(buffer: bytes, position: int) -> tuple[T, int]:
+    def read(buffer: Frame, position: int) -> tuple[T, int]:
         made, position = many(buffer, position, 1)
         return made[0], position
 
@@ -70,7 +70,7 @@ def many_reader(cls: type, version: int, flexible: bool) -> ManyReader:
     tagged = _tagged(fields, version, flexible)
 
     # Hot: 100,000 partitions of Metadata in tests/bench. Fused runs halve it, frozen classes would add 50 ms.
-    def read_many(buffer: bytes, position: int, count: int) -> tuple[list[Any], int]:
+    def read_many(buffer: Frame, position: int, count: int) -> tuple[list[Any], int]:
         made: list[Any] = []
         values: list[Any] = []
         try:
@@ -137,7 +137,7 @@ def _tagged(fields: tuple[Field, ...], version: int, flexible: bool) -> dict[int
     }
 
 
-def _read_tags(buffer: bytes, position: int, one: object, tagged: dict[int, tuple[str, Reader]]) -> int:
+def _read_tags(buffer: Frame, position: int, one: object, tagged: dict[int, tuple[str, Reader]]) -> int:
     """Set the fields whose tags are known, skip the others by their size; the position behind the section."""
     count, position = read_uvarint(buffer, position)
     previous = -1
@@ -194,7 +194,7 @@ def _text_reader(flexible: bool, nullable: bool) -> Reader:
     read_length = text_length_reader(flexible)
     one_byte = _ONE_BYTE_LENGTH if flexible else 0
 
-    def read(buffer: bytes, position: int) -> tuple[str | None, int]:
+    def read(buffer: Frame, position: int) -> tuple[str | None, int]:
         first = buffer[position]
         if 0 < first < one_byte:  # names, and the empty metadata of most commits
             length, position = first - 1, position + 1
@@ -208,7 +208,7 @@ def _text_reader(flexible: bool, nullable: bool) -> Reader:
         end = position + length
         if end > len(buffer):
             raise ValueError(f"a string of {length} bytes")
-        return buffer[position:end].decode("utf-8", TEXT_ERRORS), end
+        return str(buffer[position:end], "utf-8", TEXT_ERRORS), end
 
     return read
 
@@ -216,7 +216,7 @@ def _text_reader(flexible: bool, nullable: bool) -> Reader:
 def _blob_reader(flexible: bool, nullable: bool, view: bool) -> Reader:
     read_length = length_reader(flexible)
 
-    def read(buffer: bytes, position: int) -> tuple[bytes | memoryview | None, int]:
+    def read(buffer: Frame, position: int) -> tuple[bytes | memoryview | None, int]:
         length, position = read_length(buffer, position)
         if length < 0:
             _refuse_null(nullable)
@@ -224,7 +224,7 @@ def _blob_reader(flexible: bool, nullable: bool, view: bool) -> Reader:
         end = position + length
         if end > len(buffer):
             raise ValueError(f"{length} bytes")
-        return (memoryview(buffer)[position:end] if view else buffer[position:end]), end
+        return (memoryview(buffer)[position:end] if view else bytes(buffer[position:end])), end
 
     return read
 
@@ -233,7 +233,7 @@ def _count_reader(flexible: bool, nullable: bool, item_size: int) -> Reader:
     """Reads the count of an array and refuses one that the rest of the buffer cannot hold."""
     read_length = length_reader(flexible)
 
-    def read(buffer: bytes, position: int) -> tuple[int, int]:
+    def read(buffer: Frame, position: int) -> tuple[int, int]:
         count, position = read_length(buffer, position)
         if count < 0:
             _refuse_null(nullable)
@@ -250,7 +250,7 @@ def _scalar_array_reader(code: str, flexible: bool, nullable: bool) -> Reader:
     fused = [struct.Struct(f">{count}{code}").unpack_from for count in range(_FUSED_ARRAYS)]
     short = _FUSED_ARRAYS if flexible else 0
 
-    def read(buffer: bytes, position: int) -> tuple[tuple[int, ...] | None, int]:
+    def read(buffer: Frame, position: int) -> tuple[tuple[int, ...] | None, int]:
         first = buffer[position]
         if 0 < first < short:  # replica lists: one byte of length, three ids
             return fused[first - 1](buffer, position + 1), position + 1 + (first - 1) * size
@@ -266,7 +266,7 @@ def _scalar_array_reader(code: str, flexible: bool, nullable: bool) -> Reader:
 def _array_reader(many: ManyReader, flexible: bool, nullable: bool) -> Reader:
     read_count = _count_reader(flexible, nullable, 1)
 
-    def read(buffer: bytes, position: int) -> tuple[tuple[Any, ...] | None, int]:
+    def read(buffer: Frame, position: int) -> tuple[tuple[Any, ...] | None, int]:
         count, position = read_count(buffer, position)
         if count < 0:
             return None, position
@@ -279,7 +279,7 @@ def _array_reader(many: ManyReader, flexible: bool, nullable: bool) -> Reader:
 def _one_by_one(item: Reader) -> ManyReader:
     """Reads items that are no structs, such as strings."""
 
-    def read_many(buffer: bytes, position: int, count: int) -> tuple[list[Any], int]:
+    def read_many(buffer: Frame, position: int, count: int) -> tuple[list[Any], int]:
         made = []
         for _ in range(count):
             value, position = item(buffer, position)
@@ -293,7 +293,7 @@ def _nullable_struct_reader(one: Reader) -> Reader:
     """A nullable struct is led by a byte, negative for null (KIP-893)."""
     marker = struct.Struct(">b").unpack_from
 
-    def read(buffer: bytes, position: int) -> tuple[Any, int]:
+    def read(buffer: Frame, position: int) -> tuple[Any, int]:
         if marker(buffer, position)[0] < 0:
             return None, position + 1
         return one(buffer, position + 1)

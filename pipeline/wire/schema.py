@@ -9,6 +9,7 @@ import enum
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, Generic, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
 LATEST = 32767  # api versions are int16, so this is "and later"
@@ -148,6 +149,15 @@ def fields_of(cls: type) -> tuple[Field, ...]:
     """The fields of a message class in wire order."""
     listed: tuple[Field, ...] = cls.__wire__  # type: ignore[attr-defined]
     return listed
+
+
+@cache
+def keeps_views(cls: type) -> bool:
+    """Whether values of a message are views of its frame (record data), so that it lives as long as they do."""
+    kinds = [field.kind.item if isinstance(field.kind, Array) else field.kind for field in fields_of(cls)]
+    return any(
+        kind.view if isinstance(kind, Blob) else isinstance(kind, Nested) and keeps_views(kind.cls) for kind in kinds
+    )
 
 
 def _without_none(hint: Any) -> tuple[Any, bool]:

@@ -1,5 +1,7 @@
 """Frames: what arrives in any pieces leaves whole."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,6 +63,60 @@ def test_kinds_of_bytes() -> None:
     buffer.feed(memoryview(scratch)[3:])
     scratch[:] = bytes(6)
     assert buffer.take() == b"ab"
+
+
+def _poured(buffer: FrameBuffer, stream: bytes, most: int = 1 << 30) -> list[bytes | memoryview]:
+    """Put a stream into the buffer's room, at most so many bytes at once, as a socket does."""
+    frames = []
+    while stream:
+        with buffer.room() as room:
+            count = min(len(room), len(stream), most)
+            room[:count] = stream[:count]
+        buffer.filled(count)
+        stream = stream[count:]
+        while (frame := buffer.take()) is not None:
+            frames.append(frame)
+    return frames
+
+
+def _large(seed: int, size: int) -> bytes:
+    return bytes((seed + i) % 251 for i in range(1000)) * (size // 1000) + bytes([seed])
+
+
+@given(st.lists(st.sampled_from([0, 5, 65_000, 70_000, 300_000, 1_200_000]), max_size=5), st.integers(1_000, 400_000))
+def test_large_and_small_frames(sizes: list[int], most: int) -> None:
+    """Frames of all sizes, one after the other through the same room, come out as they went in."""
+    frames = [_large(seed, size) for seed, size in enumerate(sizes)]
+    buffer = FrameBuffer(2_000_000)
+    assert _poured(buffer, b"".join(map(_prefixed, frames)), most) == frames
+
+
+def test_large_frames_stay_where_they_arrived() -> None:
+    """A frame that somebody looks at keeps its bytes, even by a part of it; memory that nobody looks at is used again."""
+    buffer = FrameBuffer(2_000_000)
+    (first,) = _poured(buffer, _prefixed(_large(1, 500_000)))
+    assert isinstance(first, memoryview)
+    assert first.readonly
+    part, memory = first[1000:2000], first.obj
+    del first
+    (second,) = _poured(buffer, _prefixed(_large(2, 500_000)))
+    assert second.obj is not memory
+    assert bytes(part) == _large(1, 500_000)[1000:2000]
+    del part
+    (third,) = _poured(buffer, _prefixed(_large(3, 400_000)))
+    assert third.obj is memory
+    assert second == _large(2, 500_000)
+
+
+def test_memory_is_taken_as_bytes_arrive() -> None:
+    """A length within the limit that is never kept costs a fraction of it."""
+    buffer = FrameBuffer(1 << 30)
+    tracemalloc.start()
+    _poured(buffer, (1 << 30).to_bytes(4, "big") + bytes(1000))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert buffer.missing() == (1 << 30) - 1000
+    assert peak < 1_000_000
 
 
 @pytest.mark.parametrize("size", [-1, -(2**31), LIMIT + 1, 2**31 - 1])

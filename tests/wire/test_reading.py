@@ -6,6 +6,7 @@ import pytest
 
 from pipeline.errors import DecodeError
 from pipeline.wire.reading import decode, decode_start
+from pipeline.wire.schema import keeps_views
 from tests.wire.examples import (
     Fetched,
     Haunted,
@@ -62,6 +63,20 @@ def test_scalars() -> None:
 def test_lengths(flexible: bool, spelled: str) -> None:
     """Classic lengths have 2 bytes (strings) or 4, compact ones are varints of one more."""
     assert read(Lengths, 0, flexible, spelled) == Lengths(text="hi", raw=b"\0", numbers=(1, -2), texts=("a",))
+
+
+def test_a_view_of_a_frame() -> None:
+    """Read from a view, text and bytes are copies of their own; only record data stays a view of the frame."""
+    frame = memoryview(
+        bytearray.fromhex("0002 6869 00000001 00 00000002 00000001 fffffffe 00000001 0001 61")
+    ).toreadonly()
+    found = decode(Lengths, 0, CLASSIC, frame)
+    assert found == Lengths(text="hi", raw=b"\0", numbers=(1, -2), texts=("a",))
+    assert type(found.raw) is bytes
+    records = decode(Fetched, 0, CLASSIC, memoryview(bytearray(b"\0\0\0\1a"))).records
+    assert isinstance(records, memoryview)
+    assert keeps_views(Fetched)
+    assert not keeps_views(Lengths)
 
 
 @pytest.mark.parametrize(
