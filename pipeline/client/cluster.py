@@ -97,6 +97,17 @@ class Cluster:
         leader_id = self._leaders.get(partition, (NO_LEADER, 0))[0]
         return leader_id if leader_id in self.brokers else None
 
+    def leader_epoch_of(self, partition: TopicPartition) -> int:
+        """The leader's term as last heard, -1 when brokers tell none (before Metadata v7)."""
+        return self._leaders.get(partition, (NO_LEADER, -1))[1]
+
+    def told_leader(self, partition: TopicPartition, leader_id: int, leader_epoch: int) -> bool:
+        """Believe a broker that names another as leader; False if that is no news, or names a broker unknown to us."""
+        if leader_id not in self.brokers or leader_epoch <= self.leader_epoch_of(partition):
+            return False
+        self._leaders[partition] = (leader_id, leader_epoch)
+        return True
+
     def find_coordinators(self, group_ids: Sequence[str], deadline: Deadline) -> None:
         """Learn which brokers coordinate these groups. Only for groups that exist: asking creates __consumer_offsets."""
         request = FindCoordinatorRequest(coordinator_keys=tuple(group_ids))

@@ -31,14 +31,20 @@ class ErrorCode:
 
 
 # Those that code is written about.
+OFFSET_OUT_OF_RANGE = 1
 UNKNOWN_TOPIC_OR_PARTITION = 3
 LEADER_NOT_AVAILABLE = 5
+NOT_LEADER_OR_FOLLOWER = 6
 BROKER_NOT_AVAILABLE = 8
 COORDINATOR_NOT_AVAILABLE = 15
 NOT_COORDINATOR = 16
+CLUSTER_AUTHORIZATION_FAILED = 31
 UNSUPPORTED_VERSION = 35
+LOG_DIR_NOT_FOUND = 57
+FENCED_LEADER_EPOCH = 74
 UNSTABLE_OFFSET_COMMIT = 88
 UNKNOWN_TOPIC_ID = 100
+INCONSISTENT_TOPIC_ID = 103
 
 
 def _final(code: int, name: str) -> ErrorCode:
@@ -55,12 +61,12 @@ ERROR_CODES: Mapping[int, ErrorCode] = {
     for one in (
         _final(-1, "UNKNOWN_SERVER_ERROR"),
         _final(0, "NONE"),
-        _final(1, "OFFSET_OUT_OF_RANGE"),
+        _final(OFFSET_OUT_OF_RANGE, "OFFSET_OUT_OF_RANGE"),
         _again(2, "CORRUPT_MESSAGE"),
         _again(UNKNOWN_TOPIC_OR_PARTITION, "UNKNOWN_TOPIC_OR_PARTITION", Refresh.METADATA),
         _final(4, "INVALID_FETCH_SIZE"),
         _again(LEADER_NOT_AVAILABLE, "LEADER_NOT_AVAILABLE", Refresh.METADATA),
-        _again(6, "NOT_LEADER_OR_FOLLOWER", Refresh.METADATA),
+        _again(NOT_LEADER_OR_FOLLOWER, "NOT_LEADER_OR_FOLLOWER", Refresh.METADATA),
         _again(7, "REQUEST_TIMED_OUT"),
         _again(BROKER_NOT_AVAILABLE, "BROKER_NOT_AVAILABLE", Refresh.METADATA),
         _again(9, "REPLICA_NOT_AVAILABLE", Refresh.METADATA),
@@ -85,7 +91,7 @@ ERROR_CODES: Mapping[int, ErrorCode] = {
         _final(28, "INVALID_COMMIT_OFFSET_SIZE"),
         _final(29, "TOPIC_AUTHORIZATION_FAILED"),
         _final(30, "GROUP_AUTHORIZATION_FAILED"),
-        _final(31, "CLUSTER_AUTHORIZATION_FAILED"),
+        _final(CLUSTER_AUTHORIZATION_FAILED, "CLUSTER_AUTHORIZATION_FAILED"),
         _final(32, "INVALID_TIMESTAMP"),
         _final(33, "UNSUPPORTED_SASL_MECHANISM"),
         _final(34, "ILLEGAL_SASL_STATE"),
@@ -111,7 +117,7 @@ ERROR_CODES: Mapping[int, ErrorCode] = {
         _final(54, "SECURITY_DISABLED"),
         _final(55, "OPERATION_NOT_ATTEMPTED"),
         _again(56, "KAFKA_STORAGE_ERROR", Refresh.METADATA),
-        _final(57, "LOG_DIR_NOT_FOUND"),
+        _final(LOG_DIR_NOT_FOUND, "LOG_DIR_NOT_FOUND"),
         _final(58, "SASL_AUTHENTICATION_FAILED"),
         _final(59, "UNKNOWN_PRODUCER_ID"),
         _final(60, "REASSIGNMENT_IN_PROGRESS"),
@@ -128,7 +134,7 @@ ERROR_CODES: Mapping[int, ErrorCode] = {
         _again(71, "INVALID_FETCH_SESSION_EPOCH"),
         _again(72, "LISTENER_NOT_FOUND", Refresh.METADATA),
         _final(73, "TOPIC_DELETION_DISABLED"),
-        _again(74, "FENCED_LEADER_EPOCH", Refresh.METADATA),
+        _again(FENCED_LEADER_EPOCH, "FENCED_LEADER_EPOCH", Refresh.METADATA),
         _again(75, "UNKNOWN_LEADER_EPOCH"),
         _final(76, "UNSUPPORTED_COMPRESSION_TYPE"),
         _final(77, "STALE_BROKER_EPOCH"),
@@ -157,7 +163,7 @@ ERROR_CODES: Mapping[int, ErrorCode] = {
         _again(UNKNOWN_TOPIC_ID, "UNKNOWN_TOPIC_ID", Refresh.METADATA),
         _final(101, "DUPLICATE_BROKER_REGISTRATION"),
         _final(102, "BROKER_ID_NOT_REGISTERED"),
-        _again(103, "INCONSISTENT_TOPIC_ID", Refresh.METADATA),
+        _again(INCONSISTENT_TOPIC_ID, "INCONSISTENT_TOPIC_ID", Refresh.METADATA),
         _final(104, "INCONSISTENT_CLUSTER_ID"),
         _final(105, "TRANSACTIONAL_ID_NOT_FOUND"),
         _again(106, "FETCH_SESSION_TOPIC_ID_ERROR"),

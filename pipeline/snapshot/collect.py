@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pipeline import __version__
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
+from pipeline.client.offsets import ALL_KINDS, HIGH_WATERMARK, Kind, Offsets, list_offsets
 from pipeline.client.routing import UNSUPPORTED, Failure, ask_whole, failure_of
 from pipeline.errors import PipelineError
 from pipeline.garbage import collection_paused
@@ -35,7 +36,7 @@ from pipeline.snapshot.configs import read_durability
 from pipeline.snapshot.coverage import coverage_rows, failure_rows, visibility
 from pipeline.snapshot.groups import SHARE, Groups, Listed, describe_groups, list_groups
 from pipeline.snapshot.lag import Ends, lag_rows
-from pipeline.snapshot.offsets import ALL_KINDS, HIGH_WATERMARK, Kind, Offsets, list_offsets, offset_rows
+from pipeline.snapshot.offsets import offset_rows
 from pipeline.snapshot.releases import kafka_version_range
 from pipeline.snapshot.topology import (
     Durability,

@@ -7,12 +7,13 @@ from jobs.clock import SYSTEM_CLOCK
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
 from pipeline.client.journal import Journal
+from pipeline.client.offsets import HIGH_WATERMARK, KINDS_OF_LAG, list_offsets
 from pipeline.garbage import collection_paused
 from pipeline.settings import KafkaSettings
 from pipeline.snapshot.collect import collect, lag_of, read_groups
 from pipeline.snapshot.commits import committed_offsets
 from pipeline.snapshot.groups import list_groups
-from pipeline.snapshot.offsets import HIGH_WATERMARK, KINDS_OF_LAG, list_offsets, offset_rows
+from pipeline.snapshot.offsets import offset_rows
 from pipeline.snapshot.rows import ConsumerLagRow, Snapshot
 from pipeline.snapshot.topology import topology_of
 from tests.bench.lag_peers import Lag

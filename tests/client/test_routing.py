@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
 from pipeline.client.journal import Journal
+from pipeline.client.offsets import HIGH_WATERMARK, LARGEST_TIMESTAMP, list_offsets
 from pipeline.client.routing import ByCoordinator, ByLeader, Failure, Gathered, Question, ask_whole, gather
 from pipeline.protocol.messages.list_offsets import LIST_OFFSETS
 from pipeline.protocol.messages.metadata import METADATA, MetadataRequest
 from pipeline.snapshot.commits import committed_offsets
-from pipeline.snapshot.offsets import HIGH_WATERMARK, LARGEST_TIMESTAMP, list_offsets
 from tests.clock import CLOCK, Hands
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
