@@ -1,0 +1,159 @@
+"""Kafka's own MemoryRecords in a JVM: descriptions of batches in, bytes out; bytes in, rows or refusals out.
+
+`Batches.java` beside this file is compiled against each release's jars, for Java walks the records: many batches go
+in one call. A refusal is whatever Java throws, errors included (snappy, memory).
+"""
+
+import base64
+import json
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+
+from pipeline.sandbox.jars import jar_paths
+from pipeline.sandbox.java import class_path, java_path
+
+_SOURCE = Path(__file__).with_name("Batches.java")
+_JVM_OPTIONS = ["-Xmx512m", "-XX:+UseSerialGC"]
+
+
+class Row(NamedTuple):
+    """A record as a reader gives it; header keys as they were sent."""
+
+    offset: int
+    timestamp_ms: int
+    timestamp_type: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[bytes, bytes | None], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JavaBatch:
+    """What Java reads in one batch: rows, or the reason why there are none. Then fields may be missing, too."""
+
+    magic: int | None
+    last_offset: int | None
+    leader_epoch: int | None
+    producer_id: int | None
+    producer_epoch: int | None
+    transactional: bool | None
+    control: bool | None
+    rows: tuple[Row, ...] | None
+    refusal: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JavaAnswer:
+    """The whole batches at the front of a buffer; `broken` is why Java stopped, None at an end or a cut batch."""
+
+    batches: tuple[JavaBatch, ...]
+    broken: str | None
+
+
+class JavaRecords:
+    """MemoryRecords of one release, `kafka`."""
+
+    def __init__(self, gateway: JavaGateway, kafka: str) -> None:
+        self.kafka = kafka
+        self._batches = gateway.jvm.Batches
+
+    def build(self, told: Sequence[Mapping[str, Any]]) -> list[bytes]:
+        """The bytes of each batch; see `batch` for what is told."""
+        return [base64.b64decode(raw) for raw in json.loads(self._batches.build(json.dumps(told, default=_base64)))]
+
+    def read(self, buffers: Sequence[bytes]) -> list[JavaAnswer]:
+        """What each of the buffers holds."""
+        return [_answer(told) for told in json.loads(self._batches.read(json.dumps(buffers, default=_base64)))]
+
+
+@contextmanager
+def java_records(kafka: str) -> Iterator[JavaRecords]:
+    """MemoryRecords of a release, in a JVM that ends with the context. Needs a JDK for its compiler."""
+    jars = class_path(jar_paths(f"kafka-{kafka}"))
+    with TemporaryDirectory() as classes:
+        _compile(Path(classes), jars, kafka)
+        port = launch_gateway(
+            classpath=class_path([Path(classes), Path(jars)]),
+            java_path=java_path(),
+            javaopts=_JVM_OPTIONS,
+            die_on_exit=True,
+        )
+        gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
+        try:
+            yield JavaRecords(gateway, kafka)
+        finally:
+            gateway.shutdown()
+
+
+def _compile(folder: Path, jars: str, kafka: str) -> None:
+    """4.2 moved the classes to a package called internal."""
+    source = _SOURCE.read_text()
+    if kafka.startswith("3."):
+        source = source.replace("common.record.internal.", "common.record.")
+    (folder / _SOURCE.name).write_text(source)
+    javac = Path(java_path()).resolve().with_name("javac")
+    subprocess.run([javac, "-nowarn", "-cp", jars, "-d", folder, folder / _SOURCE.name], check=True)
+
+
+def batch(**told: Any) -> dict[str, Any]:
+    """A description of a batch, with what most batches have where nothing is told.
+
+    `removed` are offsets that the cleaner takes out; `last_offset` is one that the batch claims, -1 the last record's.
+    """
+    return {
+        "magic": 2,
+        "codec": "none",
+        "timestamp_type": "CreateTime",
+        "base_offset": 0,
+        "log_append_time": -1,
+        "producer_id": -1,
+        "producer_epoch": -1,
+        "base_sequence": -1,
+        "transactional": False,
+        "control": False,
+        "leader_epoch": -1,
+        "delete_horizon": -1,
+        "last_offset": -1,
+        "removed": [],
+        "records": [],
+        **told,
+    }
+
+
+def record(offset: int, *, timestamp_ms: int, key: bytes | None, value: bytes | None, headers: Any = ()) -> dict:
+    """A description of a record; `headers` are pairs of a text and bytes or None."""
+    return {"offset": offset, "timestamp_ms": timestamp_ms, "key": key, "value": value, "headers": headers}
+
+
+def _base64(raw: bytes) -> str:
+    return base64.b64encode(raw).decode()
+
+
+def _answer(told: Mapping[str, Any]) -> JavaAnswer:
+    return JavaAnswer(batches=tuple(map(_batch, told["batches"])), broken=told.get("broken"))
+
+
+def _batch(told: Mapping[str, Any]) -> JavaBatch:
+    rows = told.get("rows")
+    return JavaBatch(
+        **{name: told.get(name) for name in JavaBatch.__dataclass_fields__ if name not in {"rows", "refusal"}},
+        rows=None if rows is None else tuple(map(_row, rows)),
+        refusal=told.get("refusal"),
+    )
+
+
+def _row(told: Sequence[Any]) -> Row:
+    offset, timestamp_ms, timestamp_type, key, value, headers = told
+    pairs = tuple((base64.b64decode(name), _bytes(text)) for name, text in headers)
+    return Row(offset, timestamp_ms, timestamp_type, _bytes(key), _bytes(value), pairs)
+
+
+def _bytes(told: str | None) -> bytes | None:
+    return None if told is None else base64.b64decode(told)
