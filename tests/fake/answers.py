@@ -17,6 +17,7 @@ from pipeline.protocol.messages import (
     offset_fetch,
 )
 from pipeline.wire.schema import Api
+from tests.fake import logs
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember, FakePartition
 
 LEADER_MISSING, NOT_LEADER, UNKNOWN_TOPIC, NOT_COORDINATOR, GROUP_MISSING = 5, 6, 3, 16, 69
@@ -76,7 +77,8 @@ def _offset(node: int, log: FakePartition | None, asked: Any, isolation_level: i
         code = UNKNOWN_TOPIC if log is None else log.error_code or NOT_LEADER
         return list_offsets.ListOffsetsResponsePartition(partition_index=index, error_code=code)
     name = SPECIAL.get(asked.timestamp)
-    offset = getattr(log, name) if name else -1
+    found = (offset for timestamp, offset in log.times if 0 <= asked.timestamp <= timestamp)
+    offset = getattr(log, name) if name else next(found, -1)
     if isolation_level and asked.timestamp == list_offsets.LATEST and log.last_stable_offset is not None:
         offset = log.last_stable_offset
     return list_offsets.ListOffsetsResponsePartition(
@@ -285,6 +287,7 @@ SPOKEN: dict[int, tuple[Api[Any, Any], Answer]] = {
         (api_versions.API_VERSIONS, _api_versions),
         (metadata.METADATA, _metadata),
         (list_offsets.LIST_OFFSETS, _list_offsets),
+        *logs.ANSWERS,
         (list_groups.LIST_GROUPS, _list_groups),
         (find_coordinator.FIND_COORDINATOR, _find_coordinator),
         (describe_groups.DESCRIBE_GROUPS, _describe_groups),

@@ -1,13 +1,14 @@
 """Brokers that are not: real sockets, scripted faults, clusters of any size.
 
 It shares our codec, so it proves behaviour and scale and never the codec: the oracle and real brokers do that. Not spoken:
-TLS, SASL, Fetch, Produce, transactions, quotas, DescribeQuorum and DescribeTopicPartitions.
+TLS, SASL, Produce, transactions, quotas, DescribeQuorum and DescribeTopicPartitions.
 """
 
 import socket
 import socketserver
 import struct
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
@@ -18,7 +19,7 @@ from pipeline.wire.schema import Api
 from pipeline.wire.writing import encode
 from tests.fake.answers import SPOKEN
 from tests.fake.cluster import FakeCluster
-from tests.fake.faults import Action, Altered, Close, Hang, Raw, WrongCorrelation
+from tests.fake.faults import Action, Altered, Close, Hang, Raw, Slow, WrongCorrelation
 
 _HEADER = struct.Struct(">hhih")
 
@@ -45,7 +46,9 @@ class _Handler(socketserver.StreamRequestHandler):
         api, answer = SPOKEN[key]
         body = _HEADER.size + max(client, 0) + (1 if api.is_flexible(version) else 0)
         fault = next((one for one in state.faults if one.strikes(node_id, key)), None)
-        if fault is None or isinstance(fault.action, Altered | WrongCorrelation | Close):
+        if fault is not None and isinstance(fault.action, Slow):
+            time.sleep(fault.action.seconds)
+        if fault is None or isinstance(fault.action, Altered | WrongCorrelation | Close | Slow):
             request = decode(api.request, version, api.is_flexible(version), frame, body)
             response = answer(state, node_id, version, request)
             return self._send(api, version, correlation_id, response, fault.action if fault else None)

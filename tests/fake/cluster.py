@@ -4,8 +4,20 @@ It knows no bytes. Defaults describe health; a test sets what it wants to see re
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from tests.fake.faults import Fault
+
+
+@dataclass(slots=True)
+class FakeBatch:
+    """A batch of the log as Fetch ships it; of an aborted transaction if it says so."""
+
+    base_offset: int
+    last_offset: int
+    data: bytes
+    leader_epoch: int = 0
+    aborted_producer: int | None = None
 
 
 @dataclass(slots=True)
@@ -20,6 +32,15 @@ class FakePartition:
     high_watermark: int = 0
     last_stable_offset: int | None = None
     error_code: int = 0
+    log: list[FakeBatch] = field(default_factory=list)
+    epoch_ends: dict[int, int] = field(default_factory=dict)  # term -> offset behind its last record
+    times: tuple[tuple[int, int], ...] = ()  # (timestamp, offset) of some records, ascending
+    size: int = 0
+
+    def append(self, *batches: FakeBatch) -> None:
+        """Put batches behind the log; they are replicated at once."""
+        self.log += batches
+        self.high_watermark = batches[-1].last_offset + 1
 
 
 @dataclass(slots=True)
@@ -75,6 +96,7 @@ class FakeCluster:
     cluster_operations: int = 8096
     faults: list[Fault] = field(default_factory=list)
     asked: list[tuple[int, int, int]] = field(default_factory=list)  # (node, api key, version), in order of arrival
+    fetches: list[Any] = field(default_factory=list)  # FetchRequests, in order of arrival
 
     def add_topic(self, name: str, partitions: int, *, nodes: int = 3, end: int = 100) -> FakeTopic:
         """A healthy topic whose leaders go round the brokers 1 to `nodes`."""

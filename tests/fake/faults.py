@@ -38,7 +38,14 @@ class WrongCorrelation:
     """Answer rightly, but to another request."""
 
 
-Action = Close | Hang | Raw | Altered | WrongCorrelation
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """Answer rightly, `seconds` later."""
+
+    seconds: float
+
+
+Action = Slow | Close | Hang | Raw | Altered | WrongCorrelation
 
 
 @dataclass(slots=True)

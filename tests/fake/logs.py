@@ -1,0 +1,144 @@
+"""State and request in, response out: the APIs that read a partition's log."""
+
+from typing import Any
+
+from pipeline.protocol.messages import describe_log_dirs, fetch, offset_for_leader_epoch
+from tests.fake.cluster import FakeBatch, FakeCluster, FakePartition
+
+OUT_OF_RANGE, UNKNOWN_TOPIC, NOT_LEADER, FENCED, UNKNOWN_EPOCH, UNKNOWN_ID = 1, 3, 6, 74, 75, 100
+_WHOLE_BATCH_SINCE = 3  # KIP-74
+
+
+def _fetch(state: FakeCluster, node: int, version: int, request: Any) -> fetch.FetchResponse:
+    state.fetches.append(request)
+    responses = []
+    for topic in request.topics:
+        known = _topic(state, topic, version)
+        some = tuple(_partition(known, node, version, request, one) for one in topic.partitions)
+        told = fetch.FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=some)
+        responses.append(told)
+    return fetch.FetchResponse(responses=tuple(responses))
+
+
+def _topic(state: FakeCluster, asked: Any, version: int) -> list[FakePartition] | None:
+    if version < fetch.BY_ID.lowest:
+        return state.topics[asked.topic].partitions if asked.topic in state.topics else None
+    return next((one.partitions for one in state.topics.values() if one.topic_id == asked.topic_id), None)
+
+
+def _partition(
+    partitions: list[FakePartition] | None, node: int, version: int, request: Any, asked: Any
+) -> fetch.PartitionData:
+    refused = fetch.PartitionData(
+        partition_index=asked.partition, high_watermark=-1, error_code=0, records=None, log_start_offset=-1
+    )
+    if partitions is None:
+        refused.error_code = UNKNOWN_ID if version >= fetch.BY_ID.lowest else UNKNOWN_TOPIC
+        return refused
+    log = partitions[asked.partition]
+    refused.error_code = _refusal(log, node, asked)
+    if refused.error_code in (NOT_LEADER, FENCED) and version >= 12:
+        leader = fetch.LeaderIdAndEpoch(leader_id=log.leader_id, leader_epoch=log.leader_epoch)
+        refused.current_leader = leader
+    return refused if refused.error_code else _data(log, version, request, asked)
+
+
+def _refusal(log: FakePartition, node: int, asked: Any) -> int:
+    if log.leader_id != node:
+        return NOT_LEADER
+    if 0 <= asked.current_leader_epoch != log.leader_epoch:
+        return FENCED if asked.current_leader_epoch < log.leader_epoch else UNKNOWN_EPOCH
+    if not log.log_start_offset <= asked.fetch_offset <= _end(log):
+        return OUT_OF_RANGE
+    return 0
+
+
+def _end(log: FakePartition) -> int:
+    return max(log.high_watermark, log.log[-1].last_offset + 1 if log.log else 0)
+
+
+def _data(log: FakePartition, version: int, request: Any, asked: Any) -> fetch.PartitionData:
+    stable = log.high_watermark if log.last_stable_offset is None else log.last_stable_offset
+    end = stable if request.isolation_level else log.high_watermark
+    data = fetch.PartitionData(
+        partition_index=asked.partition,
+        error_code=0,
+        high_watermark=log.high_watermark,
+        last_stable_offset=stable if version >= 4 else -1,
+        log_start_offset=log.log_start_offset if version >= 5 else -1,
+        records=b"",  # type: ignore[arg-type]
+    )
+    parted = log.epoch_ends.get(asked.last_fetched_epoch, _end(log)) if asked.last_fetched_epoch >= 0 else _end(log)
+    if parted < asked.fetch_offset:
+        data.diverging_epoch = fetch.EpochEndOffset(epoch=asked.last_fetched_epoch, end_offset=parted)
+        return data
+    found = [one for one in log.log if one.last_offset >= asked.fetch_offset and one.base_offset < end]
+    records = b"".join(one.data for one in found)
+    least = len(found[0].data) if found and version >= _WHOLE_BATCH_SINCE else 0
+    data.records = records[: max(least, asked.partition_max_bytes)]  # type: ignore[assignment]
+    if request.isolation_level and version >= 4:
+        data.aborted_transactions = tuple(_aborted(found))
+    return data
+
+
+def _aborted(found: list[FakeBatch]) -> list[fetch.AbortedTransaction]:
+    return [
+        fetch.AbortedTransaction(producer_id=one.aborted_producer, first_offset=one.base_offset)
+        for one in found
+        if one.aborted_producer is not None
+    ]
+
+
+def _epoch_ends(state: FakeCluster, node: int, version: int, request: Any) -> Any:
+    topics = []
+    for topic in request.topics:
+        known = state.topics[topic.topic].partitions
+        ends = tuple(_epoch_end(known[one.partition], node, version, one) for one in topic.partitions)
+        topics.append(offset_for_leader_epoch.OffsetForLeaderTopicResult(topic=topic.topic, partitions=ends))
+    return offset_for_leader_epoch.OffsetForLeaderEpochResponse(topics=tuple(topics))
+
+
+def _epoch_end(log: FakePartition, node: int, version: int, asked: Any) -> offset_for_leader_epoch.EpochEndOffset:
+    if log.leader_id != node:
+        return offset_for_leader_epoch.EpochEndOffset(partition=asked.partition, error_code=NOT_LEADER)
+    end = log.epoch_ends.get(asked.leader_epoch, -1)
+    epoch = asked.leader_epoch if end >= 0 and version >= 1 else -1
+    return offset_for_leader_epoch.EpochEndOffset(
+        partition=asked.partition, error_code=0, leader_epoch=epoch, end_offset=end
+    )
+
+
+def _log_dirs(state: FakeCluster, node: int, version: int, request: Any) -> Any:
+    """Every second partition is on its way to the other directory."""
+    if not state.cluster_operations:
+        code = 31 if version >= 3 else 0
+        return describe_log_dirs.DescribeLogDirsResponse(throttle_time_ms=0, error_code=code, results=())
+    results = tuple(
+        describe_log_dirs.DescribeLogDirsResult(
+            error_code=0, log_dir=name, topics=tuple(_sizes(state, node, one, future) for one in request.topics)
+        )
+        for name, future in (("/one", False), ("/two", True))
+    )
+    return describe_log_dirs.DescribeLogDirsResponse(throttle_time_ms=0, results=results)
+
+
+def _sizes(state: FakeCluster, node: int, asked: Any, future: bool) -> describe_log_dirs.DescribeLogDirsTopic:
+    known = state.topics[asked.topic].partitions
+    some = tuple(
+        describe_log_dirs.DescribeLogDirsPartition(
+            partition_index=index,
+            partition_size=1 if future else known[index].size + node - known[index].leader_id,
+            offset_lag=0,
+            is_future_key=future,
+        )
+        for index in asked.partitions
+        if node in known[index].replicas and (not future or index % 2)
+    )
+    return describe_log_dirs.DescribeLogDirsTopic(name=asked.topic, partitions=some)
+
+
+ANSWERS = (
+    (fetch.FETCH, _fetch),
+    (offset_for_leader_epoch.OFFSET_FOR_LEADER_EPOCH, _epoch_ends),
+    (describe_log_dirs.DESCRIBE_LOG_DIRS, _log_dirs),
+)
