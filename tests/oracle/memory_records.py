@@ -76,13 +76,13 @@ class JavaRecords:
 @contextmanager
 def java_records(kafka: str) -> Iterator[JavaRecords]:
     """MemoryRecords of a release, in a JVM that ends with the context. Needs a JDK for its compiler."""
-    jars = class_path(jar_paths(f"kafka-{kafka}"))
-    with TemporaryDirectory() as classes:
-        _compile(Path(classes), jars, kafka)
+    jars = jar_paths(f"kafka-{kafka}")
+    with TemporaryDirectory(ignore_cleanup_errors=True) as classes:
+        _compile(Path(classes), class_path(jars), kafka)
         port = launch_gateway(
-            classpath=class_path([Path(classes), Path(jars)]),
+            classpath=class_path([Path(classes), *jars]),
             java_path=java_path(),
-            javaopts=_JVM_OPTIONS,
+            javaopts=[*_JVM_OPTIONS, f"-Djava.io.tmpdir={classes}"],  # native codecs are unpacked there
             die_on_exit=True,
         )
         gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
@@ -93,7 +93,7 @@ def java_records(kafka: str) -> Iterator[JavaRecords]:
 
 
 def _compile(folder: Path, jars: str, kafka: str) -> None:
-    """4.2 moved the classes to a package called internal."""
+    """Kafka 3 has the classes one package higher."""
     source = _SOURCE.read_text()
     if kafka.startswith("3."):
         source = source.replace("common.record.internal.", "common.record.")
