@@ -17,7 +17,7 @@ _PREFIX = struct.Struct(">i")
 _SHELF_BYTES = 1 << 16  # what arrives of small frames at once
 _FIRST_BYTES = 1 << 18  # memory that a large frame begins with; it doubles as bytes arrive
 _SPARES = 2  # one frame is worked on while the next one arrives
-_LARGEST_SPARE = 32 << 20
+_LARGEST_SPARE = 64 << 20
 
 
 class FrameBuffer:
