@@ -93,7 +93,7 @@ class CorrelationMismatch(WireError):
 
 
 class RecordsError(PipelineError):
-    """Records that cannot be decoded; `reason` is one of a few words that can be counted, `detail` says more."""
+    """Records that cannot be decoded; `reason` is the word in table record_problems, `detail` says what exactly."""
 
     def __init__(self, reason: str, detail: str | None = None) -> None:
         super().__init__(reason, detail)

@@ -88,11 +88,11 @@ def decompress_into(codec: int, source: memoryview, target: memoryview, *, magic
     """
     decompress = _DECOMPRESSORS.get(codec)
     if decompress is None:
-        raise UnsupportedCodec("unknown codec", f"number {codec}")
+        raise UnsupportedCodec("UNSUPPORTED_CODEC", f"codec {codec}")
     try:
         return decompress(source, target, magic)
     except _LIBRARY_ERRORS as error:
-        raise CorruptBatch(f"bad {CODEC_NAMES[codec]} data", str(error)) from error
+        raise CorruptBatch("CORRUPT_BATCH", f"bad {CODEC_NAMES[codec]} data: {error}") from error
 
 
 def _decompress_gzip(source: memoryview, target: memoryview, _magic: int) -> int:
@@ -104,11 +104,11 @@ def _decompress_gzip(source: memoryview, target: memoryview, _magic: int) -> int
         plain = member.decompress(rest, len(target) - written + 1)
         written = _put(plain, target, written)
         if not member.eof:
-            raise CorruptBatch("bad gzip data", "it ends in the middle")
+            raise CorruptBatch("CORRUPT_BATCH", "bad gzip data: it ends in the middle")
         rest = member.unused_data
         if len(rest) < _GZIP_MIN_SIZE or rest[:2] != _GZIP_MAGIC:
             return written
-    raise CorruptBatch("bad gzip data", f"more than {_GZIP_MAX_MEMBERS} members")
+    raise CorruptBatch("CORRUPT_BATCH", f"bad gzip data: more than {_GZIP_MAX_MEMBERS} members")
 
 
 def _decompress_snappy(source: memoryview, target: memoryview, _magic: int) -> int:
@@ -132,7 +132,9 @@ def _xerial_blocks(source: memoryview) -> Iterator[memoryview]:
         position += _XERIAL_LENGTH_SIZE
         # CVE-2023-34455, CVE-2023-43642: a length that is negative, or beyond what there is, is never allocated.
         if not 0 < size <= end - position:
-            raise CorruptBatch("bad snappy data", f"a block of {size} bytes where {end - position} are left")
+            raise CorruptBatch(
+                "CORRUPT_BATCH", f"bad snappy data: a block of {size} bytes where {end - position} are left"
+            )
         yield source[position : position + size]
         position += size
 
@@ -140,7 +142,7 @@ def _xerial_blocks(source: memoryview) -> Iterator[memoryview]:
 def _snappy_block(block: memoryview, room: memoryview, written: int = 0) -> int:
     claimed: int = cramjam.snappy.decompress_raw_len(block)
     if claimed > _SNAPPY_MAX_RATIO * len(block):
-        raise CorruptBatch("bad snappy data", f"{len(block)} bytes claim to be {claimed}")
+        raise CorruptBatch("CORRUPT_BATCH", f"bad snappy data: {len(block)} bytes claim to be {claimed}")
     if claimed > len(room):
         raise TargetTooSmall(written + claimed)
     count: int = cramjam.snappy.decompress_raw_into(block, room)
@@ -155,7 +157,7 @@ def _decompress_lz4(source: memoryview, target: memoryview, magic: int) -> int:
     plain, _, is_whole = lz4_frame.decompress_chunk(context, frame, max_length=len(target) + 1)
     written = _put(plain, target, 0)
     if not is_whole:
-        raise CorruptBatch("bad lz4 data", "it ends in the middle")
+        raise CorruptBatch("CORRUPT_BATCH", "bad lz4 data: it ends in the middle")
     return written
 
 
@@ -169,9 +171,9 @@ def _relaxed_lz4(source: memoryview, magic: int) -> bytes:
     size = 10 if flags & _LZ4_SIZE_FLAG else 2
     descriptor = bytes(source[4 : 4 + size])
     if not flags or len(source) < 5 + size:
-        raise CorruptBatch("bad lz4 data", "no frame")
+        raise CorruptBatch("CORRUPT_BATCH", "bad lz4 data: no frame")
     if magic > 0 and source[4 + size] != _header_checksum(descriptor):
-        raise CorruptBatch("bad lz4 data", "the checksum of the frame's header")
+        raise CorruptBatch("CORRUPT_BATCH", "bad lz4 data: the checksum of the frame's header")
     plainest = bytes((flags & ~(_LZ4_SIZE_FLAG | _LZ4_CHECKSUM_FLAG), descriptor[1]))
     return b"".join((_LZ4_MAGIC, plainest, bytes((_header_checksum(plainest),)), source[5 + size :]))
 
@@ -209,7 +211,7 @@ def _decompress_zstd(source: memoryview, target: memoryview, _magic: int) -> int
     if written == len(target) and reader.read(1):
         raise TargetTooSmall(max(written + 1, zstandard.frame_content_size(source)))
     if _zstd_frames_end(source) != len(source):
-        raise CorruptBatch("bad zstd data", "it ends in the middle")
+        raise CorruptBatch("CORRUPT_BATCH", "bad zstd data: it ends in the middle")
     return written
 
 

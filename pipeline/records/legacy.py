@@ -69,12 +69,14 @@ def decode_messages(data: memoryview, position: int, end: int, *, options: Decod
 def _decode_inner(outer: _Message, options: DecodeOptions) -> list[LegacyRecord]:
     """The records inside a compressed entry, which holds at least one and no compressed ones."""
     if outer.codec not in CODEC_NAMES or outer.codec == ZSTD:  # KIP-110: zstd needs magic 2
-        raise UnsupportedCodec("codec that this message format cannot have", f"{outer.codec} in magic {outer.magic}")
+        raise UnsupportedCodec(
+            "UNSUPPORTED_CODEC", f"codec that this message format cannot have: {outer.codec} in magic {outer.magic}"
+        )
     if outer.value is None:
-        raise CorruptBatch("compressed message without a value")
+        raise CorruptBatch("CORRUPT_BATCH", "compressed message without a value")
     inner = list(_read_inner(_decompress(outer, outer.value, options), outer, options))
     if not inner:
-        raise CorruptBatch("compressed message without messages inside")
+        raise CorruptBatch("CORRUPT_BATCH", "compressed message without messages inside")
     base = _base_offset(outer, inner[-1].offset)
     _check_offsets(outer, [base + message.offset for message in inner])
     return [_record(message, base + message.offset, outer) for message in inner]
@@ -88,17 +90,19 @@ def _base_offset(outer: _Message, last: int) -> int:
     if outer.magic == 0 or outer.offset == 0:
         return 0
     if outer.offset < last:
-        raise CorruptBatch("offset below the last inner one", f"{outer.offset} < {last}")
+        raise CorruptBatch("CORRUPT_BATCH", f"offset below the last inner one: {outer.offset} < {last}")
     return outer.offset - last
 
 
 def _check_offsets(outer: _Message, offsets: list[int]) -> None:
     """Kafka's reader does not mind the order; a record of which we cannot tell whether it was read before does."""
     if any(after <= before for before, after in pairwise(offsets)):
-        raise CorruptBatch("inner offsets that do not ascend", f"{offsets[0]} to {offsets[-1]}")
+        raise CorruptBatch("CORRUPT_BATCH", f"inner offsets that do not ascend: {offsets[0]} to {offsets[-1]}")
     last = _LARGEST_OFFSET if outer.offset == 0 else outer.offset
     if offsets[0] < 0 or offsets[-1] > last:
-        raise CorruptBatch("inner offsets beyond the entry's", f"{offsets[0]} to {offsets[-1]} in {outer.offset}")
+        raise CorruptBatch(
+            "CORRUPT_BATCH", f"inner offsets beyond the entry's: {offsets[0]} to {offsets[-1]} in {outer.offset}"
+        )
 
 
 def _record(message: _Message, offset: int, outer: _Message | None = None) -> LegacyRecord:
@@ -124,7 +128,7 @@ def _decompress(outer: _Message, value: bytes, options: DecodeOptions) -> bytes:
             return bytes(target[: decompress_into(outer.codec, memoryview(value), target, magic=outer.magic)])
         except TargetTooSmall as more:
             if room == limit or more.at_least > limit:
-                raise ExpandedTooLarge("expands beyond the limit", f"{limit} bytes") from more
+                raise ExpandedTooLarge("EXPANDED_TOO_LARGE", f"expands beyond the limit: {limit} bytes") from more
             room = min(limit, max(more.at_least, _FIRST_ROOM * room))
 
 
@@ -134,9 +138,11 @@ def _read_inner(plain: bytes, outer: _Message, options: DecodeOptions) -> Iterat
         end = _entry_end(plain, position)
         message = _read_entry(plain, position, end, options)
         if message.magic != outer.magic:
-            raise UnsupportedMagic("message of another magic inside", f"{message.magic} in {outer.magic}")
+            raise UnsupportedMagic(
+                "UNSUPPORTED_MAGIC", f"message of another magic inside: {message.magic} in {outer.magic}"
+            )
         if message.codec:
-            raise UnsupportedCodec("compressed message inside a compressed one", CODEC_NAMES.get(message.codec))
+            raise UnsupportedCodec("UNSUPPORTED_CODEC", "compressed message inside a compressed one")
         yield message
         position = end
 
@@ -146,20 +152,20 @@ def _entry_end(plain: bytes, position: int) -> int:
     left = len(plain) - position - _OVERHEAD
     size = _OFFSET_AND_SIZE(plain, position)[1] if left >= 0 else 0
     if not _MIN_SIZES[0] <= size <= left:
-        raise CorruptBatch("inner message that is cut", f"{size} bytes where {left} are left")
+        raise CorruptBatch("CORRUPT_BATCH", f"inner message that is cut: {size} bytes where {left} are left")
     return position + _OVERHEAD + size
 
 
 def _read_entry(data: bytes, position: int, end: int, options: DecodeOptions) -> _Message:
     if end - position < _OVERHEAD + _MIN_SIZES[0]:
-        raise CorruptBatch("message too short", f"{end - position} bytes")
+        raise CorruptBatch("CORRUPT_BATCH", f"message too short: {end - position} bytes")
     offset, _, crc, magic, attributes = _ENTRY(data, position)
     if options.check_crcs and crc32(data[position + _CRC_END : end]) != crc:
-        raise CorruptBatch("checksum")
+        raise CorruptBatch("CORRUPT_BATCH", "checksum")
     if not 0 <= magic < len(_MIN_SIZES):
-        raise UnsupportedMagic("unknown magic", str(magic))
+        raise UnsupportedMagic("UNSUPPORTED_MAGIC", f"magic {magic}")
     if end - position < _OVERHEAD + _MIN_SIZES[magic]:
-        raise CorruptBatch("message too short", f"{end - position} bytes of magic {magic}")
+        raise CorruptBatch("CORRUPT_BATCH", f"message too short: {end - position} bytes of magic {magic}")
     at = position + _ATTRIBUTES_END
     timestamp_ms, timestamp_type = NO_TIMESTAMP, NO_TIMESTAMP_TYPE
     if magic:
@@ -177,5 +183,5 @@ def _nullable(data: bytes, position: int, end: int) -> tuple[bytes | None, int]:
     if size < 0:
         return None, start
     if start + size > end:
-        raise CorruptBatch("key or value that is cut", f"{size} bytes where {end - start} are left")
+        raise CorruptBatch("CORRUPT_BATCH", f"key or value that is cut: {size} bytes where {end - start} are left")
     return data[start : start + size], start + size
