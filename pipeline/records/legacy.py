@@ -34,7 +34,6 @@ _MIN_SIZES = (14, 22)  # of a message, by magic
 _CODEC_MASK, _LOG_APPEND_TIME_BIT = 0x07, 0x08
 
 _FIRST_ROOM = 8  # times the compressed size
-_LARGEST_OFFSET = 2**63 - 1
 
 
 class LegacyRecord(NamedTuple):
@@ -85,9 +84,10 @@ def _decode_inner(outer: _Message, options: DecodeOptions) -> list[LegacyRecord]
 def _base_offset(outer: _Message, last: int) -> int:
     """What is added to inner offsets. In magic 1 the entry's own offset is the last record's.
 
-    Some versions of librdkafka left 0 there, which Kafka reads as a base of 0.
+    Kafka's reader takes an entry offset of 0 for a base of 0, which some versions of librdkafka sent to brokers. Brokers
+    never store that, and records behind the entry's offset would be counted twice.
     """
-    if outer.magic == 0 or outer.offset == 0:
+    if outer.magic == 0:
         return 0
     if outer.offset < last:
         raise CorruptBatch("CORRUPT_BATCH", f"offset below the last inner one: {outer.offset} < {last}")
@@ -98,8 +98,7 @@ def _check_offsets(outer: _Message, offsets: list[int]) -> None:
     """Kafka's reader does not mind the order; a record of which we cannot tell whether it was read before does."""
     if any(after <= before for before, after in pairwise(offsets)):
         raise CorruptBatch("CORRUPT_BATCH", f"inner offsets that do not ascend: {offsets[0]} to {offsets[-1]}")
-    last = _LARGEST_OFFSET if outer.offset == 0 else outer.offset
-    if offsets[0] < 0 or offsets[-1] > last:
+    if offsets[0] < 0 or offsets[-1] > outer.offset:
         raise CorruptBatch(
             "CORRUPT_BATCH", f"inner offsets beyond the entry's: {offsets[0]} to {offsets[-1]} in {outer.offset}"
         )

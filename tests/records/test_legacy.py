@@ -97,11 +97,6 @@ def test_offsets_in_magic_0_are_absolute():
     ]
 
 
-def test_an_entry_offset_of_0_means_a_base_of_0():
-    """Some versions of librdkafka left the entry's offset 0; Kafka reads the inner offsets as they are then."""
-    assert offsets(compressed(0, [message(at, None, b"") for at in (0, 1, 2)])) == [0, 1, 2]
-
-
 @given(
     magic=st.integers(0, 1),
     base=st.integers(0, 2**40),
@@ -151,7 +146,7 @@ REFUSED: dict[str, tuple[bytes, type[RecordsError]]] = {
     "empty value": (message(0, None, b"", attributes=GZIP), CorruptBatch),
     "nothing inside": (compressed(0, []), CorruptBatch),
     "not gzip": (message(0, None, b"garbage" * 9, attributes=GZIP), CorruptBatch),
-    "inner message cut": (compressed(0, [message(0, None, b"value"), message(1, None, b"value")[:-1]]), CorruptBatch),
+    "inner message cut": (compressed(1, [message(0, None, b"value"), message(1, None, b"value")[:-1]]), CorruptBatch),
     "inner length cut": (compressed(0, [message(0, None, b"value"), b"\0" * 11]), CorruptBatch),
     "inner length negative": (compressed(0, [struct.pack(">qi", 0, -1)]), CorruptBatch),
     "inner offsets equal": (compressed(9, [message(1, None, b"")] * 2), CorruptBatch),
@@ -159,6 +154,7 @@ REFUSED: dict[str, tuple[bytes, type[RecordsError]]] = {
     "inner offset negative": (compressed(9, [message(-10, None, b""), message(0, None, b"")]), CorruptBatch),
     "offset below the inner ones": (compressed(1, [message(2, None, b"")]), CorruptBatch),
     "offset below the inner ones, magic 0": (compressed(1, [message(2, None, b"", magic=0)], magic=0), CorruptBatch),
+    "offset of 0": (compressed(0, [message(0, None, b""), message(1, None, b"")]), CorruptBatch),
     "key beyond the end": (entry(0, struct.pack(">i", 9) + b"key"), CorruptBatch),
     "value beyond the end": (entry(0, sized(b"key") + struct.pack(">i", 9) + b"value"), CorruptBatch),
     "no value length": (entry(0, sized(b"longer key")), CorruptBatch),
