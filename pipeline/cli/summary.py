@@ -3,9 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from pipeline.fetch.accounting import Settled
-from pipeline.fetch.plan import Plan
 from pipeline.snapshot.rows import ConsumerLagRow, Snapshot
+from pipeline.tables.ingest import Ingested
 from pipeline.tables.sql import printable
 
 
@@ -28,14 +27,14 @@ def snapshot_line(snapshot: Snapshot, place: str, seconds: float) -> str:
     return f"{header.cluster} ({header.cluster_id}): {', '.join(parts)}; tables in {place} ({seconds:.1f} s)"
 
 
-def ingest_line(name: str, cluster_id: str, planned: Plan, settled: Settled, place: str, seconds: float) -> str:
+def ingest_line(name: str, cluster_id: str, done: Ingested, place: str, seconds: float) -> str:
     """Cluster, what was archived, what is missing and why, and where the tables are."""
-    counts = Counter[str]()
+    settled, counts = done.settled, Counter[str]()
     for row in settled.ranges:
         counts.update({one: getattr(row, one) for one in ("records", "lost", "corrupt", "bytes_fetched", "files")})
     problems = Counter(row.problem for row in settled.ranges if row.problem)
     parts = [
-        f"{len(planned.topic_ids):,} topics",
+        f"{len(done.planned.topic_ids):,} topics",
         f"{counts['records']:,} records of {len({(row.topic, row.partition) for row in settled.ranges}):,} partitions",
         f"{counts['bytes_fetched'] / 1e6:,.1f} MB fetched",
     ]

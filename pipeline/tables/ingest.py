@@ -1,0 +1,111 @@
+"""One run over one cluster: what is wanted and the turn to archive it in, a plan, tasks on executors, and one commit out.
+
+Guards one rule: the order. The plan is made from positions that were read under the turn, the tasks read what the plan says,
+and the commit names exactly the files of tasks that settled.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pipeline.client.cluster import Cluster
+from pipeline.client.deadline import Clock, Deadline
+from pipeline.fetch.accounting import Settled, settle
+from pipeline.fetch.plan import Plan, plan
+from pipeline.fetch.split import ReadOptions
+from pipeline.fetch.tasks import Task, divide
+from pipeline.fetch.wanted import Wanted
+from pipeline.identity import new_id
+from pipeline.records.decoding import DecodeOptions
+from pipeline.settings import IngestSettings, KafkaSettings, Settings
+from pipeline.tables.archive import ArchiveTurn, Run, archive_turn, commit, execute
+from pipeline.tables.archive_task import TaskSettings
+from pipeline.tables.staged import commit_staged, staged_turn
+from pipeline.tables.warehouse import Warehouse
+
+STEPS = ("plan", "read", "commit")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingested:
+    """What a run planned, and what it came to."""
+
+    planned: Plan
+    settled: Settled
+
+
+def turn(
+    warehouse: Warehouse, settings: Settings, cluster_id: str, clock: Clock, after_restore: str | None = None
+) -> AbstractContextManager[ArchiveTurn]:
+    """The turn to archive a cluster, by the writer that the settings name; raises as `archive_turn` does."""
+    wait_ms = settings.ingest.lock_wait_ms
+    if staging := settings.staging():
+        return staged_turn(warehouse, staging, cluster_id, clock, wait_ms)
+    return archive_turn(warehouse, cluster_id, clock, wait_ms, after_restore)
+
+
+def ingest(
+    mine: ArchiveTurn,
+    cluster: Cluster,
+    settings: Settings,
+    wanted: Wanted,
+    tell: Callable[[str, int], None],
+) -> Ingested:
+    """Archive what is wanted and new; `tell` hears each step and how much there is to it.
+
+    ConfigError for topics and offsets that are not there; TableError if something cannot be written: nothing is, then.
+    """
+    tell("plan", len(mine.topics))
+    planned = plan(cluster, wanted, mine.topics, Deadline.after(mine.clock, settings.ingest.deadline_ms))
+    tell("read", sum(one.offsets for one in planned.ranges))
+    ingest_id = new_id(planned.planned_at_ms)
+    day = datetime.fromtimestamp(planned.planned_at_ms / 1000, tz=UTC).date()
+    told = _task_settings(mine, cluster.settings, settings, mine.folder(day), ingest_id)
+    results = execute(mine, told, _tasks(mine, planned, settings.ingest))
+    outcomes = [result.outcome for result in results]
+    settled = settle(ingest_id, mine.cluster_id, planned, mine.topics, outcomes)
+    files = [file for number in sorted(settled.kept) for file in results[number].files]
+    tell("commit", len(files))
+    if settled.ranges:
+        write = commit_staged if settings.staging() else commit
+        write(mine, Run(ingest_id=ingest_id, ingest_date=day, settled=settled, files=files))
+    return Ingested(planned=planned, settled=settled)
+
+
+def _tasks(mine: ArchiveTurn, planned: Plan, told: IngestSettings) -> Sequence[Task]:
+    parallelism = mine.warehouse.spark.sparkContext.defaultParallelism
+    return divide(planned.ranges, planned.bytes_of, parallelism, told.task_mb << 20)
+
+
+def _task_settings(
+    mine: ArchiveTurn, kafka: KafkaSettings, settings: Settings, folder: str, ingest_id: str
+) -> TaskSettings:
+    return TaskSettings(
+        kafka=kafka,
+        clock=mine.clock,
+        options=read_options(settings.ingest),
+        folder=folder,
+        ingest_id=ingest_id,
+        cluster_id=mine.cluster_id,
+        target_bytes=settings.records.target_file_mb << 20,
+        compression=settings.records.compression,
+    )
+
+
+def read_options(told: IngestSettings) -> ReadOptions:
+    """How splits are read, with sizes that keep the buffers of a task below its memory.
+
+    They are: an answer being decoded, the next one on its way, what it expands to, its columns, and what is being written.
+    """
+    part = (told.task_memory_mb << 20) // 16
+    return ReadOptions(
+        isolation_level=told.isolation_level,
+        fetch_bytes=min(told.max_partition_fetch_bytes, part),
+        patience_ms=told.patience_ms,
+        decoding=DecodeOptions(
+            expanded_bytes=part,
+            batch_limit_bytes=told.batch_limit_mb << 20,
+            check_crcs=told.check_crcs,
+        ),
+    )
