@@ -3,11 +3,11 @@
 Guards one rule: clusters do not depend on each other. What one of them refuses is said, and the others are archived.
 """
 
+from collections import Counter
 from functools import cached_property
 
 from pipeline import log
 from pipeline.cli.arguments import IngestArguments
-from pipeline.cli.summary import ingest_line
 from pipeline.cli.terminal import COMPLETE, INCOMPLETE, Steps, complain, say, worst
 from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Clock, Deadline
@@ -67,3 +67,19 @@ def _is_incomplete(settled: Settled, told: IngestSettings) -> bool:
     lost = any(row.problem in LOSSES or row.corrupt for row in settled.ranges)
     stopped = any(row.problem is not None and row.problem not in LOSSES for row in settled.ranges)
     return stopped or (lost and not told.accept_loss)
+
+
+def ingest_line(name: str, cluster_id: str, done: Ingested, place: str, seconds: float) -> str:
+    """Cluster, what was archived, what is missing and why, and where the tables are."""
+    settled, counts = done.settled, Counter[str]()
+    for row in settled.ranges:
+        counts.update({one: getattr(row, one) for one in ("records", "lost", "corrupt", "bytes_fetched", "files")})
+    problems = Counter(row.problem for row in settled.ranges if row.problem)
+    parts = [
+        f"{len(done.planned.topic_ids):,} topics",
+        f"{counts['records']:,} records of {len({(row.topic, row.partition) for row in settled.ranges}):,} partitions",
+        f"{counts['bytes_fetched'] / 1e6:,.1f} MB fetched",
+    ]
+    parts += [f"{counts[one]:,} {one.upper()}" for one in ("lost", "corrupt") if counts[one]]
+    parts += [f"{problem} in {count:,} ranges, see table record_ranges" for problem, count in sorted(problems.items())]
+    return f"{name} ({cluster_id}): {', '.join(parts)}; tables in {place} ({seconds:.1f} s)"

@@ -1,10 +1,8 @@
-"""What a run has done in, the one line that a person reads out."""
+"""A snapshot in, the one line that a person reads out."""
 
-from collections import Counter
 from collections.abc import Iterable
 
 from pipeline.snapshot.rows import ConsumerLagRow, Snapshot
-from pipeline.tables.ingest import Ingested
 from pipeline.tables.sql import printable
 
 
@@ -25,22 +23,6 @@ def snapshot_line(snapshot: Snapshot, place: str, seconds: float) -> str:
     if published.failures:
         parts.append(f"INCOMPLETE: {published.failures:,} failures, see table collection_failures")
     return f"{header.cluster} ({header.cluster_id}): {', '.join(parts)}; tables in {place} ({seconds:.1f} s)"
-
-
-def ingest_line(name: str, cluster_id: str, done: Ingested, place: str, seconds: float) -> str:
-    """Cluster, what was archived, what is missing and why, and where the tables are."""
-    settled, counts = done.settled, Counter[str]()
-    for row in settled.ranges:
-        counts.update({one: getattr(row, one) for one in ("records", "lost", "corrupt", "bytes_fetched", "files")})
-    problems = Counter(row.problem for row in settled.ranges if row.problem)
-    parts = [
-        f"{len(done.planned.topic_ids):,} topics",
-        f"{counts['records']:,} records of {len({(row.topic, row.partition) for row in settled.ranges}):,} partitions",
-        f"{counts['bytes_fetched'] / 1e6:,.1f} MB fetched",
-    ]
-    parts += [f"{counts[one]:,} {one.upper()}" for one in ("lost", "corrupt") if counts[one]]
-    parts += [f"{problem} in {count:,} ranges, see table record_ranges" for problem, count in sorted(problems.items())]
-    return f"{name} ({cluster_id}): {', '.join(parts)}; tables in {place} ({seconds:.1f} s)"
 
 
 def _worst(lag: Iterable[ConsumerLagRow]) -> str:
