@@ -69,9 +69,7 @@ def require_known(schema: StructType) -> None:
             asked = field.dataType.simpleString()
             problems.append(f"column {field.name}: it is {known.simpleString()}, not {asked}: cast it in the query")
         elif not field.nullable:
-            problems.append(
-                f"column {field.name}: leave out NOT NULL, the data source says of no column that it has none"
-            )
+            problems.append(f"column {field.name}: leave out NOT NULL: Spark would believe it unchecked")
     if problems:
         raise ConfigError(problems)
 
