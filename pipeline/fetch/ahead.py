@@ -1,0 +1,93 @@
+"""A place in a log in, what its leader says of it out; asked for by another thread while the caller works.
+
+Guards one rule: of a reader's threads only one talks to brokers at a time, and none outlives the reader.
+"""
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+from pipeline.client.broker import Broker
+from pipeline.client.cluster import Cluster, TopicPartition
+from pipeline.client.deadline import Deadline
+from pipeline.errors import ConnectionLost, EncodeError, PipelineError, UnsupportedVersion
+from pipeline.fetch.requests import Place, partition_data, ways
+from pipeline.fetch.split import Split
+from pipeline.protocol.error_codes import LEADER_NOT_AVAILABLE
+from pipeline.protocol.messages.fetch import FETCH, PartitionData
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What came of asking: an answer, which may leave the partition out (throttled ones do), or what went wrong."""
+
+    partition: PartitionData | None = None
+    throttle_ms: int = 0
+    code: int = 0
+    error: PipelineError | None = None
+
+
+class Ahead:
+    """Asks the leader of a split's partition; at most one request ahead of the caller."""
+
+    def __init__(self, cluster: Cluster, split: Split, patience_ms: int) -> None:
+        self._cluster, self._split, self._patience_ms = cluster, split, patience_ms
+        self._at = TopicPartition(split.topic, split.partition)
+        self._thread: ThreadPoolExecutor | None = None
+        self._pending: tuple[Place, Future[Reply]] | None = None
+        self._asked: Broker | None = None
+        self._stopped = False
+
+    def start(self, place: Place) -> None:
+        """Ask for a place without waiting; `ask` of the same place takes the answer."""
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="fetch")
+        self._pending = (place, self._thread.submit(self._ask, place))
+
+    def ask(self, place: Place) -> Reply:
+        """The answer for a place: the one that is on its way already, or one that is waited for."""
+        if self._pending is None:
+            return self._ask(place)
+        asked, future = self._pending
+        reply = future.result()
+        if asked != place:
+            return self._ask(place)
+        self._pending = None
+        return reply
+
+    def stop(self) -> None:
+        """End the thread and what it waits for; later calls do nothing."""
+        self._stopped = True
+        if self._thread is None:
+            return
+        waited_for = self._asked if self._pending and not self._pending[1].done() else None
+        if waited_for:
+            waited_for.interrupt()
+        self._thread.shutdown(wait=True, cancel_futures=True)
+        if waited_for:
+            waited_for.close()
+        self._thread, self._pending = None, None
+
+    def _ask(self, place: Place) -> Reply:
+        leader_id = self._cluster.leader_of(self._at)
+        if leader_id is None:
+            return Reply(code=LEADER_NOT_AVAILABLE)
+        broker = self._asked = self._cluster.brokers[leader_id]
+        deadline = Deadline.after(self._cluster.clock, self._patience_ms)
+        refusal: PipelineError | None = None
+        for request, versions in ways(self._split, place, self._cluster.leader_epoch_of(self._at)):
+            if self._stopped:
+                lost = ConnectionLost(f"{broker.host}:{broker.port}", "exchange", "interrupted", in_flight=0)
+                return Reply(error=lost)
+            try:
+                response = broker.ask(FETCH, request, deadline, versions)
+            except UnsupportedVersion as error:
+                refusal = error
+            except EncodeError:
+                raise  # ours to blame
+            except PipelineError as error:
+                return Reply(error=error)
+            else:
+                found = partition_data(self._split, response)
+                code = response.error_code or (found.error_code if found else 0)
+                return Reply(partition=found, throttle_ms=response.throttle_time_ms, code=code)
+        return Reply(error=refusal)

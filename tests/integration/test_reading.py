@@ -1,0 +1,260 @@
+"""Splits read from real brokers, beside librdkafka's consumer and what was produced."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from pipeline.client.cluster import Cluster
+from pipeline.client.cluster import TopicPartition as At
+from pipeline.client.deadline import Deadline
+from pipeline.client.journal import Journal
+from pipeline.client.offsets import (
+    HIGH_WATERMARK,
+    LAST_STABLE,
+    LOG_START,
+    epoch_ends,
+    list_offsets,
+    offsets_at,
+    replica_sizes,
+)
+from pipeline.fetch.reader import SplitReader
+from pipeline.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, Outcome, ReadOptions, Split
+from pipeline.sandbox.kafka import LocalKafka
+from pipeline.settings import KafkaSettings
+from pipeline.wire.primitives import uuid_text
+from tests.clock import CLOCK
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+SMALL = ReadOptions(fetch_bytes=20_000)
+
+
+def soon(seconds: int = 60) -> Deadline:
+    return Deadline.after(CLOCK, seconds * 1000)
+
+
+def create(kafka: LocalKafka, topic: str, *, replicas: int, config: dict[str, str] | None = None) -> None:
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    made = NewTopic(topic, num_partitions=1, replication_factor=replicas, config=config or {})
+    admin.create_topics([made])[topic].result(30)
+
+
+def produce(kafka: LocalKafka, topic: str, values: Sequence[bytes], **config: str | int) -> None:
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "linger.ms": 20, **config})
+    for value in values:
+        producer.produce(topic, value, key=b"k" + value[:8], partition=0)
+    assert producer.flush(60) == 0
+
+
+def transaction(kafka: LocalKafka, topic: str, values: Sequence[bytes], *, commit: bool) -> None:
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "transactional.id": f"tx-{topic}"})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    for value in values:
+        producer.produce(topic, value, partition=0)
+    producer.flush(60)
+    (producer.commit_transaction if commit else producer.abort_transaction)(60)
+
+
+def consumed(kafka: LocalKafka, topic: str, isolation_level: str = READ_COMMITTED) -> dict[int, bytes | None]:
+    """What librdkafka's consumer reads of the partition."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": kafka.bootstrap_servers,
+            "group.id": "reading",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": isolation_level,
+        }
+    )
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    values: dict[int, bytes | None] = {}
+    try:
+        while True:
+            for message in consumer.consume(10_000, 10):
+                error = message.error()
+                if error and error.code() == KafkaError._PARTITION_EOF:
+                    return values
+                assert not error, error
+                values[message.offset()] = message.value()
+    finally:
+        consumer.close()
+
+
+@pytest.fixture
+def connect() -> Iterator[Callable[[LocalKafka], Cluster]]:
+    """Connects to a cluster, which is closed after the test."""
+    opened = []
+
+    def connected(kafka: LocalKafka) -> Cluster:
+        settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers)
+        opened.append(Cluster.connect(settings, CLOCK, Journal(), soon()))
+        return opened[-1]
+
+    yield connected
+    for cluster in opened:
+        cluster.close()
+
+
+def plan(cluster: Cluster, topic: str, isolation_level: str = READ_COMMITTED) -> Split:
+    """All of the partition."""
+    (described,) = cluster.refresh({topic}, soon()).topics
+    at = At(topic, 0)
+    found = list_offsets(cluster, [at], [LOG_START, HIGH_WATERMARK, LAST_STABLE], soon())
+    start, high, stable = (one.answers[at].offset for one in found.values())
+    return Split(
+        topic=topic,
+        topic_id=uuid_text(described.topic_id),
+        partition=0,
+        from_offset=start,
+        to_offset=stable if isolation_level == READ_COMMITTED else high,
+        stable_end=stable,
+    )
+
+
+def read(
+    cluster: Cluster, split: Split, options: ReadOptions = SMALL, between: Callable[[], None] = lambda: None
+) -> tuple[dict[int, bytes | None], Outcome]:
+    """Values by offset; `between` is done after the first Arrow batch."""
+    reader = SplitReader(cluster, split, options)
+    values: dict[int, bytes | None] = {}
+    for number, rows in enumerate(reader.batches()):
+        values |= dict(zip(rows["offset"].to_pylist(), rows["value"].to_pylist(), strict=True))
+        if number == 0:
+            between()
+    outcome = reader.outcome
+    assert outcome.counts.offsets() == outcome.next_offset - split.from_offset
+    assert outcome.counts.records == len(values)
+    return values, outcome
+
+
+@pytest.fixture(params=["kafka", "kafka_392"])
+def each_release(request: pytest.FixtureRequest) -> LocalKafka:
+    """Both releases."""
+    found: LocalKafka = request.getfixturevalue(request.param)
+    return found
+
+
+def test_every_codec(each_release: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
+    """What a producer wrote in all codecs is read as it was written, by id and by name."""
+    create(each_release, "reading-codecs", replicas=1)
+    for codec in CODECS:
+        values = [f"{codec}-{number:05}-{'x' * 80}".encode() for number in range(2_000)]
+        produce(each_release, "reading-codecs", values, **{"compression.type": codec})
+    cluster = connect(each_release)
+    split = plan(cluster, "reading-codecs")
+    expected = consumed(each_release, "reading-codecs")
+    values, outcome = read(cluster, split)
+    assert values == expected
+    assert list(values) == sorted(values)
+    assert len(values) == 10_000
+    assert (outcome.failure, outcome.counts.codecs) == (None, set(CODECS))
+    by_name = Split(topic=split.topic, topic_id=None, partition=0, from_offset=0, to_offset=10_000, stable_end=10_000)
+    assert read(cluster, by_name, ReadOptions())[0] == expected
+
+
+def test_transactions(each_release: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
+    """Committed records only, as librdkafka reads them; or all of them, with those of aborted transactions marked."""
+    create(each_release, "reading-tx", replicas=1)
+    for number in range(6):
+        batch = [f"{number}-{record}-{'y' * 200}".encode() for record in range(300)]
+        transaction(each_release, "reading-tx", batch, commit=number % 3 != 1)
+        produce(each_release, "reading-tx", [b"plain"] * 10)
+    cluster = connect(each_release)
+    values, outcome = read(cluster, plan(cluster, "reading-tx"))
+    assert values == consumed(each_release, "reading-tx")
+    assert (outcome.counts.aborted, outcome.counts.control, outcome.failure) == (600, 6, None)
+    reader = SplitReader(
+        cluster, plan(cluster, "reading-tx"), ReadOptions(isolation_level=READ_UNCOMMITTED, fetch_bytes=20_000)
+    )
+    marked: dict[int, bool | None] = {}
+    for rows in reader.batches():
+        marked |= dict(zip(rows["offset"].to_pylist(), rows["is_aborted"].to_pylist(), strict=True))
+    assert set(marked) == set(consumed(each_release, "reading-tx", READ_UNCOMMITTED))
+    assert {offset for offset, is_aborted in marked.items() if not is_aborted} == set(values)
+
+
+def test_a_batch_beyond_the_limit(kafka: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
+    """A record of 3 MB comes whole, though 1 kB was asked for."""
+    create(kafka, "reading-large", replicas=1, config={"max.message.bytes": "4000000"})
+    produce(kafka, "reading-large", [b"a", bytes(3_000_000), b"b"], **{"message.max.bytes": 4_000_000, "linger.ms": 0})
+    cluster = connect(kafka)
+    values, outcome = read(cluster, plan(cluster, "reading-large"), ReadOptions(fetch_bytes=1_000))
+    assert [len(value or b"") for value in values.values()] == [1, 3_000_000, 1]
+    assert outcome.failure is None
+
+
+def test_records_deleted_after_planning(kafka: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
+    """What DeleteRecords took, in the middle of a batch too, is lost and counted, before reading and while it goes on."""
+    create(kafka, "reading-deleted", replicas=1)
+    produce(kafka, "reading-deleted", [b"%05d" % number + bytes(100) for number in range(3_000)])
+    cluster = connect(kafka)
+    split = plan(cluster, "reading-deleted")
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+
+    def delete(offset: int) -> None:
+        for future in admin.delete_records([TopicPartition("reading-deleted", 0, offset)]).values():
+            future.result(30)
+
+    delete(5)
+    values, outcome = read(cluster, split, between=lambda: delete(2_001))
+    assert outcome.failure is None
+    assert min(values) == 5
+    assert set(range(2_001, 3_000)) <= set(values)
+    assert outcome.counts.lost == 3_000 - len(values) > 5
+
+
+def test_a_topic_made_anew(kafka: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
+    """Deleted, then created again under its name: the old split is told so, and reads nothing of the new topic."""
+    create(kafka, "reading-anew", replicas=1)
+    produce(kafka, "reading-anew", [b"old"] * 10)
+    cluster = connect(kafka)
+    split = plan(cluster, "reading-anew")
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    admin.delete_topics(["reading-anew"])["reading-anew"].result(30)
+    time.sleep(1)
+    values, outcome = read(cluster, split)
+    assert (values, outcome.failure) == ({}, "TOPIC_DELETED")
+    create(kafka, "reading-anew", replicas=1)
+    produce(kafka, "reading-anew", [b"new"] * 10)
+    values, outcome = read(cluster, split)
+    assert (values, outcome.failure) == ({}, "TOPIC_RECREATED")
+
+
+def test_the_leader_stops(kafka: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
+    """While a partition is read its leader goes: another one answers, and nothing is missing or doubled."""
+    create(kafka, "reading-moved", replicas=3)
+    produce(kafka, "reading-moved", [b"%05d" % number + bytes(100) for number in range(5_000)])
+    cluster = connect(kafka)
+    split = plan(cluster, "reading-moved")
+    leader = cluster.leader_of(At("reading-moved", 0))
+    assert leader is not None
+    try:
+        values, outcome = read(cluster, split, between=lambda: kafka.stop(leader))
+    finally:
+        kafka.start(leader)
+    assert outcome.failure is None
+    assert list(values) == list(range(5_000))
+    assert cluster.leader_of(At("reading-moved", 0)) != leader
+
+
+def test_questions_about_logs(each_release: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
+    """Times, ends of terms and sizes, from a leader that has them."""
+    create(each_release, "reading-asked", replicas=1)
+    producer = Producer({"bootstrap.servers": each_release.bootstrap_servers})
+    for number in range(100):
+        producer.produce("reading-asked", bytes(100), partition=0, timestamp=1_700_000_000_000 + number)
+    producer.flush(60)
+    cluster, at = connect(each_release), At("reading-asked", 0)
+    plan(cluster, "reading-asked")
+    assert offsets_at(cluster, {at: 1_700_000_000_040}, soon()).answers[at].offset == 40
+    assert offsets_at(cluster, {at: 1_800_000_000_000}, soon()).answers[at].offset == -1
+    told = epoch_ends(cluster, {at: 0}, soon()).answers[at]
+    assert (told.leader_epoch, told.end_offset) == (0, 100)
+    unknown = epoch_ends(cluster, {at: 7}, soon()).answers[at]
+    assert (unknown.leader_epoch, unknown.end_offset) == (-1, -1)
+    assert 10_000 < replica_sizes(cluster, [at], soon()).answers[at] < 30_000
