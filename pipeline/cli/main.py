@@ -14,6 +14,7 @@ _USAGE = """usage: lagoon COMMAND [OPTION ...]
 
   snapshot   one snapshot of one or more clusters into the state tables
   ingest     records since the last run into table records, exactly once
+  maintain   small files joined and old ones removed
   sql        run one SQL statement over the tables and views
 
 lagoon COMMAND --help tells a command's options."""
