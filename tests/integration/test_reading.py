@@ -44,20 +44,24 @@ def create(kafka: LocalKafka, topic: str, *, replicas: int, config: dict[str, st
 
 
 def produce(kafka: LocalKafka, topic: str, values: Sequence[bytes], **config: str | int) -> None:
-    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "linger.ms": 20, **config})
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "batch.num.messages": 100, **config})
     for value in values:
         producer.produce(topic, value, key=b"k" + value[:8], partition=0)
     assert producer.flush(60) == 0
 
 
-def transaction(kafka: LocalKafka, topic: str, values: Sequence[bytes], *, commit: bool) -> None:
-    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "transactional.id": f"tx-{topic}"})
+def transactions(kafka: LocalKafka, topic: str, several: Sequence[tuple[Sequence[bytes], bool]]) -> None:
+    """One transaction after the other, each with its values, and whether it is committed."""
+    producer = Producer(
+        {"bootstrap.servers": kafka.bootstrap_servers, "transactional.id": f"tx-{topic}", "batch.num.messages": 100}
+    )
     producer.init_transactions(60)
-    producer.begin_transaction()
-    for value in values:
-        producer.produce(topic, value, partition=0)
-    producer.flush(60)
-    (producer.commit_transaction if commit else producer.abort_transaction)(60)
+    for values, commit in several:
+        producer.begin_transaction()
+        for value in values:
+            producer.produce(topic, value, partition=0)
+        producer.flush(60)
+        (producer.commit_transaction if commit else producer.abort_transaction)(60)
 
 
 def consumed(kafka: LocalKafka, topic: str, isolation_level: str = READ_COMMITTED) -> dict[int, bytes | None]:
@@ -160,10 +164,9 @@ def test_every_codec(each_release: LocalKafka, connect: Callable[[LocalKafka], C
 def test_transactions(each_release: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
     """Committed records only, as librdkafka reads them; or all of them, with those of aborted transactions marked."""
     create(each_release, "reading-tx", replicas=1)
-    for number in range(6):
-        batch = [f"{number}-{record}-{'y' * 200}".encode() for record in range(300)]
-        transaction(each_release, "reading-tx", batch, commit=number % 3 != 1)
-        produce(each_release, "reading-tx", [b"plain"] * 10)
+    several = [[f"{number}-{record}-{'y' * 200}".encode() for record in range(300)] for number in range(6)]
+    transactions(each_release, "reading-tx", [(values, number % 3 != 1) for number, values in enumerate(several)])
+    produce(each_release, "reading-tx", [b"plain"] * 10)
     cluster = connect(each_release)
     values, outcome = read(cluster, plan(cluster, "reading-tx"))
     assert values == consumed(each_release, "reading-tx")
@@ -181,7 +184,7 @@ def test_transactions(each_release: LocalKafka, connect: Callable[[LocalKafka], 
 def test_a_batch_beyond_the_limit(kafka: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
     """A record of 3 MB comes whole, though 1 kB was asked for."""
     create(kafka, "reading-large", replicas=1, config={"max.message.bytes": "4000000"})
-    produce(kafka, "reading-large", [b"a", bytes(3_000_000), b"b"], **{"message.max.bytes": 4_000_000, "linger.ms": 0})
+    produce(kafka, "reading-large", [b"a", bytes(3_000_000), b"b"], **{"message.max.bytes": 4_000_000})
     cluster = connect(kafka)
     values, outcome = read(cluster, plan(cluster, "reading-large"), ReadOptions(fetch_bytes=1_000))
     assert [len(value or b"") for value in values.values()] == [1, 3_000_000, 1]
