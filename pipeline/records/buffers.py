@@ -74,6 +74,8 @@ class Buffers:
     def spelled(self) -> list[tuple[int, int]]:
         """Row and offset of each record with header keys that are not UTF-8."""
         count = int(self._run[scan.SPELLED])
+        if not count:
+            return []
         return [(row, offset) for row, offset in self._buffers[scan.SPELLED_ROWS][: 2 * count].reshape(-1, 2).tolist()]
 
     def arrow_batch(self, lines: Table) -> pa.RecordBatch:
