@@ -16,7 +16,7 @@ settings.register_profile("shared machine", deadline=None)
 settings.load_profile("shared machine")
 
 # A fixture that costs a broker or a JVM marks every test that uses it, so that `make quick` can leave those out.
-_MARKED_BY_FIXTURE = {"kafka": "kafka", "kafka_392": "kafka", "spark": "spark"}
+_MARKED_BY_FIXTURE = {"kafka": "kafka", "kafka_392": "kafka", "kafka_282": "kafka", "spark": "spark"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -38,4 +38,11 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
 def kafka_392(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
     """One broker of Kafka 3.9.2, the last release that knows the oldest versions of all APIs."""
     with LocalKafka(tmp_path_factory.mktemp("kafka-3.9.2"), version="3.9.2") as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def kafka_282(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
+    """One broker of Kafka 2.8.2 on ZooKeeper, the last release that writes the message formats before headers."""
+    with LocalKafka(tmp_path_factory.mktemp("kafka-2.8.2"), version="2.8.2") as cluster:
         yield cluster

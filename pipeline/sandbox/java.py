@@ -5,6 +5,7 @@ Guards one rule: the Java that runs Spark runs Kafka too, JAVA_HOME first and PA
 
 import os
 import shutil
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,6 +28,18 @@ def java_path() -> str:
 def java_command(*arguments: str, heap_mb: int = 128) -> list[str]:
     """Command line of a JVM with a heap of at most `heap_mb` MiB."""
     return [java_path(), f"-Xmx{heap_mb}m", *_FLAGS, *arguments]
+
+
+def start_java(*arguments: str, log: Path, heap_mb: int = 128) -> subprocess.Popen[bytes]:
+    """A JVM in the background that adds what it says to a file."""
+    with log.open("ab") as output:
+        return subprocess.Popen(  # noqa: S603  our own command line
+            java_command(*arguments, heap_mb=heap_mb),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,  # Ctrl-C in a terminal is for us, who then stop the servers in order
+        )
 
 
 def class_path(jars: Sequence[Path]) -> str:

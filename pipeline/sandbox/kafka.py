@@ -13,8 +13,9 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -22,11 +23,13 @@ from typing import Self
 from pipeline.errors import NotStarted
 from pipeline.sandbox import watchdog
 from pipeline.sandbox.jars import jar_paths
-from pipeline.sandbox.node import Node, NodePlace
+from pipeline.sandbox.node import Node, NodePlace, Server
 from pipeline.sandbox.probe import answers, known_brokers
 from pipeline.sandbox.tools import run_tool
+from pipeline.sandbox.zookeeper import ZooKeeper
 
 DEFAULT_VERSION = "4.3.1"
+_BEFORE_KRAFT = "2."
 _START_TIMEOUT_S = 120
 _STOP_TIMEOUT_S = 30
 _POLL_S = 0.05
@@ -37,7 +40,7 @@ _PORTS_TAKEN = "Address already in use"
 
 
 class LocalKafka:
-    """A cluster of `brokers` brokers of one release, numbered from 1, each of them a controller too.
+    """A cluster of `brokers` brokers of one release, numbered from 1, each of them a controller too (2.8: on ZooKeeper).
 
     `directory` gets one folder per broker with its properties, data and log, and must be empty or absent. `racks` names
     the brokers' racks in order; `properties` are settings of the brokers beyond ours. On one machine, so without TLS.
@@ -60,6 +63,7 @@ class LocalKafka:
         self._heap_mb = heap_mb
         self._jars: list[Path] = []
         self._nodes: dict[int, Node] = {}
+        self._zookeeper: ZooKeeper | None = None
         self._watchdog: subprocess.Popen[str] | None = None
         self._paused: set[int] = set()
 
@@ -113,6 +117,9 @@ class LocalKafka:
 
     def start(self, node_id: int) -> None:
         """Start one broker again, on its old port and data, and wait until the running brokers know it."""
+        zookeeper = self._zookeeper
+        if zookeeper:
+            _wait_until(lambda: not zookeeper.knows(node_id), zookeeper)
         self._launch(self._nodes[node_id])
         self._wait_until_known(self._answering())
 
@@ -139,7 +146,7 @@ class LocalKafka:
 
     def close(self) -> None:
         """End all brokers; harmless when they have ended already."""
-        self._end(self._nodes.values(), signal.SIGKILL)
+        self._end_all()
         if self._watchdog is not None:
             self._watchdog.communicate()  # its list is empty now, and here its input ends
             self._watchdog = None
@@ -148,9 +155,9 @@ class LocalKafka:
         try:
             self._start_on(_free_ports(2 * len(self._racks)))
         except NotStarted:
-            if not any(_PORTS_TAKEN in node.place.log().read_text() for node in self._nodes.values()):
+            if not any(_PORTS_TAKEN in log.read_text() for log in self.directory.glob("*/*.log")):
                 raise
-            self._end(self._nodes.values(), signal.SIGKILL)  # somebody was quicker: once more with other ports
+            self._end_all()  # somebody was quicker: once more with other ports
             self._start_on(_free_ports(2 * len(self._racks)))
 
     def _start_on(self, ports: Sequence[int]) -> None:
@@ -164,14 +171,28 @@ class LocalKafka:
             )
             for node_id, rack in enumerate(self._racks, 1)
         ]
-        self._nodes = {place.node_id: Node(place=place, jars=self._jars, heap_mb=self._heap_mb) for place in places}
+        on_zookeeper = self.version.startswith(_BEFORE_KRAFT)
+        self._nodes = {
+            place.node_id: Node(place=place, jars=self._jars, heap_mb=self._heap_mb, on_zookeeper=on_zookeeper)
+            for place in places
+        }
         for node in self._nodes.values():
             shutil.rmtree(node.place.folder, ignore_errors=True)
             node.write_properties(places, self._properties)
-        self._format()
+        if on_zookeeper:
+            self._start_zookeeper(places[0].controller_port)
+        else:
+            self._format()
         for node in self._nodes.values():
             self._launch(node)
         self._wait_until_known(self._answering())
+
+    def _start_zookeeper(self, port: int) -> None:
+        folder = self.directory / "zookeeper"
+        shutil.rmtree(folder, ignore_errors=True)
+        self._zookeeper = ZooKeeper(folder=folder, port=port, jars=self._jars)
+        self._launch(self._zookeeper)
+        _wait_until(self._zookeeper.answers, self._zookeeper)
 
     def _format(self) -> None:
         cluster_uuid = _new_uuid()
@@ -181,11 +202,16 @@ class LocalKafka:
             if process.returncode:
                 raise NotStarted(f"broker {node.place.node_id} could not be formatted", str(node.place.log()))
 
-    def _launch(self, node: Node) -> None:
-        self._tell_watchdog(f"+{node.start()}")
+    def _launch(self, server: Server) -> None:
+        self._tell_watchdog(f"+{server.start()}")
 
-    def _end(self, nodes: Iterable[Node], number: signal.Signals) -> None:
-        processes = [process for node in nodes if (process := node.running())]
+    def _end_all(self) -> None:
+        self._end(self._nodes.values(), signal.SIGKILL)
+        if self._zookeeper:
+            self._end([self._zookeeper], signal.SIGKILL)
+
+    def _end(self, servers: Iterable[Server], number: signal.Signals) -> None:
+        processes = [process for server in servers if (process := server.running())]
         for process in processes:
             process.send_signal(number)
         for process in processes:
@@ -208,20 +234,23 @@ class LocalKafka:
     def _wait_until_known(self, nodes: Sequence[Node]) -> None:
         """Wait until each of the nodes answers and knows all of them."""
         wanted = {node.place.node_id for node in nodes}
-        deadline = time.monotonic() + _START_TIMEOUT_S
         for node in nodes:
-            port = node.place.port
-            while not (answers(port) and known_brokers(port) >= wanted):
-                _check(node, deadline)
-                time.sleep(_POLL_S)
+            _wait_until(partial(_is_up, node.place.port, wanted), node)
 
 
-def _check(node: Node, deadline: float) -> None:
-    who, log = f"broker {node.place.node_id}", str(node.place.log())
-    if not node.running():
-        raise NotStarted(f"{who} ended while it started", log)
-    if time.monotonic() > deadline:
-        raise NotStarted(f"{who} was not ready within {_START_TIMEOUT_S} s", log)
+def _is_up(port: int, wanted: set[int]) -> bool:
+    return answers(port) and known_brokers(port) >= wanted
+
+
+def _wait_until(is_true: Callable[[], bool], server: Server) -> None:
+    """Wait for something that the server does; NotStarted when it ends instead, or takes too long."""
+    deadline = time.monotonic() + _START_TIMEOUT_S
+    while not is_true():
+        if not server.running():
+            raise NotStarted(f"{server.name()} ended while it started", str(server.log()))
+        if time.monotonic() > deadline:
+            raise NotStarted(f"{server.name()} was not ready within {_START_TIMEOUT_S} s", str(server.log()))
+        time.sleep(_POLL_S)
 
 
 def _wait(process: subprocess.Popen[bytes]) -> None:

@@ -7,15 +7,35 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
-from pipeline.sandbox.java import class_path, java_command
+from pipeline.sandbox.java import class_path, start_java
 
 _BROKER_LOG = ("-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS")
 
 
+class Server(Protocol):
+    """A process of a cluster: a broker, or its ZooKeeper."""
+
+    def name(self) -> str:
+        """What complaints call it."""
+
+    def log(self) -> Path:
+        """File that the process writes to."""
+
+    def start(self) -> int:
+        """Start the process without waiting for answers; returns its process id."""
+
+    def running(self) -> subprocess.Popen[bytes] | None:
+        """The process, while it is there."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePlace:
-    """Where one broker, which is a controller too, lives; both ports are on the loopback."""
+    """Where one broker, which is a controller too, lives; both ports are on the loopback.
+
+    Without KRaft, ZooKeeper is at the controller port of the first broker.
+    """
 
     node_id: int
     port: int
@@ -43,12 +63,23 @@ class Node:
     place: NodePlace
     jars: Sequence[Path]
     heap_mb: int
+    on_zookeeper: bool = False
     process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+
+    def name(self) -> str:
+        """What complaints call it."""
+        return f"broker {self.place.node_id}"
+
+    def log(self) -> Path:
+        """File that the process writes to."""
+        return self.place.log()
 
     def write_properties(self, cluster: Sequence[NodePlace], extra: Mapping[str, str]) -> None:
         """Write server.properties; `extra` wins over what we would set."""
         self.place.folder.mkdir(parents=True, exist_ok=True)
-        lines = (f"{key}={value}" for key, value in {**_properties(self.place, cluster), **extra}.items())
+        controller = (_on_zookeeper if self.on_zookeeper else _on_kraft)(self.place, cluster)
+        properties = {**_properties(self.place, cluster), **controller, **extra}
+        lines = (f"{key}={value}" for key, value in properties.items())
         self.place.properties_file().write_text("\n".join(lines) + "\n")
 
     def start_format(self, cluster_uuid: str) -> subprocess.Popen[bytes]:
@@ -63,14 +94,7 @@ class Node:
         return self.process.pid
 
     def _java(self, *arguments: str) -> subprocess.Popen[bytes]:
-        with self.place.log().open("ab") as log:
-            return subprocess.Popen(  # noqa: S603  our own command line
-                java_command(*arguments, heap_mb=self.heap_mb),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,  # Ctrl-C in a terminal is for us, who then stop the brokers in order
-            )
+        return start_java(*arguments, log=self.log(), heap_mb=self.heap_mb)
 
     def running(self) -> subprocess.Popen[bytes] | None:
         """The process, while it is there; a paused one is."""
@@ -80,14 +104,6 @@ class Node:
 def _properties(place: NodePlace, cluster: Sequence[NodePlace]) -> dict[str, str]:
     replicas, in_sync = min(3, len(cluster)), min(2, len(cluster))
     properties = {
-        "process.roles": "broker,controller",
-        "node.id": place.node_id,
-        "controller.quorum.voters": ",".join(f"{one.node_id}@127.0.0.1:{one.controller_port}" for one in cluster),
-        "listeners": f"PLAINTEXT://127.0.0.1:{place.port},CONTROLLER://127.0.0.1:{place.controller_port}",
-        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{place.port}",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        "controller.listener.names": "CONTROLLER",
-        "inter.broker.listener.name": "PLAINTEXT",
         "log.dirs": place.data(),
         "auto.create.topics.enable": "false",
         "default.replication.factor": replicas,
@@ -98,6 +114,28 @@ def _properties(place: NodePlace, cluster: Sequence[NodePlace]) -> dict[str, str
     if place.rack is not None:
         properties["broker.rack"] = place.rack
     return {key: str(value) for key, value in properties.items()}
+
+
+def _on_kraft(place: NodePlace, cluster: Sequence[NodePlace]) -> dict[str, str]:
+    return {
+        "process.roles": "broker,controller",
+        "node.id": str(place.node_id),
+        "controller.quorum.voters": ",".join(f"{one.node_id}@127.0.0.1:{one.controller_port}" for one in cluster),
+        "listeners": f"PLAINTEXT://127.0.0.1:{place.port},CONTROLLER://127.0.0.1:{place.controller_port}",
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{place.port}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": "PLAINTEXT",
+    }
+
+
+def _on_zookeeper(place: NodePlace, cluster: Sequence[NodePlace]) -> dict[str, str]:
+    return {
+        "broker.id": str(place.node_id),
+        "zookeeper.connect": f"127.0.0.1:{cluster[0].controller_port}",
+        "zookeeper.session.timeout.ms": "6000",
+        "listeners": f"PLAINTEXT://127.0.0.1:{place.port}",
+    }
 
 
 def _internal_topics(replicas: int, in_sync: int) -> dict[str, int]:

@@ -128,7 +128,7 @@ def test_missing_java_is_one_line(registry: Registry, monkeypatch: pytest.Monkey
         jars.jar_paths("two")
 
 
-@pytest.mark.parametrize("lock", ["kafka-4.3.1", "kafka-3.9.2", "delta-4.4.0"])
+@pytest.mark.parametrize("lock", ["kafka-4.3.1", "kafka-3.9.2", "kafka-2.8.2", "connector-4.2.0", "delta-4.4.0"])
 def test_lock_files_are_sound(lock: str) -> None:
     """Every line has four columns, every SHA-256 its 64 digits, and no two jars share a file name."""
     listed = jars.locked(lock)
@@ -143,5 +143,5 @@ def test_delta_jars_match_the_python_package() -> None:
 
 def test_unknown_lock_file_names_the_known() -> None:
     """A release without a lock file is refused with the ones that there are."""
-    with pytest.raises(JarsUnavailable, match=r"kafka-3\.9\.2, kafka-4\.3\.1"):
+    with pytest.raises(JarsUnavailable, match=r"kafka-2\.8\.2, kafka-3\.9\.2, kafka-4\.3\.1"):
         jars.jar_paths("kafka-0.8")

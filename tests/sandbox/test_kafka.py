@@ -118,22 +118,32 @@ def test_taken_port_is_tried_elsewhere(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.kafka
-def test_no_broker_outlives_a_killed_parent(tmp_path: Path) -> None:
-    """When the process that started brokers is killed, the brokers die too."""
+@pytest.mark.parametrize("version", ["4.3.1", "2.8.2"])
+def test_no_broker_outlives_a_killed_parent(tmp_path: Path, version: str) -> None:
+    """When the process that started brokers is killed, the brokers die too, and so does their ZooKeeper."""
     program = (
         "import sys, time; from pathlib import Path; from pipeline.sandbox.kafka import LocalKafka\n"
-        "with LocalKafka(Path(sys.argv[1])) as kafka:\n"
-        "    print(kafka.address(1)[1], flush=True); time.sleep(600)\n"
+        "with LocalKafka(Path(sys.argv[1]), version=sys.argv[2]) as kafka:\n"
+        "    place = kafka._nodes[1].place; print(place.port, place.controller_port, flush=True); time.sleep(600)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True) as parent:
+    command = [sys.executable, "-c", program, str(tmp_path), version]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
-        port = int(parent.stdout.readline())
-        assert answers(port)
+        ports = [int(port) for port in parent.stdout.readline().split()]
+        assert all(map(_accepts, ports))
         parent.send_signal(signal.SIGKILL)
     deadline = time.monotonic() + 10
-    while _accepts(port) and time.monotonic() < deadline:
+    while any(map(_accepts, ports)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not _accepts(port)
+    assert not any(map(_accepts, ports))
+
+
+def test_release_on_zookeeper_comes_back(kafka_282: LocalKafka) -> None:
+    """Kafka 2.8.2 runs on a ZooKeeper of its own, and a killed broker is started once that has forgotten it."""
+    kafka_282.kill(1)
+    kafka_282.start(1)
+    assert kafka_282.known_brokers(1) == {1}
+    assert any("kafka-clients-2.8.2.jar" in part for part in _command_line(kafka_282))
 
 
 def test_probe_of_something_else() -> None:
