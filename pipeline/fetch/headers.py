@@ -13,6 +13,8 @@ from pipeline.records.scan import BASE, EPOCH, LAST
 def believable(batches: Batches, high_watermark: int) -> int:
     """The offset behind the last batch before the first one that cannot be; -1 if there is none."""
     bases, ends = batches.table[:, BASE], batches.table[:, LAST] + 1
+    # A last offset beyond the high watermark is for the checksum to refuse, if the next batch tells where this one ends.
+    ends[:-1] = np.where(ends[:-1] > high_watermark, bases[1:], ends[:-1])
     follows = bases >= np.concatenate(([0], ends[:-1]))[: len(bases)]
     wrong = np.flatnonzero(~(follows & (ends > bases) & (ends <= high_watermark)))
     count = int(wrong[0]) if len(wrong) else batches.count

@@ -120,7 +120,7 @@ class SplitReader:
         decoding = self._decoding(batches, self._progress.position, reach, partition)
         yield from decoding
         if decoding.next_offset <= self._progress.position:
-            self._suspect()
+            self._suspect(first_base(batches))
             return
         self._progress.add(decoding.counts, decoding.problems, decoding.next_offset, decoding.leader_epoch)
         broken = [problem for problem in decoding.problems if problem.reason != HEADER_KEY_NOT_UTF8]
@@ -154,11 +154,14 @@ class SplitReader:
             self._progress.repair(problem, again.counts)
             yield from arrow_batches
 
-    def _suspect(self) -> None:
-        """What came is no batch: once it may have been the way."""
-        if self._suspected == self._progress.position:
+    def _suspect(self, next_base: int | None = None) -> None:
+        """What came is no batch: once it may have been the way. A broken one behind the end is for another split."""
+        if self._suspected != self._progress.position:
+            self._suspected = self._progress.position
+        elif next_base is not None and next_base >= self._split.to_offset:
+            self._progress.skip_void()
+        else:
             self._progress.fail(CORRUPT_LOG, f"what the leader has at offset {self._suspected} is no batch")
-        self._suspected = self._progress.position
 
     def _ask_for_more(self, needed_bytes: int) -> None:
         """The first batch was cut off, as brokers before Fetch v3 do."""

@@ -28,6 +28,7 @@ def test_batches_that_cannot_be() -> None:
 def test_a_header_that_contradicts_itself() -> None:
     """How far such a batch reaches only the next one tells, which is for the decoder to say."""
     assert believable(scanned((0, 3, 0), (4, -5, 0), (8, 0, 0)), 15) == 9
+    assert believable(scanned((0, 3, 0), (4, 99, 0), (8, 0, 0)), 15) == 9
 
 
 def test_terms() -> None:

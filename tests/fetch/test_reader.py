@@ -520,9 +520,28 @@ def test_a_batch_that_suffered_on_the_way(state: FakeCluster, connect: Connect) 
     assert (outcome.counts.corrupt, outcome.counts.records, outcome.problems) == (0, 20, ())
 
 
-@pytest.mark.parametrize("position", [8, 0, 23])
+@pytest.mark.parametrize("position", [23, 24])
+def test_a_last_offset_that_cannot_be(state: FakeCluster, connect: Connect, position: int) -> None:
+    """A batch that lies about its end, and so has another checksum, reaches to the next one."""
+    fill(state)
+    log(state).log[2].data = damage(log(state).log[2], position)
+    values, outcome = read(connect(), split(state))
+    assert list(values) == [*range(8), *range(12, 20)]
+    assert (outcome.failure, outcome.counts.corrupt) == (None, 4)
+
+
+def test_a_broken_batch_behind_the_end(state: FakeCluster, connect: Connect) -> None:
+    """It is for whoever reads there; what it leaves open before it is a gap."""
+    fill(state, batches=1)
+    log(state).append(batch(6, [b"6"]))
+    log(state).log[1].data = damage(log(state).log[1], 60)
+    values, outcome = read(connect(), split(state, to_offset=6))
+    assert (list(values), outcome.counts.compacted, outcome.problems) == ([0, 1, 2, 3], 2, ())
+
+
+@pytest.mark.parametrize("position", [8, 0])
 def test_a_header_that_cannot_be(state: FakeCluster, connect: Connect, position: int) -> None:
-    """Behind a wrong length, base offset or last offset nothing can be found: what was read before stands."""
+    """Behind a wrong length or base offset nothing can be found: what was read before stands."""
     fill(state)
     log(state).log[2].data = damage(log(state).log[2], position)
     values, outcome = read(connect(), split(state))
