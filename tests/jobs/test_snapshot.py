@@ -1,17 +1,13 @@
 """The job as a user starts it: spark-submit in a process of its own, and two readers of what it wrote."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
@@ -21,35 +17,9 @@ from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 from tests.fake.peer import peer
 from tests.integration import kafka_tools as tools
 from tests.integration.state import every_shape
+from tests.jobs.commands import lagoon, rows, submit
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-BIN = Path(sys.executable).parent
-TIMEOUT_S = 240
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
-
-
-def run(command: list[str], **environ: str) -> subprocess.CompletedProcess[str]:
-    """A command as cron would start it: our interpreter's folder first on PATH, Spark's settings by SPARK_CONF_DIR."""
-    env = {
-        **{name: value for name, value in os.environ.items() if not name.startswith(("LAGOON_", "SPARK_", "PYSPARK_"))},
-        "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
-        "SPARK_CONF_DIR": str(ROOT / "conf"),
-        **environ,
-    }
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
-
-
-def submit(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    return run(["spark-submit", str(ROOT / "jobs" / "snapshot.py"), *arguments], **environ)
-
-
-def lagoon(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    return run(["lagoon", *arguments], **environ)
-
-
-def rows(warehouse: Path, table: str) -> list[dict[str, object]]:
-    """All rows of a table by a reader that is not Spark."""
-    return pa.table(DeltaTable(str(warehouse / table)).to_pyarrow_table()).to_pylist()
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +36,7 @@ def test_snapshot_by_spark_submit(cluster: LocalKafka, tmp_path: Path) -> None:
     conf.write_text(f'warehouse = "{warehouse}"\n[kafka]\nbootstrap_servers = "{cluster.bootstrap_servers}"\n')
     slot = datetime.now(UTC).isoformat(timespec="seconds")
     printed = tools.group_offsets(cluster)
-    first = submit("--conf", str(conf), "--slot", slot)
+    first = submit("snapshot", "--conf", str(conf), "--slot", slot)
     assert first.returncode == 0, first.stderr
     assert re.search(r"default \(\S+\): 3 brokers, \d+ topics, .* worst lag .*; tables in ", first.stdout)
     assert " WARN " not in first.stderr
@@ -96,7 +66,7 @@ def test_snapshot_by_spark_submit(cluster: LocalKafka, tmp_path: Path) -> None:
     assert by_spark == {(r["group_id"], r["topic"], r["partition"], r["lag"]) for r in by_deltalake}
 
     versions = {table.name: DeltaTable(str(table)).version() for table in warehouse.iterdir() if table.is_dir()}
-    again = submit("--conf", str(conf), "--slot", slot)
+    again = submit("snapshot", "--conf", str(conf), "--slot", slot)
     assert again.returncode == 0, again.stderr
     assert "nothing to do" in again.stdout
     assert {name: DeltaTable(str(warehouse / name)).version() for name in versions} == versions
@@ -109,7 +79,7 @@ def test_two_at_once_publish_a_slot_once(cluster: LocalKafka, tmp_path: Path) ->
     arguments = ["--warehouse", str(warehouse), "--set", f"kafka.bootstrap_servers={cluster.bootstrap_servers}"]
     slot = datetime.now(UTC).isoformat(timespec="seconds")
     with ThreadPoolExecutor(2) as threads:
-        runs = list(threads.map(lambda _: submit(*arguments, "--slot", slot), range(2)))
+        runs = list(threads.map(lambda _: submit("snapshot", *arguments, "--slot", slot), range(2)))
     codes = sorted(one.returncode for one in runs)
     assert codes in ([0, 0], [0, 4]), [one.stderr for one in runs]
     assert sum("worst lag" in one.stdout for one in runs) == 1

@@ -1,0 +1,243 @@
+"""Records from a real broker into Delta and into Spark, against Spark's own Kafka connector, and against other clients.
+
+One Spark session on two cores runs ours and the connector in turns, in fresh tables. Ours is the whole ingest: plan, reading
+with checksums verified, Parquet, the commit with positions, and the ranges.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import kafka as kafka_python
+from confluent_kafka import Consumer, TopicPartition
+from pyspark.sql import DataFrame, SparkSession
+
+from jobs.clock import SYSTEM_CLOCK
+from pipeline.client.cluster import Cluster
+from pipeline.client.deadline import Deadline
+from pipeline.client.journal import Journal
+from pipeline.fetch.wanted import Start, Wanted
+from pipeline.sandbox.jars import jar_paths
+from pipeline.sandbox.kafka import LocalKafka
+from pipeline.settings import Settings, load
+from pipeline.tables import register_source
+from pipeline.tables.ingest import ingest, turn
+from pipeline.tables.warehouse import Warehouse, open_warehouse
+from tests.bench.measure import Comparison, Findings, Sample, alternate, timed
+from tests.bench.record_topics import LARGE_ZSTD, PARTITIONS, SMALL, SMALL_ZSTD, BenchTopic, fill
+
+_ROUNDS = 4
+_PEERS_RECORDS = 300_000  # kafka-python reads no more, and its time is scaled
+
+
+def run() -> Findings:
+    """Every topic: ingest against the connector into Delta, the data source against it into nothing, and plain reading."""
+    comparisons: list[Comparison] = []
+    with tempfile.TemporaryDirectory(prefix="bench-") as name, LocalKafka(Path(name, "kafka"), heap_mb=1024) as kafka:
+        folder, servers = Path(name), kafka.bootstrap_servers
+        for topic in (SMALL, SMALL_ZSTD, LARGE_ZSTD):
+            fill(servers, topic)
+        with _session(folder) as spark:
+            for topic in (SMALL, SMALL_ZSTD, LARGE_ZSTD):
+                comparisons += _into_spark(spark, folder, servers, topic)
+        comparisons += _plain_reading(servers, SMALL)
+    return Findings(comparisons=comparisons)
+
+
+@contextmanager
+def _session(folder: Path) -> Iterator[SparkSession]:
+    """Two cores, the connector's jars beside Delta's, and the compilers that a server would have."""
+    os.environ.pop("SPARK_CONF_DIR", None)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    jars = ",".join(map(str, jar_paths("connector-4.2.0")))
+    settings = {
+        "spark.jars": jars,
+        "spark.driver.memory": "4g",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.python.filterPushdown.enabled": "true",
+        "spark.sql.warehouse.dir": str(folder / "spark"),
+    }
+    builder = SparkSession.builder.master("local[2]").appName("bench")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    register_source(spark)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _into_spark(spark: SparkSession, folder: Path, servers: str, topic: BenchTopic) -> list[Comparison]:
+    fresh = _fresh(folder)
+    prepared: list[tuple[Warehouse, Settings]] = []
+
+    def prepare() -> None:
+        settings = load(None, {}, [f"warehouse={next(fresh)}", f"kafka.bootstrap_servers={servers}"])
+        prepared.append((open_warehouse(spark, settings, SYSTEM_CLOCK), settings))
+
+    def ours_delta() -> None:
+        _ingest(*prepared[-1], topic)
+
+    def theirs_delta() -> None:
+        _connector(spark, servers, topic).write.format("delta").save(next(fresh))
+
+    samples = alternate(
+        {
+            "ours delta": _prepared(prepare, ours_delta),
+            "connector delta": timed(theirs_delta),
+            "ours noop": timed(lambda: _to_nothing(_source(spark, servers, topic))),
+            "connector noop": timed(lambda: _to_nothing(_connector(spark, servers, topic))),
+        },
+        rounds=_ROUNDS,
+    )
+    size = f"{topic.records:,} records of {topic.value_bytes + 16} bytes, {topic.codec}"
+    peer = "Spark's Kafka connector"
+    return [
+        Comparison(what=f"ingest into Delta: {size}", ours=samples["ours delta"], peer=peer, theirs=samples["connector delta"]),
+        Comparison(what=f"data source into noop: {size}", ours=samples["ours noop"], peer=peer, theirs=samples["connector noop"]),
+    ]
+
+
+def _fresh(folder: Path) -> Iterator[str]:
+    """One new folder after the other; the one before the last is removed."""
+    made: list[Path] = []
+    while True:
+        made.append(folder / f"table-{len(made)}")
+        if len(made) > 2:
+            shutil.rmtree(made[-3], ignore_errors=True)
+        yield str(made[-1])
+
+
+def _prepared(prepare: Callable[[], None], function: Callable[[], None]) -> Callable[[], Sample]:
+    """A case whose tables exist before the clock starts, as they do in every run but the first."""
+
+    def run() -> Sample:
+        prepare()
+        return timed(function)()
+
+    return run
+
+
+def _ingest(warehouse: Warehouse, settings: Settings, topic: BenchTopic) -> None:
+    kafka = settings.named_clusters()["default"]
+    deadline = Deadline.after(SYSTEM_CLOCK, 60_000)
+    wanted = Wanted(
+        topics=(topic.name,), pattern=None, start=Start(), until_ms=None, read_committed=True, most_offsets=None
+    )
+    with (
+        Cluster.connect(kafka, SYSTEM_CLOCK, Journal(), deadline) as cluster,
+        turn(warehouse, settings, "bench", SYSTEM_CLOCK) as mine,
+    ):
+        done = ingest(mine, cluster, settings, wanted, lambda *_: None)
+    assert sum(row.records for row in done.settled.ranges) == topic.records, done.settled.ranges
+
+
+def _connector(spark: SparkSession, servers: str, topic: BenchTopic) -> DataFrame:
+    reader = spark.read.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", topic.name)
+    return reader.option("startingOffsets", "earliest").option("maxPartitionFetchBytes", 8 << 20).load()
+
+
+def _source(spark: SparkSession, servers: str, topic: BenchTopic) -> DataFrame:
+    reader = spark.read.format("lagoon").option("kafka.bootstrap.servers", servers).option("subscribe", topic.name)
+    return reader.option("startingOffsets", "earliest").load()
+
+
+def _to_nothing(rows: DataFrame) -> None:
+    rows.write.format("noop").mode("overwrite").save()
+
+
+def _plain_reading(servers: str, topic: BenchTopic) -> list[Comparison]:
+    """Reading alone, in Python: our decoder's columns against the clients' objects, one process each."""
+    cases: Mapping[str, Callable[[], Any]] = {
+        "ours": lambda: _read_by_us(servers, topic),
+        "confluent": lambda: _read_by_confluent(servers, topic),
+    }
+    samples = alternate({name: timed(case) for name, case in cases.items()}, rounds=3)
+    slow = [_scaled(_read_by_kafka_python(servers, topic), topic) for _ in range(2)]
+    what = f"read {topic.records:,} records of {topic.value_bytes + 16} bytes in one Python process"
+    return [
+        Comparison(what=what, ours=samples["ours"], peer="confluent-kafka", theirs=samples["confluent"]),
+        Comparison(
+            what="the same",
+            ours=samples["ours"],
+            peer=f"kafka-python (scaled from {_PEERS_RECORDS:,} records)",
+            theirs=slow,
+        ),
+    ]
+
+
+def _read_by_us(servers: str, topic: BenchTopic) -> None:
+    from pipeline.fetch.reader import SplitReader  # noqa: PLC0415  the driver of the other cases needs no decoder
+    from pipeline.fetch.split import ReadOptions, Split  # noqa: PLC0415
+    from pipeline.settings import KafkaSettings  # noqa: PLC0415
+
+    rows = 0
+    with Cluster.connect(
+        KafkaSettings(bootstrap_servers=servers), SYSTEM_CLOCK, Journal(), Deadline.after(SYSTEM_CLOCK, 60_000)
+    ) as cluster:
+        cluster.refresh([topic.name], Deadline.after(SYSTEM_CLOCK, 60_000))
+        share = topic.records // PARTITIONS
+        for partition in range(PARTITIONS):
+            split = Split(
+                topic=topic.name,
+                topic_id=None,
+                partition=partition,
+                from_offset=0,
+                to_offset=share,
+                stable_end=share,
+            )
+            reader = SplitReader(cluster, split, ReadOptions())
+            rows += sum(batch.num_rows for batch in reader.batches())
+    assert rows == topic.records
+
+
+def _read_by_confluent(servers: str, topic: BenchTopic) -> None:
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "bench", "enable.auto.commit": False})
+    consumer.assign([TopicPartition(topic.name, partition, 0) for partition in range(PARTITIONS)])
+    rows = 0
+    while rows < topic.records:
+        rows += sum(1 for message in consumer.consume(10_000, timeout=5) if message.value() is not None)
+    consumer.close()
+
+
+def _read_by_kafka_python(servers: str, topic: BenchTopic) -> Sample:
+    def read() -> None:
+        consumer = kafka_python.KafkaConsumer(
+            bootstrap_servers=servers.split(","), enable_auto_commit=False, auto_offset_reset="earliest"
+        )
+        consumer.assign([kafka_python.TopicPartition(topic.name, partition) for partition in range(PARTITIONS)])
+        rows = 0
+        while rows < _PEERS_RECORDS:
+            rows += sum(map(len, consumer.poll(timeout_ms=1000, max_records=10_000).values()))
+        consumer.close()
+
+    return timed(read)()
+
+
+def _scaled(sample: Sample, topic: BenchTopic) -> Sample:
+    factor = topic.records / _PEERS_RECORDS
+    return Sample(wall_s=sample.wall_s * factor, cpu_s=sample.cpu_s * factor)
+
+
+def start_seconds(cold: bool) -> Sample:  # noqa: FBT001  two cases of one measurement
+    """A fresh process up to its first decoded records: with no compiled kernel on the machine, or with one."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as empty:
+        environment = {**os.environ, **({"NUMBA_CACHE_DIR": empty} if cold else {})}
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "import pipeline.records.columns"], env=environment, check=True)
+        return Sample(wall_s=time.perf_counter() - began, cpu_s=0)

@@ -1,0 +1,70 @@
+"""An archive held against Kafka: what a read_committed consumer sees, and what the tables hold."""
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+
+from confluent_kafka import Consumer, TopicPartition
+
+from tests.jobs.commands import rows
+
+Key = tuple[str, int, int, str]
+
+
+def digest(key: bytes | None, value: bytes | None) -> str:
+    """A short hash in which null and empty differ."""
+    return hashlib.sha256(repr((key, value)).encode()).hexdigest()[:16]
+
+
+def consumed(bootstrap_servers: str, topics: Iterable[str]) -> Counter[Key]:
+    """Every record that librdkafka's consumer shows to those who read committed data."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "group.id": "oracle",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+        }
+    )
+    found: Counter[Key] = Counter()
+    try:
+        known = consumer.list_topics(timeout=30).topics
+        wanted = [TopicPartition(topic, number, 0) for topic in topics for number in known[topic].partitions]
+        consumer.assign(wanted)
+        open_ends = {(one.topic, one.partition) for one in wanted}
+        while open_ends:
+            for message in consumer.consume(10_000, timeout=1):
+                if message.error():
+                    open_ends.discard((message.topic(), message.partition()))
+                    continue
+                where = (message.topic(), message.partition(), message.offset())
+                found[(*where, digest(message.key(), message.value()))] += 1
+    finally:
+        consumer.close()
+    return found
+
+
+def archived(warehouse: Path) -> Counter[Key]:
+    """Every record in the table."""
+    return Counter(
+        (row["topic"], row["partition"], row["offset"], digest(row["key"], row["value"]))
+        for row in rows(warehouse, "records", "topic", "partition", "offset", "key", "value")
+    )
+
+
+def assert_tiled(warehouse: Path) -> None:
+    """The ranges of each partition, in the order of the runs, have neither hole nor overlap, and their counts add up."""
+    sequences = defaultdict(list)
+    for row in sorted(rows(warehouse, "record_ranges"), key=lambda one: (one["ingest_id"], one["from_offset"])):
+        sequences[row["topic_id"], row["topic"], row["partition"]].append(row)
+    for where, ranges in sequences.items():
+        for before, after in pairwise(ranges):
+            assert before["to_offset"] == after["from_offset"], where
+        for row in ranges:
+            parts = ("records", "control", "aborted", "compacted", "lost", "corrupt")
+            assert sum(row[part] for part in parts) == max(0, row["to_offset"] - row["from_offset"]), row
+    counted = sum(row["records"] for ranges in sequences.values() for row in ranges)
+    assert counted == len(rows(warehouse, "records", "offset"))

@@ -1,0 +1,211 @@
+"""The ingest job as a user starts it, against what another client reads from the same brokers."""
+
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from pipeline.sandbox.kafka import LocalKafka
+from tests.integration.state import create_topics, produce
+from tests.jobs.archived import archived, assert_tiled, consumed
+from tests.jobs.commands import lagoon, rows, submit
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+
+def arguments(kafka: LocalKafka, warehouse: Path, *more: str) -> list[str]:
+    return [
+        *("--warehouse", str(warehouse)),
+        *("--set", f"kafka.bootstrap_servers={kafka.bootstrap_servers}"),
+        *more,
+    ]
+
+
+def in_transactions(bootstrap_servers: str, topic: str, records: int) -> None:
+    """A committed transaction, then an aborted one, of so many records each."""
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "transactional.id": f"{topic}-writer", "linger.ms": 5})
+    producer.init_transactions(30)
+    for end in (producer.commit_transaction, producer.abort_transaction):
+        producer.begin_transaction()
+        for number in range(records):
+            producer.produce(topic, key=str(number).encode(), value=b"" if number % 7 else None)
+        producer.flush(30)
+        end(30)
+
+
+def test_ingest_by_spark_submit(kafka: LocalKafka, tmp_path: Path) -> None:
+    """Two runs with load between them, and a third with none: what a consumer sees, once each; ranges that tile."""
+    names = ["ingest-plain", "ingest-tx", "ingest-empty"]
+    create_topics(kafka.bootstrap_servers, [NewTopic(name, 3, 3) for name in names])
+    produce(kafka.bootstrap_servers, names[0], 5_000)
+    in_transactions(kafka.bootstrap_servers, names[1], 300)
+    told = arguments(kafka, tmp_path, "--pattern", "ingest-.*")
+
+    first = submit("ingest", *told)
+    assert first.returncode == 0, first.stdout + first.stderr
+    assert re.search(r"default \(\S+\): 3 topics, 5,300 records of \d+ partitions", first.stdout), first.stdout
+    produce(kafka.bootstrap_servers, names[0], 1_000)
+    create_topics(kafka.bootstrap_servers, [NewTopic("ingest-later", 1, 3)])
+    produce(kafka.bootstrap_servers, "ingest-later", 10)
+    second = submit("ingest", *told)
+    assert second.returncode == 0, second.stdout + second.stderr
+    assert "4 topics, 1,010 records" in second.stdout
+
+    assert archived(tmp_path) == consumed(kafka.bootstrap_servers, [*names, "ingest-later"])
+    assert_tiled(tmp_path)
+    ranges = rows(tmp_path, "record_ranges")
+    assert sum(row["aborted"] for row in ranges) == 300
+    assert sum(row["control"] for row in ranges) > 0
+
+    third = lagoon("ingest", *told)
+    assert third.returncode == 0, third.stderr
+    assert "0 records" in third.stdout
+    assert len(rows(tmp_path, "record_ranges")) == len(ranges)
+
+
+def test_by_sparks_own_writer(kafka: LocalKafka, tmp_path: Path) -> None:
+    """The same records and ranges where Spark writes the tables; the staging folder is empty of data afterwards."""
+    create_topics(kafka.bootstrap_servers, [NewTopic("staged", 2, 3)])
+    warehouse, staging = tmp_path / "lake", tmp_path / "staging"
+    told = arguments(kafka, warehouse, "--topics", "staged", "--set", "records.writer=spark")
+    told += ["--set", f"records.staging={staging}"]
+    for records in (500, 200):
+        produce(kafka.bootstrap_servers, "staged", records)
+        done = lagoon("ingest", *told)
+        assert done.returncode == 0, done.stderr
+    assert archived(warehouse) == consumed(kafka.bootstrap_servers, ["staged"])
+    assert_tiled(warehouse)
+    assert not list(staging.rglob("*.parquet"))
+
+
+def test_two_at_once(kafka: LocalKafka, tmp_path: Path) -> None:
+    """The second ends with exit 4, or comes late and finds nothing new; nothing is doubled."""
+    create_topics(kafka.bootstrap_servers, [NewTopic("at-once", 2, 3)])
+    produce(kafka.bootstrap_servers, "at-once", 2_000)
+    told = arguments(kafka, tmp_path, "--topics", "at-once")
+    with ThreadPoolExecutor(2) as threads:
+        runs = list(threads.map(lambda _: lagoon("ingest", *told), range(2)))
+    codes = sorted(one.returncode for one in runs)
+    assert codes in ([0, 0], [0, 4]), [one.stderr for one in runs]
+    assert archived(tmp_path) == consumed(kafka.bootstrap_servers, ["at-once"])
+    assert_tiled(tmp_path)
+
+
+def test_loss_and_change_are_facts(kafka: LocalKafka, tmp_path: Path) -> None:
+    """Records deleted before they were read, a topic created anew, and one that is gone: rows that say so, and exit 3."""
+    create_topics(kafka.bootstrap_servers, [NewTopic(name, 1, 3) for name in ("overtaken", "anew", "gone")])
+    for name in ("overtaken", "anew", "gone"):
+        produce(kafka.bootstrap_servers, name, 100)
+    told = arguments(kafka, tmp_path, "--pattern", "overtaken|anew|gone")
+    assert lagoon("ingest", *told).returncode == 0
+
+    produce(kafka.bootstrap_servers, "overtaken", 100)
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    admin.delete_records([TopicPartition("overtaken", 0, 150)]).popitem()[1].result(30)
+    for future in admin.delete_topics(["anew", "gone"], operation_timeout=30).values():
+        future.result(30)
+    time.sleep(1)  # a deleted topic's name is free a moment later
+    create_topics(kafka.bootstrap_servers, [NewTopic("anew", 1, 3)])
+    produce(kafka.bootstrap_servers, "anew", 30)
+
+    second = lagoon("ingest", *told)
+    assert second.returncode == 3, second.stdout + second.stderr
+    assert "50 LOST" in second.stdout
+    assert_tiled(tmp_path)
+    told_ranges = {
+        (row["topic"], row["from_offset"], row["to_offset"], row["lost"], row["problem"])
+        for row in rows(tmp_path, "record_ranges")
+    }
+    assert told_ranges == {
+        ("overtaken", 0, 100, 0, None),
+        ("overtaken", 100, 200, 50, "LOST"),
+        ("anew", 0, 100, 0, None),
+        ("anew", 100, 100, 0, "TOPIC_RECREATED"),
+        ("anew", 0, 30, 0, None),
+        ("gone", 0, 100, 0, None),
+        ("gone", 100, 100, 0, "TOPIC_DELETED"),
+    }
+    assert len({row["topic_id"] for row in rows(tmp_path, "records") if row["topic"] == "anew"}) == 2
+
+    admin.delete_records([TopicPartition("anew", 0, 30)]).popitem()[1].result(30)
+    produce(kafka.bootstrap_servers, "anew", 5)
+    admin.delete_records([TopicPartition("anew", 0, 33)]).popitem()[1].result(30)
+    accepted = lagoon("ingest", *told, "--accept-loss")
+    assert accepted.returncode == 0, accepted.stdout + accepted.stderr
+    assert_tiled(tmp_path)
+
+
+def test_where_topics_begin_and_runs_end(kafka: LocalKafka, tmp_path: Path) -> None:
+    """From offsets, from the end, up to a time, and a limit: and the next run always goes on."""
+    create_topics(kafka.bootstrap_servers, [NewTopic("begin", 2, 3)])
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for number in range(200):
+        producer.produce(
+            "begin", value=b"%d" % number, partition=number % 2, timestamp=1_700_000_000_000 + number * 1000
+        )
+    assert producer.flush(30) == 0
+
+    def ingested(folder: str, *more: str) -> list[tuple[int, int]]:
+        done = lagoon("ingest", *arguments(kafka, tmp_path / folder, "--topics", "begin", *more))
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert_tiled(tmp_path / folder)
+        found = rows(tmp_path / folder, "records", "partition", "offset")
+        return sorted((row["partition"], row["offset"]) for row in found)
+
+    by_offset = [(0, n) for n in range(90, 100)] + [(1, n) for n in range(100)]
+    assert ingested("offsets", "--from", "begin:0=90") == by_offset
+    by_time = [(p, n) for p in (0, 1) for n in range(75, 100)]
+    assert ingested("time", "--from", "2023-11-14T22:15:50Z") == by_time
+    assert ingested("until", "--until", "2023-11-14T22:13:40Z") == [(p, n) for p in (0, 1) for n in range(10)]
+    assert ingested("until") == [(p, n) for p in (0, 1) for n in range(100)]
+    assert len(ingested("limit", "--set", "ingest.max_offsets_per_run=50")) == 50
+    assert len(ingested("limit")) == 200
+    assert ingested("latest", "--from", "latest") == []
+    produce(kafka.bootstrap_servers, "begin", 20)
+    assert len(ingested("latest", "--from", "latest")) == 20
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "expected"),
+    [
+        (["--topics", "orderz"], 2, "there is no topic orderz"),
+        ([], 2, "no topics: give --topics or --pattern"),
+        (["--pattern", "("], 2, "ingest.pattern: (:"),
+        (["--topics", "known", "--from", "known:0=99999"], 2, "known:0=99999 is outside of its log, which has 0 to"),
+        (["--topics", "known", "--from", "known:9=0"], 2, "there is no partition known:9"),
+        (["--topics", "known", "--from", "2999-01-01"], 2, "ingest.start: that time is still to come"),
+        (["--topics", "known", "--until", "2999-01-01"], 2, "--until: that time is still to come"),
+        (["--topics", "known", "--set", "records.writer=spark"], 2, "records.staging"),
+    ],
+)
+def test_bad_input(kafka: LocalKafka, tmp_path: Path, more: list[str], code: int, expected: str) -> None:
+    """One clear line, the right exit code, no traceback, and no record anywhere."""
+    if "known" in more:
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+        if "known" not in admin.list_topics(timeout=30).topics:
+            create_topics(kafka.bootstrap_servers, [NewTopic("known", 1, 3)])
+    refused = lagoon("ingest", *arguments(kafka, tmp_path / "lake", *more))
+    assert refused.returncode == code, refused.stdout + refused.stderr
+    complaints = [line for line in refused.stderr.splitlines() if line.startswith("lagoon: ")]
+    assert len(complaints) == 1
+    assert expected in complaints[0]
+    assert "Traceback" not in refused.stderr
+    assert not list((tmp_path / "lake").rglob("records/**/*.parquet"))
+
+
+def test_an_unreadable_table(kafka: LocalKafka, tmp_path: Path) -> None:
+    """A log of table records that is no JSON: one line that names the table, and nothing is changed."""
+    create_topics(kafka.bootstrap_servers, [NewTopic("unread", 1, 3)])
+    told = arguments(kafka, tmp_path, "--topics", "unread")
+    assert lagoon("ingest", *told).returncode == 0
+    log = tmp_path / "records" / "_delta_log" / f"{0:020d}.json"
+    log.write_text("this is not a log\n")
+    (log.parent / f".{log.name}.crc").unlink(missing_ok=True)
+    refused = lagoon("ingest", *told)
+    assert refused.returncode == 1, refused.stdout + refused.stderr
+    assert "records cannot be read" in refused.stderr
+    assert "Traceback" not in refused.stderr
