@@ -21,8 +21,8 @@ def admin(kafka: LocalKafka) -> AdminClient:
 
 
 def create(kafka: LocalKafka, topic: str, partitions: int = 1, replicas: int = 1, **config: str) -> None:
-    """A new topic; dots in names of properties are written as underscores."""
-    properties = {name.replace("_", "."): text for name, text in config.items()}
+    """A new topic, whose old records stay; dots in names of properties are written as underscores."""
+    properties = {"retention.ms": "-1"} | {name.replace("_", "."): text for name, text in config.items()}
     client = admin(kafka)  # kept until it has answered
     client.create_topics([NewTopic(topic, partitions, replicas, config=properties)])[topic].result()
 
