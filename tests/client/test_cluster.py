@@ -145,3 +145,15 @@ def test_a_broker_that_speaks_less_is_believed(state: FakeCluster, connect: Call
     cluster = connect()
     assert [version for _, key, version in state.asked if key == API_VERSIONS_KEY][:2] == [4, 2]
     assert sorted(cluster.brokers) == [1, 2, 3]
+
+
+def test_a_leader_that_another_broker_names(connect: Callable[[], Cluster]) -> None:
+    """It is believed if its term is newer and the broker is known."""
+    cluster, at = connect(), TopicPartition("orders", 0)
+    assert (cluster.leader_of(at), cluster.leader_epoch_of(at)) == (None, -1)
+    cluster.refresh(None, Deadline.after(CLOCK, 1_000))
+    assert (cluster.leader_of(at), cluster.leader_epoch_of(at)) == (1, 0)
+    assert not cluster.told_leader(at, 2, 0)
+    assert not cluster.told_leader(at, 9, 1)
+    assert cluster.told_leader(at, 2, 1)
+    assert (cluster.leader_of(at), cluster.leader_epoch_of(at)) == (2, 1)

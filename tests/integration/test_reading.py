@@ -79,7 +79,7 @@ def consumed(kafka: LocalKafka, topic: str, isolation_level: str = READ_COMMITTE
     values: dict[int, bytes | None] = {}
     try:
         while True:
-            for message in consumer.consume(10_000, 10):
+            for message in consumer.consume(10_000, 1):
                 error = message.error()
                 if error and error.code() == KafkaError._PARTITION_EOF:
                     return values

@@ -1,0 +1,76 @@
+"""One broker: large answers, and a request that another thread ends."""
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from pipeline.client.broker import Broker
+from pipeline.client.cluster import Cluster
+from pipeline.client.deadline import Deadline
+from pipeline.errors import ConnectionLost
+from pipeline.protocol.messages.fetch import BY_NAME, FETCH, FetchPartition, FetchRequest, FetchTopic
+from tests.clock import CLOCK
+from tests.fake.batches import batch
+from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Fault, Hang
+
+EVERYTHING = FetchRequest(
+    max_wait_ms=10,
+    min_bytes=1,
+    topics=(
+        FetchTopic(
+            topic="orders", partitions=(FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 30),)
+        ),
+    ),
+)
+
+
+def fetched(broker: Broker) -> memoryview:
+    """All records of the partition, in one answer."""
+    answer = broker.ask(FETCH, EVERYTHING, Deadline.after(CLOCK, 30_000), BY_NAME)
+    records = answer.responses[0].partitions[0].records
+    assert isinstance(records, memoryview)
+    return records
+
+
+@pytest.mark.parametrize("size", [10, 60_000, 100_000, 3_000_000])
+def test_answers_of_any_size(state: FakeCluster, connect: Callable[[], Cluster], size: int) -> None:
+    """Record data is a view of the answer, which stays as it is while others come."""
+    log = state.topics["orders"].partitions[0]
+    log.high_watermark = 0
+    log.append(batch(0, [bytes(size)]))
+    broker = connect().brokers[1]
+    first = fetched(broker)
+    log.log[0] = batch(0, [b"\x01" * size])
+    second = fetched(broker)
+    third = fetched(broker)
+    assert bytes(first) == batch(0, [bytes(size)]).data
+    assert second == third == log.log[0].data
+
+
+def test_a_request_that_is_interrupted(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """Another thread's request ends at once and is not tried again; after `close` the broker answers as before."""
+    broker = connect().brokers[1]
+    state.faults.append(Fault(FETCH.key, Hang()))
+    caught: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            fetched(broker)
+        except ConnectionLost as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    while not state.count(FETCH.key):
+        time.sleep(0.005)
+    started = time.monotonic()
+    broker.interrupt()
+    thread.join(5)
+    assert time.monotonic() - started < 0.4  # before the request's own time is over
+    assert len(caught) == 1
+    assert state.count(FETCH.key) == 1
+    broker.close()
+    assert fetched(broker) is not None
