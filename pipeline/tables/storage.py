@@ -66,6 +66,15 @@ class Storage:
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be read: {reason(error)}") from error
 
+    def size(self, url: str) -> int:
+        """Bytes of a file, 0 if it is gone."""
+        path = self._path(url)
+        try:
+            files = path.getFileSystem(self.conf)
+            return int(files.getFileStatus(path).getLen()) if files.exists(path) else 0
+        except JAVA_ERRORS as error:
+            raise TableError(f"{url} cannot be read: {reason(error)}") from error
+
     def names(self, url: str) -> list[str]:
         """Names of what a folder holds, sorted; none if there is no such folder."""
         path = self._path(url)

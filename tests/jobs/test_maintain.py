@@ -1,0 +1,45 @@
+"""The job as its users start it: one line a table, and bad input known before Spark starts."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from jobs.maintain import main
+from tests.jobs.commands import run, submit
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--keep-hours", "24"], "lagoon: 24 hours are less than 168: "),
+        (["--tables", "records,nix"], "lagoon: there is no table nix"),
+        (["--set", "frobnicate=1"], "lagoon: frobnicate: no such setting"),
+    ],
+)
+def test_bad_input_is_known_before_spark_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], complaint: str
+) -> None:
+    """One clear line, exit 2, and nothing is made."""
+    assert main(["--warehouse", str(tmp_path / "lake"), *arguments]) == 2
+    assert capsys.readouterr().err.startswith(complaint)
+    assert not (tmp_path / "lake").exists()
+
+
+@pytest.mark.spark
+def test_maintain_by_spark_submit(tmp_path: Path) -> None:
+    """Without tables there is one line and exit 1; with them one line each, done or to be done."""
+    told = ("--warehouse", str(tmp_path / "lake"), "--tables", "records,brokers")
+    nothing = submit("maintain", *told)
+    assert nothing.returncode == 1
+    assert "there is no table snapshots at " in nothing.stdout + nothing.stderr
+    made = run([sys.executable, "-m", "tests.jobs.two_ingests", str(tmp_path / "lake")])
+    assert made.returncode == 0, made.stderr
+    would = submit("maintain", *told, "--dry-run")
+    assert would.returncode == 0, would.stdout
+    assert "records: 2 files (" in would.stdout
+    assert "of 1 days would be rewritten into about 1 files" in would.stdout
+    done = submit("maintain", *told)
+    assert done.returncode == 0, done.stdout
+    assert "of 1 days rewritten into 1 files (" in done.stdout
+    assert "brokers: nothing to do" in done.stdout
