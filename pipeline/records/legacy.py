@@ -33,6 +33,7 @@ _ATTRIBUTES_END = 18
 _MIN_SIZES = (14, 22)  # of a message, by magic
 _CODEC_MASK, _LOG_APPEND_TIME_BIT = 0x07, 0x08
 
+_LARGEST_OFFSET = 2**63 - 1  # behind which there is none to go on at
 _FIRST_ROOM = 8  # times the compressed size
 
 
@@ -62,6 +63,8 @@ def decode_messages(data: memoryview, position: int, end: int, *, options: Decod
     Raises a RecordsError for what Kafka would not have stored; ExpandedTooLarge beyond `options.batch_limit_bytes`.
     """
     entry = _read_entry(bytes(data[position:end]), 0, end - position, options)
+    if not 0 <= entry.offset < _LARGEST_OFFSET:
+        raise CorruptBatch("CORRUPT_BATCH", f"offset {entry.offset}")
     return _decode_inner(entry, options) if entry.codec else [_record(entry, entry.offset)]
 
 

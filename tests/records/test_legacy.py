@@ -155,6 +155,8 @@ REFUSED: dict[str, tuple[bytes, type[RecordsError]]] = {
     "offset below the inner ones": (compressed(1, [message(2, None, b"")]), CorruptBatch),
     "offset below the inner ones, magic 0": (compressed(1, [message(2, None, b"", magic=0)], magic=0), CorruptBatch),
     "offset of 0": (compressed(0, [message(0, None, b""), message(1, None, b"")]), CorruptBatch),
+    "negative offset": (message(-1, None, b""), CorruptBatch),
+    "last offset of all": (message(2**63 - 1, None, b""), CorruptBatch),
     "key beyond the end": (entry(0, struct.pack(">i", 9) + b"key"), CorruptBatch),
     "value beyond the end": (entry(0, sized(b"key") + struct.pack(">i", 9) + b"value"), CorruptBatch),
     "no value length": (entry(0, sized(b"longer key")), CorruptBatch),
