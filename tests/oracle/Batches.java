@@ -14,6 +14,7 @@ import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.common.record.internal.AbstractLegacyRecordBatch;
 import org.apache.kafka.common.record.internal.CompressionType;
+import org.apache.kafka.common.record.internal.ControlRecordType;
 import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.record.internal.MemoryRecordsBuilder;
 import org.apache.kafka.common.record.internal.MutableRecordBatch;
@@ -121,6 +122,8 @@ public class Batches {
         ArrayNode rows = MAPPER.createArrayNode();
         try {
             answer.put("magic", batch.magic());
+            // Older formats do not know their first offset before they are decompressed.
+            answer.put("base_offset", batch.magic() == RecordBatch.MAGIC_VALUE_V2 ? batch.baseOffset() : 0);
             answer.put("last_offset", batch.lastOffset());
             answer.put("leader_epoch", batch.partitionLeaderEpoch());
             answer.put("producer_id", batch.producerId());
@@ -142,6 +145,7 @@ public class Batches {
         TimestampType type = record instanceof AbstractLegacyRecordBatch
             ? ((AbstractLegacyRecordBatch) record).timestampType() : batch.timestampType();
         row.add(record.offset()).add(record.timestamp()).add(type.id);
+        if (batch.isControlBatch()) ControlRecordType.parse(record.key());
         row.add(bytes(record.key())).add(bytes(record.value()));
         ArrayNode headers = row.addArray();
         for (Header header : record.headers()) headers.addArray().add(rawKey(header)).add(header.value());

@@ -39,6 +39,7 @@ class JavaBatch:
     """What Java reads in one batch: rows, or the reason why there are none. Then fields may be missing, too."""
 
     magic: int | None
+    base_offset: int | None
     last_offset: int | None
     leader_epoch: int | None
     producer_id: int | None
