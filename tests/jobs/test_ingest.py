@@ -37,6 +37,13 @@ def in_transactions(bootstrap_servers: str, topic: str, records: int) -> None:
         end(30)
 
 
+def delete_records(admin: AdminClient, topic: str, before: int) -> None:
+    """Remove what partition 0 of a topic has before an offset."""
+    futures = admin.delete_records([TopicPartition(topic, 0, before)])
+    for future in futures.values():
+        future.result(30)
+
+
 def test_ingest_by_spark_submit(kafka: LocalKafka, tmp_path: Path) -> None:
     """Two runs with load between them, and a third with none: what a consumer sees, once each; ranges that tile."""
     names = ["ingest-plain", "ingest-tx", "ingest-empty"]
@@ -105,7 +112,7 @@ def test_loss_and_change_are_facts(kafka: LocalKafka, tmp_path: Path) -> None:
 
     produce(kafka.bootstrap_servers, "overtaken", 100)
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-    admin.delete_records([TopicPartition("overtaken", 0, 150)]).popitem()[1].result(30)
+    delete_records(admin, "overtaken", 150)
     for future in admin.delete_topics(["anew", "gone"], operation_timeout=30).values():
         future.result(30)
     time.sleep(1)  # a deleted topic's name is free a moment later
@@ -131,9 +138,9 @@ def test_loss_and_change_are_facts(kafka: LocalKafka, tmp_path: Path) -> None:
     }
     assert len({row["topic_id"] for row in rows(tmp_path, "records") if row["topic"] == "anew"}) == 2
 
-    admin.delete_records([TopicPartition("anew", 0, 30)]).popitem()[1].result(30)
+    delete_records(admin, "anew", 30)
     produce(kafka.bootstrap_servers, "anew", 5)
-    admin.delete_records([TopicPartition("anew", 0, 33)]).popitem()[1].result(30)
+    delete_records(admin, "anew", 33)
     accepted = lagoon("ingest", *told, "--accept-loss")
     assert accepted.returncode == 0, accepted.stdout + accepted.stderr
     assert_tiled(tmp_path)
