@@ -57,7 +57,7 @@ class Arena:
 
     def _allocate(self, size: int) -> None:
         memory = np.empty(size, np.uint8)
-        self._view, self._address = memoryview(memory), memory.ctypes.data
+        self._view, self._address = memory.data, memory.ctypes.data
 
 
 def take() -> Arena:

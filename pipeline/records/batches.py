@@ -10,7 +10,8 @@ from struct import Struct
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.records import scan as kernels
+from pipeline.records import layout
+from pipeline.records.scan import walk_batches
 
 Buffer = bytes | bytearray | memoryview
 Table = NDArray[np.int64]
@@ -41,7 +42,7 @@ class Batches:
     @property
     def next_offset(self) -> int | None:
         """First offset behind the last batch, as its header tells it."""
-        return int(self.table[-1, kernels.LAST]) + 1 if len(self.table) else None
+        return int(self.table[-1, layout.LAST]) + 1 if len(self.table) else None
 
     @property
     def address(self) -> int:
@@ -53,10 +54,10 @@ def scan(data: Buffer) -> Batches:
     """Find the batches in the records of a Fetch answer or in a segment file; the buffer is not copied."""
     memory = np.frombuffer(data, np.uint8)
     address = memory.ctypes.data
-    table = np.empty((kernels.walk_batches(address, len(memory), 0), kernels.COLUMNS), np.int64)
-    kernels.walk_batches(address, len(memory), table.ctypes.data)
+    table = np.empty((walk_batches(address, len(memory), 0), layout.COLUMNS), np.int64)
+    walk_batches(address, len(memory), table.ctypes.data)
     view = memoryview(data).cast("B")
-    end = int(table[-1, kernels.POSITION] + table[-1, kernels.SIZE]) if len(table) else 0
+    end = int(table[-1, layout.POSITION] + table[-1, layout.SIZE]) if len(table) else 0
     needed, is_broken = _remainder(view, end)
     return Batches(
         data=view,
@@ -71,6 +72,6 @@ def _remainder(view: memoryview, position: int) -> tuple[int, bool]:
     """The size of the batch that begins at `position` and is cut, 0 for none; and whether it can be one at all."""
     left = len(view) - position
     if left < _OVERHEAD:
-        return kernels.BATCH_HEADER_SIZE if left else 0, False
+        return layout.BATCH_HEADER_SIZE if left else 0, False
     (length,) = _LENGTH(view, position + _LENGTH_AT)
     return (length + _OVERHEAD, False) if length >= _MIN_LENGTH else (0, True)

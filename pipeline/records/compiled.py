@@ -17,34 +17,37 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from llvmlite import ir
 from numba import njit, types
 from numba.core import caching, cgutils
 from numba.extending import intrinsic
 
-_SOURCES = ("compiled.py", "scan.py")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_SOURCES = ("compiled.py", "fields.py", "layout.py", "scan.py")
 _UNREADABLE = (OSError, EOFError, AttributeError, ImportError, ValueError, pickle.PickleError)
 _FOREIGN = stat.S_IWGRP | stat.S_IWOTH
 
 
-def kernel(signature: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def kernel(signature: str) -> Callable[[_Function], _Function]:
     """Compile a function for one signature, or take what an earlier process compiled; it runs without the GIL."""
 
-    def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-        dispatcher = njit(nogil=True, boundscheck=False)(function)
+    def compiled(function: _Function) -> _Function:
+        dispatcher: Any = njit(nogil=True, boundscheck=False)(function)
         with suppress(OSError):  # no folder that we may write to
-            dispatcher._cache = _Cache(function)  # noqa: SLF001 - numba has no other way to choose one
+            dispatcher._cache = _new_cache(function)  # noqa: SLF001 - numba has no other way to choose one
         dispatcher.compile(signature)
         dispatcher.disable_compile()
-        return dispatcher  # type: ignore[no-any-return]
+        return cast("_Function", dispatcher)
 
     return compiled
 
 
-inlined = njit(nogil=True, forceinline=True, boundscheck=False)
-"""For what kernels call: LLVM puts it where it is called, so it costs no call."""
+def inlined(function: _Function) -> _Function:
+    """For what kernels call: LLVM puts it where it is called, so it costs no call."""
+    return cast("_Function", njit(nogil=True, forceinline=True, boundscheck=False)(function))
 
 
 def cache_folder() -> Path:
@@ -85,7 +88,7 @@ def _revision() -> str:
     return hashlib.sha256(b"\0".join(sources)).hexdigest()
 
 
-class _ByContents(caching._CacheLocator):  # type: ignore[misc]  # noqa: SLF001
+class _ByContents(caching._CacheLocator):  # noqa: SLF001 - as above
     """Says where a function's machine code is kept, and what it was made of."""
 
     def __init__(self) -> None:
@@ -105,11 +108,11 @@ class _ByContents(caching._CacheLocator):  # type: ignore[misc]  # noqa: SLF001
         return "0"
 
 
-class _Kept(caching.CompileResultCacheImpl):  # type: ignore[misc]
-    _locator_classes = (_ByContents,)
+class _Kept(caching.CompileResultCacheImpl):
+    _locator_classes = [_ByContents]  # type: ignore[list-item]  # noqa: RUF012 - numba chose the type
 
 
-class _Cache(caching.FunctionCache):  # type: ignore[misc]
+class _Cache(caching.FunctionCache):
     """numba's cache of one function, but what cannot be read or written is compiled again instead."""
 
     _impl_class = _Kept
@@ -120,9 +123,17 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
             yield
 
 
+_new_cache: Any = _Cache
+
 # Loads and stores. Arrays as arguments make numba count references and mind negative indices: a quarter of the speed.
 
-_WORD = types.int64
+_WORD: Any = types.int64
+_BITS, _BYTE = 64, 8
+_copy: Any = cgutils.raw_memcpy
+
+
+def _intrinsic(function: Callable[..., Any]) -> Any:
+    return intrinsic(function)
 
 
 def _pointer(builder: Any, address: Any, bits: int) -> Any:
@@ -132,15 +143,15 @@ def _pointer(builder: Any, address: Any, bits: int) -> Any:
 def _loader(bits: int, *, is_big_endian: bool = False) -> Any:
     """A function that loads a signed number (a byte: an unsigned one) from an address."""
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @_intrinsic
     def load(_context: Any, _address: Any) -> Any:
         def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             loaded = builder.load(_pointer(builder, arguments[0], bits), align=1)
             if is_big_endian:
                 loaded = builder.bswap(loaded)
-            if bits == _WORD.bitwidth:
+            if bits == _BITS:
                 return loaded
-            return (builder.zext if bits == 8 else builder.sext)(loaded, ir.IntType(_WORD.bitwidth))  # noqa: PLR2004
+            return (builder.zext if bits == _BYTE else builder.sext)(loaded, ir.IntType(_BITS))
 
         return _WORD(_WORD), generate
 
@@ -150,10 +161,10 @@ def _loader(bits: int, *, is_big_endian: bool = False) -> Any:
 def _storer(bits: int) -> Any:
     """A function that stores the lowest bits of a number at an address."""
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @_intrinsic
     def store(_context: Any, _address: Any, _value: Any) -> Any:
         def generate(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            value = arguments[1] if bits == _WORD.bitwidth else builder.trunc(arguments[1], ir.IntType(bits))
+            value = arguments[1] if bits == _BITS else builder.trunc(arguments[1], ir.IntType(bits))
             builder.store(value, _pointer(builder, arguments[0], bits), align=1)
             return target.get_dummy_value()
 
@@ -162,18 +173,26 @@ def _storer(bits: int) -> Any:
     return store
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_intrinsic
 def copy(_context: Any, _target: Any, _source: Any, _size: Any) -> Any:
     """Copy `_size` bytes between addresses that do not overlap."""
 
     def generate(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         to, source = _pointer(builder, arguments[0], 8), _pointer(builder, arguments[1], 8)
-        cgutils.raw_memcpy(builder, to, source, arguments[2], 1)
+        _copy(builder, to, source, arguments[2], 1)
         return target.get_dummy_value()
 
     return types.void(_WORD, _WORD, _WORD), generate
 
 
-load8, load64 = _loader(8), _loader(64)
-load16_big, load32_big, load64_big = (_loader(bits, is_big_endian=True) for bits in (16, 32, 64))
-store8, store32, store64 = _storer(8), _storer(32), _storer(64)
+_Load = Callable[[int], int]
+_Store = Callable[[int, int], None]
+
+load8: _Load = _loader(8)
+load64: _Load = _loader(64)
+load16_big: _Load = _loader(16, is_big_endian=True)
+load32_big: _Load = _loader(32, is_big_endian=True)
+load64_big: _Load = _loader(64, is_big_endian=True)
+store8: _Store = _storer(8)
+store32: _Store = _storer(32)
+store64: _Store = _storer(64)

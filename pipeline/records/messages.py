@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.records.buffers import DECODED, TIMESTAMP
+from pipeline.records.layout import YEAR_1_MS, YEAR_10000_MS
 from pipeline.records.legacy import NO_TIMESTAMP, LegacyRecord
-from pipeline.records.scan import YEAR_1_MS, YEAR_10000_MS
 
 
 def message_batch(records: Sequence[LegacyRecord], schema: pa.Schema) -> pa.RecordBatch:

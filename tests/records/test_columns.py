@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -201,7 +201,7 @@ def _placed(outer: Record, inner: list[Record], magic: int) -> list[Record]:
     ]
     offsets = [one.offset for one in placed]
     is_below = magic == 1 and outer.offset and base < 0
-    if is_below or offsets != sorted(set(offsets)) or offsets[0] < 0 or outer.offset and offsets[-1] > outer.offset:
+    if is_below or offsets != sorted(set(offsets)) or offsets[0] < 0 or (outer.offset and offsets[-1] > outer.offset):
         raise Refused
     return placed
 
@@ -234,7 +234,7 @@ def _plain(codec: int, packed: bytes, limit: int, *, magic: int) -> bytes:
         plain = _unpack(codec, packed, limit, magic)
     except Refused:
         raise
-    except Exception as error:  # noqa: BLE001 - each library has errors of its own
+    except Exception as error:
         raise Refused from error
     if len(plain) > limit:
         raise Refused("EXPANDED_TOO_LARGE")
