@@ -148,7 +148,7 @@ def test_loss_and_change_are_facts(kafka: LocalKafka, tmp_path: Path) -> None:
 
 def test_where_topics_begin_and_runs_end(kafka: LocalKafka, tmp_path: Path) -> None:
     """From offsets, from the end, up to a time, and a limit: and the next run always goes on."""
-    create_topics(kafka.bootstrap_servers, [NewTopic("begin", 2, 3)])
+    create_topics(kafka.bootstrap_servers, [NewTopic("begin", 2, 3, config={"retention.ms": "-1"})])  # old timestamps
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
     for number in range(200):
         producer.produce(
