@@ -7,7 +7,7 @@ before and is not behind the high watermark, which no answer goes beyond.
 import numpy as np
 
 from pipeline.records.batches import Batches
-from pipeline.records.scan import BASE, EPOCH, LAST
+from pipeline.records.layout import BASE, EPOCH, LAST
 
 
 def believable(batches: Batches, high_watermark: int) -> int:

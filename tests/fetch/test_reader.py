@@ -603,7 +603,7 @@ _ACTIONS = st.sampled_from(
         altered(lambda partition: setattr(partition, "error_code", 6)),
         altered(lambda partition: setattr(partition, "error_code", 1)),
         altered(lambda partition: setattr(partition, "log_start_offset", 5)),
-        altered(lambda partition: setattr(partition, "records", bytes(partition.records)[:-7])),
+        altered(lambda partition: setattr(partition, "records", bytes(partition.records or b"")[:-7])),
         Altered(lambda answer: setattr(answer, "responses", ()) or answer),
     ]
 )
@@ -614,7 +614,7 @@ _ACTIONS = st.sampled_from(
     shape=_BATCHES,
     start=st.integers(0, 12),
     bounds=st.tuples(st.integers(0, 30), st.integers(0, 30)),
-    actions=st.lists(_ACTIONS, max_size=5),
+    actions=st.lists(_ACTIONS, max_size=5, unique_by=id),  # what is broken twice at one offset stays so
     isolation_level=st.sampled_from(["read_committed", "read_uncommitted"]),
     fetch_bytes=st.sampled_from([100, 250, 1 << 20]),
 )
