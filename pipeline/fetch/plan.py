@@ -14,6 +14,7 @@ from pipeline.client.offsets import (
     HIGH_WATERMARK,
     LAST_STABLE,
     LOG_START,
+    Kind,
     Offsets,
     epoch_ends,
     list_offsets,
@@ -196,7 +197,7 @@ def _ending(at: TopicPartition, topic_id: str | None, position: Position, proble
 
 
 def _logs(
-    cluster: Cluster, wanted: Wanted, draft: _Draft, offsets: Mapping[object, Offsets], deadline: Deadline
+    cluster: Cluster, wanted: Wanted, draft: _Draft, offsets: Mapping[Kind, Offsets], deadline: Deadline
 ) -> dict[TopicPartition, LogNow]:
     """Where each log begins and ends for this run; partitions whose leader did not say become failures."""
     start, watermark, stable = (offsets[kind] for kind in (LOG_START, HIGH_WATERMARK, LAST_STABLE))

@@ -127,7 +127,8 @@ def _pay(warehouse: Warehouse, place: _Staging, cluster_id: str, last: LastRun, 
 
 def _append(warehouse: Warehouse, table: Table, urls: Sequence[str], cluster_id: str, last: LastRun) -> None:
     day = F.lit(date.fromisoformat(last.ingest_date)).alias(table.partition_by)
-    stored = StructType.fromJson(table.delta_schema())[: len(table.stored())]  # files lack columns that are all null
+    declared = StructType.fromJson(table.delta_schema()).fields  # files lack columns that are null throughout
+    stored = StructType(declared[: len(table.stored())])
     try:
         rows = warehouse.spark.read.schema(stored).parquet(*urls).select("*", day)
         writer = rows.write.format("delta").mode("append")
