@@ -47,13 +47,13 @@ class SqlArguments:
 
 def snapshot_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> SnapshotArguments:
     """Arguments of `lagoon snapshot` and jobs/snapshot.py; ConfigError lists every fault."""
-    parser = _parser("snapshot", "One snapshot of one or more clusters into the state tables.")
+    parser = parser_of("snapshot", "One snapshot of one or more clusters into the state tables.")
     parser.add_argument("--slot", metavar="TIME", help="the scheduler's time (ISO 8601), published once; default: now")
     told = parser.parse_args(argv)
     problems: list[str] = []
     slot_ms = _slot_ms(told.slot, problems) if told.slot else clock.now_ms()
     try:
-        settings = load(told.conf, environ, _overrides(told), told.kafka_properties)
+        settings = load(told.conf, environ, overrides(told), told.kafka_properties)
     except ConfigError as error:
         raise ConfigError([*problems, *error.problems]) from None
     distance_ms = abs(clock.now_ms() - slot_ms)
@@ -69,7 +69,7 @@ def snapshot_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: C
 
 def ingest_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> IngestArguments:
     """Arguments of `lagoon ingest` and jobs/ingest.py; ConfigError lists every fault."""
-    parser = _parser("ingest", "Records since the last run, or from where they begin, into table records.")
+    parser = parser_of("ingest", "Records since the last run, or from where they begin, into table records.")
     parser.add_argument("--topics", metavar="A,B", help="names of topics")
     parser.add_argument("--pattern", metavar="REGEX", help="whole names of topics, e.g. 'orders-.*'")
     parser.add_argument(
@@ -87,9 +87,9 @@ def ingest_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clo
     )
     told = parser.parse_args(argv)
     short = {"topics": told.topics, "pattern": told.pattern, "start": told.start}
-    overrides = [f"ingest.{name}={value}" for name, value in short.items() if value is not None]
-    overrides += ["ingest.accept_loss=true"] if told.accept_loss else []
-    settings = load(told.conf, environ, [*_overrides(told), *overrides], told.kafka_properties)
+    assigned = [f"ingest.{name}={value}" for name, value in short.items() if value is not None]
+    assigned += ["ingest.accept_loss=true"] if told.accept_loss else []
+    settings = load(told.conf, environ, [*overrides(told), *assigned], told.kafka_properties)
     wanted = _wanted(settings.ingest, told.until, clock)
     return IngestArguments(settings=settings, wanted=wanted, after_restore=told.after_restore)
 
@@ -131,15 +131,16 @@ def _checked(parse: Callable[[], T], name: str, problems: list[str]) -> T | None
 
 def sql_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> SqlArguments:
     """Arguments of `lagoon sql`."""
-    parser = _parser("sql", "Run one SQL statement over the tables and views.")
+    parser = parser_of("sql", "Run one SQL statement over the tables and views.")
     parser.add_argument("statement", nargs="?", help="without one, tables and views are listed")
     parser.add_argument("--json", action="store_true", help="one JSON object per row")
     told = parser.parse_args(argv)
-    settings = load(told.conf, environ, _overrides(told), told.kafka_properties, cluster_needed=False)
+    settings = load(told.conf, environ, overrides(told), told.kafka_properties, cluster_needed=False)
     return SqlArguments(settings=settings, statement=told.statement, as_json=told.json)
 
 
-def _parser(command: str, description: str) -> argparse.ArgumentParser:
+def parser_of(command: str, description: str) -> argparse.ArgumentParser:
+    """A parser with the options that every command has."""
     parser = argparse.ArgumentParser(prog=f"lagoon {command}", description=description, allow_abbrev=False)
     parser.add_argument("--conf", type=Path, metavar="FILE", help="settings as TOML")
     parser.add_argument("--kafka-properties", type=Path, metavar="FILE", help="a Java client's properties file")
@@ -150,9 +151,10 @@ def _parser(command: str, description: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _overrides(told: argparse.Namespace) -> list[str]:
-    overrides: list[str] = list(told.set)
-    return [*overrides, f"warehouse={told.warehouse}"] if told.warehouse else overrides
+def overrides(told: argparse.Namespace) -> list[str]:
+    """Settings that the options every command has assign, as `key=value`."""
+    assigned: list[str] = list(told.set)
+    return [*assigned, f"warehouse={told.warehouse}"] if told.warehouse else assigned
 
 
 def _slot_ms(text: str, problems: list[str]) -> int:

@@ -51,6 +51,12 @@ def _ingest(argv: Sequence[str]) -> int:
     return ingest(argv)
 
 
+def _maintain(argv: Sequence[str]) -> int:
+    from jobs.maintain import main as maintain  # noqa: PLC0415
+
+    return maintain(argv)
+
+
 def _sql(argv: Sequence[str]) -> int:
     from pipeline.cli.arguments import sql_arguments  # noqa: PLC0415
     from pipeline.cli.sql import run  # noqa: PLC0415
@@ -58,4 +64,4 @@ def _sql(argv: Sequence[str]) -> int:
     return reported(lambda: run(sql_arguments(argv, os.environ)))
 
 
-_COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"snapshot": _snapshot, "ingest": _ingest, "sql": _sql}
+_COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"snapshot": _snapshot, "ingest": _ingest, "maintain": _maintain, "sql": _sql}

@@ -6,7 +6,7 @@ Guards one rule: tables do not depend on each other. What one of them refuses is
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pipeline.cli.arguments import _overrides, _parser
+from pipeline.cli.arguments import overrides, parser_of
 from pipeline.cli.terminal import COMPLETE, complain, say, worst
 from pipeline.client.deadline import Clock
 from pipeline.errors import PipelineError
@@ -26,7 +26,7 @@ class MaintainArguments:
 
 def maintain_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> MaintainArguments:
     """Arguments of `lagoon maintain` and jobs/maintain.py; ConfigError lists every fault."""
-    parser = _parser("maintain", "Fewer and larger files for days that are over, and away with those nobody needs.")
+    parser = parser_of("maintain", "Fewer and larger files for days that are over, and away with those nobody needs.")
     parser.add_argument("--tables", metavar="NAMES", help="comma-separated; default: all")
     parser.add_argument("--keep-hours", type=int, default=SAFE_HOURS, metavar="HOURS", help="keep what versions need")
     parser.add_argument(
@@ -38,7 +38,7 @@ def maintain_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> Maint
     if told.tables:
         options = replace(options, tables=tuple(name.strip() for name in told.tables.split(",")))
     check_options(options)
-    settings = load(told.conf, environ, _overrides(told), told.kafka_properties, cluster_needed=False)
+    settings = load(told.conf, environ, overrides(told), told.kafka_properties, cluster_needed=False)
     return MaintainArguments(settings=settings, options=options)
 
 
