@@ -64,4 +64,9 @@ def _sql(argv: Sequence[str]) -> int:
     return reported(lambda: run(sql_arguments(argv, os.environ)))
 
 
-_COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"snapshot": _snapshot, "ingest": _ingest, "maintain": _maintain, "sql": _sql}
+_COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    "snapshot": _snapshot,
+    "ingest": _ingest,
+    "maintain": _maintain,
+    "sql": _sql,
+}

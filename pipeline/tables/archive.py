@@ -133,6 +133,19 @@ def commit(mine: ArchiveTurn, run: Run) -> None:
     _pay_debts(warehouse, mine.cluster_id, last, mine.clock)
 
 
+def pay_debts(warehouse: Warehouse, clock: Clock) -> None:
+    """Add to record_ranges and record_problems what the last run of any cluster still owes them.
+
+    To be called before old files are removed: what is owed lies there in a file that no version names yet.
+    """
+    state = warehouse.state(RECORDS.name)
+    for name in warehouse.kernel.domains(state):
+        cluster_id = name.removeprefix(domain(""))
+        ledger = from_json(warehouse.kernel.domain(state, name)) if name != cluster_id else Ledger()
+        if ledger.last:
+            _pay_debts(warehouse, cluster_id, ledger.last, clock)
+
+
 def app_id(cluster_id: str) -> str:
     """The name under which a cluster's runs are numbered in the tables' transaction ids."""
     return f"lagoon/records/{cluster_id}"

@@ -127,6 +127,10 @@ class Kernel:
         value = state.snapshot.getDomainMetadata(domain)
         return str(value.get()) if value.isPresent() else None
 
+    def domains(self, state: State) -> list[str]:
+        """Names of all domains that have metadata."""
+        return [str(name) for name in state.snapshot.getActiveDomainMetadataMap()]
+
     def last_transaction(self, state: State, app_id: str) -> int | None:
         """The version that the last commit under `app_id` carried, None if there was none."""
         version = state.snapshot.getLatestTransactionVersion(self.engine, app_id)

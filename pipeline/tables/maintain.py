@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from pipeline.client.deadline import Clock
 from pipeline.errors import ConfigError, TableError
+from pipeline.tables.archive import pay_debts
 from pipeline.tables.schema import RECORDS, TABLES, Table
 from pipeline.tables.storage import JAVA_ERRORS, reason
 from pipeline.tables.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
@@ -80,6 +81,8 @@ def maintain(warehouse: Warehouse, options: MaintainOptions, clock: Clock) -> li
     others commit to a local warehouse without a pause; TableError with Delta's words for the rest.
     """
     check_options(options)
+    if not options.dry_run:
+        pay_debts(warehouse, clock)
     return [_maintained(warehouse, table, options, clock) for table in TABLES if table.name in options.tables]
 
 

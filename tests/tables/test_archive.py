@@ -131,6 +131,15 @@ def test_death_at_every_step_of_a_commit(writer: Writer, warehouse: Warehouse):
         assert len(problems) == len(ranges), (what, call)
 
 
+def test_debts_are_paid_before_old_files_go(by_kernel: Writer, warehouse: Warehouse):
+    """Maintenance adds what a dead run owes, for VACUUM would take the file that it lies in."""
+    with dies(Kernel, "append", 1), pytest.raises(Died):
+        ingest(by_kernel, 1, 5)
+    assert found(warehouse)[1:] == ([], [])
+    archive.pay_debts(warehouse, CLOCK)
+    assert found(warehouse) == (list(range(5)), [(0, 5)], [0])
+
+
 def test_two_runs_at_once(warehouse: Warehouse):
     """The second does not get the cluster's lock, and nothing is written; another cluster's turn is free."""
     with archive_turn(warehouse, CLUSTER, CLOCK):
