@@ -1,0 +1,182 @@
+"""Segment files in; batches, records and aborted transactions as Kafka's DumpLogSegments prints them out.
+
+Guards one rule: what is compared is Kafka's own reading of the very bytes that we read. Keys and payloads are printed as
+hexadecimal digits, by a decoder that we give to the tool. It cannot show:
+
+- values of headers, and where in `a,b` one header key ends and the next begins: it joins them by commas;
+- keys of records without a payload in 2.8, which prints neither: `key` is UNTOLD then;
+- timestamps of magic 0, where it says that there is no type and prints -1;
+- attributes of the messages inside a compressed message set of magic 0 and 1: only those of the outer message.
+"""
+
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pipeline.sandbox.jars import jar_paths
+from pipeline.sandbox.java import class_path, java_path
+from pipeline.sandbox.tools import run_tool
+
+UNTOLD = b"(not told)"
+TIMESTAMP_TYPES = {"CreateTime": 0, "LogAppendTime": 1, "NoTimestampType": -1}
+
+_SOURCE = Path(__file__).with_name("HexDecoder.java")
+_OLD_TOOL, _TOOL = "kafka.tools.DumpLogSegments", "org.apache.kafka.tools.DumpLogSegments"
+_ENTRIES = re.compile(r"^(?=Dumping |version: |baseOffset: |offset: |\| offset: |Found )", re.MULTILINE)
+_TIMESTAMP = re.compile(r"(CreateTime|LogAppendTime|NoTimestampType): (-?\d+)")
+_NUMBERS = re.compile(r"(\w+): (-?\d+|true|false)\b")
+_HEADER_KEYS = re.compile(r" headerKeys: \[(.*)\](?= endTxnMarker| key: | payload: |\s*\Z)", re.DOTALL)
+_BYTES = re.compile(r" (key|payload): ([0-9a-f]*)(?= payload:|\s*\Z)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DumpedRecord:
+    """A record of a batch of data, or a marker's; `header_keys` are None in magic 0 and 1, which have none."""
+
+    offset: int
+    timestamp_type: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    sequence: int
+    header_keys: str | None
+    marker: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DumpedBatch:
+    """A batch, or a message of magic 0 or 1 that stands alone or holds others."""
+
+    magic: int
+    codec: str
+    base_offset: int
+    last_offset: int
+    count: int
+    base_sequence: int
+    producer_id: int
+    producer_epoch: int
+    leader_epoch: int
+    is_transactional: bool
+    is_control: bool
+    is_valid: bool
+    size: int
+    records: tuple[DumpedRecord, ...]
+
+    @property
+    def marker(self) -> str | None:
+        """ABORT or COMMIT in batches that end a transaction."""
+        return self.records[0].marker if self.records else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DumpedSegment:
+    """What is in one file of records, or in the index of aborted transactions beside it."""
+
+    batches: tuple[DumpedBatch, ...]
+    aborted: tuple[tuple[int, int], ...]  # producer id, first offset
+
+
+def dump(version: str, files: Sequence[Path], timeout_s: float = 60) -> Mapping[Path, DumpedSegment]:
+    """What the tool of that release prints of files that end in .log or .txnindex; starting it costs more than a file."""
+    with TemporaryDirectory() as classes:
+        jars = jar_paths(f"kafka-{version}")
+        _compile(Path(classes), jars, version)
+        printed = run_tool(
+            [Path(classes), *jars],
+            _TOOL if version.startswith("4.") else _OLD_TOOL,
+            *("--deep-iteration", "--print-data-log", "--files", ",".join(map(str, files))),
+            *("--key-decoder-class", "HexDecoder", "--value-decoder-class", "HexDecoder"),
+            timeout_s=timeout_s,
+        )
+    return dict(_segments(printed))
+
+
+def _compile(folder: Path, jars: Sequence[Path], version: str) -> None:
+    """2.8 has the interface elsewhere, and its tool gives settings to the constructor."""
+    source = _SOURCE.read_text()
+    if version.startswith("2."):
+        source = source.replace("org.apache.kafka.tools.api.", "kafka.serializer.")
+        source = source.replace("HexDecoder()", "HexDecoder(kafka.utils.VerifiableProperties none)")
+    (folder / _SOURCE.name).write_text(source)
+    javac = Path(java_path()).resolve().with_name("javac")
+    command = [javac, "-nowarn", "-proc:none", "-cp", class_path(jars), "-d", folder, folder / _SOURCE.name]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def _segments(printed: str) -> Iterator[tuple[Path, DumpedSegment]]:
+    """Entries are found by how they begin, for a header key may hold line ends."""
+    entries = [entry for entry in _ENTRIES.split(printed) if entry]
+    starts = [index for index, entry in enumerate(entries) if entry.startswith("Dumping ")]
+    for start, end in pairwise([*starts, len(entries)]):
+        name = entries[start].splitlines()[0].removeprefix("Dumping ")
+        inside = entries[start + 1 : end]
+        assert not any(entry.startswith("Found ") for entry in inside), f"{name} does not end with a batch"
+        aborted = tuple(_aborted(entry) for entry in inside if entry.startswith("version: "))
+        batches = tuple(_batches([entry for entry in inside if not entry.startswith("version: ")]))
+        yield Path(name), DumpedSegment(batches=batches, aborted=aborted)
+
+
+def _batches(entries: Sequence[str]) -> Iterator[DumpedBatch]:
+    starts = [index for index, entry in enumerate(entries) if not entry.startswith("| ")]
+    for start, end in pairwise([*starts, len(entries)]):
+        records = tuple(map(_record, entries[start + 1 : end]))
+        yield _batch(entries[start], records)
+
+
+def _batch(entry: str, records: tuple[DumpedRecord, ...]) -> DumpedBatch:
+    told = dict(_NUMBERS.findall(entry))
+    (codec,) = re.findall(r"compresscodec: (\w+)", entry)
+    last_offset = int(told["lastOffset"] if "lastOffset" in told else told["offset"])
+    return DumpedBatch(
+        magic=int(told["magic"]),
+        codec=codec.lower(),
+        base_offset=int(told.get("baseOffset", records[0].offset if records else last_offset)),
+        last_offset=last_offset,
+        count=int(told.get("count", len(records))),
+        base_sequence=int(told.get("baseSequence", -1)),
+        producer_id=int(told.get("producerId", -1)),
+        producer_epoch=int(told.get("producerEpoch", -1)),
+        leader_epoch=int(told.get("partitionLeaderEpoch", -1)),
+        is_transactional=told.get("isTransactional") == "true",
+        is_control=told.get("isControl") == "true",
+        is_valid=told["isvalid"] == "true",
+        size=int(told["size"]),
+        records=records,
+    )
+
+
+def _record(entry: str) -> DumpedRecord:
+    keys = _HEADER_KEYS.search(entry)
+    plain = entry[: keys.start()] + entry[keys.end() :] if keys else entry
+    told, printed = dict(_NUMBERS.findall(plain)), dict(_BYTES.findall(plain))
+    timestamp = _TIMESTAMP.search(plain)
+    marker = re.search(r" endTxnMarker: (\w+)", plain)
+    assert timestamp is not None, entry
+    return DumpedRecord(
+        offset=int(told["offset"]),
+        timestamp_type=TIMESTAMP_TYPES[timestamp[1]],
+        timestamp_ms=int(timestamp[2]),
+        key=_bytes(int(told["keySize"]), printed.get("key")),
+        value=_bytes(int(told["valueSize"]), printed.get("payload")),
+        sequence=int(told.get("sequence", -1)),
+        header_keys=keys[1] if keys else None,
+        marker=marker[1] if marker else None,
+    )
+
+
+def _bytes(size: int, digits: str | None) -> bytes | None:
+    """Null where there is a size of -1; as many bytes as the size says, where they are told."""
+    if size < 0 or digits is None:
+        return None if size < 0 else UNTOLD
+    told = bytes.fromhex(digits)
+    assert len(told) == size
+    return told
+
+
+def _aborted(entry: str) -> tuple[int, int]:
+    told = dict(_NUMBERS.findall(entry))
+    return int(told["producerId"]), int(told["firstOffset"])

@@ -1,0 +1,337 @@
+"""Real producers' records in; topics whose logs hold what the producers and the brokers make of them out.
+
+Guards one rule: no byte in these logs is ours. librdkafka and Kafka's Java producer write them in every codec; brokers
+convert, append their own times, compact and cut them. Topics have one partition and one replica: one folder holds the log.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from confluent_kafka import (
+    TIMESTAMP_CREATE_TIME,
+    TIMESTAMP_NOT_AVAILABLE,
+    Consumer,
+    KafkaError,
+    Message,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, NewTopic
+from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+
+from pipeline.sandbox.jars import jar_paths
+from pipeline.sandbox.java import class_path, java_path
+from pipeline.sandbox.kafka import LocalKafka
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+OLD_CODECS = CODECS[:4]  # before KIP-110
+AS_SENT = 1_700_000_000_000
+YEAR_10000, LAST_YEAR = 253_402_300_800_000, 9_000_000_000_000_000_000
+
+_TIMEOUT_S = 60
+_POLL_S = 0.05
+_JVM_OPTIONS = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+_ANY_TIME = {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2**63 - 1)}
+
+
+class Sent(NamedTuple):
+    """A record as it is given to a producer."""
+
+    key: bytes | None
+    value: bytes | None
+    timestamp_ms: int = AS_SENT
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+class Consumed(NamedTuple):
+    """A record as a consumer gives it."""
+
+    offset: int
+    timestamp_ms: int
+    timestamp_type: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
+# Keys and values that are null, empty, any byte, or long; times without sense; headers as odd as both producers let them be.
+ODD = (
+    Sent(None, b"no key"),
+    Sent(b"no value", None),
+    Sent(None, None),
+    Sent(b"", b""),
+    Sent(bytes(range(256)), b"\n\r | offset: 7 payload: \0\xff"),
+    Sent(b"long", b"abc" * 20_000),
+    Sent(b"first millisecond", b"1970", 1),
+    Sent(b"behind the last year of timestamps", b"10000", YEAR_10000),
+    Sent(b"far behind", b"285 million years", LAST_YEAR),
+    Sent(b"back again", b"2023"),
+    Sent(b"one header", b"h", AS_SENT, (("name", b"value"),)),
+    Sent(b"twice", b"h", AS_SENT, (("same", b"1"), ("other", b"2"), ("same", b"1"), ("same", b"3"))),
+    Sent(b"null and empty", b"h", AS_SENT, (("null", None), ("empty", b""), ("null", None))),
+    Sent(b"odd keys", b"h", AS_SENT, (("", b""), ("a,b] key: 00", b"\xff\0"), ("ключ \U0001f511\x01\t", b"\n"))),
+    Sent(b"long key", b"h", AS_SENT, (("k" * 300, b"v" * 20_000),)),
+    Sent(b"many", b"h", AS_SENT, tuple((f"h{number}", b"%d" % number) for number in range(150))),
+)
+# What only Java takes: librdkafka reads 0 as now, and ends a header's key at a NUL.
+ODD_FOR_JAVA = (*ODD, Sent(b"epoch", b"0", 0), Sent(b"odd", b"h", AS_SENT, (("\0", None), ("a\nb\r\n", b"\0"))))
+
+
+def plain(count: int, prefix: str = "value") -> list[Sent]:
+    """Records that compress well, a second apart."""
+    return [
+        Sent(b"key-%d" % number, f"{prefix}-{number}-{'x' * 60}".encode(), AS_SENT + 1000 * number)
+        for number in range(count)
+    ]
+
+
+def create(kafka: LocalKafka, topic: str, **config: str) -> None:
+    """Create a topic; settings with underscores for dots."""
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
+    settings = {name.replace("_", "."): value for name, value in config.items()}
+    new = NewTopic(topic, num_partitions=1, replication_factor=1, config={**settings, "min.insync.replicas": "1"})
+    admin.create_topics([new])[topic].result(_TIMEOUT_S)
+
+
+def any_time(kafka: LocalKafka, topic: str) -> None:
+    """Create a topic that takes and keeps records of any time."""
+    create(kafka, topic, **_ANY_TIME)
+
+
+def by_librdkafka(kafka: LocalKafka, topic: str, records: Sequence[Sent], **config: str | int) -> None:
+    """Produce in batches of at most a dozen records, in order; settings with underscores for dots."""
+    failed: list[str] = []
+    settings = {name.replace("_", "."): value for name, value in config.items()}
+    base = {"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0, "linger.ms": 20, "batch.num.messages": 12}
+    base["max.in.flight"] = 1  # else a batch that is sent again comes behind the next
+    producer = Producer({**base, **settings})
+    for record in records:
+        producer.produce(
+            topic,
+            record.value,
+            record.key,
+            partition=0,
+            timestamp=record.timestamp_ms,
+            headers=list(record.headers) or None,
+            on_delivery=lambda error, _: failed.append(str(error)) if error else None,
+        )
+    assert producer.flush(_TIMEOUT_S) == 0
+    assert not failed, failed
+
+
+class JavaProducers:
+    """Kafka's Java producers, in a JVM of their own; each producer lives until that ends."""
+
+    def __init__(self, gateway: JavaGateway, bootstrap_servers: str) -> None:
+        self._jvm = gateway.jvm
+        self._servers = bootstrap_servers
+
+    def producer(self, **config: str) -> Any:
+        """A KafkaProducer of bytes; settings with underscores for dots. One with a transactional id is initialised."""
+        settings = self._jvm.java.util.HashMap()
+        base = {"bootstrap_servers": self._servers, "linger_ms": "20", "batch_size": "4000"}
+        for name, value in {**base, **config}.items():
+            settings.put(name.replace("_", "."), value)
+        bytes_as_they_are = self._jvm.org.apache.kafka.common.serialization.ByteArraySerializer
+        producer = self._jvm.org.apache.kafka.clients.producer.KafkaProducer(
+            settings, bytes_as_they_are(), bytes_as_they_are()
+        )
+        if "transactional_id" in config:
+            producer.initTransactions()
+        return producer
+
+    def send(self, producer: Any, topic: str, records: Sequence[Sent]) -> None:
+        """Send and wait until all are written."""
+        futures = [producer.send(self._record(topic, record)) for record in records]
+        producer.flush()
+        for future in futures:
+            future.get()
+
+    def _record(self, topic: str, record: Sent) -> Any:
+        headers = self._jvm.java.util.ArrayList()
+        for name, value in record.headers:
+            headers.add(self._jvm.org.apache.kafka.common.header.internals.RecordHeader(name, value))
+        return self._jvm.org.apache.kafka.clients.producer.ProducerRecord(
+            topic, 0, record.timestamp_ms, record.key, record.value, headers
+        )
+
+
+@contextmanager
+def java_producers(kafka: LocalKafka) -> Iterator[JavaProducers]:
+    """Java producers of the cluster's own release."""
+    jars = class_path(jar_paths(f"kafka-{kafka.version}"))
+    port = launch_gateway(classpath=jars, java_path=java_path(), javaopts=_JVM_OPTIONS, die_on_exit=True)
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
+    try:
+        yield JavaProducers(gateway, kafka.bootstrap_servers)
+    finally:
+        gateway.shutdown()
+
+
+def transactions(java: JavaProducers, topic: str, codec: str) -> None:
+    """Two producers in turns: committed, aborted, both at once, an empty one, and one that stays open at the end."""
+    one, two = (
+        java.producer(transactional_id=f"{topic}-{name}", compression_type=codec, transaction_timeout_ms="600000")
+        for name in ("one", "two")
+    )
+    one.beginTransaction()
+    java.send(one, topic, ODD_FOR_JAVA)
+    one.commitTransaction()
+    for _ in range(2):
+        one.beginTransaction()
+        two.beginTransaction()
+        java.send(one, topic, plain(20, "aborted"))
+        java.send(two, topic, plain(20, "committed"))
+        java.send(one, topic, plain(5, "aborted"))
+        one.abortTransaction()
+        java.send(two, topic, plain(5, "committed"))
+        two.commitTransaction()
+    one.beginTransaction()
+    java.send(one, topic, plain(5, "open"))
+    two.beginTransaction()
+    java.send(two, topic, plain(5, "committed behind the open one"))
+    two.commitTransaction()
+    two.beginTransaction()
+    java.send(two, topic, plain(5, "aborted behind the open one"))
+    two.abortTransaction()
+
+
+def compacted(kafka: LocalKafka, java: JavaProducers, topic: str, codec: str) -> None:
+    """Keys overwritten within and across batches, tombstones, transactions; a new segment for each of several rounds."""
+    create(kafka, topic, **_COMPACTED)
+    several = [b"%d" % number for number in range(60)]
+    one = java.producer(compression_type=codec)
+    two = java.producer(compression_type=codec, transactional_id=topic)
+    silent = java.producer(compression_type=codec)  # its last batch stays for its sequence, without a record
+    java.send(silent, topic, [Sent(key, b"overwritten", _now_ms()) for key in several[::6]])
+    for step in (1, 2, 3):
+        java.send(one, topic, [Sent(key, key + b"-%d" % step, _now_ms()) for key in several[::step]])
+        two.beginTransaction()
+        java.send(two, topic, [Sent(key, b"aborted", _now_ms()) for key in several[::7]])
+        two.abortTransaction()
+        two.beginTransaction()
+        java.send(two, topic, [Sent(b"tx" + key, b"committed %d" % step, _now_ms()) for key in several[::step]])
+        two.commitTransaction()
+        time.sleep(2 * _SEGMENT_S)  # the next record begins a segment
+    java.send(one, topic, [Sent(key, None, _now_ms()) for key in several[:50:10]])
+    time.sleep(2 * _SEGMENT_S)
+    java.send(one, topic, [Sent(b"last", b"in the active segment, which is never compacted", _now_ms())])
+
+
+def compacted_messages(kafka: LocalKafka, topic: str, codec: str) -> None:
+    """The same in a format before transactions."""
+    create(kafka, topic, message_format_version="0.10.0", **_COMPACTED)
+    several = [b"%d" % number for number in range(60)]
+    for step in (1, 2, 3):
+        sent = [Sent(key, key + b"-%d" % step, _now_ms()) for key in several[::step]]
+        by_librdkafka(kafka, topic, sent, compression_type=codec)
+        time.sleep(2 * _SEGMENT_S)
+    by_librdkafka(kafka, topic, [Sent(b"last", b"in the active segment", _now_ms())])
+
+
+_SEGMENT_S = 0.2
+_COMPACTED = {
+    "cleanup_policy": "compact",
+    "min_cleanable_dirty_ratio": "0.01",
+    "segment_ms": str(int(1000 * _SEGMENT_S)),
+    "min_compaction_lag_ms": "0",
+}
+
+
+def wait_for_cleaner(kafka: LocalKafka, *topics: str) -> None:
+    """Wait until all but the active segment of each topic is compacted, as the cleaner notes, and nothing is left over."""
+    until(lambda: all(_is_clean(folder(kafka, topic)) for topic in topics), "the cleaner did not come")
+
+
+def _is_clean(log: Path) -> bool:
+    active = max(int(path.stem) for path in log.glob("*.log"))
+    notes = log.parent / "cleaner-offset-checkpoint"
+    noted = notes.read_text().splitlines()[2:] if notes.is_file() else []
+    first_dirty = {name: int(offset) for name, _, offset in (line.rsplit(" ", 2) for line in noted)}
+    being_replaced = any(path.suffix in {".deleted", ".cleaned", ".swap"} for path in log.iterdir())
+    return first_dirty.get(log.name.removesuffix("-0")) == active and not being_replaced
+
+
+def delete_records(kafka: LocalKafka, topic: str, before: int) -> None:
+    """Have the log begin at an offset, wherever in a batch that is."""
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
+    (deleted,) = admin.delete_records([TopicPartition(topic, 0, before)]).values()
+    deleted.result(_TIMEOUT_S)
+
+
+def folder(kafka: LocalKafka, topic: str) -> Path:
+    """Where the topic's log is."""
+    (found,) = kafka.directory.glob(f"broker-*/data/{topic}-0")
+    return found
+
+
+def log_starts(kafka: LocalKafka, topics: Sequence[str]) -> dict[str, int]:
+    """Where the logs begin, as librdkafka asks."""
+    consumer = _consumer(kafka, "read_committed")
+    return {topic: consumer.get_watermark_offsets(TopicPartition(topic, 0), _TIMEOUT_S)[0] for topic in topics}
+
+
+def consume(kafka: LocalKafka, starts: Mapping[str, int], isolation_level: str) -> dict[str, list[Consumed]]:
+    """What librdkafka's consumer reads of the topics, from these offsets to what it takes for their ends."""
+    consumer = _consumer(kafka, isolation_level)
+    consumer.assign([TopicPartition(topic, 0, start) for topic, start in starts.items()])
+    read: dict[str, list[Consumed]] = {topic: [] for topic in starts}
+    try:
+        for message in _to_the_ends(consumer, len(starts)):
+            read[message.topic()].append(_consumed(message))
+    finally:
+        consumer.close()
+    return read
+
+
+def _consumer(kafka: LocalKafka, isolation_level: str) -> Consumer:
+    return Consumer(
+        {
+            "bootstrap.servers": kafka.bootstrap_servers,
+            "group.id": "records",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": isolation_level,
+            "fetch.wait.max.ms": 10,
+            "log_level": 0,
+        }
+    )
+
+
+def _to_the_ends(consumer: Consumer, partitions: int) -> Iterator[Message]:
+    while partitions:
+        message = consumer.poll(_TIMEOUT_S)
+        assert message is not None, "the consumer came to no end"
+        error = message.error()
+        if error is None:
+            yield message
+        else:
+            assert error.code() == KafkaError._PARTITION_EOF, error
+            partitions -= 1
+
+
+def _consumed(message: Message) -> Consumed:
+    kind, timestamp_ms = message.timestamp()
+    return Consumed(
+        offset=message.offset(),
+        timestamp_ms=timestamp_ms if kind != TIMESTAMP_NOT_AVAILABLE else -1,
+        timestamp_type=kind - TIMESTAMP_CREATE_TIME,
+        key=message.key(),
+        value=message.value(),
+        headers=tuple(message.headers() or ()),
+    )
+
+
+def until(is_true: Callable[[], bool], complaint: str) -> None:
+    """Wait for what brokers do by themselves."""
+    deadline = time.monotonic() + _TIMEOUT_S
+    while not is_true():
+        assert time.monotonic() < deadline, complaint
+        time.sleep(_POLL_S)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

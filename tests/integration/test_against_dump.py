@@ -1,0 +1,284 @@
+"""Real logs, record by record: what we read of the bytes is what Kafka's DumpLogSegments and librdkafka read of them."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import pairwise, product
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pipeline.client.cluster import Cluster
+from pipeline.client.deadline import Deadline
+from pipeline.client.journal import Journal
+from pipeline.fetch.reader import SplitReader
+from pipeline.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, ReadOptions, Split
+from pipeline.records.batches import scan
+from pipeline.records.buffers import DECODED
+from pipeline.records.columns import Decoding, decode
+from pipeline.records.decoding import DecodeOptions
+from pipeline.sandbox.kafka import LocalKafka
+from pipeline.settings import KafkaSettings
+from tests.clock import CLOCK
+from tests.integration.dump import UNTOLD
+from tests.integration.logs import Log, logs
+from tests.integration.producers import (
+    CODECS,
+    ODD,
+    ODD_FOR_JAVA,
+    OLD_CODECS,
+    Consumed,
+    Sent,
+    any_time,
+    by_librdkafka,
+    compacted,
+    compacted_messages,
+    create,
+    delete_records,
+    java_producers,
+    plain,
+    transactions,
+    wait_for_cleaner,
+)
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+
+SENT = (*ODD, *plain(40))
+SENT_OLD = [record._replace(headers=()) for record in SENT]
+
+LIBRDKAFKA = [f"dump-librdkafka-{codec}" for codec in CODECS]
+TRANSACTIONS = [f"dump-transactions-{codec}" for codec in CODECS]
+COMPACTED = [f"dump-compacted-{codec}" for codec in ("none", "lz4")]
+APPEND_TIME = [f"dump-append-time-{codec}" for codec in ("none", "zstd")]
+DELETED = "dump-deleted"
+OLD = [f"dump-magic-{magic}-{codec}" for magic, codec in product((0, 1), OLD_CODECS)]
+OLD_APPEND_TIME = "dump-magic-1-append-time"
+OLD_COMPACTED = [f"dump-magic-1-compacted-{codec}" for codec in ("none", "gzip")]
+FORMATS = ("0.9.0", "0.10.0")
+
+NEW_TOPICS = [*LIBRDKAFKA, *TRANSACTIONS, *COMPACTED, *APPEND_TIME, DELETED]
+OLD_TOPICS = [*OLD, OLD_APPEND_TIME, *OLD_COMPACTED]
+
+
+@pytest.fixture(scope="module")
+def new_logs(kafka: LocalKafka) -> Iterator[Mapping[str, Log]]:
+    """Logs of Kafka 4.3.1; the JVM whose transactions stay open lives as long as they are looked at."""
+    with java_producers(kafka) as java:
+        for topic, codec in zip(COMPACTED, ("none", "lz4"), strict=True):
+            compacted(kafka, java, topic, codec)
+        for topic, codec in zip(LIBRDKAFKA, CODECS, strict=True):
+            any_time(kafka, topic)
+            by_librdkafka(kafka, topic, SENT, compression_type=codec)
+            by_librdkafka(kafka, topic, SENT, compression_type=codec, enable_idempotence="true")
+        for topic, codec in zip(TRANSACTIONS, CODECS, strict=True):
+            any_time(kafka, topic)
+            transactions(java, topic, codec)
+        for topic, codec in zip(APPEND_TIME, ("none", "zstd"), strict=True):
+            create(kafka, topic, message_timestamp_type="LogAppendTime")
+            by_librdkafka(kafka, topic, SENT, compression_type=codec)
+        any_time(kafka, DELETED)
+        by_librdkafka(kafka, DELETED, plain(40), compression_type="zstd")
+        delete_records(kafka, DELETED, 17)
+        wait_for_cleaner(kafka, *COMPACTED)
+        yield logs(kafka, NEW_TOPICS)
+
+
+@pytest.fixture(scope="module")
+def old_logs(kafka_282: LocalKafka) -> Mapping[str, Log]:
+    """Logs of Kafka 2.8.2 in the formats before headers: first converted by the broker, then as librdkafka writes them."""
+    for topic, codec in zip(OLD_COMPACTED, ("none", "gzip"), strict=True):
+        compacted_messages(kafka_282, topic, codec)
+    for topic, (message_format, codec) in zip(OLD, product(FORMATS, OLD_CODECS), strict=True):
+        create(kafka_282, topic, message_format_version=message_format, retention_ms="-1")
+        by_librdkafka(kafka_282, topic, SENT_OLD, compression_type=codec)
+        old_ways = {"api_version_request": "false", "broker_version_fallback": message_format}
+        by_librdkafka(kafka_282, topic, SENT_OLD, compression_type=codec, **old_ways)
+    create(kafka_282, OLD_APPEND_TIME, message_format_version="0.10.0", message_timestamp_type="LogAppendTime")
+    for codec in OLD_CODECS:
+        by_librdkafka(kafka_282, OLD_APPEND_TIME, plain(20), compression_type=codec)
+    wait_for_cleaner(kafka_282, *OLD_COMPACTED)
+    return logs(kafka_282, OLD_TOPICS)
+
+
+@pytest.fixture(params=[*NEW_TOPICS, *OLD_TOPICS])
+def log(request: pytest.FixtureRequest) -> Log:
+    """Each of the logs."""
+    return request.getfixturevalue("new_logs" if request.param in NEW_TOPICS else "old_logs")[request.param]
+
+
+def decoded(log: Log, *, read_committed: bool) -> tuple[list[dict[str, Any]], Decoding]:
+    """The rows of the log's bytes from its start on, in small Arrow batches, as far as the reader may see."""
+    decoding = decode(
+        scan(log.data),
+        from_offset=log.start,
+        to_offset=log.stable_end if read_committed else log.end,
+        aborted=log.aborted,
+        read_committed=read_committed,
+        stable_end=log.stable_end,
+        options=DecodeOptions(expanded_bytes=10_000),
+    )
+    return pa.Table.from_batches(list(decoding)).to_pylist(), decoding
+
+
+def rows_of_dump(log: Log) -> list[dict[str, Any]]:
+    """The records as the dump has them, with the names of our columns, but for what it cannot show."""
+    return [
+        {
+            "offset": record.offset,
+            "timestamp_ms": record.timestamp_ms,
+            "timestamp_type": record.timestamp_type,
+            "key": record.key,
+            "value": record.value,
+            "header_keys": record.header_keys,
+            "leader_epoch": None if batch.leader_epoch < 0 else batch.leader_epoch,
+            "producer_id": None if batch.producer_id < 0 else batch.producer_id,
+            "producer_epoch": None if batch.producer_epoch < 0 else batch.producer_epoch,
+            "is_transactional": batch.is_transactional,
+            "is_aborted": log.is_aborted(batch),
+        }
+        for batch, record in log.records()
+    ]
+
+
+def as_dumped(row: dict[str, Any], dumped: dict[str, Any]) -> dict[str, Any]:
+    """A row of ours, with no more in it than the dump tells."""
+    shown = {name: row[name] for name in dumped if name != "header_keys"}
+    joined = ",".join(header["key"] for header in row["headers"])
+    has_headers = dumped["header_keys"] is not None
+    assert has_headers or not row["headers"]
+    key = UNTOLD if dumped["key"] == UNTOLD else row["key"]
+    return {**shown, "key": key, "header_keys": joined if has_headers else None}
+
+
+def as_consumed(row: dict[str, Any]) -> Consumed:
+    """A row of ours as librdkafka gives a record: the Python client ends a header's key at a NUL."""
+    headers = tuple((header["key"].split("\0")[0], header["value"]) for header in row["headers"])
+    told = (row[name] for name in ("offset", "timestamp_ms", "timestamp_type", "key", "value"))
+    return Consumed(*told, headers)
+
+
+def as_sent(row: dict[str, Any]) -> Sent:
+    """A row of ours as a producer is given a record."""
+    headers = tuple((header["key"], header["value"]) for header in row["headers"])
+    return Sent(row["key"], row["value"], row["timestamp_ms"], headers)
+
+
+def test_each_record_is_as_dumped(log: Log) -> None:
+    """Every record of the log, aborted and open ones too, equals its line in the dump, field by field."""
+    dumped = rows_of_dump(log)
+    rows, decoding = decoded(log, read_committed=False)
+    assert [as_dumped(row, line) for row, line in zip(rows, dumped, strict=True)] == dumped
+    assert not decoding.problems
+    assert all(batch.is_valid for batch in log.batches)
+
+
+def test_committed_records_are_as_consumed(log: Log) -> None:
+    """Records of committed transactions and of none equal what librdkafka reads with read_committed, headers included."""
+    rows, decoding = decoded(log, read_committed=True)
+    assert [as_consumed(row) for row in rows] == log.committed
+    assert not decoding.problems
+
+
+@pytest.mark.parametrize("read_committed", [True, False])
+def test_every_offset_is_accounted_for(log: Log, read_committed: bool) -> None:
+    """Counts are those that the dump gives, and add up."""
+    _, decoding = decoded(log, read_committed=read_committed)
+    counts, end = decoding.counts, log.stable_end if read_committed else log.end
+    seen = [batch for batch in log.batches if log.start <= batch.last_offset and batch.base_offset < end]
+    assert decoding.next_offset == end
+    assert counts.offsets() == end - log.start
+    assert counts.control == sum(batch.last_offset - batch.base_offset + 1 for batch in seen if batch.is_control)
+    assert counts.corrupt == counts.lost == 0
+    assert counts.codecs == {batch.codec for batch in seen if not batch.is_control}
+    if read_committed:
+        aborted = [batch for batch in seen if not batch.is_control and log.is_aborted(batch)]
+        assert counts.aborted == sum(batch.last_offset - batch.base_offset + 1 for batch in aborted)
+
+
+@pytest.mark.parametrize("isolation_level", [READ_COMMITTED, READ_UNCOMMITTED])
+def test_reader_gets_the_same(log: Log, isolation_level: str) -> None:
+    """Read from the broker, in several answers, the rows and counts are those of the files."""
+    read_committed = isolation_level == READ_COMMITTED
+    rows, decoding = decoded(log, read_committed=read_committed)
+    with cluster_of(log) as cluster:
+        split = Split(
+            topic=log.topic,
+            topic_id=None,
+            partition=0,
+            from_offset=log.start,
+            to_offset=log.stable_end if read_committed else log.end,
+            stable_end=log.stable_end,
+        )
+        reader = SplitReader(cluster, split, ReadOptions(isolation_level=isolation_level, fetch_bytes=2_000))
+        read = pa.Table.from_batches(list(reader.batches()), DECODED).to_pylist()
+    assert reader.outcome.failure is None
+    assert read == rows
+    counts = reader.outcome.counts
+    for name in ("records", "control", "aborted", "compacted", "lost", "corrupt"):
+        assert getattr(counts, name) == getattr(decoding.counts, name), name
+
+
+@contextmanager
+def cluster_of(log: Log) -> Iterator[Cluster]:
+    """A connection to the brokers that have the log."""
+    deadline = Deadline.after(CLOCK, 60_000)
+    cluster = Cluster.connect(KafkaSettings(bootstrap_servers=log.kafka.bootstrap_servers), CLOCK, Journal(), deadline)
+    try:
+        cluster.refresh({log.topic}, deadline)
+        yield cluster
+    finally:
+        cluster.close()
+
+
+def test_logs_hold_what_was_sent(new_logs: Mapping[str, Log], old_logs: Mapping[str, Log]) -> None:
+    """What the producers were given is what is read: once the plain way, once idempotent; old formats drop what they lack."""
+    for topic in LIBRDKAFKA:
+        rows, _ = decoded(new_logs[topic], read_committed=True)
+        assert tuple(map(as_sent, rows)) == SENT * 2
+    for topic in TRANSACTIONS:
+        rows, _ = decoded(new_logs[topic], read_committed=True)
+        assert tuple(map(as_sent, rows))[: len(ODD_FOR_JAVA)] == ODD_FOR_JAVA
+    for topic in OLD:
+        has_time = "magic-1" in topic
+        expected = [one if has_time else one._replace(timestamp_ms=-1) for one in SENT_OLD]
+        rows, _ = decoded(old_logs[topic], read_committed=True)
+        assert list(map(as_sent, rows)) == expected * 2
+
+
+def test_logs_are_of_every_kind(new_logs: Mapping[str, Log], old_logs: Mapping[str, Log]) -> None:
+    """Codecs, formats and times are those that the topics are for: else the other tests would prove less than they say."""
+    for topic, codec in zip([*LIBRDKAFKA, *TRANSACTIONS], [*CODECS, *CODECS], strict=True):
+        assert kinds(new_logs[topic]) == ({2}, {codec})
+    for topic, (magic, codec) in zip(OLD, product((0, 1), OLD_CODECS), strict=True):
+        assert kinds(old_logs[topic]) == ({magic}, {codec})
+    for log in (*(new_logs[topic] for topic in APPEND_TIME), old_logs[OLD_APPEND_TIME]):
+        assert {record.timestamp_type for _, record in log.records()} == {1}
+
+
+def kinds(log: Log) -> tuple[set[int], set[str]]:
+    """Magics and codecs of the data; producers leave a batch as it is where compression makes it larger."""
+    data = [batch for batch in log.batches if not batch.is_control]
+    assert len(data) > 5
+    return {batch.magic for batch in data}, {batch.codec for batch in data} - {"none"} or {"none"}
+
+
+def test_logs_have_gone_through_it(new_logs: Mapping[str, Log], old_logs: Mapping[str, Log]) -> None:
+    """Transactions ended in every way, cleaners left gaps in and between batches, and a log begins within a batch."""
+    for log in (new_logs[topic] for topic in TRANSACTIONS):
+        assert {one.marker for one in log.transactions} == {"COMMIT", "ABORT", None}
+        assert log.start < log.stable_end < log.end
+    for batches in (new_logs[topic].batches for topic in COMPACTED):
+        assert any(0 < batch.count <= batch.last_offset - batch.base_offset for batch in batches)
+        assert any(batch.count == 0 for batch in batches)
+        assert any(after.base_offset > before.last_offset + 1 for before, after in pairwise(batches))
+    for log in (old_logs[topic] for topic in OLD_COMPACTED):
+        assert sum(1 for _ in log.records()) < log.end - log.start
+    assert any(batch.base_offset < new_logs[DELETED].start <= batch.last_offset for batch in new_logs[DELETED].batches)
+
+
+def test_markers_tell_what_the_index_tells(new_logs: Mapping[str, Log]) -> None:
+    """The aborted transactions that we take from the dump's markers are those of the broker's own index."""
+    for topic in TRANSACTIONS:
+        indexed = [one for segment in new_logs[topic].segments for one in segment.aborted]
+        assert sorted(indexed) == sorted(new_logs[topic].aborted)
+        assert len(indexed) > 2
