@@ -16,13 +16,7 @@ from pipeline.records import layout
 from pipeline.records.batches import Table
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
-HEADERS = pa.list_(
-    pa.field(
-        "element",
-        pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.binary())]),
-        nullable=False,
-    )
-)
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 DECODED = pa.schema(
     [
         pa.field("offset", pa.int64(), nullable=False),
@@ -126,6 +120,8 @@ class Buffers:
     def arrow_batch(self, lines: Table) -> pa.RecordBatch:
         """What was decoded of these lines of the table of batches. Afterwards the buffers are Arrow's."""
         lines = lines[lines[:, layout.ROWS] > 0]
+        if not self._schema.names:  # only a batch made in this way knows how many rows it has
+            return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), self.rows, [None], 0))
         arrays = [_ARRAYS[name](self, lines) for name in self._schema.names]
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 

@@ -16,6 +16,8 @@ from pipeline.records.legacy import NO_TIMESTAMP, LegacyRecord
 
 def message_batch(records: Sequence[LegacyRecord], schema: pa.Schema) -> pa.RecordBatch:
     """The records as an Arrow batch of some of the columns of DECODED."""
+    if not schema.names:
+        return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), len(records), [None], 0))
     return pa.RecordBatch.from_arrays([_COLUMNS[name](records) for name in schema.names], schema=schema)
 
 

@@ -1,14 +1,21 @@
 """The fast decoder against the slow one, and what only the fast one has: limits, columns, several Arrow batches."""
 
+import gc
 from collections.abc import Sequence
 
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.records import buffers
 from pipeline.records.batches import scan
+from pipeline.records.buffers import DECODED
 from pipeline.records.columns import Decoding, decode
 from pipeline.records.decoding import DecodeOptions
-from tests.records.examples import Batch, logs
+from pipeline.tables.schema import RECORDS
+from tests.records.examples import ABORT, COMMIT, CONTROL, GZIP, TRANSACTIONAL, ZSTD, Batch, Record, logs, marker
+from tests.records.test_legacy import compressed, message
 from tests.reference import answers
 
 EVERYTHING = {"from_offset": 0, "to_offset": 2**62, "aborted": (), "read_committed": True, "stable_end": 2**62}
@@ -55,8 +62,248 @@ def questions(draw: st.DrawFn, log: Sequence[Batch]) -> dict:
     }
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.data(), logs())
 def test_equal_to_the_reference(data, log):
     """Whatever is in a log, and whatever of it is asked for, both decoders give the same."""
     assert_equal(written(log), **data.draw(questions(log)))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.data(), logs())
+def test_small_arrow_batches_hold_the_same(data, log):
+    """How much is decompressed at a time changes how many Arrow batches there are, and nothing else."""
+    options = DecodeOptions(expanded_bytes=data.draw(st.sampled_from([1, 100, 1000])))
+    assert_equal(written(log), options=options, **data.draw(questions(log)))
+
+
+@settings(max_examples=50, deadline=None)
+@given(logs(), st.sets(st.sampled_from(DECODED.names)))
+def test_only_the_wanted_columns(log, columns):
+    """What is not asked for is not there, and what is there is the same."""
+    all_rows, _ = fast(written(log))
+    rows, decoding = fast(written(log), options=DecodeOptions(columns=frozenset(columns)))
+    assert rows == [{name: row[name] for name in DECODED.names if name in columns} for row in all_rows]
+    assert decoding.counts.records == len(all_rows)
+
+
+@settings(max_examples=50, deadline=None)
+@given(logs(), st.lists(st.integers(0, 1), max_size=4), st.data())
+def test_old_messages_among_batches(log, magics, data):
+    """Entries of magic 0 and 1, compressed or not, stand in order between batches; ranges cut them, too."""
+    offset, entries = 0, []
+    for magic in magics:
+        inner = [message(at if magic else offset + at, b"k", b"v" * at, magic=magic) for at in (0, 2)]
+        entries += [compressed(offset + 2, inner, magic=magic), message(offset + 5, None, b"x", magic=magic)]
+        offset += 6
+    raw = b"".join(entries[:2]) + written(log) if data.draw(st.booleans()) else b"".join(entries)
+    from_offset = data.draw(st.integers(0, offset))
+    assert_equal(
+        raw, from_offset=from_offset, to_offset=data.draw(st.integers(from_offset, offset + 3) | st.just(2**62))
+    )
+
+
+def test_the_columns_of_table_records():
+    """Names, types and nullability are those of table records, without what the decoder does not know."""
+    known = [name for name in RECORDS.file_schema().names if name in DECODED.names]
+    assert known == DECODED.names
+    for field in DECODED:
+        assert RECORDS.file_schema().field(field.name).type == field.type
+        assert RECORDS.file_schema().field(field.name).nullable == field.nullable
+
+
+def lines(count: int, **fields) -> bytes:
+    """A batch of some size."""
+    records = tuple(Record(delta=delta, key=b"%d" % delta, value=b"v" * 100) for delta in range(count))
+    return Batch(records=records, **fields).write()
+
+
+def test_arrow_batches_are_not_larger_than_asked_for():
+    """An answer comes as several Arrow batches, none above the limit unless a batch alone is."""
+    raw = b"".join(lines(100, base_offset=100 * at, codec=ZSTD) for at in range(50))
+    decoding = decode(scan(raw), **EVERYTHING, options=DecodeOptions(expanded_bytes=100_000))
+    sizes = [arrow_batch.column("value").nbytes for arrow_batch in decoding]
+    assert len(sizes) > 5
+    assert max(sizes) < 110_000
+    whole = decode(scan(raw), **EVERYTHING, options=DecodeOptions(expanded_bytes=1))
+    assert [arrow_batch.num_rows for arrow_batch in whole] == [100] * 50
+
+
+@pytest.mark.parametrize("codec", [GZIP, 2, 3, ZSTD])
+def test_a_bomb_is_a_problem(codec):
+    """A batch that expands beyond the limit is refused, and the next one is read."""
+    bomb = Batch(records=(Record(delta=0, value=bytes(3_000_000)),), codec=codec).write()
+    rows, decoding = fast(
+        bomb + lines(2, base_offset=1), options=DecodeOptions(batch_limit_bytes=1 << 21, raw_limit_bytes=10)
+    )
+    assert [row["offset"] for row in rows] == [1, 2]
+    (problem,) = decoding.problems
+    assert (problem.base_offset, problem.last_offset, problem.reason) == (0, 0, "EXPANDED_TOO_LARGE")
+    assert problem.raw == bomb[:10]
+    assert decoding.counts.corrupt == 1
+
+
+def test_a_large_batch_is_read_whole():
+    """Up to its own limit a batch may be larger than what is usually decompressed at a time."""
+    value = np.random.default_rng(1).bytes(3_000_000)
+    raw = Batch(records=(Record(delta=0, value=value),), codec=ZSTD).write() + lines(2, base_offset=1)
+    rows, _ = fast(raw, options=DecodeOptions(expanded_bytes=1 << 20))
+    assert [len(row["value"]) for row in rows] == [3_000_000, 100, 100]
+
+
+def test_memory_is_lent_again_only_when_nobody_uses_it():
+    """Arrow batches that are kept stay as they are, whatever is decoded behind them; rooms come back when they are gone."""
+    raw = [b"".join(lines(500, base_offset=500 * at, leader_epoch=epoch) for at in range(30)) for epoch in range(3)]
+    kept, expected = [], []
+    for answer in raw:
+        kept += list(decode(scan(answer), **EVERYTHING, options=DecodeOptions()))
+        expected.append(kept[-1].to_pylist())
+    assert [arrow_batch.to_pylist() for arrow_batch in kept] == expected
+    gc.collect()
+    before = len(buffers._spare)
+    del kept
+    assert len(buffers._spare) > before
+    again = list(decode(scan(raw[0]), **EVERYTHING, options=DecodeOptions()))
+    assert len(buffers._spare) == before + 2
+    assert [arrow_batch.to_pylist() for arrow_batch in again] == expected[:1]
+
+
+def test_an_iteration_that_ends_early_gives_the_arena_back():
+    """Whoever stops reading leaves nothing behind that the next one could see."""
+    raw = b"".join(lines(100, base_offset=100 * at, codec=ZSTD) for at in range(20))
+    first = iter(decode(scan(raw), **EVERYTHING, options=DecodeOptions(expanded_bytes=1)))
+    second = decode(scan(raw), **EVERYTHING, options=DecodeOptions(expanded_bytes=1))
+    next(first)
+    assert [arrow_batch.column("offset")[0].as_py() for arrow_batch in second] == list(range(0, 2000, 100))
+    assert next(first).column("offset")[0].as_py() == 100
+    del first
+    assert_equal(raw)
+
+
+def test_header_keys_that_are_not_text():
+    """All keys of such a record are spelled out, and the record is a problem of its own; its neighbours are as they were."""
+    halves = ((b"\xc3", b"1"), (b"\xa9", None), (b"a\\b", b""))
+    records = (Record(delta=0, headers=((b"a\\b", b""),)), Record(delta=1, headers=halves), Record(delta=2))
+    rows, decoding = fast(Batch(base_offset=5, records=records).write())
+    assert [[pair["key"] for pair in row["headers"]] for row in rows] == [["a\\b"], ["\\xc3", "\\xa9", "a\\\\b"], []]
+    (problem,) = decoding.problems
+    assert (problem.base_offset, problem.last_offset) == (6, 6)
+    assert (problem.reason, problem.raw) == ("HEADER_KEY_NOT_UTF8", None)
+    _, silent = fast(Batch(records=records).write(), options=DecodeOptions(columns=frozenset(["value"])))
+    assert not silent.problems
+
+
+def spoiled(raw: bytes, at: int = -1) -> bytes:
+    """The bytes with one of them changed."""
+    changed = bytearray(raw)
+    changed[at] ^= 0xFF
+    return bytes(changed)
+
+
+def test_a_corrupt_batch_ends_where_the_next_one_begins():
+    """What a batch with a wrong checksum says of its end is not believed if there is a next one."""
+    lying = spoiled(lines(3, base_offset=10), 26)  # last offset delta
+    rows, decoding = fast(lines(3) + lying + lines(2, base_offset=20))
+    assert [row["offset"] for row in rows] == [0, 1, 2, 20, 21]
+    (problem,) = decoding.problems
+    assert (problem.base_offset, problem.last_offset, problem.reason) == (10, 19, "CORRUPT_BATCH")
+    assert (problem.detail, problem.raw) == ("checksum", lying)
+
+
+def test_a_last_batch_that_lies_about_its_end_is_asked_for_again():
+    """It ends the answer, unless it is all there is: then it is taken at its word, up to the end of the range."""
+    lying = spoiled(lines(3, base_offset=3), 24)
+    rows, decoding = fast(lines(3) + lying)
+    assert (len(rows), decoding.next_offset, decoding.problems) == (3, 3, [])
+    _, alone = fast(lying, from_offset=3, to_offset=100)
+    assert (alone.next_offset, alone.counts.corrupt) == (100, 97)
+    _, honest = fast(lines(3) + spoiled(lines(3, base_offset=3)))
+    assert (honest.next_offset, honest.counts.corrupt) == (6, 3)
+
+
+def transaction(offset: int, producer_id: int = 1) -> bytes:
+    return lines(2, base_offset=offset, producer_id=producer_id, flags=TRANSACTIONAL)
+
+
+def test_a_corrupt_batch_may_have_been_a_marker():
+    """Where an aborted transaction is open, reading stops behind it: only a new answer can tell what is still aborted."""
+    lost = spoiled(marker(2, 1, ABORT).write())
+    raw = transaction(0) + lost + transaction(3) + marker(5, 1, COMMIT).write()
+    rows, decoding = fast(raw, aborted=[(1, 0)])
+    assert (rows, decoding.next_offset) == ([], 3)
+    assert (decoding.counts.aborted, decoding.counts.corrupt) == (2, 1)
+    rows, decoding = fast(raw, aborted=[(1, 3)])
+    assert ([row["offset"] for row in rows], decoding.next_offset) == ([0, 1], 6)
+
+
+def test_aborted_and_open_transactions_are_flagged():
+    """read_uncommitted keeps aborted records; of what was not yet decided at planning nothing is said."""
+    raw = transaction(0) + marker(2, 1, ABORT).write() + transaction(3, 2) + lines(1, base_offset=5) + transaction(6, 3)
+    rows, decoding = fast(raw, aborted=[(1, 0)], read_committed=False, stable_end=6)
+    assert [row["is_aborted"] for row in rows] == [True, True, False, False, False, None, None]
+    assert (decoding.counts.control, decoding.counts.aborted) == (1, 0)
+
+
+def test_nothing_of_an_aborted_batch_is_read():
+    """An aborted batch that is broken inside is left out like any other; its checksum is still checked."""
+    broken = Batch(flags=TRANSACTIONAL, producer_id=1, count=9, codec=ZSTD).around(b"?")
+    rows, decoding = fast(broken + lines(1, base_offset=1), aborted=[(1, 0)])
+    assert (len(rows), decoding.counts.aborted, decoding.problems) == (1, 1, [])
+    _, decoding = fast(broken + lines(1, base_offset=1))
+    assert decoding.counts.corrupt == 1
+
+
+def test_empty_batches_and_gaps():
+    """What compaction has emptied is passed and counted; an empty batch that keeps bytes is corrupt."""
+    raw = Batch(base_offset=2, last_delta=7).write() + lines(1, base_offset=12)
+    rows, decoding = fast(raw)
+    assert (len(rows), decoding.next_offset, decoding.counts.compacted) == (1, 13, 12)
+    assert decoding.leader_epoch == 0
+    _, decoding = fast(Batch(count=0).around(b"\0"))
+    assert decoding.counts.corrupt == 1
+
+
+def test_bytes_and_codecs_are_counted():
+    """Bytes as fetched and as decompressed, and the codecs of the batches."""
+    raw = lines(50) + lines(50, base_offset=50, codec=ZSTD) + lines(1, base_offset=100, flags=CONTROL)
+    _, decoding = fast(raw)
+    assert decoding.counts.bytes_fetched == len(raw)
+    assert decoding.counts.bytes_decoded == 2 * (len(lines(50)) - 61)
+    assert decoding.counts.codecs == {"none", "zstd"}
+
+
+def test_checksums_can_be_left_unchecked():
+    """Whoever trusts the bytes saves the time."""
+    raw = bytearray(lines(1))
+    raw[20] ^= 1
+    assert fast(bytes(raw))[0] == []
+    assert len(fast(bytes(raw), options=DecodeOptions(check_crcs=False))[0]) == 1
+
+
+def test_a_gap_behind_the_end_is_seen():
+    """A batch that begins at or behind the end proves that nothing is missing before it; no batch proves nothing."""
+    raw = lines(2) + lines(2, base_offset=50)
+    assert fast(raw, to_offset=30)[1].next_offset == 30
+    assert fast(lines(2), to_offset=30)[1].next_offset == 2
+    assert fast(lines(2) + spoiled(lines(2, base_offset=50)), to_offset=30)[1].next_offset == 2
+
+
+def test_unknown_magic():
+    """A format that does not exist yet is a problem, not the end."""
+    raw = bytearray(lines(1, base_offset=1))
+    raw[16] = 3
+    rows, decoding = fast(lines(1) + bytes(raw) + lines(1, base_offset=2))
+    assert [row["offset"] for row in rows] == [0, 2]
+    assert [problem.reason for problem in decoding.problems] == ["UNSUPPORTED_MAGIC"]
+
+
+def test_a_corrupt_old_message():
+    """An old entry that is refused is corrupt from where the one before it ended, for only its end is told."""
+    raw = (
+        message(3, None, b"a")
+        + spoiled(compressed(9, [message(0, None, b"b"), message(5, None, b"c")]))
+        + lines(1, base_offset=10)
+    )
+    rows, decoding = fast(raw)
+    assert [row["offset"] for row in rows] == [3, 10]
+    assert [(one.base_offset, one.last_offset, one.reason) for one in decoding.problems] == [(4, 9, "CORRUPT_BATCH")]

@@ -43,15 +43,10 @@ def decode(
     around = zip([None, *batches], batches, [*batches[1:], None], strict=False)
     open_, to_come = set(), sorted(aborted, key=lambda pair: pair[1])
     for before, batch, following in around:
-        if batch.magic == 2 and batch.is_possible and batch.base_offset >= to_offset:
-            if batch.is_trusted:
-                answer.pass_("compacted", to_offset)
+        if _is_end(answer, before, batch, following, from_offset):
             break
-        if following is None and _is_better_asked_for_again(before, batch, from_offset):
-            break
-        if batch.is_trusted and (batch.is_transactional or batch.is_control):
-            while to_come and to_come[0][1] <= batch.last_offset:
-                open_.add(to_come.pop(0)[0])
+        while batch.is_trusted and batch.is_transactional and to_come and to_come[0][1] <= batch.last_offset:
+            open_.add(to_come.pop(0)[0])
         is_aborted = batch.producer_id in open_ and batch.is_transactional and not batch.is_control
         is_open = batch.is_transactional and not read_committed and batch.base_offset >= stable_end
         try:
@@ -68,6 +63,15 @@ def decode(
             if open_ and batch.magic not in (0, 1) and (batch.is_control or not batch.is_trusted):
                 break  # it may have been the marker that ended one of them
     return answer
+
+
+def _is_end(answer: Answer, before: Batch | None, batch: Batch, following: Batch | None, from_offset: int) -> bool:
+    """Whether reading ends before a batch; one that begins behind the end proves that there is nothing up to there."""
+    if batch.magic == 2 and batch.is_possible and batch.base_offset >= answer.to_offset:
+        if batch.is_trusted:
+            answer.pass_("compacted", answer.to_offset)
+        return True
+    return following is None and _is_better_asked_for_again(before, batch, from_offset)
 
 
 def _is_better_asked_for_again(before: Batch | None, batch: Batch, from_offset: int) -> bool:

@@ -1,0 +1,63 @@
+"""Aborted transactions: histories of transactions in, exactly the batches of the aborted ones told."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.records.transactions import ABORT, AbortedTransactions
+
+COMMIT = 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["data", "commit", "abort"])), max_size=40), st.randoms())
+def test_exactly_the_aborted(events, random):
+    """Whatever producers do, a batch is told to be aborted if and only if its transaction ends with an abort."""
+    open_: dict[int, list[int]] = {}
+    expected, aborted = set(), []
+    for offset, (producer, event) in enumerate(events):
+        if event == "data":
+            open_.setdefault(producer, []).append(offset)
+        else:
+            offsets = open_.pop(producer, [])
+            if event == "abort" and offsets:
+                aborted.append((producer, offsets[0]))
+                expected.update(offsets)
+    random.shuffle(aborted)
+    followed = AbortedTransactions(aborted)
+    told = set()
+    for offset, (producer, event) in enumerate(events):
+        if event != "data":
+            followed.mark(producer, offset, ABORT if event == "abort" else COMMIT)
+        elif followed.holds(producer, offset):
+            told.add(offset)
+    assert told == expected
+    assert not followed.may_be_open
+
+
+def test_a_commit_ends_nothing():
+    """As in Kafka's consumer, only an abort marker ends an aborted transaction."""
+    followed = AbortedTransactions([(1, 0)])
+    assert followed.holds(1, 4)
+    followed.mark(1, 5, COMMIT)
+    assert followed.holds(1, 6)
+    followed.mark(1, 7, ABORT)
+    assert not followed.holds(1, 8)
+
+
+def test_markers_nobody_asked_for():
+    """Two abort markers in a row, or one without a transaction in the list, are nothing special."""
+    followed = AbortedTransactions([(1, 2)])
+    followed.mark(1, 1, ABORT)
+    followed.mark(9, 3, ABORT)
+    assert followed.holds(1, 4)
+    for _ in range(2):
+        followed.mark(1, 5, ABORT)
+    assert not followed.holds(1, 6)
+
+
+def test_the_same_producer_twice():
+    """A producer's second aborted transaction begins at its own offset, not where the first one ended."""
+    followed = AbortedTransactions([(1, 10), (1, 0)])
+    assert followed.holds(1, 0)
+    followed.mark(1, 1, ABORT)
+    assert not followed.holds(1, 9)
+    assert followed.holds(1, 10)
