@@ -10,7 +10,6 @@ hexadecimal digits, by a decoder that we give to the tool. It cannot show:
 """
 
 import re
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,8 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pipeline.sandbox.jars import jar_paths
-from pipeline.sandbox.java import class_path, java_path
 from pipeline.sandbox.tools import run_tool
+from tests.java_source import compile_java
 
 UNTOLD = b"(not told)"
 TIMESTAMP_TYPES = {"CreateTime": 0, "LogAppendTime": 1, "NoTimestampType": -1}
@@ -102,9 +101,7 @@ def _compile(folder: Path, jars: Sequence[Path], version: str) -> None:
         source = source.replace("org.apache.kafka.tools.api.", "kafka.serializer.")
         source = source.replace("HexDecoder()", "HexDecoder(kafka.utils.VerifiableProperties none)")
     (folder / _SOURCE.name).write_text(source)
-    javac = Path(java_path()).resolve().with_name("javac")
-    command = [javac, "-nowarn", "-proc:none", "-cp", class_path(jars), "-d", folder, folder / _SOURCE.name]
-    subprocess.run(command, check=True, capture_output=True)
+    compile_java(folder / _SOURCE.name, folder, jars)
 
 
 def _segments(printed: str) -> Iterator[tuple[Path, DumpedSegment]]:

@@ -70,16 +70,21 @@ public class Batches {
         JsonNode pairs = told.get("headers");
         Header[] headers = new Header[pairs.size()];
         for (int i = 0; i < headers.length; i++)
-            headers[i] = new RecordHeader(pairs.get(i).get(0).asText(), nullable(pairs.get(i).get(1)));
+            headers[i] = header((JsonNode) pairs.get(i));
         SimpleRecord record = new SimpleRecord(
             told.get("timestamp_ms").asLong(), nullable(told.get("key")), nullable(told.get("value")), headers);
         if (control) builder.appendControlRecordWithOffset(offset, record);
         else builder.appendWithOffset(offset, record);
     }
 
+    private static Header header(JsonNode pair) throws Exception {
+        JsonNode key = (JsonNode) pair.get(0);
+        return new RecordHeader(key.asText(), nullable((JsonNode) pair.get(1)));
+    }
+
     /** What the log cleaner leaves of the records. */
     private static ByteBuffer compacted(MemoryRecords records, JsonNode removed) throws Exception {
-        Set<Long> offsets = new HashSet<>();
+        final Set<Long> offsets = new HashSet<>();
         for (JsonNode offset : removed) offsets.add(offset.asLong());
         MemoryRecords.RecordFilter filter = new MemoryRecords.RecordFilter(0, 0) {
             @Override
@@ -131,8 +136,11 @@ public class Batches {
             answer.put("transactional", batch.isTransactional());
             answer.put("control", batch.isControlBatch());
             batch.ensureValid();
-            try (CloseableIterator<Record> records = batch.streamingIterator(BufferSupplier.create())) {
-                while (records.hasNext()) readRecord(batch, records.next(), rows.addArray());
+            CloseableIterator<Record> records = batch.streamingIterator(BufferSupplier.create());
+            try {
+                while (records.hasNext()) readRecord(batch, (Record) records.next(), rows.addArray());
+            } finally {
+                records.close();
             }
             answer.set("rows", rows);
         } catch (Throwable refused) {
@@ -165,7 +173,8 @@ public class Batches {
     private static byte[] bytes(ByteBuffer buffer) {
         if (buffer == null) return null;
         byte[] copy = new byte[buffer.remaining()];
-        buffer.duplicate().get(copy);
+        ByteBuffer view = (ByteBuffer) buffer.duplicate();
+        view.get(copy);
         return copy;
     }
 }

@@ -6,7 +6,6 @@ in one call. A refusal is whatever Java throws, errors included (snappy, memory)
 
 import base64
 import json
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
 from pipeline.sandbox.jars import jar_paths
 from pipeline.sandbox.java import class_path, java_path
+from tests.java_source import compile_java
 
 _SOURCE = Path(__file__).with_name("Batches.java")
 _JVM_OPTIONS = ["-Xmx512m", "-XX:+UseSerialGC"]
@@ -76,10 +76,10 @@ class JavaRecords:
 
 @contextmanager
 def java_records(kafka: str) -> Iterator[JavaRecords]:
-    """MemoryRecords of a release, in a JVM that ends with the context. Needs a JDK for its compiler."""
+    """MemoryRecords of a release, in a JVM that ends with the context."""
     jars = jar_paths(f"kafka-{kafka}")
     with TemporaryDirectory(ignore_cleanup_errors=True) as classes:
-        _compile(Path(classes), class_path(jars), kafka)
+        _compile(Path(classes), jars, kafka)
         port = launch_gateway(
             classpath=class_path([Path(classes), *jars]),
             java_path=java_path(),
@@ -93,14 +93,13 @@ def java_records(kafka: str) -> Iterator[JavaRecords]:
             gateway.shutdown()
 
 
-def _compile(folder: Path, jars: str, kafka: str) -> None:
+def _compile(folder: Path, jars: Sequence[Path], kafka: str) -> None:
     """Kafka 3 has the classes one package higher."""
     source = _SOURCE.read_text()
     if kafka.startswith("3."):
         source = source.replace("common.record.internal.", "common.record.")
     (folder / _SOURCE.name).write_text(source)
-    javac = Path(java_path()).resolve().with_name("javac")
-    subprocess.run([javac, "-nowarn", "-cp", jars, "-d", folder, folder / _SOURCE.name], check=True)
+    compile_java(folder / _SOURCE.name, folder, jars)
 
 
 def batch(**told: Any) -> dict[str, Any]:
