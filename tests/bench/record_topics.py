@@ -64,7 +64,11 @@ def _values(size: int) -> Iterator[bytes]:
     words = ["order", "shipment", "invoice", "refund", "basket", "checkout", "delivery", "return", "payment", "account"]
     for number in range(_POOL):
         event = {"id": number, "user": f"u{dice.randrange(10**6):06}", "event": dice.choice(words)}
-        event |= {"amount": dice.randrange(100_000) / 100, "ok": dice.random() < 0.5, "trace": f"{dice.getrandbits(32):08x}"}
+        event |= {
+            "amount": dice.randrange(100_000) / 100,
+            "ok": dice.random() < 0.5,
+            "trace": f"{dice.getrandbits(32):08x}",
+        }
         text = ""
         while (encoded := json.dumps(event | {"text": text}, separators=(",", ":")).encode()) and len(encoded) < size:
             text += f"{dice.choice(words)} "

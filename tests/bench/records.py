@@ -108,8 +108,15 @@ def _into_spark(spark: SparkSession, folder: Path, servers: str, topic: BenchTop
     size = f"{topic.records:,} records of {topic.value_bytes + 16} bytes, {topic.codec}"
     peer = "Spark's Kafka connector"
     return [
-        Comparison(what=f"ingest into Delta: {size}", ours=samples["ours delta"], peer=peer, theirs=samples["connector delta"]),
-        Comparison(what=f"data source into noop: {size}", ours=samples["ours noop"], peer=peer, theirs=samples["connector noop"]),
+        Comparison(
+            what=f"ingest into Delta: {size}", ours=samples["ours delta"], peer=peer, theirs=samples["connector delta"]
+        ),
+        Comparison(
+            what=f"data source into noop: {size}",
+            ours=samples["ours noop"],
+            peer=peer,
+            theirs=samples["connector noop"],
+        ),
     ]
 
 
@@ -234,7 +241,7 @@ def _scaled(sample: Sample, topic: BenchTopic) -> Sample:
     return Sample(wall_s=sample.wall_s * factor, cpu_s=sample.cpu_s * factor)
 
 
-def start_seconds(cold: bool) -> Sample:  # noqa: FBT001  two cases of one measurement
+def start_seconds(cold: bool) -> Sample:
     """A fresh process up to its first decoded records: with no compiled kernel on the machine, or with one."""
     with tempfile.TemporaryDirectory(prefix="bench-") as empty:
         environment = {**os.environ, **({"NUMBA_CACHE_DIR": empty} if cold else {})}
