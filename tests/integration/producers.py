@@ -15,6 +15,7 @@ from confluent_kafka import (
     TIMESTAMP_NOT_AVAILABLE,
     Consumer,
     KafkaError,
+    KafkaException,
     Message,
     Producer,
     TopicPartition,
@@ -89,11 +90,22 @@ def plain(count: int, prefix: str = "value") -> list[Sent]:
 
 
 def create(kafka: LocalKafka, topic: str, **config: str) -> None:
-    """Create a topic; settings with underscores for dots."""
+    """Create a topic, and wait until its leader answers; settings with underscores for dots.
+
+    A producer that comes before may write its second batch first, even with one request in flight.
+    """
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
     settings = {name.replace("_", "."): value for name, value in config.items()}
     new = NewTopic(topic, num_partitions=1, replication_factor=1, config={**settings, "min.insync.replicas": "1"})
     admin.create_topics([new])[topic].result(_TIMEOUT_S)
+    until(lambda: _leader_answers(kafka, topic), f"{topic} has no leader")
+
+
+def _leader_answers(kafka: LocalKafka, topic: str) -> bool:
+    try:
+        return log_starts(kafka, [topic]) == {topic: 0}
+    except KafkaException:  # NOT_LEADER, for one
+        return False
 
 
 def any_time(kafka: LocalKafka, topic: str) -> None:
@@ -106,7 +118,7 @@ def by_librdkafka(kafka: LocalKafka, topic: str, records: Sequence[Sent], **conf
     failed: list[str] = []
     settings = {name.replace("_", "."): value for name, value in config.items()}
     base = {"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0, "linger.ms": 20, "batch.num.messages": 12}
-    base["max.in.flight"] = 1  # else a batch that is sent again comes behind the next
+    base["max.in.flight"] = 1  # a batch that is sent again would come behind the next
     producer = Producer({**base, **settings})
     for record in records:
         producer.produce(
