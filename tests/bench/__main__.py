@@ -6,11 +6,16 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.bench import job, lag, metadata
+from tests.bench import job, lag, metadata, records
 from tests.bench.measure import Findings
 from tests.bench.report import machine, markdown, write_json
 
-BENCHMARKS: dict[str, Callable[[], Findings]] = {"metadata": metadata.run, "lag": lag.run, "job": job.run}
+BENCHMARKS: dict[str, Callable[[], Findings]] = {
+    "metadata": metadata.run,
+    "lag": lag.run,
+    "job": job.run,
+    "records": records.run,
+}
 _RESULTS = Path(__file__).resolve().parents[2] / "bench-results"
 
 

@@ -83,7 +83,7 @@ def _session(folder: Path) -> Iterator[SparkSession]:
 
 
 def _into_spark(spark: SparkSession, folder: Path, servers: str, topic: BenchTopic) -> list[Comparison]:
-    fresh = _fresh(folder)
+    fresh = _fresh(folder, topic.name)
     prepared: list[tuple[Warehouse, Settings]] = []
 
     def prepare() -> None:
@@ -120,11 +120,11 @@ def _into_spark(spark: SparkSession, folder: Path, servers: str, topic: BenchTop
     ]
 
 
-def _fresh(folder: Path) -> Iterator[str]:
+def _fresh(folder: Path, name: str) -> Iterator[str]:
     """One new folder after the other; the one before the last is removed."""
     made: list[Path] = []
     while True:
-        made.append(folder / f"table-{len(made)}")
+        made.append(folder / f"{name}-{len(made)}")
         if len(made) > 2:
             shutil.rmtree(made[-3], ignore_errors=True)
         yield str(made[-1])
@@ -218,7 +218,8 @@ def _read_by_confluent(servers: str, topic: BenchTopic) -> None:
     consumer.assign([TopicPartition(topic.name, partition, 0) for partition in range(PARTITIONS)])
     rows = 0
     while rows < topic.records:
-        rows += sum(1 for message in consumer.consume(10_000, timeout=5) if message.value() is not None)
+        wanted = min(10_000, topic.records - rows)  # for more than there is, the client would wait
+        rows += sum(1 for message in consumer.consume(wanted, timeout=5) if message.value() is not None)
     consumer.close()
 
 
