@@ -93,10 +93,12 @@ class Decoding:
         self._run[layout.NEXT_OFFSET] = from_offset
         self._run[layout.TO_OFFSET] = max(from_offset, to_offset)
         self._run[layout.LINES] = batches.count
+        first_line = _first_line(self._table, from_offset)
         self._fates = Fates(
             batches,
             self._table,
             from_offset=from_offset,
+            first_line=first_line,
             aborted=aborted,
             flags_until=flags_until,
             check_crcs=options.check_crcs,
@@ -104,7 +106,7 @@ class Decoding:
         )
         self._has_packed = bool((self._table[:, layout.ATTRIBUTES] & layout.CODEC_BITS).any())
         self._has_messages = bool((self._table[:, layout.FATE] == layout.LEGACY).any())
-        self._line = 0 if aborted else _first_line(self._table, from_offset)
+        self._line = 0 if aborted else first_line  # markers before it count, too
         self._stop = self._end = max(self._line, _stop_line(self._table, to_offset))
         self._buffers: Buffers | None = None
         self._buffers_line = self._line
@@ -141,7 +143,7 @@ class Decoding:
 
     def _decode_window(self, stop: int) -> Iterator[pa.RecordBatch]:
         decided = self._fates.decide(self._line, stop)
-        if decided < stop:
+        if self._fates.is_over:
             self._stop = decided
         if not self._has_messages:
             yield from self._decode_lines(decided)

@@ -19,8 +19,9 @@ _TOLD = [layout.FATE, layout.LAST, layout.PRODUCER, layout.ATTRIBUTES, layout.MA
 class Fates:
     """Decides for one answer, window by window and in order.
 
-    `aborted` are the answer's aborted transactions; their batches are left out, or flagged if `flags_until` is an offset,
-    from which on the flag of transactional batches is null. `expand` decompresses the records of a line.
+    `first_line` is the one that holds `from_offset`. `aborted` are the answer's aborted transactions; their batches are left
+    out, or flagged if `flags_until` is an offset, from which on the flag of transactional batches is null. `expand`
+    decompresses the records of a line. `is_over` is set where reading must end, short of what there is.
     """
 
     def __init__(
@@ -29,17 +30,20 @@ class Fates:
         table: Table,
         *,
         from_offset: int,
+        first_line: int,
         aborted: Sequence[tuple[int, int]],
         flags_until: int | None,
         check_crcs: bool,
         expand: Callable[[int], object],
     ) -> None:
         self._data, self._table, self._from_offset = batches.data, table, from_offset
+        self._first_line = first_line
         self._transactions = AbortedTransactions(aborted) if aborted else None
         self._flags_until, self._expand = flags_until, expand
         attributes, is_readable = table[:, layout.ATTRIBUTES], table[:, layout.FATE] == layout.DECODE
         self._has_controls = bool((attributes & layout.CONTROL_BIT).any())
         self._has_transactions = bool((attributes & layout.TRANSACTION_BIT).any())
+        self.is_over = False
         self._is_all_readable = self._is_all_trusted = bool(is_readable.all())
         self._check_crcs = check_crcs
         self._starts = (table[:, layout.POSITION] + _COVERED_BY_CRC).tolist()
@@ -47,7 +51,7 @@ class Fates:
         self._crcs = table[:, layout.CRC].tolist()
 
     def decide(self, line: int, stop: int) -> int:
-        """Decide on lines; where to end reading for good, if that is below `stop`."""
+        """Decide on lines; `stop`, or where reading must end for good: then `is_over`."""
         if self._check_crcs:
             self._check(line, stop)
         if self._has_controls:
@@ -95,7 +99,10 @@ class Fates:
         base, end = self._table[last, [layout.BASE, layout.LAST]].tolist()
         before, count = int(self._table[last - 1, layout.LAST]), int(self._table[last, layout.COUNT])
         is_plausible = base <= before + 1 and end - base + 1 == count
-        return stop if is_plausible or before < self._from_offset else last
+        if is_plausible or before < self._from_offset:
+            return stop
+        self.is_over = True
+        return last
 
     def _follow(self, transactions: AbortedTransactions, line: int, stop: int) -> int:
         """Find the batches of aborted transactions; stop behind a batch that may have been the marker of an open one."""
@@ -103,7 +110,8 @@ class Fates:
         for at, (fate, last, producer, attributes, marker) in enumerate(told, line):
             if fate == layout.CONTROL:
                 transactions.mark(producer, last, marker)
-            elif fate in (layout.UNTRUSTED, layout.CORRUPT) and transactions.may_be_open:
+            elif fate in (layout.UNTRUSTED, layout.CORRUPT) and transactions.may_be_open and at >= self._first_line:
+                self.is_over = True
                 return at + 1
             elif fate == layout.DECODE and attributes & layout.TRANSACTION_BIT and transactions.holds(producer, last):
                 column, value = (layout.FATE, layout.ABORTED) if self._flags_until is None else (layout.IS_ABORTED, 1)

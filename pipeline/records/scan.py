@@ -3,11 +3,11 @@
 Guards one rule: nothing outside the bounds that a caller gave is read or written, whatever the bytes say. What lies is given
 a fate and a fault in the table of batches, and the walk goes on behind it.
 
-This is the one numeric module; `tests/reference` holds the same in slow and obvious Python. All numbers are int64, for numba
-makes floats of mixed signs. A table has a line of `COLUMNS` numbers for each batch, a run is an array of numbers that a
-decoder hands from call to call: what it wants, where it goes, how far it came.
+This is the one numeric module, with its parts in fields.py and its arrays in layout.py; `tests/reference` holds the same in
+slow and obvious Python. All numbers are int64, for numba makes floats of mixed signs.
 
-Measured (tests/bench): 22 ns for a record of 116 bytes whose offset, time, key and value are wanted.
+Measured: 20 ns for a record of 116 bytes whose offset, time, key and value are wanted, of which 5 are memory's; 26 with its
+share of the checksum. Copying short keys and values by vector instructions instead of memcpy gained nothing.
 """
 
 from pipeline.records import layout
@@ -312,7 +312,7 @@ def _end(table: int, line: int, run: int) -> int:
     )
     if get(_line(table, line), layout.FATE) == layout.UNTRUSTED and is_followed:
         following = get(_line(table, line + 1), layout.BASE)
-        if following > get(run, layout.NEXT_OFFSET):
+        if following > min(get(_line(table, line), layout.BASE), get(run, layout.NEXT_OFFSET)):
             end = following
     return min(end, get(run, layout.TO_OFFSET))
 

@@ -2,13 +2,14 @@
 
 import gc
 from collections.abc import Sequence
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.records import buffers
+from pipeline.records import buffers, columns
 from pipeline.records.batches import scan
 from pipeline.records.buffers import DECODED
 from pipeline.records.columns import Decoding, decode
@@ -77,13 +78,25 @@ def test_small_arrow_batches_hold_the_same(data, log):
     assert_equal(written(log), options=options, **data.draw(questions(log)))
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.data(), logs(), st.sampled_from([64, 256]))
+def test_small_windows_tell_the_same(data, log, window):
+    """How much is looked at in one go is nobody's business, not even where a batch is corrupt."""
+    entries = [batch.write() for batch in log]
+    if entries and data.draw(st.booleans()):
+        number = data.draw(st.integers(0, len(entries) - 1))
+        entries[number] = spoiled(entries[number], data.draw(st.integers(17, len(entries[number]) - 1)))
+    with patch.object(columns, "_WINDOW", window):
+        assert_equal(b"".join(entries), **data.draw(questions(log)))
+
+
 @settings(max_examples=50, deadline=None)
 @given(logs(), st.sets(st.sampled_from(DECODED.names)))
-def test_only_the_wanted_columns(log, columns):
+def test_only_the_wanted_columns(log, wanted):
     """What is not asked for is not there, and what is there is the same."""
     all_rows, _ = fast(written(log))
-    rows, decoding = fast(written(log), options=DecodeOptions(columns=frozenset(columns)))
-    assert rows == [{name: row[name] for name in DECODED.names if name in columns} for row in all_rows]
+    rows, decoding = fast(written(log), options=DecodeOptions(columns=frozenset(wanted)))
+    assert rows == [{name: row[name] for name in DECODED.names if name in wanted} for row in all_rows]
     assert decoding.counts.records == len(all_rows)
 
 

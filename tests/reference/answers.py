@@ -60,7 +60,8 @@ def decode(
                 _add(answer, batch, records(batch), None if is_open else is_aborted)
         except Refused as refused:
             _refuse(answer, batch, following, refused.reason)
-            if open_ and batch.magic not in (0, 1) and (batch.is_control or not batch.is_trusted):
+            is_wanted = following is None or following.base_offset > from_offset
+            if open_ and is_wanted and batch.magic not in (0, 1) and (batch.is_control or not batch.is_trusted):
                 break  # it may have been the marker that ended one of them
     return answer
 
@@ -105,7 +106,8 @@ def _add(answer: Answer, batch: Batch, found: list[Record], is_aborted: bool | N
 def _refuse(answer: Answer, batch: Batch, following: Batch | None, reason: str) -> None:
     """A batch that is not trusted ends where the next one begins."""
     last = batch.last_offset
-    if not batch.is_trusted and following and following.magic >= 2 and following.base_offset > answer.next_offset:
+    is_told = batch.magic not in (0, 1) and not batch.is_trusted and following and following.magic == 2
+    if is_told and following.base_offset > min(batch.base_offset, answer.next_offset):
         last = following.base_offset - 1
     end = min(last + 1, answer.to_offset)
     if end > answer.next_offset:
