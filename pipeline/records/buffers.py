@@ -119,7 +119,9 @@ class Buffers:
 
     def arrow_batch(self, lines: Table) -> pa.RecordBatch:
         """What was decoded of these lines of the table of batches. Afterwards the buffers are Arrow's."""
-        lines = lines[lines[:, layout.ROWS] > 0]
+        has_rows = lines[:, layout.ROWS] > 0
+        if not has_rows.all():
+            lines = lines[has_rows]
         if not self._schema.names:  # only a batch made in this way knows how many rows it has
             return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), self.rows, [None], 0))
         arrays = [_ARRAYS[name](self, lines) for name in self._schema.names]
