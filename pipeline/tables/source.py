@@ -5,21 +5,19 @@ table `records`, and fewer. Guards one rule: what a query cannot mean is refused
 is read.
 """
 
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from pipeline.tables.source_columns import default_schema
-from pipeline.tables.source_filters import Pushed, push
 from pipeline.tables.source_options import parse
-from pipeline.tables.source_plan import batch_tasks
-from pipeline.tables.source_query import Query, query
-from pipeline.tables.source_stream import LagoonStream
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from pipeline.tables.source_batch import LagoonReader
+    from pipeline.tables.source_stream import LagoonStream
+
+# Spark makes the source in one process, plans in a second and reads in others: each imports what it needs.
 
 
 class LagoonSource(DataSource):
@@ -36,31 +34,14 @@ class LagoonSource(DataSource):
 
     def reader(self, schema: StructType) -> "LagoonReader":
         """A reader of batches; ConfigError lists every fault of the options."""
+        from pipeline.tables.source_batch import LagoonReader  # noqa: PLC0415
+        from pipeline.tables.source_query import query  # noqa: PLC0415
+
         return LagoonReader(query(parse(self.options).require_batch(), schema))
 
-    def streamReader(self, schema: StructType) -> LagoonStream:  # noqa: N802  Spark's name
+    def streamReader(self, schema: StructType) -> "LagoonStream":  # noqa: N802  Spark's name
         """A reader of streams; ConfigError lists every fault of the options."""
+        from pipeline.tables.source_query import query  # noqa: PLC0415
+        from pipeline.tables.source_stream import LagoonStream  # noqa: PLC0415
+
         return LagoonStream(query(parse(self.options).require_stream(), schema))
-
-
-class LagoonReader(DataSourceReader):
-    """Reads what is there when the query is planned."""
-
-    def __init__(self, asked: Query) -> None:
-        self._query, self._pushed = asked, Pushed()
-
-    def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802  Spark's name
-        """Take what can be decided by topics, partitions, offsets and times; the rest is Spark's."""
-        self._pushed, rest = push(filters)
-        return rest
-
-    def partitions(self) -> Sequence[InputPartition]:
-        """What each task reads."""
-        deadline = self._query.deadline()
-        with self._query.connect(deadline) as cluster:
-            tasks = batch_tasks(cluster, self._query.options, self._pushed, deadline)
-        return [InputPartition(task) for task in tasks]
-
-    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
-        """The records of one task."""
-        return self._query.read(partition)
