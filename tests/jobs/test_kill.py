@@ -67,13 +67,13 @@ def wait_for(process: subprocess.Popen[str], step: str) -> bool:
 
 
 def test_drivers_that_die(kafka: LocalKafka, tmp_path: Path) -> None:
-    """SIGKILL of the driver and its workers while it plans, reads and commits, eight times; then one run in peace."""
+    """SIGKILL of the driver and its workers while it plans, reads and commits, six times; then one run in peace."""
     topic, dice = "kill-driver", random.Random(20261121)
     create_topics(kafka.bootstrap_servers, [NewTopic(topic, 4, 3)])
     load(kafka, topic)
     job = (str(ROOT / "jobs" / "ingest.py"), *told(kafka, tmp_path, topic))
     alive_when_killed = 0
-    for step, longest in (("plan", 0.2), *(("read", 1.5),) * 4, *(("commit", 0.25),) * 3):
+    for step, longest in (("plan", 0.2), *(("read", 1.5),) * 3, *(("commit", 0.25),) * 2):
         with started(*job) as process:
             assert wait_for(process, step)
             time.sleep(dice.uniform(0, longest))
@@ -81,7 +81,7 @@ def test_drivers_that_die(kafka: LocalKafka, tmp_path: Path) -> None:
             os.killpg(process.pid, signal.SIGKILL)
         if step != "plan":
             load(kafka, topic)
-    assert alive_when_killed >= 5, "most runs were over before they could be killed"
+    assert alive_when_killed >= 3, "most runs were over before they could be killed"
     last = submit("ingest", *told(kafka, tmp_path, topic))
     assert last.returncode == 0, last.stdout + last.stderr
     assert archived(tmp_path) == consumed(kafka.bootstrap_servers, [topic])
@@ -93,7 +93,7 @@ def test_executors_that_die(kafka: LocalKafka, tmp_path: Path) -> None:
     topic = "kill-executor"
     create_topics(kafka.bootstrap_servers, [NewTopic(topic, 8, 3)])
     killed = 0
-    for delay in (0.3, 1.0, 2.0):
+    for delay in (0.5, 1.5):
         load(kafka, topic)
         cluster = ("--master", "local-cluster[2,1,1024]", "--conf", "spark.executor.memory=512m")
         with started(*cluster, str(ROOT / "jobs" / "ingest.py"), *told(kafka, tmp_path, topic)) as process:
@@ -105,7 +105,7 @@ def test_executors_that_die(kafka: LocalKafka, tmp_path: Path) -> None:
                 killed += 1
             output, _ = process.communicate(timeout=200)
             assert process.returncode == 0, output
-    assert killed >= 2
+    assert killed
     assert archived(tmp_path) == consumed(kafka.bootstrap_servers, [topic])
     assert_tiled(tmp_path)
 
