@@ -1,0 +1,174 @@
+"""A run is planned against brokers in every state: what is wanted is planned, or is a failure with its reason."""
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from pipeline.client.cluster import Cluster, TopicPartition
+from pipeline.client.deadline import Deadline
+from pipeline.errors import ConfigError
+from pipeline.fetch.plan import Archived, Plan, plan
+from pipeline.fetch.ranges import (
+    END_BEFORE_POSITION,
+    LOG_TRUNCATED,
+    TOPIC_DELETED,
+    TOPIC_RECREATED,
+    Position,
+)
+from pipeline.fetch.wanted import Start, Wanted
+from pipeline.wire.primitives import uuid_text
+from tests.clock import CLOCK
+from tests.fake.cluster import FakeCluster
+
+Connect = Callable[..., Cluster]
+
+
+def wanted(*topics: str, pattern: str | None = None, start: Start | None = None, **more: object) -> Wanted:
+    told = {"until_ms": None, "read_committed": True, "most_offsets": None} | more
+    return Wanted(topics=topics, pattern=pattern, start=start or Start(), **told)  # type: ignore[arg-type]
+
+
+def planned(connect: Connect, what: Wanted, archived: Mapping[str, Archived] | None = None) -> Plan:
+    return plan(connect(), what, archived or {}, Deadline.after(CLOCK, 10_000))
+
+
+def at(state: FakeCluster, *offsets: int, topic: str = "t", epoch: int = 0) -> dict[str, Archived]:
+    """A topic that is archived up to these offsets of its partitions."""
+    positions = {n: Position(next_offset=offset, leader_epoch=epoch) for n, offset in enumerate(offsets)}
+    return {topic: Archived(topic_id=uuid_text(state.topics[topic].topic_id), partitions=positions)}
+
+
+def spans(found: Plan) -> list[tuple[str, int, int, int]]:
+    return [(one.topic, one.partition, one.from_offset, one.to_offset) for one in found.ranges]
+
+
+def events(found: Plan) -> list[tuple[str, int, int, int, str | None]]:
+    return [(one.topic, one.partition, one.from_offset, one.to_offset, one.problem) for one in found.events]
+
+
+def test_a_new_topic_begins_where_its_log_does(state: FakeCluster, connect: Connect):
+    """Earliest is the start of the log, not 0, and what retention had taken before is no loss of ours."""
+    state.topics["t"].partitions[0].log_start_offset = 40
+    state.topics["t"].partitions[0].high_watermark = 100
+    (one,) = planned(connect, wanted("t")).ranges
+    assert (one.from_offset, one.first_readable, one.to_offset, one.stable_end) == (40, 40, 100, 100)
+
+
+def test_committed_data_ends_at_the_last_stable_offset(state: FakeCluster, connect: Connect):
+    """An open transaction ends the range for read_committed, and not for read_uncommitted, which knows where it is."""
+    state.topics["t"].partitions[0].high_watermark = 100
+    state.topics["t"].partitions[0].last_stable_offset = 70
+    assert spans(planned(connect, wanted("t"))) == [("t", 0, 0, 70)]
+    (one,) = planned(connect, wanted("t", read_committed=False)).ranges
+    assert (one.to_offset, one.stable_end) == (100, 70)
+
+
+def test_a_topic_that_begins_at_its_end_is_known_from_then_on(state: FakeCluster, connect: Connect):
+    """With nothing to read yet, an event keeps where it begins; a second run goes on from there, not from the new end."""
+    state.topics["t"].partitions[0].high_watermark = 100
+    latest = wanted("t", start=Start(latest=True))
+    first = planned(connect, latest)
+    assert (spans(first), events(first)) == ([], [("t", 0, 100, 100, None)])
+    state.topics["t"].partitions[0].high_watermark = 130
+    assert spans(planned(connect, latest, at(state, 100))) == [("t", 0, 100, 130)]
+
+
+def test_new_partitions_of_an_archived_topic_begin_at_their_beginning(state: FakeCluster, connect: Connect):
+    """Whatever `--from` says: else what came between two runs would be lost."""
+    state.add_topic("grown", 2, end=10)
+    found = planned(connect, wanted("grown", start=Start(latest=True)), at(state, 10, topic="grown"))
+    assert spans(found) == [("grown", 1, 0, 10)]
+
+
+def test_a_pattern_finds_topics_as_they_come(state: FakeCluster, connect: Connect):
+    """The same arguments, one more topic."""
+    state.add_topic("orders", 1)
+    assert {one.topic for one in planned(connect, wanted(pattern="ord.*")).ranges} == {"orders"}
+    state.add_topic("orders-eu", 1)
+    assert {one.topic for one in planned(connect, wanted(pattern="ord.*")).ranges} == {"orders", "orders-eu"}
+
+
+def test_an_unknown_topic_is_refused(connect: Connect):
+    """With the name that it may have meant."""
+    with pytest.raises(ConfigError, match="there is no topic tt \\(did you mean t"):
+        planned(connect, wanted("tt", "t"))
+
+
+def test_offsets_outside_of_the_log_are_refused(state: FakeCluster, connect: Connect):
+    """All of them at once, and partitions that are not there."""
+    state.topics["t"].partitions[0].high_watermark = 10
+    start = Start(offsets={TopicPartition("t", 0): 11, TopicPartition("t", 5): 0})
+    with pytest.raises(ConfigError) as refused:
+        planned(connect, wanted("t", start=start))
+    assert refused.value.problems == (
+        "start: t:0=11 is outside of its log, which has 0 to 10",
+        "start: there is no partition t:5",
+    )
+
+
+def test_a_partition_without_a_leader_costs_itself_only(state: FakeCluster, connect: Connect):
+    """A failure with its reason, an event in its ranges if it has any, and the others are planned."""
+    state.add_topic("led", 3)
+    state.topics["led"].partitions[1].leader_id = -1
+    found = planned(connect, wanted("led"), at(state, 5, 5, 5, topic="led"))
+    assert spans(found) == [("led", 0, 5, 100), ("led", 2, 5, 100)]
+    assert events(found) == [("led", 1, 5, 5, "LEADER_NOT_AVAILABLE")]
+    assert [failure.scope for failure in found.failures] == [TopicPartition("led", 1)]
+
+
+def test_a_topic_created_anew_ends_one_sequence_and_begins_another(state: FakeCluster, connect: Connect):
+    """By its id, whatever its offsets look like."""
+    archived = at(state, 80)
+    state.topics["t"].topic_id = (99).to_bytes(16, "big")
+    state.topics["t"].partitions[0].high_watermark = 100
+    found = planned(connect, wanted("t"), archived)
+    assert events(found) == [("t", 0, 80, 80, TOPIC_RECREATED)]
+    assert spans(found) == [("t", 0, 0, 100)]
+
+
+def test_a_deleted_topic_ends_its_sequence_once(state: FakeCluster, connect: Connect):
+    """Also when only a pattern named it; a second run has nothing to say any more."""
+    archived = at(state, 80)
+    state.add_topic("other", 1)
+    del state.topics["t"]
+    found = planned(connect, wanted(pattern="t|other"), archived)
+    assert events(found) == [("t", 0, 80, 80, TOPIC_DELETED)]
+    assert spans(found) == [("other", 0, 0, 100)]
+    closed = {"t": Archived(topic_id=archived["t"].topic_id, partitions={})}
+    assert events(planned(connect, wanted(pattern="t|other"), closed)) == []
+
+
+def test_a_truncated_log_goes_back(state: FakeCluster, connect: Connect):
+    """The leader says where the term of our last record ended; reading goes on there."""
+    log = state.topics["t"].partitions[0]
+    log.high_watermark, log.leader_epoch, log.epoch_ends = 100, 4, {3: 60, 4: 100}
+    found = planned(connect, wanted("t"), at(state, 80, epoch=3))
+    assert events(found) == [("t", 0, 80, 60, LOG_TRUNCATED)]
+    assert spans(found) == [("t", 0, 60, 100)]
+
+
+def test_an_end_before_the_position_is_not_believed(state: FakeCluster, connect: Connect):
+    """Without a term that explains it, nothing is read and nothing goes back: the ranges say why."""
+    state.topics["t"].partitions[0].high_watermark = 50
+    found = planned(connect, wanted("t"), at(state, 80, epoch=-1))
+    assert (spans(found), events(found)) == ([], [("t", 0, 80, 80, END_BEFORE_POSITION)])
+
+
+def test_from_and_until_a_time(state: FakeCluster, connect: Connect):
+    """The first record at or behind each; a time without a later record is the end of the log."""
+    log = state.topics["t"].partitions[0]
+    log.high_watermark, log.times = 100, ((1000, 20), (2000, 50))
+    timed = wanted("t", start=Start(timestamp_ms=1000), until_ms=2000)
+    assert spans(planned(connect, timed)) == [("t", 0, 20, 50)]
+    assert spans(planned(connect, wanted("t", until_ms=9000))) == [("t", 0, 0, 100)]
+    assert spans(planned(connect, wanted("t", until_ms=1000), at(state, 30))) == []
+
+
+def test_bytes_come_from_the_brokers_or_are_guessed(state: FakeCluster, connect: Connect):
+    """The share of the leader's log that the range is; without an answer a guess by offsets."""
+    log = state.topics["t"].partitions[0]
+    log.high_watermark, log.size = 100, 1_000_000
+    found = planned(connect, wanted("t"), at(state, 50))
+    assert found.bytes_of(found.ranges[0]) == 500_000
+    other = Plan(topic_ids={}, ranges=found.ranges, events=(), failures=(), sizes={}, planned_at_ms=0)
+    assert other.bytes_of(found.ranges[0]) > 0
