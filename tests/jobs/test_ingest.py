@@ -1,5 +1,6 @@
 """The ingest job as a user starts it, against what another client reads from the same brokers."""
 
+import os
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pipeline.sandbox.kafka import LocalKafka
 from tests.integration.state import create_topics, produce
 from tests.jobs.archived import archived, assert_tiled, consumed
-from tests.jobs.commands import lagoon, rows, submit
+from tests.jobs.commands import lagoon, rows, run, submit
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -202,6 +203,27 @@ def test_bad_input(kafka: LocalKafka, tmp_path: Path, more: list[str], code: int
     assert expected in complaints[0]
     assert "Traceback" not in refused.stderr
     assert not list((tmp_path / "lake").rglob("records/**/*.parquet"))
+
+
+def test_a_full_disk(kafka: LocalKafka, tmp_path: Path) -> None:
+    """No room in the middle of a run: one line, exit 1, nothing committed or left behind; the next run completes."""
+    create_topics(kafka.bootstrap_servers, [NewTopic("full", 2, 3)])
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "linger.ms": 20})
+    for number in range(30_000):
+        producer.produce("full", value=os.urandom(150), partition=number % 2)
+    assert producer.flush(60) == 0
+    told = arguments(kafka, tmp_path, "--topics", "full")
+    files_below_2_mb = ["bash", "-c", 'ulimit -f 2048; exec "$@"', "-", "lagoon", "ingest", *told]
+    refused = run(files_below_2_mb)
+    assert refused.returncode == 1, refused.stdout + refused.stderr
+    complaints = [line for line in refused.stderr.splitlines() if line.startswith("lagoon: ")]
+    assert len(complaints) == 1
+    assert re.search(r"records/\S+\.parquet cannot be written: File too large", complaints[0])
+    assert rows(tmp_path, "record_ranges") == []
+    assert not list((tmp_path / "records").rglob("*.parquet"))
+    done = lagoon("ingest", *told)
+    assert done.returncode == 0, done.stderr
+    assert archived(tmp_path) == consumed(kafka.bootstrap_servers, ["full"])
 
 
 def test_an_unreadable_table(kafka: LocalKafka, tmp_path: Path) -> None:
