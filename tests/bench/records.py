@@ -214,7 +214,17 @@ def _read_by_us(servers: str, topic: BenchTopic) -> None:
 
 
 def _read_by_confluent(servers: str, topic: BenchTopic) -> None:
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "bench", "enable.auto.commit": False})
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "bench",
+            "enable.auto.commit": False,
+            # By default it pauses for a second whenever 100,000 records are waiting: seven times slower here.
+            "queued.min.messages": 1_000_000,
+            "queued.max.messages.kbytes": 1 << 20,
+            "fetch.queue.backoff.ms": 10,
+        }
+    )
     consumer.assign([TopicPartition(topic.name, partition, 0) for partition in range(PARTITIONS)])
     rows = 0
     while rows < topic.records:
