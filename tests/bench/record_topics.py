@@ -44,7 +44,7 @@ def fill(bootstrap_servers: str, topic: BenchTopic) -> None:
             "acks": 1,
         }
     )
-    values = list(_values(topic.value_bytes))
+    values = list(json_values(topic.value_bytes))
     for number in range(topic.records):
         partition = number // _IN_A_ROW % PARTITIONS
         while True:
@@ -58,7 +58,7 @@ def fill(bootstrap_servers: str, topic: BenchTopic) -> None:
     assert producer.flush(120) == 0
 
 
-def _values(size: int) -> Iterator[bytes]:
+def json_values(size: int) -> Iterator[bytes]:
     """JSON documents of about `size` bytes whose words come from a short list, as those of events do."""
     dice = random.Random(7)
     words = ["order", "shipment", "invoice", "refund", "basket", "checkout", "delivery", "return", "payment", "account"]

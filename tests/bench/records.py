@@ -6,10 +6,8 @@ with checksums verified, Parquet, the commit with positions, and the ranges.
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -250,12 +248,3 @@ def _read_by_kafka_python(servers: str, topic: BenchTopic) -> Sample:
 def _scaled(sample: Sample, topic: BenchTopic) -> Sample:
     factor = topic.records / _PEERS_RECORDS
     return Sample(wall_s=sample.wall_s * factor, cpu_s=sample.cpu_s * factor)
-
-
-def start_seconds(cold: bool) -> Sample:
-    """A fresh process up to its first decoded records: with no compiled kernel on the machine, or with one."""
-    with tempfile.TemporaryDirectory(prefix="bench-") as empty:
-        environment = {**os.environ, **({"NUMBA_CACHE_DIR": empty} if cold else {})}
-        began = time.perf_counter()
-        subprocess.run([sys.executable, "-c", "import pipeline.records.columns"], env=environment, check=True)
-        return Sample(wall_s=time.perf_counter() - began, cpu_s=0)
