@@ -286,9 +286,15 @@ def _reason(fault: int) -> str:
 
 
 def _first_line(table: Table, from_offset: int) -> int:
-    """The last line that begins at or before an offset. Where lines end is not asked: corrupt ones lie."""
-    behind = np.flatnonzero(table[:, layout.BASE] > from_offset)
-    return max(0, (int(behind[0]) if len(behind) else len(table)) - 1)
+    """The last line that begins at or before an offset. Where lines end is not asked: corrupt ones lie.
+
+    No checksum covers where a line begins either, so lines behind one that goes back are not looked at.
+    """
+    bases = table[:, layout.BASE]
+    back = np.flatnonzero(np.diff(bases) < 0)
+    ascending = bases[: int(back[0]) + 1] if len(back) else bases
+    behind = np.flatnonzero(ascending > from_offset)
+    return max(0, (int(behind[0]) if len(behind) else len(ascending)) - 1)
 
 
 def _stop_line(table: Table, to_offset: int) -> int:

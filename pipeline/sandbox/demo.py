@@ -49,7 +49,7 @@ ORDER BY now.lag DESC NULLS LAST, now.group_id
 
 _RANGES = """
 SELECT
-  dense_rank() OVER (ORDER BY ingest_id) AS run,
+  IF(ingest_id = (SELECT min(ingest_id) FROM record_ranges), 1, 2) AS run,
   topic,
   count(*) AS partitions,
   sum(to_offset - from_offset) AS offsets,

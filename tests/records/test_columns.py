@@ -116,6 +116,14 @@ def test_old_messages_among_batches(log, magics, data):
     )
 
 
+def test_a_batch_that_claims_to_begin_earlier_hides_nothing():
+    """No checksum covers the offset of a batch: a wrong one behind what is wanted must not take the batches before it away."""
+    raw = lines(2, base_offset=4) + lines(3, base_offset=6) + lines(1, base_offset=0)
+    rows, decoding = fast(raw, from_offset=6, to_offset=9)
+    assert [row["offset"] for row in rows] == [6, 7, 8]
+    assert decoding.next_offset == 9
+
+
 def test_the_columns_of_table_records():
     """Names, types and nullability are those of table records, without what the decoder does not know."""
     known = [name for name in RECORDS.file_schema().names if name in DECODED.names]

@@ -18,16 +18,16 @@ AS
 SELECT
   ingest_id,
   cluster_id,
-  min(planned_at),
-  count(DISTINCT topic),
-  count(DISTINCT topic, partition),
-  sum(records),
-  sum(control),
-  sum(aborted),
-  sum(compacted),
-  sum(lost),
-  sum(corrupt),
-  sum(bytes_fetched),
-  count(problem)
+  min(planned_at) AS planned_at,
+  count(DISTINCT topic) AS topics,
+  count(DISTINCT topic, partition) AS partitions,
+  sum(records) AS records,
+  sum(control) AS control,
+  sum(aborted) AS aborted,
+  sum(compacted) AS compacted,
+  sum(lost) AS lost,
+  sum(corrupt) AS corrupt,
+  sum(bytes_fetched) AS bytes_fetched,
+  count(problem) AS problems
 FROM record_ranges
 GROUP BY ingest_id, cluster_id
