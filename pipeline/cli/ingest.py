@@ -8,11 +8,10 @@ from functools import cached_property
 
 from pipeline import log
 from pipeline.cli.arguments import IngestArguments
-from pipeline.cli.terminal import COMPLETE, INCOMPLETE, Steps, complain, say, worst
+from pipeline.cli.terminal import COMPLETE, INCOMPLETE, Steps, one_by_one, say
 from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Clock, Deadline
 from pipeline.client.journal import Journal
-from pipeline.errors import PipelineError
 from pipeline.fetch.accounting import LOSSES, Settled
 from pipeline.settings import IngestSettings, KafkaSettings
 from pipeline.tables.ingest import STEPS, Ingested, ingest, turn
@@ -23,13 +22,7 @@ from pipeline.tables.warehouse import Warehouse, open_warehouse
 def ingest_all(arguments: IngestArguments, clock: Clock) -> int:
     """Archive every cluster of the settings; the exit code of the worst."""
     run = _Runs(arguments, clock)
-    codes = []
-    for name, kafka in arguments.settings.named_clusters().items():
-        try:
-            codes.append(run.archive(name, kafka))
-        except PipelineError as error:
-            codes.append(complain(error))
-    return worst(codes)
+    return one_by_one(arguments.settings.named_clusters().items(), lambda named: run.archive(*named))
 
 
 class _Runs:
@@ -47,7 +40,7 @@ class _Runs:
         started = self._clock.monotonic()
         deadline = Deadline.after(self._clock, self._settings.ingest.deadline_ms)
         with Cluster.connect(kafka, self._clock, Journal(), deadline) as cluster:
-            cluster_id = cluster.refresh((), deadline).cluster_id or name
+            cluster_id = cluster.cluster_id or name
             mine = turn(self._warehouse, self._settings, cluster_id, self._clock, self._arguments.after_restore)
             with mine as own, Steps(name, STEPS) as steps:
                 done = ingest(own, cluster, self._settings, self._arguments.wanted, steps.tell)

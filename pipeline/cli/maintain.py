@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pipeline.cli.arguments import overrides, parser_of
-from pipeline.cli.terminal import COMPLETE, complain, say, worst
+from pipeline.cli.terminal import COMPLETE, one_by_one, say
 from pipeline.client.deadline import Clock
-from pipeline.errors import PipelineError
 from pipeline.settings import Settings, load
 from pipeline.tables.maintain import SAFE_HOURS, Files, Maintained, MaintainOptions, check_options, maintain
 from pipeline.tables.session import session
@@ -45,15 +44,13 @@ def maintain_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> Maint
 def maintain_all(arguments: MaintainArguments, clock: Clock) -> int:
     """Maintain the tables one after the other; the exit code of the worst."""
     warehouse = find_warehouse(session("lagoon maintain"), arguments.settings)
-    codes = [COMPLETE]
-    for name in arguments.options.tables:
-        try:
-            (done,) = maintain(warehouse, replace(arguments.options, tables=(name,)), clock)
-        except PipelineError as error:
-            codes.append(complain(error))
-        else:
-            say(maintained_line(done, arguments.options))
-    return worst(codes)
+
+    def one(name: str) -> int:
+        (done,) = maintain(warehouse, replace(arguments.options, tables=(name,)), clock)
+        say(maintained_line(done, arguments.options))
+        return COMPLETE
+
+    return one_by_one(arguments.options.tables, one)
 
 
 def maintained_line(done: Maintained, options: MaintainOptions) -> str:

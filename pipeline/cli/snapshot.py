@@ -8,11 +8,11 @@ from functools import cached_property
 from pipeline import log
 from pipeline.cli.arguments import SnapshotArguments
 from pipeline.cli.summary import snapshot_line
-from pipeline.cli.terminal import COMPLETE, INCOMPLETE, Steps, complain, say, worst
+from pipeline.cli.terminal import COMPLETE, INCOMPLETE, Steps, one_by_one, say
 from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Clock, Deadline
 from pipeline.client.journal import Journal
-from pipeline.errors import PipelineError, SnapshotIncomplete
+from pipeline.errors import SnapshotIncomplete
 from pipeline.settings import KafkaSettings
 from pipeline.snapshot.collect import STEPS, collect
 from pipeline.snapshot.rows import Snapshot
@@ -24,13 +24,7 @@ from pipeline.tables.warehouse import Warehouse, open_warehouse
 def take_snapshots(arguments: SnapshotArguments, clock: Clock) -> int:
     """Capture every cluster of the settings; the exit code of the worst."""
     run = _Run(arguments, clock)
-    codes = []
-    for name, kafka in arguments.settings.named_clusters().items():
-        try:
-            codes.append(run.capture(name, kafka))
-        except PipelineError as error:
-            codes.append(complain(error))
-    return worst(codes)
+    return one_by_one(arguments.settings.named_clusters().items(), lambda named: run.capture(*named))
 
 
 class _Run:

@@ -4,8 +4,8 @@ Guards one rule: an expected failure is one clear line and an exit code, never a
 """
 
 import sys
-from collections.abc import Callable, Sequence
-from typing import Self
+from collections.abc import Callable, Iterable, Sequence
+from typing import Self, TypeVar
 
 from rich.console import Console
 from rich.status import Status
@@ -13,13 +13,21 @@ from rich.status import Status
 from pipeline import log
 from pipeline.errors import ConfigError, LockHeld, PipelineError, SnapshotExists
 
+T = TypeVar("T")
+
 COMPLETE, FAILED, BAD_CONFIGURATION, INCOMPLETE, LOCKED = range(5)
 
 _SEVERITY = (COMPLETE, INCOMPLETE, LOCKED, BAD_CONFIGURATION, FAILED)
 
 
-def worst(codes: Sequence[int]) -> int:
-    """The exit code of a run over several clusters."""
+def one_by_one(items: Iterable[T], do: Callable[[T], int]) -> int:
+    """The worst exit code of `do` for each item; what one of them refuses is said, and the others are done."""
+    codes = [COMPLETE]
+    for item in items:
+        try:
+            codes.append(do(item))
+        except PipelineError as error:
+            codes.append(complain(error))
     return max(codes, key=_SEVERITY.index)
 
 

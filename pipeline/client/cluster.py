@@ -44,6 +44,7 @@ class Cluster:
         self.settings, self.clock, self.journal = settings, clock, journal
         self.brokers: dict[int, Broker] = {}
         self.controller_id: int | None = None  # as metadata names it: the true one only under ZooKeeper
+        self.cluster_id: str | None = None  # Kafka's own; brokers before 0.10.1 have none
         self.coordinators: dict[str, int] = {}
         self.unreachable: set[int] = (
             set()
@@ -155,6 +156,7 @@ class Cluster:
         self.brokers = {one.node_id: self._known(known.pop(one.node_id, None), one) for one in response.brokers}
         for gone in known.values():
             gone.close()
+        self.cluster_id = response.cluster_id
         self.controller_id = response.controller_id if response.controller_id >= 0 else None
         leaders = self._leaders
         for topic in response.topics:

@@ -40,6 +40,7 @@ R = TypeVar("R")
 UNSUPPORTED = "UNSUPPORTED_VERSION"
 _GONE = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID})  # not yet known to this broker, or deleted
 _GONE_ROUNDS = 3
+_NOBODY = (None, 0)
 CHUNK = 10_000  # items in one request: some 300 kB, far below the brokers' socket.request.max.bytes
 
 
@@ -218,10 +219,14 @@ def _by_node(route: Route[I], run: _Run[I, Any]) -> dict[int, list[I]]:
 
 
 def _take(run: _Run[I, Any], items: Sequence[I], node_id: int, reply: Reply) -> None:
-    """Sort one reply into answers and refusals; an item that the answer leaves out is refused too."""
+    """Sort one reply into answers and refusals; an item that the answer leaves out is refused too.
+
+    What a broker said of an item before the time ran out stays: it tells more than that there was no time left.
+    """
     if isinstance(reply.outcome, PipelineError):
         for item in items:
-            run.refusals[item] = (node_id, reply.outcome)
+            if not (isinstance(reply.outcome, DeadlinePassed) and run.refusals.get(item, _NOBODY)[0] == node_id):
+                run.refusals[item] = (node_id, reply.outcome)
         return
     source = Source(node_id, reply.at_ms)
     missing = set(items)
