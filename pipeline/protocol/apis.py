@@ -6,41 +6,157 @@ Guards one rule: a number that has no name here is shown as a number, never drop
 from collections.abc import Mapping
 from typing import Any
 
+from pipeline.protocol.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN
+from pipeline.protocol.messages.add_partitions_to_txn import ADD_PARTITIONS_TO_TXN
+from pipeline.protocol.messages.add_raft_voter import ADD_RAFT_VOTER
+from pipeline.protocol.messages.alter_client_quotas import ALTER_CLIENT_QUOTAS
+from pipeline.protocol.messages.alter_configs import ALTER_CONFIGS
+from pipeline.protocol.messages.alter_partition_reassignments import ALTER_PARTITION_REASSIGNMENTS
+from pipeline.protocol.messages.alter_replica_log_dirs import ALTER_REPLICA_LOG_DIRS
+from pipeline.protocol.messages.alter_share_group_offsets import ALTER_SHARE_GROUP_OFFSETS
+from pipeline.protocol.messages.alter_user_scram_credentials import ALTER_USER_SCRAM_CREDENTIALS
 from pipeline.protocol.messages.api_versions import API_VERSIONS
 from pipeline.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
+from pipeline.protocol.messages.consumer_group_heartbeat import CONSUMER_GROUP_HEARTBEAT
+from pipeline.protocol.messages.create_acls import CREATE_ACLS
+from pipeline.protocol.messages.create_delegation_token import CREATE_DELEGATION_TOKEN
+from pipeline.protocol.messages.create_partitions import CREATE_PARTITIONS
+from pipeline.protocol.messages.create_topics import CREATE_TOPICS
+from pipeline.protocol.messages.delete_acls import DELETE_ACLS
+from pipeline.protocol.messages.delete_groups import DELETE_GROUPS
+from pipeline.protocol.messages.delete_records import DELETE_RECORDS
+from pipeline.protocol.messages.delete_share_group_offsets import DELETE_SHARE_GROUP_OFFSETS
+from pipeline.protocol.messages.delete_topics import DELETE_TOPICS
+from pipeline.protocol.messages.describe_acls import DESCRIBE_ACLS
+from pipeline.protocol.messages.describe_client_quotas import DESCRIBE_CLIENT_QUOTAS
 from pipeline.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
 from pipeline.protocol.messages.describe_configs import DESCRIBE_CONFIGS
+from pipeline.protocol.messages.describe_delegation_token import DESCRIBE_DELEGATION_TOKEN
 from pipeline.protocol.messages.describe_groups import DESCRIBE_GROUPS
 from pipeline.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
+from pipeline.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
 from pipeline.protocol.messages.describe_quorum import DESCRIBE_QUORUM
+from pipeline.protocol.messages.describe_share_group_offsets import DESCRIBE_SHARE_GROUP_OFFSETS
 from pipeline.protocol.messages.describe_topic_partitions import DESCRIBE_TOPIC_PARTITIONS
+from pipeline.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS
+from pipeline.protocol.messages.describe_user_scram_credentials import DESCRIBE_USER_SCRAM_CREDENTIALS
+from pipeline.protocol.messages.elect_leaders import ELECT_LEADERS
+from pipeline.protocol.messages.end_txn import END_TXN
+from pipeline.protocol.messages.expire_delegation_token import EXPIRE_DELEGATION_TOKEN
 from pipeline.protocol.messages.fetch import FETCH
 from pipeline.protocol.messages.find_coordinator import FIND_COORDINATOR
+from pipeline.protocol.messages.get_telemetry_subscriptions import GET_TELEMETRY_SUBSCRIPTIONS
+from pipeline.protocol.messages.heartbeat import HEARTBEAT
+from pipeline.protocol.messages.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
+from pipeline.protocol.messages.init_producer_id import INIT_PRODUCER_ID
+from pipeline.protocol.messages.join_group import JOIN_GROUP
+from pipeline.protocol.messages.leave_group import LEAVE_GROUP
+from pipeline.protocol.messages.list_config_resources import LIST_CONFIG_RESOURCES
 from pipeline.protocol.messages.list_groups import LIST_GROUPS
 from pipeline.protocol.messages.list_offsets import LIST_OFFSETS
+from pipeline.protocol.messages.list_partition_reassignments import LIST_PARTITION_REASSIGNMENTS
+from pipeline.protocol.messages.list_transactions import LIST_TRANSACTIONS
 from pipeline.protocol.messages.metadata import METADATA
+from pipeline.protocol.messages.offset_commit import OFFSET_COMMIT
+from pipeline.protocol.messages.offset_delete import OFFSET_DELETE
 from pipeline.protocol.messages.offset_fetch import OFFSET_FETCH
 from pipeline.protocol.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
+from pipeline.protocol.messages.produce import PRODUCE
+from pipeline.protocol.messages.push_telemetry import PUSH_TELEMETRY
+from pipeline.protocol.messages.remove_raft_voter import REMOVE_RAFT_VOTER
+from pipeline.protocol.messages.renew_delegation_token import RENEW_DELEGATION_TOKEN
+from pipeline.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
+from pipeline.protocol.messages.sasl_handshake import SASL_HANDSHAKE
+from pipeline.protocol.messages.share_acknowledge import SHARE_ACKNOWLEDGE
+from pipeline.protocol.messages.share_fetch import SHARE_FETCH
+from pipeline.protocol.messages.share_group_describe import SHARE_GROUP_DESCRIBE
+from pipeline.protocol.messages.share_group_heartbeat import SHARE_GROUP_HEARTBEAT
+from pipeline.protocol.messages.streams_group_describe import STREAMS_GROUP_DESCRIBE
+from pipeline.protocol.messages.streams_group_heartbeat import STREAMS_GROUP_HEARTBEAT
+from pipeline.protocol.messages.sync_group import SYNC_GROUP
+from pipeline.protocol.messages.txn_offset_commit import TXN_OFFSET_COMMIT
+from pipeline.protocol.messages.unregister_broker import UNREGISTER_BROKER
+from pipeline.protocol.messages.update_features import UPDATE_FEATURES
+from pipeline.protocol.messages.update_raft_voter import UPDATE_RAFT_VOTER
+from pipeline.protocol.messages.write_txn_markers import WRITE_TXN_MARKERS
 from pipeline.wire.schema import Api
 
 APIS: Mapping[int, Api[Any, Any]] = {
     api.key: api
     for api in (
+        PRODUCE,
         FETCH,
         LIST_OFFSETS,
         METADATA,
+        OFFSET_COMMIT,
         OFFSET_FETCH,
         FIND_COORDINATOR,
+        JOIN_GROUP,
+        HEARTBEAT,
+        LEAVE_GROUP,
+        SYNC_GROUP,
         DESCRIBE_GROUPS,
         LIST_GROUPS,
+        SASL_HANDSHAKE,
         API_VERSIONS,
+        CREATE_TOPICS,
+        DELETE_TOPICS,
+        DELETE_RECORDS,
+        INIT_PRODUCER_ID,
         OFFSET_FOR_LEADER_EPOCH,
+        ADD_PARTITIONS_TO_TXN,
+        ADD_OFFSETS_TO_TXN,
+        END_TXN,
+        WRITE_TXN_MARKERS,
+        TXN_OFFSET_COMMIT,
+        DESCRIBE_ACLS,
+        CREATE_ACLS,
+        DELETE_ACLS,
         DESCRIBE_CONFIGS,
+        ALTER_CONFIGS,
+        ALTER_REPLICA_LOG_DIRS,
         DESCRIBE_LOG_DIRS,
+        SASL_AUTHENTICATE,
+        CREATE_PARTITIONS,
+        CREATE_DELEGATION_TOKEN,
+        RENEW_DELEGATION_TOKEN,
+        EXPIRE_DELEGATION_TOKEN,
+        DESCRIBE_DELEGATION_TOKEN,
+        DELETE_GROUPS,
+        ELECT_LEADERS,
+        INCREMENTAL_ALTER_CONFIGS,
+        ALTER_PARTITION_REASSIGNMENTS,
+        LIST_PARTITION_REASSIGNMENTS,
+        OFFSET_DELETE,
+        DESCRIBE_CLIENT_QUOTAS,
+        ALTER_CLIENT_QUOTAS,
+        DESCRIBE_USER_SCRAM_CREDENTIALS,
+        ALTER_USER_SCRAM_CREDENTIALS,
         DESCRIBE_QUORUM,
+        UPDATE_FEATURES,
         DESCRIBE_CLUSTER,
+        DESCRIBE_PRODUCERS,
+        UNREGISTER_BROKER,
+        DESCRIBE_TRANSACTIONS,
+        LIST_TRANSACTIONS,
+        CONSUMER_GROUP_HEARTBEAT,
         CONSUMER_GROUP_DESCRIBE,
+        GET_TELEMETRY_SUBSCRIPTIONS,
+        PUSH_TELEMETRY,
+        LIST_CONFIG_RESOURCES,
         DESCRIBE_TOPIC_PARTITIONS,
+        SHARE_GROUP_HEARTBEAT,
+        SHARE_GROUP_DESCRIBE,
+        SHARE_FETCH,
+        SHARE_ACKNOWLEDGE,
+        ADD_RAFT_VOTER,
+        REMOVE_RAFT_VOTER,
+        UPDATE_RAFT_VOTER,
+        STREAMS_GROUP_HEARTBEAT,
+        STREAMS_GROUP_DESCRIBE,
+        DESCRIBE_SHARE_GROUP_OFFSETS,
+        ALTER_SHARE_GROUP_OFFSETS,
+        DELETE_SHARE_GROUP_OFFSETS,
     )
 }
 
