@@ -15,7 +15,7 @@ from pipeline.client.routing import UNSUPPORTED, Failure, ask_whole, failure_of
 from pipeline.errors import PipelineError
 from pipeline.garbage import collection_paused
 from pipeline.identity import new_id
-from pipeline.protocol.acl_operations import NOT_ASKED
+from pipeline.protocol.acls import NOT_ASKED
 from pipeline.protocol.messages.describe_cluster import (
     DESCRIBE_CLUSTER,
     FENCED_TOLD,

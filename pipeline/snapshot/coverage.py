@@ -11,7 +11,7 @@ from typing import Any
 from pipeline.client.cluster import TopicPartition
 from pipeline.client.journal import Exchange, Journal, Sent, Tally
 from pipeline.client.routing import Failure
-from pipeline.protocol.acl_operations import (
+from pipeline.protocol.acls import (
     ALTER,
     ALTER_CONFIGS,
     CLUSTER_ACTION,

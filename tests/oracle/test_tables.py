@@ -1,10 +1,10 @@
 """Our tables of numbers against Kafka's enumerations."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
-from pipeline.protocol import acl_operations
+from pipeline.protocol import acls
 from pipeline.protocol.error_codes import ERROR_CODES, Refresh
 from pipeline.protocol.messages import describe_configs, find_coordinator, list_offsets
 from tests.oracle.java_codec import JavaCodec
@@ -37,14 +37,23 @@ def test_refreshed_metadata(codecs: Sequence[JavaCodec]) -> None:
         assert theirs - ours == {"ELECTION_NOT_NEEDED"}
 
 
-def test_acl_operations(codecs: Sequence[JavaCodec]) -> None:
-    """The bits of authorized operations are the codes of Kafka's operations."""
-    ours = {name: code for name, code in vars(acl_operations).items() if name.isupper() and code >= 0}
-    theirs: dict[str, int] = {}
+@pytest.mark.parametrize(
+    ("enumeration", "ours"),
+    [
+        ("resource.ResourceType", acls.RESOURCE_TYPES),
+        ("resource.PatternType", acls.PATTERN_TYPES),
+        ("acl.AclOperation", acls.OPERATIONS),
+        ("acl.AclPermissionType", acls.PERMISSION_TYPES),
+    ],
+)
+def test_acls(codecs: Sequence[JavaCodec], enumeration: str, ours: Mapping[int, str]) -> None:
+    """What access control speaks of has Kafka's numbers, by name and as a constant, and none is missing."""
+    theirs: dict[int, str] = {}
     for codec in codecs:
-        theirs |= {one.name(): one.code() for one in codec.jvm.org.apache.kafka.common.acl.AclOperation.values()}
-    no_bits = {"UNKNOWN", "ANY", "ALL"}
-    assert ours == {name: code for name, code in theirs.items() if name not in no_bits}
+        told = codec.jvm.java.lang.Class.forName(f"org.apache.kafka.common.{enumeration}")
+        theirs |= {one.code(): one.name() for one in told.getEnumConstants()}
+    assert ours == theirs
+    assert all(getattr(acls, name) == code for code, name in ours.items())
 
 
 def test_special_timestamps(codecs: Sequence[JavaCodec]) -> None:

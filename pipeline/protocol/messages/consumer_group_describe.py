@@ -6,7 +6,7 @@ ids, and there are two: what a member owns, and what it is on its way to own (ta
 classic protocol, in a group that is being migrated, is listed like the others.
 """
 
-from pipeline.protocol.acl_operations import NOT_ASKED
+from pipeline.protocol.acls import NOT_ASKED
 from pipeline.wire.schema import Api, Bool, Int8, Int16, Int32, Route, String, Uuid, Versions, struct, wire
 
 UNKNOWN_MEMBER, CLASSIC_MEMBER, CONSUMER_MEMBER = -1, 0, 1

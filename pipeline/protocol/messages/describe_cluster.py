@@ -5,7 +5,7 @@ cluster_authorized_operations, where it tells whether lists from other APIs are 
 broker's under KRaft, not the controller's: DescribeQuorum knows the true one.
 """
 
-from pipeline.protocol.acl_operations import NOT_ASKED
+from pipeline.protocol.acls import NOT_ASKED
 from pipeline.wire.schema import Api, Bool, Int8, Int16, Int32, Route, String, Versions, struct, wire
 
 BROKERS, CONTROLLERS = 1, 2  # endpoint types, KIP-919

@@ -9,7 +9,7 @@ The coordinator of each group answers. Surprises:
   are those of `pipeline.protocol.embedded`, else anything.
 """
 
-from pipeline.protocol.acl_operations import NOT_ASKED
+from pipeline.protocol.acls import NOT_ASKED
 from pipeline.wire.schema import Api, Bool, Bytes, Int16, Int32, Route, String, Versions, struct, wire
 
 

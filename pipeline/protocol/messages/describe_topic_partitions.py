@@ -5,7 +5,7 @@ answer that is cut at the limit carries the cursor at which the next request goe
 The cursor is a nullable struct, with a marker byte before it.
 """
 
-from pipeline.protocol.acl_operations import NOT_ASKED
+from pipeline.protocol.acls import NOT_ASKED
 from pipeline.wire.schema import Api, Bool, Int16, Int32, Route, String, Uuid, Versions, struct, wire
 
 

@@ -11,7 +11,7 @@ Surprises:
   knows.
 """
 
-from pipeline.protocol.acl_operations import NOT_ASKED
+from pipeline.protocol.acls import NOT_ASKED
 from pipeline.wire.schema import Api, Bool, Int16, Int32, Route, String, Uuid, Versions, struct, wire
 
 NO_LEADER = -1

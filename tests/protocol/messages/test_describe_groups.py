@@ -1,6 +1,6 @@
 """DescribeGroups, byte by byte."""
 
-from pipeline.protocol.acl_operations import NOT_ASKED
+from pipeline.protocol.acls import NOT_ASKED
 from pipeline.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsResponse
 from pipeline.wire.reading import decode
 

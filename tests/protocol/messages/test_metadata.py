@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.errors import EncodeError
-from pipeline.protocol.acl_operations import NOT_ASKED
+from pipeline.protocol.acls import NOT_ASKED
 from pipeline.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from pipeline.wire.reading import decode
 from pipeline.wire.writing import encode
