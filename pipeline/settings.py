@@ -4,63 +4,23 @@ Guards one rule: every fault is listed at once, before any I/O, and no secret is
 """
 
 import difflib
-import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
+from pipeline import java_properties
 from pipeline.errors import ConfigError
+from pipeline.kafka_settings import KafkaSettings, Strict, from_properties
 
 ENV_PREFIX = "LAGOON_"
 OTHER_VARIABLES = frozenset({"LAGOON_CACHE"})  # where jars are kept: set-up, not a setting of a run
-_HIGHEST_PORT = 65_535
-_PROPERTY = re.compile(r"([^\s=:]+)\s*[=:]\s*(.*)")
-_ADDRESS = re.compile(r"(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:\s/]+)):(?P<port>\d{1,5})")
 
 
-def parse_address(text: str) -> tuple[str, int]:
-    """Host and port of `host:port` or `[ipv6]:port`; ValueError for anything else."""
-    match = _ADDRESS.fullmatch(text.strip())
-    if not match or not 0 < int(match["port"]) <= _HIGHEST_PORT:
-        raise ValueError(f"{text!r} is not host:port")
-    return match["ipv6"] or match["host"], int(match["port"])
-
-
-def _addresses(text: str) -> str:
-    for part in text.split(","):
-        parse_address(part)
-    return text
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-
-class KafkaSettings(_Strict):
-    """How one cluster is reached. The names are Kafka's own, in snake case; times are in milliseconds."""
-
-    bootstrap_servers: Annotated[str, AfterValidator(_addresses)] = Field(
-        description="Comma-separated host:port of some brokers; the others are learned from them."
-    )
-    security_protocol: Literal["PLAINTEXT"] = Field("PLAINTEXT", description="How the connection is protected.")
-    client_id: str = Field("kafka-lagoon", description="Shown in the brokers' logs, metrics and quotas.")
-    request_timeout_ms: int = Field(30_000, gt=0, description="Longest wait for one answer.")
-    socket_connection_setup_timeout_ms: int = Field(10_000, gt=0, description="Longest wait for one connection.")
-    default_api_timeout_ms: int = Field(60_000, gt=0, description="Longest time for one question, retries included.")
-    retry_backoff_ms: int = Field(100, gt=0, description="First pause before a retry; doubles, with jitter.")
-    retry_backoff_max_ms: int = Field(1_000, gt=0, description="Longest pause before a retry.")
-    receive_message_max_bytes: int = Field(128 << 20, gt=0, description="Largest answer that is read.")
-
-    def addresses(self) -> tuple[tuple[str, int], ...]:
-        """Host and port of every bootstrap server."""
-        return tuple(parse_address(part) for part in self.bootstrap_servers.split(","))
-
-
-class SnapshotSettings(_Strict):
+class SnapshotSettings(Strict):
     """What a snapshot asks and how strict it is."""
 
     deadline_ms: int = Field(300_000, gt=0, description="Longest time for gathering one cluster.")
@@ -69,7 +29,7 @@ class SnapshotSettings(_Strict):
     fail_when_incomplete: bool = Field(False, description="Exit 1 instead of 3 when something did not answer.")
 
 
-class IngestSettings(_Strict):
+class IngestSettings(Strict):
     """What an ingest reads, and how much at once."""
 
     topics: str | None = Field(None, description="Comma-separated names of topics; `--topics` for short.")
@@ -104,7 +64,7 @@ class IngestSettings(_Strict):
     lock_wait_ms: int = Field(0, ge=0, description="How long to wait for another run's lock before exit 4.")
 
 
-class RecordsSettings(_Strict):
+class RecordsSettings(Strict):
     """How the files of table `records` are written."""
 
     writer: Literal["kernel", "spark"] = Field(
@@ -147,8 +107,6 @@ class Settings(BaseSettings):
             raise ValueError("[kafka] and [clusters.NAME] exclude each other")
         if self.warehouse and self.catalog:
             raise ValueError("warehouse and catalog exclude each other")
-        if not self.warehouse and not (self.catalog and self.schema_name):
-            raise ValueError("no place for the tables: set warehouse, or catalog and schema")
         if self.records.writer == "spark" and not self.records.staging:
             raise ValueError("records.writer spark needs records.staging, a folder for what it is to write")
         return self
@@ -181,11 +139,12 @@ def load(
     kafka_properties: Path | None = None,
     *,
     cluster_needed: bool = True,
+    tables_needed: bool = True,
 ) -> Settings:
     """Settings from a TOML file, then a Kafka `client.properties`, then `LAGOON_...`, then `key=value`; later wins.
 
     ConfigError lists every fault. Variables of the environment that name no setting are faults too, and so is having no
-    cluster where one is needed.
+    cluster, or no place for tables, where one is needed.
     """
     problems: list[str] = []
     sources = [
@@ -211,6 +170,8 @@ def load(
         settings: Settings = Loaded.model_validate({})
     except ValidationError as error:
         raise ConfigError([*problems, *map(_problem, error.errors(include_input=False, include_url=False))]) from None
+    if tables_needed and not settings.warehouse and not (settings.catalog and settings.schema_name):
+        problems.append("no place for the tables: set warehouse, or catalog and schema")
     if cluster_needed and not settings.named_clusters():
         problems.append("no cluster: set kafka.bootstrap_servers, or [clusters.NAME]")
     if problems:
@@ -231,13 +192,13 @@ def _toml(path: Path, problems: list[str]) -> dict[str, Any]:
 def _properties(path: Path, problems: list[str]) -> dict[str, Any]:
     """The keys of a Java client's properties file that are settings of ours; the others concern consumers and producers."""
     try:
-        lines = [line.strip() for line in path.read_text().splitlines()]
-    except OSError as error:
-        problems.append(f"--kafka-properties {path}: {error.strerror}")
+        told = java_properties.read(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        problems.append(f"--kafka-properties {path}: {getattr(error, 'strerror', 'not text')}")
         return {}
-    pairs = [_PROPERTY.match(line) for line in lines if line and line[0] not in "#!"]
-    named = {pair[1].replace(".", "_"): pair[2] for pair in pairs if pair}
-    return {"kafka": {key: value for key, value in named.items() if key in KafkaSettings.model_fields}}
+    found, faults = from_properties(told)
+    problems += [f"--kafka-properties {path}: {fault}" for fault in faults]
+    return {"kafka": found}
 
 
 def _environment(environ: Mapping[str, str], problems: list[str]) -> Iterator[tuple[list[str], str]]:

@@ -1,6 +1,6 @@
 """Settings under which tests of faults end soon."""
 
-from pipeline.settings import KafkaSettings
+from pipeline.kafka_settings import KafkaSettings
 from tests.fake.cluster import FakeCluster
 
 

@@ -1,11 +1,15 @@
 """Settings: order of sources, and every fault at once in words that name the setting."""
 
+import pickle
 from pathlib import Path
 
 import pytest
 
+from pipeline import jaas
 from pipeline.errors import ConfigError
-from pipeline.settings import load, parse_address
+from pipeline.kafka_settings import parse_address
+from pipeline.secret import Secret
+from pipeline.settings import load
 
 MINIMAL = 'warehouse = "/lake"\n[kafka]\nbootstrap_servers = "one:9092"\n'
 
@@ -111,3 +115,92 @@ def test_bad_addresses(text: str) -> None:
     """Anything else is refused."""
     with pytest.raises(ValueError, match="is not host:port"):
         parse_address(text)
+
+
+SECURE = MINIMAL + 'security_protocol = "SASL_SSL"\nsasl_mechanism = "PLAIN"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (SECURE, "sasl_mechanism PLAIN needs sasl_username; sasl_mechanism PLAIN needs sasl_password"),
+        (MINIMAL + 'security_protocol = "SASL_SSL"\n', "security_protocol SASL_SSL needs sasl_mechanism"),
+        (MINIMAL + 'sasl_mechanism = "PLAIN"\n', "but security_protocol PLAINTEXT does not authenticate"),
+        (MINIMAL + 'ssl_crl_location = "a"\n', "ssl_crl_location is set, but security_protocol PLAINTEXT uses no TLS"),
+        (SECURE.replace("_SSL", "_PLAINTEXT"), "PLAIN without TLS shows its credentials"),
+        (SECURE + 'ssl_endpoint_identification_algorithm = ""\n', "needs ssl_endpoint_identification_algorithm https"),
+        (SECURE.replace("PLAIN", "OAUTHBEARER"), "and has none"),
+        (SECURE + 'ssl_truststore_type = "JKS"\n', "keytool -importkeystore"),
+        (SECURE + 'sasl_jaas_config = "a.b.PlainLoginModule required username=x"\n', "end with a semicolon"),
+        (SECURE + 'sasl_jaas_config = "a.b.PlainLoginModule required passwort=x;"\n', "has no option passwort"),
+        (SECURE + 'sasl_jaas_config = "a.b.OtherModule required;"\n', "login module OtherModule is not one of"),
+        (
+            SECURE.replace("PLAIN", "OAUTHBEARER") + 'sasl_oauthbearer_unsecured_principal = "me"\n',
+            "for brokers on this machine only",
+        ),
+    ],
+)
+def test_security_that_cannot_be_meant(tmp_path: Path, text: str, expected: str) -> None:
+    """What is missing, what has no effect, and what would show a password to others is a fault before any I/O."""
+    assert any(expected in line for line in faults(tmp_path, text))
+
+
+def test_a_java_clients_properties(tmp_path: Path) -> None:
+    """The login module's line becomes settings; a property about security that we lack is a fault, others are not."""
+    properties = tmp_path / "client.properties"
+    properties.write_text(
+        "security.protocol=SASL_SSL\nsasl.mechanism=SCRAM-SHA-512\nmax.poll.records=1\n"
+        "ssl.truststore.location=/ca.pem\nssl.protocol=TLSv1.3\n"
+        "sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \\\n"
+        '  username="al\\\\"ice" password="hunter;2=";\n'
+    )
+    settings = load(conf(tmp_path, MINIMAL), {}, (), properties)
+    assert settings.kafka is not None
+    assert settings.kafka.sasl_username == 'al"ice'
+    assert settings.kafka.sasl_password is not None
+    assert settings.kafka.sasl_password.reveal() == "hunter;2="
+    assert settings.kafka.sasl_jaas_config is None
+    properties.write_text("ssl.cipher.suites=A\n")
+    with pytest.raises(ConfigError, match=r"ssl\.cipher\.suites: not supported"):
+        load(conf(tmp_path, MINIMAL), {}, (), properties)
+
+
+def test_a_modules_options_become_settings() -> None:
+    """Every login module that Kafka brings is understood; what only Java needs is left out."""
+    assert jaas.settings_of(
+        "a.OAuthBearerLoginModule required clientId=c clientSecret='s' scope=\"a b\" extension_pool=x;"
+    ) == {
+        "sasl_oauthbearer_client_id": "c",
+        "sasl_oauthbearer_client_secret": "'s'",
+        "sasl_oauthbearer_scope": "a b",
+        "sasl_oauthbearer_extensions": "pool=x",
+    }
+    told = 'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="/k" principal="me@A.B";'
+    assert jaas.settings_of(told) == {"sasl_kerberos_keytab": "/k", "sasl_kerberos_principal": "me@A.B"}
+
+
+def test_secrets_are_not_shown(tmp_path: Path) -> None:
+    """Neither printing, nor logging, nor a complaint about a neighbour shows a secret; pickling keeps the reference."""
+    text = SECURE + 'sasl_username = "u"\nsasl_password = "hunter2"\nssl_key_password = "env:LAGOON_TEST_KEY"\n'
+    settings = load(conf(tmp_path, text), {})
+    assert settings.kafka is not None
+    assert "hunter2" not in f"{settings} {settings!r} {settings.kafka.model_dump()}"
+    assert [secret.reveal() for secret in settings.kafka.secrets()[1:]] == ["hunter2"]
+    travelled = pickle.loads(pickle.dumps(settings.kafka))  # noqa: S301  our own bytes
+    assert travelled == settings.kafka
+    with pytest.raises(ConfigError, match="env:LAGOON_TEST_KEY: this environment variable is not set"):
+        travelled.ssl_key_password.reveal()
+    assert not any("hunter2" in line for line in faults(tmp_path, text + 'sasl_scram_tokenauth = "hunter2"\n'))
+
+
+def test_a_secret_in_a_file(tmp_path: Path) -> None:
+    """The file's text without its last line break; read anew each time, so that it can be renewed."""
+    kept = tmp_path / "password"
+    secret = Secret(f"file:{kept}")
+    kept.write_text("one\n")
+    assert secret.reveal() == "one"
+    kept.write_text("two")
+    assert secret.reveal() == "two"
+    kept.unlink()
+    with pytest.raises(ConfigError, match="No such file"):
+        secret.reveal()

@@ -13,7 +13,8 @@ from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Clock, Deadline
 from pipeline.client.journal import Journal
 from pipeline.fetch.accounting import LOSSES, Settled
-from pipeline.settings import IngestSettings, KafkaSettings
+from pipeline.kafka_settings import KafkaSettings
+from pipeline.settings import IngestSettings
 from pipeline.tables.ingest import STEPS, Ingested, ingest, turn
 from pipeline.tables.session import session
 from pipeline.tables.warehouse import Warehouse, open_warehouse

@@ -13,7 +13,7 @@ from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Clock, Deadline
 from pipeline.client.journal import Journal
 from pipeline.errors import SnapshotIncomplete
-from pipeline.settings import KafkaSettings
+from pipeline.kafka_settings import KafkaSettings
 from pipeline.snapshot.collect import STEPS, collect
 from pipeline.snapshot.rows import Snapshot
 from pipeline.tables.publish import publish, published, turn

@@ -22,9 +22,9 @@ from pipeline.errors import (
     UnsupportedVersion,
     WireError,
 )
+from pipeline.kafka_settings import KafkaSettings
 from pipeline.protocol.error_codes import error_code
 from pipeline.protocol.messages.api_versions import API_VERSIONS, ApiVersionsResponse
-from pipeline.settings import KafkaSettings
 from pipeline.wire.schema import Api, Versions
 
 R = TypeVar("R")

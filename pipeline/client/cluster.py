@@ -12,6 +12,7 @@ from pipeline.client.broker import Broker, Call, Reply
 from pipeline.client.deadline import Clock, Deadline, backoff
 from pipeline.client.journal import Journal
 from pipeline.errors import BrokerError, ConnectionFailed, PipelineError, UnsupportedVersion, WireError
+from pipeline.kafka_settings import KafkaSettings
 from pipeline.protocol.error_codes import error_code
 from pipeline.protocol.messages.api_versions import ApiVersionsResponse
 from pipeline.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
@@ -22,7 +23,6 @@ from pipeline.protocol.messages.metadata import (
     MetadataRequestTopic,
     MetadataResponse,
 )
-from pipeline.settings import KafkaSettings
 from pipeline.wire.schema import LATEST, Api, Versions
 
 R = TypeVar("R")

@@ -17,8 +17,9 @@ from pipeline.fetch.split import ReadOptions
 from pipeline.fetch.tasks import Task, divide
 from pipeline.fetch.wanted import Wanted
 from pipeline.identity import new_id
+from pipeline.kafka_settings import KafkaSettings
 from pipeline.records.decoding import DecodeOptions
-from pipeline.settings import IngestSettings, KafkaSettings, Settings
+from pipeline.settings import IngestSettings, Settings
 from pipeline.tables.archive import ArchiveTurn, Run, archive_turn, commit, execute
 from pipeline.tables.archive_task import TaskSettings
 from pipeline.tables.staged import commit_staged, staged_turn

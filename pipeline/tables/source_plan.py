@@ -28,9 +28,9 @@ from pipeline.client.routing import Failure
 from pipeline.errors import BrokerError, ConfigError, RecordsError
 from pipeline.fetch.ranges import LOST, LogNow, PlannedRange
 from pipeline.fetch.tasks import Task, divide
+from pipeline.kafka_settings import KafkaSettings, from_properties
 from pipeline.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from pipeline.protocol.messages.metadata import METADATA, MetadataTopic
-from pipeline.settings import KafkaSettings
 from pipeline.tables import source_options
 from pipeline.tables.source_filters import Pushed
 from pipeline.tables.source_options import EARLIEST, LATEST, READ_COMMITTED, Edge, SourceOptions, Times
@@ -51,14 +51,18 @@ class Chosen:
 
 def kafka_settings(options: SourceOptions) -> KafkaSettings:
     """How the cluster is reached; properties that concern consumers and producers only are left out."""
-    named = {name.replace(".", "_"): text for name, text in options.kafka.items()}
+    named, faults = from_properties(options.kafka)
+    if faults:
+        raise ConfigError([f"kafka.{fault}" for fault in faults])
     try:
-        return KafkaSettings.model_validate(
-            {name: text for name, text in named.items() if name in KafkaSettings.model_fields}
-        )
+        return KafkaSettings.model_validate(named)
     except ValidationError as error:
-        faults = error.errors(include_input=False, include_url=False)
-        raise ConfigError([f"kafka.{str(one['loc'][0]).replace('_', '.')}: {one['msg']}" for one in faults]) from None
+        raise ConfigError(
+            [
+                ".".join(["kafka", *(str(part).replace("_", ".") for part in one["loc"])]) + f": {one['msg']}"
+                for one in error.errors(include_input=False, include_url=False)
+            ]
+        ) from None
 
 
 def batch_tasks(cluster: Cluster, options: SourceOptions, pushed: Pushed, deadline: Deadline) -> list[Task]:

@@ -16,7 +16,7 @@ from pipeline import log
 from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Clock, Deadline
 from pipeline.client.journal import Journal
-from pipeline.settings import KafkaSettings
+from pipeline.kafka_settings import KafkaSettings
 from pipeline.tables.source_columns import require_known
 from pipeline.tables.source_options import SourceOptions
 from pipeline.tables.source_plan import kafka_settings

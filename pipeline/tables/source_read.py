@@ -19,9 +19,9 @@ from pipeline.fetch.ranges import LOG_TRUNCATED, LOST, TOPIC_DELETED, TOPIC_RECR
 from pipeline.fetch.reader import SplitReader
 from pipeline.fetch.split import Outcome, ReadOptions, Split
 from pipeline.fetch.tasks import Task
+from pipeline.kafka_settings import KafkaSettings
 from pipeline.records.columns import HEADER_KEY_NOT_UTF8
 from pipeline.records.decoding import DecodeOptions
-from pipeline.settings import KafkaSettings
 from pipeline.tables.source_columns import OF_THE_SPLIT, decoded, decoded_as
 
 _ROWS = 50_000  # in one Arrow batch: what Spark's JVM keeps in its caches

@@ -9,7 +9,7 @@ from pipeline.client.deadline import Deadline
 from pipeline.client.journal import Journal
 from pipeline.client.offsets import HIGH_WATERMARK, KINDS_OF_LAG, list_offsets
 from pipeline.garbage import collection_paused
-from pipeline.settings import KafkaSettings
+from pipeline.kafka_settings import KafkaSettings
 from pipeline.snapshot.collect import collect, lag_of, read_groups
 from pipeline.snapshot.commits import committed_offsets
 from pipeline.snapshot.groups import list_groups

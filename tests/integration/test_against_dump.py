@@ -13,12 +13,12 @@ from pipeline.client.deadline import Deadline
 from pipeline.client.journal import Journal
 from pipeline.fetch.reader import SplitReader
 from pipeline.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, ReadOptions, Split
+from pipeline.kafka_settings import KafkaSettings
 from pipeline.records.batches import scan
 from pipeline.records.buffers import DECODED
 from pipeline.records.columns import Decoding, decode
 from pipeline.records.decoding import DecodeOptions
 from pipeline.sandbox.kafka import LocalKafka
-from pipeline.settings import KafkaSettings
 from tests.clock import CLOCK
 from tests.integration.dump import UNTOLD
 from tests.integration.logs import Log, logs

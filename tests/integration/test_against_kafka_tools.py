@@ -9,9 +9,9 @@ from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
 from pipeline.client.journal import Journal
 from pipeline.client.offsets import Kind, list_offsets
+from pipeline.kafka_settings import KafkaSettings
 from pipeline.protocol.messages.list_offsets import EARLIEST_PENDING_UPLOAD, READ_UNCOMMITTED
 from pipeline.sandbox.kafka import LocalKafka
-from pipeline.settings import KafkaSettings
 from pipeline.snapshot.collect import collect
 from pipeline.snapshot.rows import (
     BrokerRow,

@@ -22,8 +22,8 @@ from pipeline.client.offsets import (
 )
 from pipeline.fetch.reader import SplitReader
 from pipeline.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, Outcome, ReadOptions, Split
+from pipeline.kafka_settings import KafkaSettings
 from pipeline.sandbox.kafka import LocalKafka
-from pipeline.settings import KafkaSettings
 from pipeline.wire.primitives import uuid_text
 from tests.clock import CLOCK
 

@@ -11,9 +11,9 @@ from pipeline.client.cluster import Cluster
 from pipeline.errors import RecordsError
 from pipeline.fetch.split import Outcome, ReadOptions, Split
 from pipeline.fetch.tasks import Task
+from pipeline.kafka_settings import KafkaSettings
 from pipeline.records.buffers import DECODED
 from pipeline.records.decoding import Counts, Problem
-from pipeline.settings import KafkaSettings
 from pipeline.tables import source_read
 from pipeline.tables.source_columns import COLUMNS
 from pipeline.tables.source_read import Reading, read

@@ -1,0 +1,63 @@
+"""A Java client's `sasl.jaas.config` in, settings of ours out.
+
+Guards one rule: an option that we do not know is a fault by name, and no value is ever part of a message.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+# Option of a login module -> our setting. The modules are told apart by the last part of their class name.
+_CREDENTIALS = {"username": "sasl_username", "password": "sasl_password"}
+_MODULES: Mapping[str, Mapping[str, str]] = {
+    "PlainLoginModule": _CREDENTIALS,
+    "ScramLoginModule": _CREDENTIALS | {"tokenauth": "sasl_scram_tokenauth"},
+    "OAuthBearerLoginModule": {
+        "clientId": "sasl_oauthbearer_client_id",
+        "clientSecret": "sasl_oauthbearer_client_secret",
+        "scope": "sasl_oauthbearer_scope",
+        "unsecuredLoginStringClaim_sub": "sasl_oauthbearer_unsecured_principal",
+    },
+    "Krb5LoginModule": {
+        "principal": "sasl_kerberos_principal",
+        "keyTab": "sasl_kerberos_keytab",
+        "serviceName": "sasl_kerberos_service_name",
+    },
+}
+# How Java looks after tickets; ours are made anew from the keytab, or are the ones of the credential cache.
+_JAVA_ONLY = frozenset({"useKeyTab", "storeKey", "useTicketCache", "renewTicket", "doNotPrompt", "refreshKrb5Config"})
+_EXTENSION = "extension_"
+_MODULE = re.compile(
+    r"\s*(?P<name>[\w.$]+)\s+(?:required|requisite|sufficient|optional)\b(?P<options>.*);\s*", re.DOTALL
+)
+_OPTION = re.compile(r"""\s*([\w.]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s";]+))""")
+
+
+def settings_of(text: str) -> dict[str, str]:
+    """The settings that one login module's line tells; ValueError names what cannot be read of it."""
+    module = _MODULE.fullmatch(text)
+    if not module:
+        raise ValueError('must be `MODULE required option="value" ...;`, and end with a semicolon')
+    name = module["name"].rpartition(".")[2]
+    known = _MODULES.get(name)
+    if known is None:
+        raise ValueError(f"login module {name} is not one of {', '.join(_MODULES)}")
+    found: dict[str, str] = {}
+    extensions: list[str] = []
+    for option, value in _options(module["options"]):
+        if option in known:
+            found[known[option]] = value
+        elif option.startswith(_EXTENSION) and name == "OAuthBearerLoginModule":
+            extensions.append(f"{option.removeprefix(_EXTENSION)}={value}")
+        elif option not in _JAVA_ONLY:
+            raise ValueError(f"{name} has no option {option}")
+    return found | ({"sasl_oauthbearer_extensions": ",".join(extensions)} if extensions else {})
+
+
+def _options(text: str) -> Iterator[tuple[str, str]]:
+    position = 0
+    while text[position:].strip():
+        option = _OPTION.match(text, position)
+        if not option:
+            raise ValueError('options must be name="value", separated by spaces')
+        position = option.end()
+        yield option[1], re.sub(r"\\(.)", r"\1", option[2]) if option[2] is not None else option[3]

@@ -1,0 +1,43 @@
+"""The text of a Java properties file in, its keys and values out: the file that every Kafka user has.
+
+Guards one rule: escapes and continued lines are read as java.util.Properties reads them, or a password with a backslash
+would be another password here.
+"""
+
+import re
+from collections.abc import Iterator
+
+_LINE_BREAK = re.compile(r"\r\n|\r|\n")
+_GOES_ON = re.compile(r"(?<!\\)(?:\\\\)*\\$")
+_SPACE = " \t\f"
+_PAIR = re.compile(r"((?:\\.|[^\s=:\\])+)(?:[ \t\f]*[=:][ \t\f]*|[ \t\f]+|$)(.*)")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
+_CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
+
+
+def read(text: str) -> dict[str, str]:
+    """Every key with its value; of a key that is told twice, the last one."""
+    pairs = [_PAIR.fullmatch(line) for line in _lines(text)]
+    return {_plain(pair[1]): _plain(pair[2]) for pair in pairs if pair}
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Lines as they are meant: continued ones joined, comments (which cannot be continued) and blank ones left out."""
+    begun = ""
+    for line in (part.lstrip(_SPACE) for part in _LINE_BREAK.split(text)):
+        if not begun and (not line or line[0] in "#!"):
+            continue
+        if goes_on := _GOES_ON.search(line):
+            begun += line[: goes_on.end() - 1]
+            continue
+        yield begun + line
+        begun = ""
+    if begun:
+        yield begun
+
+
+def _plain(text: str) -> str:
+    def one(found: re.Match[str]) -> str:
+        return chr(int(found[1], 16)) if found[1] else _CONTROLS.get(found[2], found[2])
+
+    return _ESCAPE.sub(one, text)

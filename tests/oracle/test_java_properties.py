@@ -1,0 +1,44 @@
+"""Our reading of properties files against Java's own."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline import java_properties
+from tests.oracle.java_codec import JavaCodec
+
+pytestmark = pytest.mark.java
+
+_PIECES = [
+    "a",
+    "b.c",
+    "=",
+    ":",
+    " ",
+    "\t",
+    "\\",
+    "\\\\",
+    "\n",
+    "\n  ",
+    "\r\n",
+    "#",
+    "!",
+    "\\n",
+    "\\u0041",
+    '"',
+    ";",
+    "ü",
+]
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=st.lists(st.sampled_from(_PIECES), max_size=14).map("".join))
+def test_as_java_reads_it(codecs: Sequence[JavaCodec], text: str) -> None:
+    """The same keys and values, whatever is escaped, continued or left out. A key of nothing is of no use to us."""
+    jvm = codecs[0].jvm
+    theirs = jvm.java.util.Properties()
+    theirs.load(jvm.java.io.StringReader(text))
+    told = {key: theirs.getProperty(key) for key in theirs.stringPropertyNames()}
+    assert java_properties.read(text) == {key: value for key, value in told.items() if key}
