@@ -25,9 +25,9 @@ from isal import igzip_lib
 from lz4 import frame as lz4_frame
 
 from pipeline.errors import CorruptBatch, UnsupportedCodec
+from pipeline.records.compressing import CODECS, GZIP, LZ4, SNAPPY, ZSTD
 
-GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
-CODEC_NAMES = {0: "none", GZIP: "gzip", SNAPPY: "snappy", LZ4: "lz4", ZSTD: "zstd"}
+CODEC_NAMES = {codec: name for name, codec in CODECS.items()}
 
 _BIG_ENDIAN_INT = Struct(">i").unpack_from
 _LITTLE_ENDIAN_UINT = Struct("<I").unpack_from

@@ -1,0 +1,97 @@
+"""Our batches against Kafka's MemoryRecords: byte for byte as Java builds them, and read by Java with every codec."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from random import Random
+from typing import Any
+
+import pytest
+
+from pipeline.records.compressing import CODECS
+from pipeline.records.encoding import ANYBODY, TRANSACTIONAL, Producer, Record, encode_batch
+from tests.oracle.jars import KAFKAS
+from tests.oracle.memory_records import JavaRecords, Row, batch, java_records, record
+
+pytestmark = pytest.mark.java
+
+_SEED = 20_261_121
+_SIZES = (0, 1, 63, 64, 127, 128, 8191, 8192, 20_000)
+_NAMES = ("", "a", "trace", "ключ \U0001f511", "k" * 300)
+
+
+@pytest.fixture(scope="module")
+def kafkas() -> Iterator[Sequence[JavaRecords]]:
+    """MemoryRecords of both releases."""
+    with ExitStack() as running:
+        yield [running.enter_context(java_records(kafka)) for kafka in KAFKAS]
+
+
+def _field(random: Random) -> bytes | None:
+    return None if random.random() < 0.2 else random.randbytes(random.choice(_SIZES))
+
+
+def _record(random: Random) -> Record:
+    headers = [(random.choice(_NAMES).encode(), _field(random)) for _ in range(random.choice((0, 0, 1, 5)))]
+    time = random.choice((-1, 0, 1_700_000_000_000, 1_700_000_000_000 + random.randrange(10_000), 2**62))
+    return Record(time, _field(random), _field(random), headers + headers[:1])
+
+
+def _examples() -> list[tuple[list[Record], Producer, int]]:
+    """Batches with nulls, repeated and null headers, times that jump back, and producers of every kind; one is large."""
+    random = Random(_SEED)
+    examples = []
+    for count in (1, 1, 2, 3, 10, 40, 70, 130):
+        producer = random.choice((ANYBODY, Producer(4_000, 0, 0), Producer(2**62, 7, 2**31 - 1)))
+        is_transactional = producer != ANYBODY and random.random() < 0.5
+        made = [_record(random) for _ in range(count)]
+        examples.append((made, producer, TRANSACTIONAL if is_transactional else 0))
+    large = [Record(1_700_000_000_000 + number, b"%d" % number, b"x" * (number % 50)) for number in range(20_000)]
+    return [*examples, (large, Producer(1, 0, 5), 0)]
+
+
+def _told(made: Sequence[Record], producer: Producer, attributes: int) -> dict[str, Any]:
+    """The same batch as Java is told of it."""
+    return batch(
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        base_sequence=producer.sequence,
+        transactional=bool(attributes),
+        records=[
+            record(
+                offset,
+                timestamp_ms=one.timestamp_ms,
+                key=one.key,
+                value=one.value,
+                headers=[(name.decode(), value) for name, value in one.headers],
+            )
+            for offset, one in enumerate(made)
+        ],
+    )
+
+
+def test_java_builds_the_same_bytes(kafkas: Sequence[JavaRecords]) -> None:
+    """Uncompressed, every byte is Java's: lengths, attributes, times, producer, sequence, checksum, records."""
+    examples = _examples()
+    ours = [encode_batch(made, producer=producer, attributes=bits) for made, producer, bits in examples]
+    for kafka in kafkas:
+        assert kafka.build([_told(*example) for example in examples]) == ours
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_java_reads_what_was_given(kafkas: Sequence[JavaRecords], codec: str) -> None:
+    """With each codec, field by field."""
+    examples = _examples()
+    ours = [
+        encode_batch(made, codec=CODECS[codec], producer=producer, attributes=bits) for made, producer, bits in examples
+    ]
+    for kafka in kafkas:
+        for (made, producer, bits), answer in zip(examples, kafka.read(ours), strict=True):
+            assert answer.broken is None
+            (found,) = answer.batches
+            assert found.refusal is None
+            assert (found.magic, found.base_offset, found.last_offset) == (2, 0, len(made) - 1)
+            assert (found.producer_id, found.producer_epoch) == producer[:2]
+            assert (found.leader_epoch, found.transactional, found.control) == (-1, bool(bits), False)
+            assert found.rows == tuple(
+                Row(offset, one[0], 0, *one[1:3], tuple(one[3])) for offset, one in enumerate(made)
+            )
