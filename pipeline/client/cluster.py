@@ -15,7 +15,7 @@ from pipeline.errors import BrokerError, ConnectionFailed, PipelineError, Unsupp
 from pipeline.kafka_settings import KafkaSettings
 from pipeline.protocol.error_codes import error_code
 from pipeline.protocol.messages.api_versions import ApiVersionsResponse
-from pipeline.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from pipeline.protocol.messages.find_coordinator import FIND_COORDINATOR, GROUP, FindCoordinatorRequest
 from pipeline.protocol.messages.metadata import (
     METADATA,
     NO_LEADER,
@@ -45,7 +45,7 @@ class Cluster:
         self.brokers: dict[int, Broker] = {}
         self.controller_id: int | None = None  # as metadata names it: the true one only under ZooKeeper
         self.cluster_id: str | None = None  # Kafka's own; brokers before 0.10.1 have none
-        self.coordinators: dict[str, int] = {}
+        self.coordinators: dict[tuple[int, str], int] = {}  # by type of key, as FindCoordinator has them, and key
         self.unreachable: set[int] = (
             set()
         )  # brokers that a whole question's deadline was spent on: not insisted on again
@@ -109,18 +109,22 @@ class Cluster:
         self._leaders[partition] = (leader_id, leader_epoch)
         return True
 
-    def find_coordinators(self, group_ids: Sequence[str], deadline: Deadline) -> None:
-        """Learn which brokers coordinate these groups. Only for groups that exist: asking creates __consumer_offsets."""
-        request = FindCoordinatorRequest(coordinator_keys=tuple(group_ids))
+    def find_coordinators(self, keys: Sequence[str], deadline: Deadline, key_type: int = GROUP) -> None:
+        """Learn which brokers coordinate these groups, transactions or shares.
+
+        Only for those that exist: asking creates __consumer_offsets, and so on. What has none now keeps the one it had.
+        """
+        request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=tuple(keys))
         try:
-            found = self.ask_any(FIND_COORDINATOR, request, deadline, within=_MANY_KEYS)
-            self.coordinators.update({one.key: one.node_id for one in found.coordinators if not one.error_code})
-        except UnsupportedVersion:
-            for group_id in group_ids:
-                single = FindCoordinatorRequest(key=group_id)
-                one = self.ask_any(FIND_COORDINATOR, single, deadline, within=_ONE_KEY)
+            for one in self.ask_any(FIND_COORDINATOR, request, deadline, within=_MANY_KEYS).coordinators:
                 if not one.error_code:
-                    self.coordinators[group_id] = one.node_id
+                    self.coordinators[key_type, one.key] = one.node_id
+        except UnsupportedVersion:
+            for key in keys:
+                single = FindCoordinatorRequest(key_type=key_type, key=key)
+                found = self.ask_any(FIND_COORDINATOR, single, deadline, within=_ONE_KEY)
+                if not found.error_code:
+                    self.coordinators[key_type, key] = found.node_id
 
     def ask_any(self, api: Api[Any, R], request: object, deadline: Deadline, within: Versions | None = None) -> R:
         """The answer of the first broker that gives one; the next is tried when a broker cannot be reached."""

@@ -25,11 +25,13 @@ from pipeline.protocol.error_codes import (
     BROKER_NOT_AVAILABLE,
     COORDINATOR_NOT_AVAILABLE,
     LEADER_NOT_AVAILABLE,
+    NOT_CONTROLLER,
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
     Refresh,
     error_code,
 )
+from pipeline.protocol.messages.find_coordinator import GROUP
 from pipeline.wire.schema import Api, Versions
 
 I = TypeVar("I", bound=Hashable)  # noqa: E741  the item asked about
@@ -118,22 +120,40 @@ class ByLeader:
 
 
 class ByCoordinator:
-    """Groups are answered for by their coordinators: the brokers that listed them, until they moved."""
+    """Groups, transactional ids and shares are answered for by their coordinators, until those have moved."""
 
     homeless_code, homeless_rounds = COORDINATOR_NOT_AVAILABLE, 1 << 30
+
+    def __init__(self, cluster: Cluster, key_type: int = GROUP) -> None:
+        self._cluster, self._key_type = cluster, key_type
+
+    def node_of(self, item: str) -> int | None:
+        """The coordinator as last heard."""
+        node_id = self._cluster.coordinators.get((self._key_type, item))
+        return node_id if node_id in self._cluster.brokers else None
+
+    def relocate(self, items: Sequence[str], deadline: Deadline) -> None:
+        """Ask any broker who coordinates these now; the brokers' addresses may be news too."""
+        self._cluster.refresh((), deadline)
+        self._cluster.find_coordinators(items, deadline, self._key_type)
+
+
+class ByController:
+    """What changes a cluster is asked of its controller; under KRaft any broker passes it on (KIP-590)."""
+
+    homeless_code, homeless_rounds = NOT_CONTROLLER, 1 << 30
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    def node_of(self, item: str) -> int | None:
-        """The coordinator as last heard."""
-        node_id = self._cluster.coordinators.get(item)
+    def node_of(self, item: Hashable) -> int | None:  # noqa: ARG002  one broker for all
+        """The controller as last heard."""
+        node_id = self._cluster.controller_id
         return node_id if node_id in self._cluster.brokers else None
 
-    def relocate(self, items: Sequence[str], deadline: Deadline) -> None:
-        """Ask any broker who coordinates these groups now; the brokers' addresses may be news too."""
+    def relocate(self, items: Sequence[Hashable], deadline: Deadline) -> None:  # noqa: ARG002
+        """Ask who the controller is now."""
         self._cluster.refresh((), deadline)
-        self._cluster.find_coordinators(items, deadline)
 
 
 class ByBroker:

@@ -27,6 +27,7 @@ from pipeline.protocol.messages.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
+from pipeline.protocol.messages.find_coordinator import GROUP
 from pipeline.protocol.messages.list_groups import LIST_GROUPS, ListedGroup, ListGroupsRequest, ListGroupsResponse
 from pipeline.snapshot.rows import ConsumerGroupRow, GroupMemberRow, TopicPartitions
 from pipeline.wire.primitives import uuid_text
@@ -72,7 +73,7 @@ def list_groups(cluster: Cluster, deadline: Deadline) -> tuple[dict[str, Listed]
     if found.failures:
         again = _list_once(cluster, deadline)
         listed = {**dict(_merged(again)), **listed}
-    cluster.coordinators.update({group_id: one.node_id for group_id, one in listed.items()})
+    cluster.coordinators.update({(GROUP, group_id): one.node_id for group_id, one in listed.items()})
     return listed, found
 
 
@@ -137,7 +138,7 @@ def _rows(
     members: list[GroupMemberRow] = []
     failures = {**classic.failures, **consumer.failures}
     for group_id, one in sorted(listed.items()):
-        coordinator_id = cluster.coordinators.get(group_id, one.node_id)
+        coordinator_id = cluster.coordinators.get((GROUP, group_id), one.node_id)
         if group_id in classic.answers:
             row, some = _classic(one, classic.answers[group_id], coordinator_id)
         elif group_id in consumer.answers:

@@ -9,7 +9,7 @@ from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
 from pipeline.client.journal import Journal
 from pipeline.errors import ConnectionFailed
-from pipeline.protocol.messages.find_coordinator import FIND_COORDINATOR
+from pipeline.protocol.messages.find_coordinator import FIND_COORDINATOR, GROUP
 from pipeline.protocol.messages.metadata import METADATA
 from tests.clock import CLOCK
 from tests.fake.broker import FakeBroker
@@ -121,7 +121,7 @@ def test_coordinators_are_found_in_every_version(
     state.highest[FIND_COORDINATOR.key] = highest
     cluster = connect()
     cluster.find_coordinators(list(state.groups), Deadline.after(CLOCK, 2_000))
-    assert cluster.coordinators == {name: group.coordinator_id for name, group in state.groups.items()}
+    assert cluster.coordinators == {(GROUP, name): group.coordinator_id for name, group in state.groups.items()}
     assert state.count(FIND_COORDINATOR.key) == (1 if highest >= 4 else 4)
 
 

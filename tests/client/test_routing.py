@@ -14,6 +14,7 @@ from pipeline.client.deadline import Deadline
 from pipeline.client.journal import Journal
 from pipeline.client.offsets import HIGH_WATERMARK, LARGEST_TIMESTAMP, list_offsets
 from pipeline.client.routing import ByCoordinator, ByLeader, Failure, Gathered, Question, ask_whole, gather
+from pipeline.protocol.messages.find_coordinator import GROUP
 from pipeline.protocol.messages.list_offsets import LIST_OFFSETS
 from pipeline.protocol.messages.metadata import METADATA, MetadataRequest
 from pipeline.snapshot.commits import committed_offsets
@@ -194,10 +195,10 @@ def test_a_moved_coordinator_is_found(state: FakeCluster, connect: Connect) -> N
     """NOT_COORDINATOR makes one look-up for the groups concerned."""
     state.groups = {"g": FakeGroup(coordinator_id=2, commits={("orders", 0): FakeCommit(5)})}
     cluster = connect()
-    cluster.coordinators["g"] = 1
+    cluster.coordinators[GROUP, "g"] = 1
     commits = committed_offsets(cluster, ["g"], {"orders": None}, soon())
     assert [row.committed_offset for row in commits.rows] == [5]
-    assert cluster.coordinators["g"] == 2
+    assert cluster.coordinators[GROUP, "g"] == 2
 
 
 def test_many_groups_are_few_requests(state: FakeCluster, connect: Connect) -> None:
@@ -205,7 +206,7 @@ def test_many_groups_are_few_requests(state: FakeCluster, connect: Connect) -> N
     groups = {f"g{i}": FakeGroup(coordinator_id=i % 3 + 1, commits={("orders", 0): FakeCommit(i)}) for i in range(300)}
     state.groups = groups
     cluster = connect()
-    cluster.coordinators.update({name: group.coordinator_id for name, group in groups.items()})
+    cluster.coordinators.update({(GROUP, name): group.coordinator_id for name, group in groups.items()})
     rows = committed_offsets(cluster, list(groups), {}, soon()).rows
     assert {row.group_id: row.committed_offset for row in rows} == {f"g{i}": i for i in range(300)}
     assert state.count(9) == 3
@@ -216,7 +217,7 @@ def test_old_brokers_are_asked_group_by_group(state: FakeCluster, connect: Conne
     state.groups = {f"g{i}": FakeGroup(coordinator_id=1, commits={("orders", 0): FakeCommit(i)}) for i in range(5)}
     state.highest[9] = 5
     cluster = connect()
-    cluster.coordinators.update(dict.fromkeys(state.groups, 1))
+    cluster.coordinators.update({(GROUP, name): 1 for name in state.groups})
     found = committed_offsets(cluster, list(state.groups), {}, soon())
     assert [row.committed_offset for row in found.rows] == [0, 1, 2, 3, 4]
     assert not found.failures
