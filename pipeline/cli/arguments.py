@@ -142,13 +142,18 @@ def sql_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> SqlArgumen
 def parser_of(command: str, description: str) -> argparse.ArgumentParser:
     """A parser with the options that every command has."""
     parser = argparse.ArgumentParser(prog=f"lagoon {command}", description=description, allow_abbrev=False)
+    add_settings_options(parser)
+    parser.add_argument("--warehouse", metavar="PLACE", help="short for --set warehouse=PLACE")
+    return parser
+
+
+def add_settings_options(parser: argparse.ArgumentParser) -> None:
+    """Where settings come from."""
     parser.add_argument("--conf", type=Path, metavar="FILE", help="settings as TOML")
     parser.add_argument("--kafka-properties", type=Path, metavar="FILE", help="a Java client's properties file")
-    parser.add_argument("--warehouse", metavar="PLACE", help="short for --set warehouse=PLACE")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="one setting, e.g. kafka.client_id=night"
     )
-    return parser
 
 
 def overrides(told: argparse.Namespace) -> list[str]:

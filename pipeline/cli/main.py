@@ -16,6 +16,7 @@ _USAGE = """usage: lagoon COMMAND [OPTION ...]
   ingest     records since the last run into table records, exactly once
   maintain   small files joined and old ones removed
   sql        run one SQL statement over the tables and views
+  kafka      ask a cluster itself: versions, metadata, health, offsets, groups, lag and more
 
 lagoon COMMAND --help tells a command's options."""
 
@@ -64,9 +65,17 @@ def _sql(argv: Sequence[str]) -> int:
     return reported(lambda: run(sql_arguments(argv, os.environ)))
 
 
+def _kafka(argv: Sequence[str]) -> int:
+    from jobs.clock import SYSTEM_CLOCK  # noqa: PLC0415
+    from pipeline.cli.kafka.run import run  # noqa: PLC0415
+
+    return run(argv, os.environ, SYSTEM_CLOCK)
+
+
 _COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "snapshot": _snapshot,
     "ingest": _ingest,
     "maintain": _maintain,
     "sql": _sql,
+    "kafka": _kafka,
 }

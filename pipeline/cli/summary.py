@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from pipeline.snapshot.rows import ConsumerLagRow, Snapshot
-from pipeline.tables.sql import printable
+from pipeline.text import printable
 
 
 def snapshot_line(snapshot: Snapshot, place: str, seconds: float) -> str:

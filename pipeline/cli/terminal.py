@@ -5,13 +5,14 @@ Guards one rule: an expected failure is one clear line and an exit code, never a
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Self, TypeVar
-
-from rich.console import Console
-from rich.status import Status
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from pipeline import log
 from pipeline.errors import ConfigError, LockHeld, PipelineError, SnapshotExists
+from pipeline.text import printable
+
+if TYPE_CHECKING:
+    from rich.status import Status
 
 T = TypeVar("T")
 
@@ -36,7 +37,7 @@ class Steps:
 
     def __init__(self, cluster: str, names: Sequence[str]) -> None:
         self._cluster, self._names = cluster, names
-        self._status: Status | None = Console(stderr=True).status(cluster) if sys.stderr.isatty() else None
+        self._status = _live_line(cluster) if sys.stderr.isatty() else None
 
     def __enter__(self) -> Self:
         if self._status:
@@ -56,16 +57,27 @@ class Steps:
             log.info("step", cluster=self._cluster, step=number, of=len(self._names), name=name, items=items)
 
 
+def _live_line(text: str) -> "Status":
+    from rich.console import Console  # noqa: PLC0415  0.1 s that the verbs of `lagoon kafka` do not have to wait
+
+    return Console(stderr=True).status(text)
+
+
 def say(line: str) -> None:
     """A line for whoever started the run."""
     print(line, flush=True)  # noqa: T201  this is where the product speaks
+
+
+def warn(line: str) -> None:
+    """A line beside the output, for whoever started the run."""
+    print(f"lagoon: {printable(line)}", file=sys.stderr, flush=True)  # noqa: T201  this is where the product speaks
 
 
 def complain(error: PipelineError) -> int:
     """Say what went wrong in one line, or one line per fault of the configuration; the exit code."""
     lines = error.problems if isinstance(error, ConfigError) else [" ".join(str(error).split())]
     for line in lines:
-        print(f"lagoon: {line}", file=sys.stderr, flush=True)  # noqa: T201  this is where the product speaks
+        warn(line)
     match error:
         case ConfigError():
             return BAD_CONFIGURATION

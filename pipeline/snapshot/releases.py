@@ -29,13 +29,14 @@ _BY_LIST_OFFSETS = ((1, "0.10.1"), (2, "0.11"), (4, "2.1"), (5, "2.2"), (6, "2.8
 
 def kafka_version_range(told: Iterable[ApiVersionsResponse]) -> str | None:
     """Oldest and newest release among the brokers, e.g. `3.9 - 4.3`; None when no broker was asked."""
-    found = sorted({_release(one) for one in told} - {None}, key=_as_numbers)
+    found = sorted({release(one) for one in told} - {None}, key=_as_numbers)
     if not found:
         return None
     return str(found[0]) if len(found) == 1 else f"{found[0]} - {found[-1]}"
 
 
-def _release(told: ApiVersionsResponse) -> str | None:
+def release(told: ApiVersionsResponse) -> str | None:
+    """The release that a broker may be, e.g. `3.9`; None when it is older than all that we tell apart."""
     for feature in told.supported_features:
         if feature.name == "metadata.version":
             return _last_below(dict(_BY_METADATA_VERSION), feature.max_version)

@@ -5,7 +5,6 @@ Guards one rule: names that strangers chose (groups, clients, commit metadata) n
 
 import json
 import re
-from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -17,6 +16,7 @@ from pipeline.tables.schema import TABLES
 from pipeline.tables.storage import reason
 from pipeline.tables.views import VIEWS, make_available
 from pipeline.tables.warehouse import Warehouse
+from pipeline.text import aligned, printable
 
 
 def list_relations() -> str:
@@ -24,10 +24,10 @@ def list_relations() -> str:
     lines = []
     for table in TABLES:
         lines += [table.name, f"  {table.comment}"]
-        lines += _aligned([(f"    {column.name}", column.sql_type(), column.comment) for column in table.columns], ())
+        lines += aligned([(f"    {column.name}", column.sql_type(), column.comment) for column in table.columns], ())
     for view in VIEWS:
         lines += [f"{view.name} (view)", f"  {view.comment}"]
-        lines += _aligned([(f"    {name}", comment) for name, comment in view.columns], ())
+        lines += aligned([(f"    {name}", comment) for name, comment in view.columns], ())
     return "\n".join(lines)
 
 
@@ -48,17 +48,12 @@ def as_text(result: pa.Table) -> str:
     ]
     kinds = result.schema.types
     right = [index for index, kind in enumerate(kinds) if pa.types.is_integer(kind) or pa.types.is_floating(kind)]
-    return "\n".join(_aligned(list(zip(*columns, strict=True)), right)) if columns else ""
+    return "\n".join(aligned(list(zip(*columns, strict=True)), right)) if columns else ""
 
 
 def as_json_lines(result: pa.Table) -> str:
     """One JSON object a row for scripts; 64-bit integers exact, times as ISO 8601 in UTC."""
     return "\n".join(json.dumps(row, default=_moment) for row in result.to_pylist())
-
-
-def printable(text: str) -> str:
-    """Text that somebody else chose, without what could steer a terminal."""
-    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
 def _mentioned(statement: str) -> set[str] | None:
@@ -79,16 +74,3 @@ def _moment(value: Any) -> str:
     if isinstance(value, datetime):
         return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
     return str(value)
-
-
-def _aligned(rows: Sequence[Sequence[str]], right: Sequence[int]) -> list[str]:
-    """Lines of a table; columns in `right` are right-aligned, the last one is not padded."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.rjust(width) if index in right else cell.ljust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return lines

@@ -1,0 +1,115 @@
+"""An answer in, text on standard output and the exit code out: aligned tables for people, JSON lines for scripts.
+
+Guards one rule: people see names that strangers chose escaped, scripts see every value exactly.
+"""
+
+import dataclasses
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, get_args
+
+from pipeline.cli.kafka.verb import Answer, Part
+from pipeline.cli.terminal import COMPLETE, INCOMPLETE, say, warn
+from pipeline.client.routing import Failure
+from pipeline.rows import Timestamp
+from pipeline.snapshot.coverage import failure_rows
+from pipeline.text import aligned, printable
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def show(answer: Answer, *, as_json: bool) -> int:
+    """Print the parts, then failures and notes on standard error; the exit code."""
+    for number, part in enumerate(answer.parts):
+        lines = json_lines(part) if as_json else people_lines(part, titled=len(answer.parts) > 1, first=not number)
+        for line in lines:
+            say(line)
+    for line in [*failure_lines(answer.failures), *answer.notes]:
+        warn(line)
+    return answer.exit_code or (INCOMPLETE if answer.failures else COMPLETE)
+
+
+def json_lines(part: Part) -> Iterator[str]:
+    """One object a row, with the part's kind first. Bytes are `{"base64": ...}`; times stay epoch milliseconds."""
+    for row in part.rows:
+        yield json.dumps({"kind": part.kind, **_fields(row)}, default=_plain)
+
+
+def people_lines(part: Part, *, titled: bool, first: bool) -> Iterable[str]:
+    """The part's own lines as they come, or an aligned table of its columns, under the part's kind if it is titled."""
+    if titled and not first:
+        yield ""
+    if titled:
+        yield f"{part.kind}:"
+    if part.line:
+        yield from map(part.line, part.rows)
+    else:
+        yield from table_lines(list(part.rows), part.columns)
+
+
+def table_lines(rows: Sequence[Any], columns: Sequence[str]) -> list[str]:
+    """An aligned table: numbers to the right, times in UTC, what is unknown or absent as a dash."""
+    if not rows:
+        return ["(none)"]
+    moments = {field.name for field in dataclasses.fields(rows[0]) if Timestamp in (field.type, *get_args(field.type))}
+    values = [[getattr(row, name) for row in rows] for name in columns]
+    cells = [
+        [name.removesuffix("_ms") if name in moments else name]
+        + [_cell(_moment(one) if name in moments else one) for one in some]
+        for name, some in zip(columns, values, strict=True)
+    ]
+    right = {index for index, some in enumerate(values) if all(_is_number(one) for one in some)}
+    return aligned(list(zip(*cells, strict=True)), right)
+
+
+def failure_lines(failures: Sequence[Failure]) -> Iterator[str]:
+    """One line per broker and reason: what was asked about, by which API, and what came instead."""
+    for row in failure_rows(failures):
+        broker = "" if row.broker_id is None else f" of broker {row.broker_id}"
+        detail = f" ({row.message})" if row.message else ""
+        yield " ".join(f"{row.scope}: {row.api}{broker}: {row.error_name}{detail}".split())
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _moment(value: int | None) -> str | int | None:
+    """A time in UTC, or the number itself where it is none that a calendar has."""
+    if value is None:
+        return None
+    try:
+        moment = _EPOCH + timedelta(milliseconds=value)
+    except OverflowError:
+        return value
+    return moment.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+
+
+def _cell(value: Any) -> str:
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case str():
+            return printable(value) or '""'
+        case bytes():
+            return value.hex()
+        case tuple() | list():
+            return ",".join(map(_cell, value)) or "[]"
+        case _ if dataclasses.is_dataclass(value):
+            return ":".join(_cell(one) for one in _fields(value).values() if one is not None)
+        case _:
+            return str(value)
+
+
+def _fields(row: Any) -> dict[str, Any]:
+    return {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return {"base64": b64encode(value).decode()}
+    return _fields(value)

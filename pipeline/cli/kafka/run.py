@@ -1,0 +1,62 @@
+"""A verb's name and arguments in, its answer on standard output and the exit code out.
+
+Guards one rule: a verb's module is imported when that verb is asked, so that each starts as fast as what it needs.
+"""
+
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+
+from pipeline.cli.terminal import BAD_CONFIGURATION, COMPLETE, reported
+from pipeline.client.deadline import Clock
+
+# Name -> summary, in the order of the help. The module of a verb has its name, with _ for -.
+VERBS: Mapping[str, str] = {
+    "versions": "what every broker speaks, and which release it may be",
+}
+_BROKEN_PIPE = 128 + signal.SIGPIPE  # how a shell reports tools that a closed pipe ended
+
+
+def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
+    """The exit code of the verb that the arguments name."""
+    name, *rest = [*argv, ""]
+    if name not in VERBS:
+        asked = name in ("-h", "--help")
+        print(_usage(), file=sys.stdout if asked else sys.stderr)
+        return COMPLETE if asked else BAD_CONFIGURATION
+    try:
+        return reported(lambda: _answer(name, rest[:-1], environ, clock))
+    except BrokenPipeError:
+        # Whoever read our output has enough of it. What is left in the buffer must not be tried again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
+
+
+def _answer(name: str, argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
+    from pipeline.cli.kafka.arguments import cluster_settings, parse  # noqa: PLC0415  help needs no settings
+    from pipeline.cli.kafka.output import show  # noqa: PLC0415
+    from pipeline.cli.kafka.verb import Asked, Verb  # noqa: PLC0415
+    from pipeline.client.cluster import Cluster  # noqa: PLC0415
+    from pipeline.client.deadline import Deadline  # noqa: PLC0415
+    from pipeline.client.journal import Journal  # noqa: PLC0415
+
+    verb: Verb = importlib.import_module(f"pipeline.cli.kafka.{name.replace('-', '_')}").VERB
+    told = parse(verb, name, argv)
+    kafka = cluster_settings(told, environ)
+    budget_ms = round(told.timeout * 1000) if told.timeout else kafka.default_api_timeout_ms
+    deadline = Deadline.after(clock, budget_ms)
+    with Cluster.connect(kafka, clock, Journal(), deadline) as cluster:
+        return show(verb.answer(Asked(cluster=cluster, told=told, deadline=deadline)), as_json=told.json)
+
+
+def _usage() -> str:
+    width = max(map(len, VERBS))
+    verbs = "\n".join(f"  {name:{width}}  {summary}" for name, summary in VERBS.items())
+    return (
+        "usage: lagoon kafka VERB [OPTION ...]\n\n"
+        f"{verbs}\n\n"
+        "lagoon kafka VERB --help tells a verb's options; -b HOST:PORT names the cluster, --json is for scripts.\n"
+        "Exit codes: 0 complete, 1 failed, 2 bad arguments or settings, 3 shown but incomplete (standard error says why)."
+    )
