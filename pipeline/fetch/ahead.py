@@ -1,4 +1,4 @@
-"""A place in a log in, what its leader says of it out; asked for by another thread while the caller works.
+"""A place in a log in, what its leader or a replica that the leader names says of it out; asked for in another thread.
 
 Guards one rule: of a reader's threads only one talks to brokers at a time, and none outlives the reader.
 """
@@ -13,7 +13,7 @@ from pipeline.errors import ConnectionLost, EncodeError, PipelineError, Unsuppor
 from pipeline.fetch.requests import Place, partition_data, ways
 from pipeline.fetch.split import Split
 from pipeline.protocol.error_codes import LEADER_NOT_AVAILABLE
-from pipeline.protocol.messages.fetch import FETCH, PartitionData
+from pipeline.protocol.messages.fetch import FETCH, NO_RACK, NO_REPLICA, PartitionData
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Reply:
 
 
 class Ahead:
-    """Asks the leader of a split's partition; at most one request ahead of the caller."""
+    """Asks for a split's partition; at most one request ahead of the caller."""
 
     def __init__(self, cluster: Cluster, split: Split, patience_ms: int) -> None:
         self._cluster, self._split, self._patience_ms = cluster, split, patience_ms
@@ -35,6 +35,7 @@ class Ahead:
         self._thread: ThreadPoolExecutor | None = None
         self._pending: tuple[Place, Future[Reply]] | None = None
         self._asked: Broker | None = None
+        self._replica_id = NO_REPLICA
         self._stopped = False
 
     def start(self, place: Place) -> None:
@@ -68,13 +69,39 @@ class Ahead:
         self._thread, self._pending = None, None
 
     def _ask(self, place: Place) -> Reply:
+        """The answer of the replica that the leader prefers for our rack (KIP-392), or else of the leader.
+
+        That a replica has nothing proves nothing, and neither does a leader's answer that only names a replica: then
+        the leader is asked for the records themselves.
+        """
+        if near := self._ask_replica(place):
+            return near
         leader_id = self._cluster.leader_of(self._at)
         if leader_id is None:
             return Reply(code=LEADER_NOT_AVAILABLE)
-        broker = self._asked = self._cluster.brokers[leader_id]
+        leader = self._cluster.brokers[leader_id]
+        reply = self._ask_broker(leader, place, self._cluster.settings.client_rack or NO_RACK)
+        if reply.partition is None or reply.partition.preferred_read_replica == NO_REPLICA:
+            return reply
+        self._replica_id = reply.partition.preferred_read_replica
+        return self._ask_replica(place) or self._ask_broker(leader, place, NO_RACK)
+
+    def _ask_replica(self, place: Place) -> Reply | None:
+        """The records of the preferred replica; one that has none, or refuses, must be named anew to be asked again."""
+        broker = self._cluster.brokers.get(self._replica_id)
+        if broker is None:
+            return None
+        reply = self._ask_broker(broker, place, NO_RACK)
+        if reply.partition and not reply.code and reply.partition.records:
+            return reply
+        self._replica_id = NO_REPLICA
+        return None
+
+    def _ask_broker(self, broker: Broker, place: Place, rack: str) -> Reply:
+        self._asked = broker
         deadline = Deadline.after(self._cluster.clock, self._patience_ms)
         refusal: PipelineError | None = None
-        for request, versions in ways(self._split, place, self._cluster.leader_epoch_of(self._at)):
+        for request, versions in ways(self._split, place, self._cluster.leader_epoch_of(self._at), rack):
             if self._stopped:
                 lost = ConnectionLost(f"{broker.host}:{broker.port}", "exchange", "interrupted", in_flight=0)
                 return Reply(error=lost)

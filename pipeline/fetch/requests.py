@@ -11,6 +11,7 @@ from pipeline.fetch.split import Split
 from pipeline.protocol.messages.fetch import (
     BY_ID,
     CONSUMER_REPLICA_ID,
+    NO_RACK,
     NO_SESSION,
     NO_SESSION_EPOCH,
     FetchPartition,
@@ -37,16 +38,16 @@ class Place:
     wait_ms: int
 
 
-def ways(split: Split, place: Place, leader_epoch: int) -> Iterator[tuple[FetchRequest, Versions]]:
+def ways(split: Split, place: Place, leader_epoch: int, rack: str = NO_RACK) -> Iterator[tuple[FetchRequest, Versions]]:
     """Requests for a place, the one that says most first, each with the versions that can carry it."""
-    told = _request(split, place, leader_epoch, place.last_epoch)
+    told = _request(split, place, leader_epoch, place.last_epoch, rack)
     if split.topic_id is not None:
         yield told, BY_ID
     yield told, _BY_NAME_WITH_TERM
-    yield _request(split, place, leader_epoch, -1), _BY_NAME
+    yield _request(split, place, leader_epoch, -1, rack), _BY_NAME
 
 
-def _request(split: Split, place: Place, leader_epoch: int, last_epoch: int) -> FetchRequest:
+def _request(split: Split, place: Place, leader_epoch: int, last_epoch: int, rack: str) -> FetchRequest:
     partition = FetchPartition(
         partition=split.partition,
         current_leader_epoch=leader_epoch,
@@ -62,6 +63,7 @@ def _request(split: Split, place: Place, leader_epoch: int, last_epoch: int) -> 
         max_bytes=place.limit_bytes,
         isolation_level=place.isolation_level,
         session_id=NO_SESSION,
+        rack_id=rack,
         session_epoch=NO_SESSION_EPOCH,
         topics=(FetchTopic(topic=split.topic, topic_id=topic_id, partitions=(partition,)),),
     )

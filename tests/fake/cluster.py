@@ -36,6 +36,7 @@ class FakePartition:
     epoch_ends: dict[int, int] = field(default_factory=dict)  # term -> offset behind its last record
     times: tuple[tuple[int, int], ...] = ()  # (timestamp, offset) of some records, ascending
     size: int = 0
+    preferred: dict[str, int] = field(default_factory=dict)  # rack -> replica that readers there are sent to
 
     def append(self, *batches: FakeBatch) -> None:
         """Put batches behind the log; they are replicated at once."""

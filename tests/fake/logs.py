@@ -36,6 +36,9 @@ def _partition(
         refused.error_code = UNKNOWN_ID if version >= fetch.BY_ID.lowest else UNKNOWN_TOPIC
         return refused
     log = partitions[asked.partition]
+    if node == log.leader_id and request.rack_id in log.preferred:
+        refused.high_watermark, refused.preferred_read_replica = log.high_watermark, log.preferred[request.rack_id]
+        return refused
     refused.error_code = _refusal(log, node, asked)
     if refused.error_code in (NOT_LEADER, FENCED) and version >= 12:
         leader = fetch.LeaderIdAndEpoch(leader_id=log.leader_id, leader_epoch=log.leader_epoch)
@@ -44,7 +47,7 @@ def _partition(
 
 
 def _refusal(log: FakePartition, node: int, asked: Any) -> int:
-    if log.leader_id != node:
+    if log.leader_id != node and node not in log.preferred.values():
         return NOT_LEADER
     if 0 <= asked.current_leader_epoch != log.leader_epoch:
         return FENCED if asked.current_leader_epoch < log.leader_epoch else UNKNOWN_EPOCH

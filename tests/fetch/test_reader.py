@@ -304,6 +304,53 @@ def test_the_leader_moves_meanwhile(state: FakeCluster, connect: Connect) -> Non
     assert (rows, reader.outcome.failure) == (20, None)
 
 
+def fetched_from(cluster: Cluster) -> set[int | None]:
+    """The brokers that answered Fetch."""
+    return {one.node_id for one in cluster.journal.exchanges if one.api == FETCH.name}
+
+
+def test_a_replica_in_our_rack(state: FakeCluster, connect: Connect) -> None:
+    """KIP-392: the leader sends readers of a rack to a replica there, and that one is read."""
+    fill(state)
+    log(state).preferred["here"] = 3
+    cluster = connect(client_rack="here")
+    values, outcome = read(cluster, split(state), small())
+    assert (len(values), outcome.failure) == (20, None)
+    fetches = [one.node_id for one in cluster.journal.exchanges if one.api == FETCH.name]
+    assert fetches.count(1) == 1
+    assert set(fetches) == {1, 3}
+
+
+def test_other_racks_read_from_the_leader(state: FakeCluster, connect: Connect) -> None:
+    """Without a rack of ours, or with another one, nobody else is asked."""
+    fill(state)
+    log(state).preferred["here"] = 3
+    for told in ({}, {"client_rack": "there"}):
+        cluster = connect(**told)
+        assert len(read(cluster, split(state))[0]) == 20
+        assert fetched_from(cluster) == {1}
+
+
+@pytest.mark.parametrize("action", [Close(), altered(lambda one: setattr(one, "error_code", 9))])
+def test_a_replica_that_fails(state: FakeCluster, connect: Connect, action: Any) -> None:
+    """The leader itself is read when the replica that it named refuses or drops us."""
+    fill(state)
+    log(state).preferred["here"] = 3
+    state.faults.append(Fault(FETCH.key, action, node_id=3, times=1000))
+    values, outcome = read(connect(client_rack="here"), split(state))
+    assert (len(values), outcome.failure) == (20, None)
+
+
+def test_a_replica_that_has_nothing_yet(state: FakeCluster, connect: Connect) -> None:
+    """An empty answer of a replica is not taken for the end of the log: the leader has the records."""
+    fill(state)
+    log(state).preferred["here"] = 3
+    empty = altered(lambda one: setattr(one, "records", b""))
+    state.faults.append(Fault(FETCH.key, empty, node_id=3, times=1000))
+    values, outcome = read(connect(client_rack="here"), split(state), small())
+    assert (len(values), outcome.failure, outcome.counts.compacted) == (20, None, 0)
+
+
 def test_no_leader(state: FakeCluster, connect: Connect) -> None:
     """A partition without a leader is waited for, and named when nobody comes."""
     fill(state)

@@ -23,6 +23,8 @@ from pipeline.wire.schema import Api, Int8, Int16, Int32, Int64, Records, Route,
 
 CONSUMER_REPLICA_ID = -1
 NO_SESSION, NO_SESSION_EPOCH = 0, -1
+NO_RACK = ""
+NO_REPLICA = -1
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 BY_NAME, BY_ID = Versions(0, 12), Versions(13, 18)
 
@@ -84,7 +86,7 @@ class FetchRequest:
     session_epoch: Int32 = wire(since=7, default=NO_SESSION_EPOCH, ignorable=True)
     topics: tuple[FetchTopic, ...]
     forgotten_topics_data: tuple[ForgottenTopic, ...] = wire(since=7)
-    rack_id: String = wire(since=11, default="", ignorable=True)  # KIP-392: with a rack, followers may be preferred
+    rack_id: String = wire(since=11, default=NO_RACK, ignorable=True)  # KIP-392: with a rack, followers may be preferred
 
 
 @struct
@@ -132,7 +134,7 @@ class PartitionData:
     current_leader: LeaderIdAndEpoch = wire(since=12, tag=1)
     snapshot_id: SnapshotId = wire(since=12, tag=2)
     aborted_transactions: tuple[AbortedTransaction, ...] | None = wire(since=4, nullable_since=4, ignorable=True)
-    preferred_read_replica: Int32 = wire(since=11, default=-1)
+    preferred_read_replica: Int32 = wire(since=11, default=NO_REPLICA)  # then without records
     records: Records | None
 
 
