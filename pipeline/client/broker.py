@@ -37,11 +37,15 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request to one broker; `within` narrows the versions where others ask, or answer, another question."""
+    """A request to one broker; `within` narrows the versions where others ask, or answer, another question.
+
+    One that is to arrive `once` is not sent again after it may have arrived.
+    """
 
     api: Api[Any, Any]
     request: Any
     within: Versions | None = None
+    once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,8 @@ class Broker:
     def ask_all(self, calls: Sequence[Call], deadline: Deadline) -> list[Reply]:
         """The answers to several requests, pipelined; a call that failed has its error in its place.
 
-        Every API that is asked this way only reads, so what a lost connection left open is asked again.
+        What a lost connection left open is asked again: that does no harm where an API only reads, or where the broker
+        knows what it has done already. Other calls are to be sent `once`.
         """
         replies: list[Reply | None] = [None] * len(calls)
         pauses = backoff(self._settings.retry_backoff_ms, self._settings.retry_backoff_max_ms)
@@ -108,9 +113,25 @@ class Broker:
             except (ConnectionFailed, WireError, BrokerError) as error:
                 self._fail(error, replies)
                 again = _worth_another(error) and attempt < attempts and not self._interrupted
+                again = again and not (may_have_arrived(error) and any(calls[i].once for i in _open(replies)))
                 if not again or not deadline.pause(next(pauses)):
                     break
         return [reply for reply in replies if reply is not None]
+
+    def tell(self, api: Api[Any, Any], request: object, deadline: Deadline, within: Versions | None = None) -> None:
+        """Send a request that has no answer (Produce with acks=0); returns when its last byte has left."""
+        try:
+            session = self._connected(deadline)
+            version = choose_version(api, session.offered, self.node_id, within)
+            self._obey_throttle(session, deadline)
+            frame = session.connection.tell(api, version, request)
+            self._journal.sent.append(Sent(api.name, self.node_id, len(frame)))
+            outgoing = bytearray(frame)
+            while outgoing:
+                list(self._move(session, outgoing, deadline, "exchange"))  # an answer is a CorrelationMismatch
+        except (ConnectionFailed, WireError, BrokerError) as error:
+            self._fail(error, [])
+            raise
 
     def interrupt(self) -> None:
         """Make a request that another thread waits for end now, with ConnectionLost; `close` must follow."""
@@ -258,3 +279,8 @@ def _worth_another(error: PipelineError) -> bool:
     if isinstance(error, ConnectionFailed):
         return error.phase != "handshake" and not isinstance(error, DeadlinePassed)
     return False
+
+
+def may_have_arrived(error: PipelineError) -> bool:
+    """Whether the broker may have got, and done, what we got no answer to."""
+    return isinstance(error, ConnectionFailed) and error.phase == "exchange"

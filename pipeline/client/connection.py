@@ -59,8 +59,14 @@ class Connection:
 
     def send(self, api: Api[Any, Any], version: int, request: object) -> bytes:
         """The frame of a request, which from now on waits for its answer."""
+        correlation_id = self._next_id
+        frame = self.tell(api, version, request)
+        self._waiting.append(InFlight(api, version, correlation_id))
+        return frame
+
+    def tell(self, api: Api[Any, Any], version: int, request: object) -> bytes:
+        """The frame of a request that brokers do not answer: Produce with acks=0."""
         frame = encode_request(api, version, self._next_id, self._client_id, request)
-        self._waiting.append(InFlight(api, version, self._next_id))
         self._next_id = (self._next_id + 1) & 0x7FFFFFFF
         return frame
 

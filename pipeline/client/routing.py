@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from pipeline.client.broker import Call, Reply
+from pipeline.client.broker import Call, Reply, may_have_arrived
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline, backoff
 from pipeline.errors import (
@@ -26,6 +26,8 @@ from pipeline.protocol.error_codes import (
     COORDINATOR_NOT_AVAILABLE,
     LEADER_NOT_AVAILABLE,
     NOT_CONTROLLER,
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    REQUEST_TIMED_OUT,
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
     Refresh,
@@ -50,7 +52,8 @@ CHUNK = 10_000  # items in one request: some 300 kB, far below the brokers' sock
 class Question(Generic[I, A]):
     """One API asked about many items: `build` makes a request of some of them, `read` finds their codes and answers.
 
-    `read` yields (item, error code, answer or None); items that it does not yield count as not answered.
+    `read` yields (item, error code, answer or None); items that it does not yield count as not answered. What is to be
+    done `once` is not asked again after it may have been done.
     """
 
     api: Api[Any, Any]
@@ -59,6 +62,7 @@ class Question(Generic[I, A]):
     read: Callable[[Any, Sequence[I]], Iterable[tuple[I, int, A | None]]]
     chunk: int = CHUNK
     within: Versions | None = None
+    once: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,13 +220,14 @@ def _ask_round(cluster: Cluster, route: Route[I], runs: Sequence[_Run[I, Any]], 
         for node_id, items in _by_node(route, run).items():
             for start in range(0, len(items), run.question.chunk):
                 batches.setdefault(node_id, []).append((run, items[start : start + run.question.chunk]))
-    calls = {
-        node_id: [Call(run.question.api, run.question.build(items), run.question.within) for run, items in batch]
-        for node_id, batch in batches.items()
-    }
+    calls = {node_id: [_call(run.question, items) for run, items in batch] for node_id, batch in batches.items()}
     for node_id, replies in cluster.ask_brokers(calls, deadline).items():
         for (run, items), reply in zip(batches[node_id], replies, strict=True):
             _take(run, items, node_id, reply)
+
+
+def _call(question: Question[I, Any], items: Sequence[I]) -> Call:
+    return Call(question.api, question.build(items), question.within, question.once)
 
 
 def _by_node(route: Route[I], run: _Run[I, Any]) -> dict[int, list[I]]:
@@ -275,13 +280,20 @@ def _settle(cluster: Cluster, route: Route[I], runs: Sequence[_Run[I, Any]], sta
                 is_final = not error_code(refusal).retriable or (refusal in _GONE and attempts > _GONE_ROUNDS)
             else:
                 is_final = _is_final(refusal) or node_id in cluster.unreachable
-            if is_final:
+            if is_final or (run.question.once and _may_be_done(refusal)):
                 _fail(cluster, run, item, started)
 
 
 def _is_final(refusal: PipelineError) -> bool:
     """Whether the broker's answer, and not the way to it, is what failed."""
     return isinstance(refusal, AuthenticationFailed) or not isinstance(refusal, ConnectionFailed)
+
+
+def _may_be_done(refusal: PipelineError | int) -> bool:
+    """Whether the broker may have done, at least in part, what it did not say it has."""
+    if isinstance(refusal, int):
+        return refusal in (REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+    return may_have_arrived(refusal)
 
 
 def _give_up(cluster: Cluster, runs: Sequence[_Run[I, Any]], started: float) -> None:
