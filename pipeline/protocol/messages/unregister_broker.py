@@ -1,18 +1,23 @@
-"""UnregisterBroker (api key 64): ?"""
+"""UnregisterBroker (api key 64): a broker that is gone for good is forgotten (KIP-500).
+
+KRaft only: any broker passes the request on to the controller, under ZooKeeper it is error 35. A broker that is not
+registered is error 102. One that is running is not stopped by it, and registers again when it starts anew. Its replicas
+stay assigned to it: move them first. Needs the right to alter the cluster.
+"""
 
 from pipeline.wire.schema import Api, Int16, Int32, Route, String, Versions, struct
 
 
 @struct
 class UnregisterBrokerRequest:
-    """?"""
+    """The broker to forget."""
 
     broker_id: Int32
 
 
 @struct
 class UnregisterBrokerResponse:
-    """?"""
+    """Whether it was done."""
 
     throttle_time_ms: Int32
     error_code: Int16
@@ -23,7 +28,7 @@ UNREGISTER_BROKER = Api(
     key=64,
     versions=Versions(0, 0),
     flexible=0,
-    route=Route.CONTROLLER,
+    route=Route.ANY,
     request=UnregisterBrokerRequest,
     response=UnregisterBrokerResponse,
 )

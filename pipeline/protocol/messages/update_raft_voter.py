@@ -1,11 +1,15 @@
-"""UpdateRaftVoter (api key 82): ?"""
+"""UpdateRaftVoter (api key 82): a voter tells its leader where it listens and what it speaks (KIP-853).
+
+Only the active controller answers, on the listener of controllers: brokers do not know the API, and no client has a use
+for it. It is here because controllers offer it in ApiVersions. A leader that has been replaced names its successor.
+"""
 
 from pipeline.wire.schema import Api, Int16, Int32, Route, String, UInt16, Uuid, Versions, struct, wire
 
 
 @struct
-class Listener:
-    """?"""
+class UpdatedVoterListener:
+    """An address of the voter; ports are unsigned here."""
 
     name: String
     host: String
@@ -14,7 +18,7 @@ class Listener:
 
 @struct
 class KRaftVersionFeature:
-    """?"""
+    """The levels of kraft.version that the voter supports."""
 
     min_supported_version: Int16
     max_supported_version: Int16
@@ -22,19 +26,19 @@ class KRaftVersionFeature:
 
 @struct
 class UpdateRaftVoterRequest:
-    """?"""
+    """The voter as it is now, by its id and that of its directory."""
 
     cluster_id: String | None
-    current_leader_epoch: Int32
+    current_leader_epoch: Int32  # -1 when unknown
     voter_id: Int32
     voter_directory_id: Uuid
-    listeners: tuple[Listener, ...]
+    listeners: tuple[UpdatedVoterListener, ...]
     kraft_version_feature: KRaftVersionFeature
 
 
 @struct
-class CurrentLeader:
-    """?"""
+class RaftLeader:
+    """Who leads, -1 when unknown; the port is signed here."""
 
     leader_id: Int32 = wire(default=-1)
     leader_epoch: Int32 = wire(default=-1)
@@ -44,11 +48,11 @@ class CurrentLeader:
 
 @struct
 class UpdateRaftVoterResponse:
-    """?"""
+    """Whether it was done, and who leads."""
 
     throttle_time_ms: Int32
     error_code: Int16
-    current_leader: CurrentLeader = wire(tag=0)
+    current_leader: RaftLeader = wire(tag=0)
 
 
 UPDATE_RAFT_VOTER = Api(
