@@ -6,7 +6,7 @@ one deadline, and an item that stays without an answer comes back as a `Failure`
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from pipeline.client.broker import Call, Reply, may_have_arrived
@@ -67,7 +67,10 @@ class Question(Generic[I, A]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """An item without an answer, and why; `code` is None where no broker said anything."""
+    """An item without an answer, and why; `code` is None where no broker said anything.
+
+    `may_be_done`: at least once no answer came, or one that does not tell, so what was asked for may have been done.
+    """
 
     api: str
     node_id: int | None
@@ -77,6 +80,7 @@ class Failure:
     attempts: int
     elapsed_ms: int
     message: str | None
+    may_be_done: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +191,7 @@ class _Run(Generic[I, A]):
     answers: dict[I, A] = field(default_factory=dict)
     sources: dict[I, Source] = field(default_factory=dict)
     failures: dict[I, Failure] = field(default_factory=dict)
+    unsure: set[I] = field(default_factory=set)  # what may have been done although nobody said so
 
 
 def gather(
@@ -270,17 +275,19 @@ def _take(run: _Run[I, Any], items: Sequence[I], node_id: int, reply: Reply) -> 
 
 
 def _settle(cluster: Cluster, route: Route[I], runs: Sequence[_Run[I, Any]], started: float) -> None:
-    """Turn refusals that asking again will not change into failures."""
+    """Turn refusals that asking again will not change, or must not, into failures."""
     for run in runs:
         for item, attempts in list(run.open.items()):
             node_id, refusal = run.refusals[item]
+            if _may_be_done(refusal):
+                run.unsure.add(item)
             if node_id is None:
                 is_final = attempts > route.homeless_rounds
             elif isinstance(refusal, int):
                 is_final = not error_code(refusal).retriable or (refusal in _GONE and attempts > _GONE_ROUNDS)
             else:
                 is_final = _is_final(refusal) or node_id in cluster.unreachable
-            if is_final or (run.question.once and _may_be_done(refusal)):
+            if is_final or (run.question.once and item in run.unsure):
                 _fail(cluster, run, item, started)
 
 
@@ -324,7 +331,7 @@ def _is_stale(refusal: PipelineError | int) -> bool:
 
 def _fail(cluster: Cluster, run: _Run[I, Any], item: I, started: float) -> None:
     node_id, refusal = run.refusals[item]
-    run.failures[item] = failure_of(
+    failure = failure_of(
         run.question.api,
         item,
         refusal,
@@ -332,6 +339,7 @@ def _fail(cluster: Cluster, run: _Run[I, Any], item: I, started: float) -> None:
         attempts=run.open.pop(item),
         elapsed_ms=int((cluster.clock.monotonic() - started) * 1000),
     )
+    run.failures[item] = replace(failure, may_be_done=item in run.unsure)
 
 
 def failure_of(
