@@ -4,37 +4,25 @@ Guards one rule: ends, groups, commits, ends again, metadata again. No end is ol
 with, and the ends from before the commits bound the lag from below. Only reads; nothing is created on the cluster.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pipeline import __version__
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
 from pipeline.client.offsets import ALL_KINDS, HIGH_WATERMARK, Kind, Offsets, list_offsets
-from pipeline.client.routing import UNSUPPORTED, Failure, ask_whole, failure_of
+from pipeline.client.routing import UNSUPPORTED, Failure, failure_of
 from pipeline.errors import PipelineError
 from pipeline.garbage import collection_paused
 from pipeline.identity import new_id
-from pipeline.protocol.acls import NOT_ASKED
-from pipeline.protocol.messages.describe_cluster import (
-    DESCRIBE_CLUSTER,
-    FENCED_TOLD,
-    DescribeClusterRequest,
-    DescribeClusterResponse,
-)
-from pipeline.protocol.messages.describe_quorum import (
-    DESCRIBE_QUORUM,
-    METADATA_TOPIC,
-    DescribeQuorumRequest,
-    QuorumRequestPartition,
-    QuorumRequestTopic,
-)
 from pipeline.protocol.messages.metadata import METADATA
 from pipeline.snapshot import rows
 from pipeline.snapshot.commits import Commits, committed_offsets
 from pipeline.snapshot.configs import read_durability
 from pipeline.snapshot.coverage import coverage_rows, failure_rows, visibility
-from pipeline.snapshot.groups import SHARE, Groups, Listed, describe_groups, list_groups
+from pipeline.snapshot.group_types import SHARE, Listed
+from pipeline.snapshot.groups import Groups, describe_groups, list_groups
+from pipeline.snapshot.identity import Identity, identify
 from pipeline.snapshot.lag import Ends, lag_rows
 from pipeline.snapshot.offsets import offset_rows
 from pipeline.snapshot.releases import kafka_version_range
@@ -51,15 +39,6 @@ from pipeline.snapshot.topology import (
 STEPS = ("cluster", "end offsets", "groups", "committed offsets", "end offsets again", "topics again", "health")
 
 Tell = Callable[[str, int], None]  # the step that begins, and how many items it concerns
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
-    """What the cluster says of itself: its brokers, its controller, and what we may do."""
-
-    described: DescribeClusterResponse | None
-    controller_id: int | None
-    failures: Sequence[Failure]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,14 +61,14 @@ def collect(cluster: Cluster, name: str, slot_ms: int, deadline: Deadline, tell:
     """
     started_at_ms = cluster.clock.now_ms()
     tell("cluster", len(cluster.brokers))
-    identity = _identify(cluster, deadline)
+    identity = identify(cluster, deadline)
     topology = topology_of(cluster.refresh(None, deadline))
     state = read_groups(cluster, topology, deadline, tell)
     tell("topics again", len(topology.partitions))
-    topology, unchecked = _check_again(cluster, topology, deadline)
+    topology, unchecked = check_again(cluster, topology, deadline)
     tell("health", len(topology.partitions))
     durability, unread = read_durability(cluster, list(topology.partitions), deadline)
-    failures = list(_worth_a_row([*identity.failures, *state.failures, *unchecked, *unread], topology))
+    failures = list(worth_a_row([*identity.failures, *state.failures, *unchecked, *unread], topology))
     found = _facts(cluster, identity, topology, state, durability, failures)
     header = rows.SnapshotHeader(
         snapshot_id=new_id(started_at_ms),
@@ -103,15 +82,24 @@ def collect(cluster: Cluster, name: str, slot_ms: int, deadline: Deadline, tell:
 
 @collection_paused()
 def read_groups(
-    cluster: Cluster, topology: Topology, deadline: Deadline, tell: Tell, kinds: Sequence[Kind] = ALL_KINDS
+    cluster: Cluster,
+    topology: Topology,
+    deadline: Deadline,
+    tell: Tell,
+    kinds: Sequence[Kind] = ALL_KINDS,
+    only: Collection[str] | None = None,
 ) -> GroupState:
-    """All that lag is made of, in the order that makes it honest; `kinds` of ends are read after the commits."""
+    """All that lag is made of, in the order that makes it honest; `kinds` of ends are read after the commits.
+
+    Groups other than `only` are not asked about, where it is given.
+    """
     everywhere = topology.every_partition()
     tell("end offsets", len(everywhere))
     before = list_offsets(cluster, everywhere, [HIGH_WATERMARK], deadline)[HIGH_WATERMARK]
     tell("groups", len(cluster.brokers))
     listed, lists = list_groups(cluster, deadline)
-    groups = describe_groups(cluster, listed, deadline)
+    listed = {group_id: one for group_id, one in listed.items() if only is None or group_id in only}
+    groups = describe_groups(cluster, listed, deadline, topology.partitions)
     committing = [group_id for group_id, one in listed.items() if one.group_type != SHARE]
     tell("committed offsets", len(committing))
     commits = committed_offsets(cluster, committing, topology.topic_ids, deadline)
@@ -128,34 +116,7 @@ def read_groups(
     )
 
 
-def _identify(cluster: Cluster, deadline: Deadline) -> Identity:
-    described = _describe(cluster, deadline)
-    log = QuorumRequestTopic(topic_name=METADATA_TOPIC, partitions=(QuorumRequestPartition(partition_index=0),))
-    quorum = ask_whole(cluster, DESCRIBE_QUORUM, DescribeQuorumRequest(topics=(log,)), "cluster", deadline)
-    if not isinstance(quorum, Failure):
-        leaders = [one.leader_id for topic in quorum.topics for one in topic.partitions if not one.error_code]
-        controller_id = leaders[0] if leaders else None
-    else:
-        # Only where there is no quorum (ZooKeeper) do brokers name the real controller in metadata.
-        controller_id = cluster.controller_id if quorum.name == UNSUPPORTED else None
-    return Identity(
-        described=None if isinstance(described, Failure) else described,
-        controller_id=controller_id,
-        failures=[one for one in (described, quorum) if isinstance(one, Failure)],
-    )
-
-
-def _describe(cluster: Cluster, deadline: Deadline) -> DescribeClusterResponse | Failure:
-    """The description with fenced brokers where brokers can tell them, else without."""
-    for within, fenced in ((FENCED_TOLD, True), (None, False)):
-        request = DescribeClusterRequest(include_cluster_authorized_operations=True, include_fenced_brokers=fenced)
-        answer = ask_whole(cluster, DESCRIBE_CLUSTER, request, "cluster", deadline, within)
-        if not isinstance(answer, Failure) or answer.name != UNSUPPORTED:
-            break
-    return answer
-
-
-def _check_again(cluster: Cluster, before: Topology, deadline: Deadline) -> tuple[Topology, list[Failure]]:
+def check_again(cluster: Cluster, before: Topology, deadline: Deadline) -> tuple[Topology, list[Failure]]:
     """The topology, with the topics named that did not last until now."""
     try:
         after = topology_of(cluster.refresh(None, deadline))
@@ -164,7 +125,7 @@ def _check_again(cluster: Cluster, before: Topology, deadline: Deadline) -> tupl
     return replace(before, changed=changes(before.topic_ids, after.topic_ids)), []
 
 
-def _worth_a_row(failures: Iterable[Failure], topology: Topology) -> Iterator[Failure]:
+def worth_a_row(failures: Iterable[Failure], topology: Topology) -> Iterator[Failure]:
     """Failures of the collection: not what brokers are too old for, nor partitions of topics deleted meanwhile."""
     for failure in failures:
         deleted = isinstance(failure.scope, TopicPartition) and failure.scope.topic in topology.changed
@@ -181,10 +142,8 @@ def _facts(
     failures: Sequence[Failure],
 ) -> dict[type[rows.Row], Sequence[rows.Row]]:
     offsets = list(offset_rows(topology, state.after))
-    described = identity.described
-    operations = described.cluster_authorized_operations if described else NOT_ASKED
     return {
-        rows.BrokerRow: list(broker_rows(topology.metadata, described, identity.controller_id)),
+        rows.BrokerRow: list(broker_rows(topology.metadata, identity.described, identity.controller_id)),
         rows.TopicRow: list(topic_rows(topology)),
         rows.PartitionRow: list(partition_rows(topology, durability)),
         rows.PartitionOffsetsRow: offsets,
@@ -192,7 +151,7 @@ def _facts(
         rows.GroupMemberRow: state.groups.members,
         rows.CommittedOffsetRow: state.commits.rows,
         rows.ConsumerLagRow: lag_of(topology, state, offsets),
-        rows.CoverageRow: list(coverage_rows(cluster.journal, visibility(operations))),
+        rows.CoverageRow: list(coverage_rows(cluster.journal, visibility(identity.operations))),
         rows.CollectionFailureRow: list(failure_rows(failures)),
     }
 
@@ -200,14 +159,15 @@ def _facts(
 def lag_of(
     topology: Topology, state: GroupState, offsets: Sequence[rows.PartitionOffsetsRow]
 ) -> list[rows.ConsumerLagRow]:
-    """The lag of all groups, given the rows of the ends that were read after their commits."""
+    """The lag of all groups that commit (share groups do not), given the rows of the ends read after their commits."""
     ends = Ends(
         before={at: one.offset for at, one in state.before.answers.items() if one.offset >= 0},
         after={TopicPartition(one.topic, one.partition): one for one in offsets},
     )
     groups, commits = state.groups, state.commits
+    committing = [group for group in groups.groups if group.group_type != SHARE]
     unread = {failure.scope: failure.name for failure in commits.failures if failure.scope in state.listed}
-    return list(lag_rows(groups.groups, groups.members, commits.rows, unread, ends, topology))
+    return list(lag_rows(committing, groups.members, commits.rows, unread, ends, topology))
 
 
 def _published(

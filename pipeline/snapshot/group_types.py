@@ -1,0 +1,225 @@
+"""Groups as a broker lists and describes them in, rows of them and of their members out: one function per type of group.
+
+Guards one rule: every type has the same rows. What a type does not have is null, never made up.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.errors import DecodeError
+from pipeline.protocol.embedded import Assignment, Subscription, decode_assignment, decode_subscription
+from pipeline.protocol.messages.consumer_group_describe import (
+    DescribedConsumerGroup,
+    DescribedConsumerMember,
+)
+from pipeline.protocol.messages.describe_groups import DescribedGroup, DescribedMember
+from pipeline.protocol.messages.list_groups import ListedGroup
+from pipeline.snapshot.rows import ConsumerGroupRow, GroupMemberRow, TopicPartitions
+from pipeline.wire.primitives import uuid_text
+
+CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
+NOT_DESCRIBED = "GROUP_TYPE_NOT_DESCRIBED"
+UNREADABLE = "MEMBER_PROTOCOL_UNREADABLE"
+GONE = "GROUP_ID_NOT_FOUND"
+_CONSUMER_PROTOCOL = "consumer"
+_DEAD = "Dead"
+
+Described = tuple[ConsumerGroupRow, list[GroupMemberRow]]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A group as a broker listed it, and that broker: the group's coordinator."""
+
+    group: ListedGroup
+    node_id: int
+
+    @property
+    def group_type(self) -> str | None:
+        """Lower-case type, None where brokers do not tell it (before ListGroups v5)."""
+        return self.group.group_type.lower() or None
+
+
+def undescribed_group(one: Listed, reason: str | None, coordinator_id: int) -> ConsumerGroupRow:
+    """The row of a group of which nothing is known but that it is listed."""
+    return ConsumerGroupRow(
+        group_id=one.group.group_id,
+        group_type=one.group_type,
+        protocol_type=one.group.protocol_type,
+        state=one.group.group_state or None,
+        protocol=None,
+        coordinator_id=coordinator_id,
+        members=None,
+        group_epoch=None,
+        assignment_epoch=None,
+        problem=reason or NOT_DESCRIBED,
+    )
+
+
+def classic_group(one: Listed, described: DescribedGroup, coordinator_id: int) -> Described:
+    """A group of the protocol that consumers, Connect and others have shared from the beginning."""
+    members, problem = [], None
+    for member in described.members:
+        try:
+            subscription, assignment = _told(described, member)
+        except DecodeError:
+            subscription, assignment, problem = None, None, UNREADABLE
+        members.append(_classic_member(described, member, subscription, assignment))
+    if described.group_state == _DEAD and one.group.group_state != _DEAD:
+        problem = GONE  # before DescribeGroups v6 a group that is not there has error 0 and this state
+    row = ConsumerGroupRow(
+        group_id=described.group_id,
+        group_type=one.group_type,
+        protocol_type=described.protocol_type or one.group.protocol_type,
+        state=described.group_state,
+        protocol=described.protocol_data or None,
+        coordinator_id=coordinator_id,
+        members=len(members),
+        group_epoch=None,
+        assignment_epoch=None,
+        problem=problem,
+    )
+    return row, members
+
+
+def _classic_member(
+    group: DescribedGroup, member: DescribedMember, subscription: Subscription | None, assignment: Assignment | None
+) -> GroupMemberRow:
+    return GroupMemberRow(
+        group_id=group.group_id,
+        member_id=member.member_id,
+        group_instance_id=member.group_instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rack_id=(subscription.rack_id or None) if subscription else None,
+        subscribed_topics=subscription.topics if subscription else None,
+        assignment=tuple(
+            TopicPartitions(topic=one.topic, topic_id=None, partitions=one.partitions)
+            for one in assignment.assigned_partitions
+        )
+        if assignment
+        else None,
+        target_assignment=None,
+        member_epoch=None,
+    )
+
+
+def _told(group: DescribedGroup, member: DescribedMember) -> tuple[Subscription | None, Assignment | None]:
+    """A member's subscription and assignment, which the coordinator keeps as bytes of the consumer protocol."""
+    if group.protocol_type != _CONSUMER_PROTOCOL:
+        return None, None
+    subscription = decode_subscription(member.member_metadata) if member.member_metadata else None
+    assignment = decode_assignment(member.member_assignment) if member.member_assignment else None
+    return subscription, assignment
+
+
+def consumer_group(one: Listed, described: DescribedConsumerGroup, coordinator_id: int) -> Described:
+    """A group of KIP-848: the coordinator assigns."""
+    row = _newer_group(one, described, coordinator_id, described.assignor_name or None)
+    return row, [_consumer_member(described.group_id, member) for member in described.members]
+
+
+def _consumer_member(group_id: str, member: DescribedConsumerMember) -> GroupMemberRow:
+    return GroupMemberRow(
+        group_id=group_id,
+        member_id=member.member_id,
+        group_instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rack_id=member.rack_id,
+        subscribed_topics=member.subscribed_topic_names or None,
+        assignment=_owned(member.assignment),
+        target_assignment=_owned(member.target_assignment),
+        member_epoch=member.member_epoch,
+    )
+
+
+def _owned(assignment: Any) -> tuple[TopicPartitions, ...]:
+    return tuple(
+        TopicPartitions(topic=one.topic_name, topic_id=uuid_text(one.topic_id), partitions=one.partitions)
+        for one in assignment.topic_partitions
+    )
+
+
+def share_group(one: Listed, described: Any, coordinator_id: int) -> Described:
+    """A group of KIP-932: its members share partitions, so several may have the same."""
+    row = _newer_group(one, described, coordinator_id, described.assignor_name or None)
+    return row, [_share_member(described.group_id, member) for member in described.members]
+
+
+def _share_member(group_id: str, member: Any) -> GroupMemberRow:
+    return GroupMemberRow(
+        group_id=group_id,
+        member_id=member.member_id,
+        group_instance_id=None,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rack_id=member.rack_id,
+        subscribed_topics=member.subscribed_topic_names or None,
+        assignment=_owned(member.assignment),
+        target_assignment=None,
+        member_epoch=member.member_epoch,
+    )
+
+
+def streams_group(
+    one: Listed, described: Any, coordinator_id: int, partitions: Mapping[str, Sequence[int]]
+) -> Described:
+    """A group of KIP-1071: tasks are assigned, and a task reads the partition of its number of every source topic."""
+    row = _newer_group(one, described, coordinator_id, None)
+    subtopologies = described.topology.subtopologies if described.topology else None
+    sources = {part.subtopology_id: tuple(_sources(part)) for part in subtopologies or ()}
+    return row, [_streams_member(described.group_id, member, sources, partitions) for member in described.members]
+
+
+def _sources(subtopology: Any) -> Iterator[str]:
+    yield from subtopology.source_topics
+    yield from (topic.name for topic in subtopology.repartition_source_topics)
+
+
+def _streams_member(
+    group_id: str, member: Any, sources: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
+) -> GroupMemberRow:
+    return GroupMemberRow(
+        group_id=group_id,
+        member_id=member.member_id,
+        group_instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rack_id=member.rack_id,
+        subscribed_topics=tuple(sorted({topic for some in sources.values() for topic in some})) or None,
+        assignment=_read_by(member.assignment.active_tasks, sources, partitions),
+        target_assignment=_read_by(member.target_assignment.active_tasks, sources, partitions),
+        member_epoch=member.member_epoch,
+    )
+
+
+def _read_by(
+    tasks: Sequence[Any], sources: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
+) -> tuple[TopicPartitions, ...]:
+    """What active tasks read. A source topic with fewer partitions than there are tasks is read by the first of them."""
+    read: dict[str, list[int]] = {}
+    for task in tasks:
+        for topic in sources.get(task.subtopology_id, ()):
+            there = partitions.get(topic, task.partitions)
+            read.setdefault(topic, []).extend(number for number in task.partitions if number in there)
+    return tuple(
+        TopicPartitions(topic=topic, topic_id=None, partitions=tuple(sorted(some)))
+        for topic, some in sorted(read.items())
+    )
+
+
+def _newer_group(one: Listed, described: Any, coordinator_id: int, protocol: str | None) -> ConsumerGroupRow:
+    return ConsumerGroupRow(
+        group_id=described.group_id,
+        group_type=one.group_type,
+        protocol_type=one.group.protocol_type,
+        state=described.group_state,
+        protocol=protocol,
+        coordinator_id=coordinator_id,
+        members=len(described.members),
+        group_epoch=described.group_epoch,
+        assignment_epoch=described.assignment_epoch,
+        problem=None,
+    )

@@ -1,0 +1,57 @@
+"""A cluster in, what it says of itself out: its brokers, its true controller, and what we may do."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipeline.client.cluster import Cluster
+from pipeline.client.deadline import Deadline
+from pipeline.client.routing import UNSUPPORTED, Failure, ask_whole
+from pipeline.protocol.acls import NOT_ASKED
+from pipeline.protocol.messages.describe_cluster import (
+    DESCRIBE_CLUSTER,
+    FENCED_TOLD,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from pipeline.snapshot.quorum import describe_quorum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What the cluster says of itself: its brokers, its controller, and what we may do."""
+
+    described: DescribeClusterResponse | None
+    controller_id: int | None
+    failures: Sequence[Failure]
+
+    @property
+    def operations(self) -> int:
+        """The bits of what we may do with the cluster."""
+        return self.described.cluster_authorized_operations if self.described else NOT_ASKED
+
+
+def identify(cluster: Cluster, deadline: Deadline) -> Identity:
+    """Ask any broker to describe the cluster and its quorum."""
+    described = describe_cluster(cluster, deadline)
+    quorum = describe_quorum(cluster, deadline)
+    if not isinstance(quorum, Failure):
+        leaders = [one.leader_id for topic in quorum.topics for one in topic.partitions if not one.error_code]
+        controller_id = leaders[0] if leaders else None
+    else:
+        # Only where there is no quorum (ZooKeeper) do brokers name the real controller in metadata.
+        controller_id = cluster.controller_id if quorum.name == UNSUPPORTED else None
+    return Identity(
+        described=None if isinstance(described, Failure) else described,
+        controller_id=controller_id,
+        failures=[one for one in (described, quorum) if isinstance(one, Failure)],
+    )
+
+
+def describe_cluster(cluster: Cluster, deadline: Deadline) -> DescribeClusterResponse | Failure:
+    """The description with fenced brokers where brokers can tell them, else without."""
+    for within, fenced in ((FENCED_TOLD, True), (None, False)):
+        request = DescribeClusterRequest(include_cluster_authorized_operations=True, include_fenced_brokers=fenced)
+        answer = ask_whole(cluster, DESCRIBE_CLUSTER, request, "cluster", deadline, within)
+        if not isinstance(answer, Failure) or answer.name != UNSUPPORTED:
+            break
+    return answer
