@@ -120,14 +120,19 @@ class ExpandedTooLarge(RecordsError):
 
 
 class ConnectionFailed(PipelineError):
-    """No usable connection to `address`; `phase` is resolve, connect, tls, handshake, authenticate or exchange."""
+    """No usable connection to `address`; `phase` is resolve, connect, tls, handshake, authenticate or exchange.
+
+    `hint` may be set by who knows more than the one that raised: what is behind it, or what to change.
+    """
+
+    hint = ""
 
     def __init__(self, address: str, phase: str, reason: str) -> None:
         super().__init__(address, phase, reason)
         self.address, self.phase, self.reason = address, phase, reason
 
     def __str__(self) -> str:
-        return f"{self.address}: {self.phase}: {self.reason}"
+        return f"{self.address}: {self.phase}: {self.reason}{self.hint}"
 
 
 class ConnectionLost(ConnectionFailed):
@@ -146,6 +151,10 @@ class DeadlinePassed(ConnectionFailed):
         super().__init__(address, phase, f"no answer within {budget_ms} ms")
         self.args = (address, phase, budget_ms)
         self.budget_ms = budget_ms
+
+
+class AddressRefused(ConnectionFailed):
+    """An address that a broker advertises and that our settings do not let us connect to; never retried."""
 
 
 class AuthenticationFailed(ConnectionFailed):

@@ -218,13 +218,13 @@ class KafkaSettings(Strict):
                 yield f"sasl_mechanism {mechanism} needs {name}"
         if mechanism == "OAUTHBEARER":
             yield from self._token_faults()
-        if mechanism in _SENDS_SECRETS and not self.allow_plaintext_credentials:
+        if self.shows_secrets() and not self.allow_plaintext_credentials:
             if not self.uses_tls():
                 yield (
                     f"{mechanism} without TLS shows its credentials to everybody on the way: use SASL_SSL, "
                     f"or set allow_plaintext_credentials"
                 )
-            elif not self.ssl_endpoint_identification_algorithm:
+            else:
                 yield f"{mechanism} needs ssl_endpoint_identification_algorithm https, or allow_plaintext_credentials"
 
     def _token_faults(self) -> Iterator[str]:
@@ -264,6 +264,11 @@ class KafkaSettings(Strict):
     def uses_sasl(self) -> bool:
         """Whether we say who we are by SASL."""
         return self.security_protocol.startswith("SASL")
+
+    def shows_secrets(self) -> bool:
+        """Whether logging in shows a password or token to a peer whose name no certificate proves."""
+        verified = self.uses_tls() and bool(self.ssl_endpoint_identification_algorithm)
+        return self.uses_sasl() and self.sasl_mechanism in _SENDS_SECRETS and not verified
 
     def secrets(self) -> tuple[Secret, ...]:
         """Every secret that is set."""

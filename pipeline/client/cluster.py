@@ -11,7 +11,17 @@ from typing import Any, NamedTuple, Self, TypeVar
 from pipeline.client.broker import Broker, Call, Reply
 from pipeline.client.deadline import Clock, Deadline, backoff
 from pipeline.client.journal import Journal
-from pipeline.errors import BrokerError, ConnectionFailed, PipelineError, UnsupportedVersion, WireError
+from pipeline.client.session import Access
+from pipeline.client.tls import context
+from pipeline.errors import (
+    AddressRefused,
+    AuthenticationFailed,
+    BrokerError,
+    ConnectionFailed,
+    PipelineError,
+    UnsupportedVersion,
+    WireError,
+)
 from pipeline.kafka_settings import KafkaSettings
 from pipeline.protocol.error_codes import error_code
 from pipeline.protocol.messages.api_versions import ApiVersionsResponse
@@ -42,6 +52,9 @@ class Cluster:
 
     def __init__(self, settings: KafkaSettings, clock: Clock, journal: Journal) -> None:
         self.settings, self.clock, self.journal = settings, clock, journal
+        self._access = Access(
+            settings=settings, tls=context(settings) if settings.uses_tls() else None, clock=clock, journal=journal
+        )
         self.brokers: dict[int, Broker] = {}
         self.controller_id: int | None = None  # as metadata names it: the true one only under ZooKeeper
         self.cluster_id: str | None = None  # Kafka's own; brokers before 0.10.1 have none
@@ -135,6 +148,8 @@ class Cluster:
             for broker in self._candidates():
                 try:
                     return broker.ask(api, request, patience, within)
+                except AuthenticationFailed:
+                    raise  # the others would refuse us too, and may count how often
                 except (ConnectionFailed, WireError) as refusal:
                     refusals[f"{broker.host}:{broker.port}"] = refusal
                 if patience.passed():
@@ -180,7 +195,7 @@ class Cluster:
         return self._broker(told.node_id, told.host, told.port)
 
     def _broker(self, node_id: int | None, host: str, port: int) -> Broker:
-        return Broker(node_id, host, port, self.settings, self.clock, self.journal)
+        return Broker(node_id, host, port, self._access)
 
     def _unreachable(self, refusals: Mapping[str, PipelineError]) -> PipelineError:
         """One error for all: the only refusal itself, or one that names every address."""
@@ -193,4 +208,6 @@ class Cluster:
 
 def _may_pass(refusal: PipelineError) -> bool:
     """Whether trying again soon may help: not where another protocol answers."""
+    if isinstance(refusal, AddressRefused):
+        return False
     return isinstance(refusal, ConnectionFailed) and refusal.phase in ("connect", "exchange")

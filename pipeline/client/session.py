@@ -1,0 +1,202 @@
+"""An address and settings in, an open connection whose broker knows our versions and us out.
+
+Guards one rule: nothing is asked before the connection is as safe as the settings want it: TLS first, then versions, then
+who we are; and who we are is said anew before the broker forgets it (KIP-368).
+"""
+
+import random
+import ssl
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pipeline.client.connection import Answer, Connection, choose_version, negotiate
+from pipeline.client.deadline import Clock, Deadline
+from pipeline.client.journal import Exchange, Journal, Sent
+from pipeline.client.transport import Transport
+from pipeline.errors import (
+    BrokerError,
+    ConnectionFailed,
+    ConnectionLost,
+    DeadlinePassed,
+    FrameTooLarge,
+    WireError,
+)
+from pipeline.kafka_settings import KafkaSettings
+from pipeline.protocol.error_codes import error_code
+from pipeline.protocol.messages.api_versions import API_VERSIONS, ApiVersionsResponse
+from pipeline.wire.schema import Api, Versions
+
+R = TypeVar("R")
+_RENEWED_AT = (0.85, 0.95)  # of the session's life, as Kafka's own clients do, so that not all come back at once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """What the connections to a cluster have in common: `tls` is None without it, `journal` is where all is noted."""
+
+    settings: KafkaSettings
+    tls: ssl.SSLContext | None
+    clock: Clock
+    journal: Journal
+
+
+class Session:
+    """One connection, from `open` to its first surprise."""
+
+    def __init__(self, transport: Transport, node_id: int | None, host: str, access: Access) -> None:
+        self.address = transport.address
+        self._transport, self._node_id, self._host = transport, node_id, host
+        self._settings, self._clock, self._journal = access.settings, access.clock, access.journal
+        self._connection = Connection(self._settings.client_id, self._settings.receive_message_max_bytes)
+        self.versions: ApiVersionsResponse | None = None  # what the broker said it speaks
+        self._offered: dict[int, Versions] = {}
+        self._is_used = False  # something was answered besides what opening takes
+        self._quiet_until = 0.0  # monotonic; KIP-219: the broker answers a throttled request at once and we wait
+        self._renew_at: float | None = None  # monotonic
+
+    @classmethod
+    def open(
+        cls,
+        node_id: int | None,
+        host: str,
+        port: int,
+        access: Access,
+        deadline: Deadline,
+    ) -> "Session":
+        """A new connection on which anything may be asked."""
+        transport = Transport.connect(host, port, deadline, access.tls)
+        try:
+            session = cls(transport, node_id, host, access)
+            session.versions = session._agree(deadline)
+            if access.settings.uses_sasl():
+                session.authenticate(deadline)
+        except BaseException:
+            transport.close()
+            raise
+        return session
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests wait for their answer."""
+        return self._connection.in_flight
+
+    @property
+    def must_renew(self) -> bool:
+        """Whether to authenticate anew before anything else is sent."""
+        return self._renew_at is not None and self._clock.monotonic() >= self._renew_at
+
+    def version(self, api: Api[Any, Any], within: Versions | None) -> int:
+        """The version to speak; UnsupportedVersion when there is none in common."""
+        return choose_version(api, self._offered, self._node_id, within)
+
+    def frame(self, api: Api[Any, Any], version: int, request: object) -> bytes:
+        """The bytes of a request, which from now on waits for its answer."""
+        return self._sent(api, self._connection.send(api, version, request))
+
+    def unanswered(self, api: Api[Any, Any], version: int, request: object) -> bytes:
+        """The bytes of a request that brokers do not answer: Produce with acks=0."""
+        return self._sent(api, self._connection.tell(api, version, request))
+
+    def move(self, outgoing: bytearray, deadline: Deadline, phase: str = "exchange") -> Iterator[Answer]:
+        """Move bytes both ways once; the answers that are complete with them."""
+        patience = deadline.within(self._settings.request_timeout_ms)
+        try:
+            with self._connection.room() as room:
+                count = self._transport.exchange(outgoing, room, patience, phase)
+            yield from self._connection.filled(count)
+        except ConnectionLost as lost:
+            told = ConnectionLost(lost.address, lost.phase, lost.reason, self.in_flight)
+            told.hint = lost.hint or self._hint()
+            raise told from lost
+
+    def obey_throttle(self, deadline: Deadline) -> None:
+        """Wait as long as the broker's last answers wanted, unless answers are still to come."""
+        wait = self._quiet_until - self._clock.monotonic()
+        if wait > 0 and not self.in_flight and not deadline.pause(wait):
+            raise DeadlinePassed(self.address, "throttled", deadline.budget_ms)
+
+    def record(self, answer: Answer, sent_at: float) -> None:
+        """Note an answer in the journal, and how long it wants us to be quiet."""
+        self._is_used = self.versions is not None
+        now = self._clock.monotonic()
+        throttle_ms = getattr(answer.message, "throttle_time_ms", 0)
+        self._quiet_until = max(self._quiet_until, now + throttle_ms / 1000)
+        request = answer.request
+        self._journal.exchanges.append(
+            Exchange(
+                api=request.api.name,
+                api_version=request.version,
+                node_id=self._node_id,
+                response_bytes=answer.size,
+                at=now,
+                elapsed_ms=(now - sent_at) * 1000,
+                throttle_ms=throttle_ms,
+            )
+        )
+
+    def authenticate(self, deadline: Deadline) -> None:
+        """Say who we are, for the first time or anew; nothing may be in flight. AuthenticationFailed when refused."""
+        from pipeline.client.authentication import authenticate  # noqa: PLC0415  most verbs need none of this
+        from pipeline.client.sasl.mechanism import mechanism_for  # noqa: PLC0415
+
+        conversation = authenticate(mechanism_for(self._settings, self._host), self.address)
+        try:
+            api, request = next(conversation)
+            while True:
+                version = self.version(api, None)
+                api, request = conversation.send(self._ask(api, version, request, deadline, "authenticate"))
+        except StopIteration as end:
+            lifetime_ms: int = end.value
+        share = random.uniform(*_RENEWED_AT)  # noqa: S311  jitter, not a secret
+        self._renew_at = self._clock.monotonic() + lifetime_ms / 1000 * share if lifetime_ms else None
+
+    def interrupt(self) -> None:
+        """End an exchange that another thread waits in, with ConnectionLost there."""
+        self._transport.interrupt()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._transport.close()
+
+    def _agree(self, deadline: Deadline) -> ApiVersionsResponse:
+        conversation: Generator[Any, Any, ApiVersionsResponse] = negotiate()
+        version, request = next(conversation)
+        try:
+            while True:
+                version, request = conversation.send(self._ask(API_VERSIONS, version, request, deadline, "handshake"))
+        except StopIteration as end:
+            response: ApiVersionsResponse = end.value
+        if response.error_code:
+            raise BrokerError(
+                response.error_code, error_code(response.error_code).name, API_VERSIONS.name, self.address
+            )
+        self._offered = {one.api_key: Versions(one.min_version, one.max_version) for one in response.api_keys}
+        return response
+
+    def _ask(self, api: Api[Any, R], version: int, request: object, deadline: Deadline, phase: str) -> R:
+        """One request and its answer, while the connection is being opened or renewed."""
+        outgoing = bytearray(self.frame(api, version, request))
+        sent_at = self._clock.monotonic()
+        try:
+            answers: list[Answer] = []
+            while not answers:
+                answers += self.move(outgoing, deadline, phase)
+        except FrameTooLarge as cause:
+            hint = "; see security_protocol" if cause.looks_like == "TLS" else ""
+            raise ConnectionFailed(self.address, phase, f"{cause}{hint}") from cause
+        except WireError as cause:
+            raise ConnectionFailed(self.address, phase, f"not Kafka: {cause}") from cause
+        self.record(answers[0], sent_at)
+        response: R = answers[0].message
+        return response
+
+    def _sent(self, api: Api[Any, Any], frame: bytes) -> bytes:
+        self._journal.sent.append(Sent(api.name, self._node_id, len(frame)))
+        return frame
+
+    def _hint(self) -> str:
+        """Listeners that want SASL agree on versions, and then drop whoever asks anything else."""
+        if self._is_used or self._settings.uses_sasl() or not self._offered:
+            return ""
+        return ", after the first request, as listeners do that want SASL; see security_protocol"
