@@ -17,14 +17,15 @@ from pipeline.protocol.messages import (
     offset_fetch,
 )
 from pipeline.wire.schema import Api
-from tests.fake import logs
+from tests.fake import logs, writes
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember, FakePartition
 
 LEADER_MISSING, NOT_LEADER, UNKNOWN_TOPIC, NOT_COORDINATOR, GROUP_MISSING = 5, 6, 3, 16, 69
 UNSTABLE = 88
 SPECIAL = {-1: "high_watermark", -2: "log_start_offset", -4: "log_start_offset"}
 
-Answer = Callable[[FakeCluster, int, int, Any], Any]  # state, node, version, request -> response
+# state, node, version, request -> response, None for a request that has no answer
+Answer = Callable[[FakeCluster, int, int, Any], Any]
 
 
 def _metadata(state: FakeCluster, _node: int, version: int, request: Any) -> Any:
@@ -288,6 +289,7 @@ SPOKEN: dict[int, tuple[Api[Any, Any], Answer]] = {
         (metadata.METADATA, _metadata),
         (list_offsets.LIST_OFFSETS, _list_offsets),
         *logs.ANSWERS,
+        *writes.ANSWERS,
         (list_groups.LIST_GROUPS, _list_groups),
         (find_coordinator.FIND_COORDINATOR, _find_coordinator),
         (describe_groups.DESCRIBE_GROUPS, _describe_groups),

@@ -1,7 +1,7 @@
 """Brokers that are not: real sockets, scripted faults, clusters of any size.
 
 It shares our codec, so it proves behaviour and scale and never the codec: the oracle and real brokers do that. Not spoken:
-TLS, SASL, Produce, transactions, quotas, DescribeQuorum and DescribeTopicPartitions.
+TLS, SASL, transactions, quotas, DescribeQuorum and DescribeTopicPartitions.
 """
 
 import socket
@@ -51,6 +51,8 @@ class _Handler(socketserver.StreamRequestHandler):
         if fault is None or isinstance(fault.action, Altered | WrongCorrelation | Close | Slow):
             request = decode(api.request, version, api.is_flexible(version), frame, body)
             response = answer(state, node_id, version, request)
+            if response is None:
+                return not (fault and isinstance(fault.action, Close))
             return self._send(api, version, correlation_id, response, fault.action if fault else None)
         if isinstance(fault.action, Raw):
             self.wfile.write(fault.action.answer)

@@ -1,0 +1,66 @@
+"""State and request in, response out: the APIs that write to a partition's log.
+
+A batch that a producer id numbers is written once; without an id it is written as often as it comes.
+"""
+
+import struct
+from itertools import count
+from typing import Any
+
+from pipeline.protocol.messages import init_producer_id, produce
+from tests.fake.cluster import FakeBatch, FakeCluster, FakePartition
+
+NOT_LEADER, UNKNOWN_TOPIC, OUT_OF_ORDER, UNKNOWN_ID = 6, 3, 45, 100
+_BY_ID = 13
+_ids = count(4_000)
+
+
+def _produce(state: FakeCluster, node: int, version: int, request: Any) -> produce.ProduceResponse | None:
+    topics = []
+    for topic in request.topic_data:
+        known = state.topics.get(topic.name) if version < _BY_ID else _by_id(state, topic.topic_id)
+        some = tuple(
+            _written(known.partitions[one.index], node, one)
+            if known
+            else _refused(one, UNKNOWN_ID if version >= _BY_ID else UNKNOWN_TOPIC)
+            for one in topic.partition_data
+        )
+        answer = produce.TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=some)
+        topics.append(answer)
+    return produce.ProduceResponse(responses=tuple(topics)) if request.acks else None
+
+
+def _by_id(state: FakeCluster, topic_id: bytes) -> Any:
+    return next((topic for topic in state.topics.values() if topic.topic_id == topic_id), None)
+
+
+def _refused(asked: Any, code: int) -> produce.PartitionProduceResponse:
+    return produce.PartitionProduceResponse(index=asked.index, error_code=code, base_offset=-1, record_errors=())
+
+
+def _written(log: FakePartition, node: int, asked: Any) -> produce.PartitionProduceResponse:
+    if log.leader_id != node:
+        return _refused(asked, NOT_LEADER)
+    data = bytes(asked.records)
+    (last_delta,) = struct.unpack_from(">i", data, 23)
+    producer_id, _, sequence = struct.unpack_from(">qhi", data, 43)
+    written = [one for one in log.log if producer_id >= 0 and struct.unpack_from(">q", one.data, 43)[0] == producer_id]
+    for one in written:
+        if struct.unpack_from(">i", one.data, 53)[0] == sequence:
+            return produce.PartitionProduceResponse(
+                index=asked.index, error_code=0, base_offset=one.base_offset, record_errors=()
+            )
+    if producer_id >= 0 and sequence != sum(one.last_offset - one.base_offset + 1 for one in written):
+        return _refused(asked, OUT_OF_ORDER)
+    base = log.high_watermark
+    log.append(FakeBatch(base, base + last_delta, struct.pack(">q", base) + data[8:], log.leader_epoch))
+    return produce.PartitionProduceResponse(index=asked.index, error_code=0, base_offset=base, record_errors=())
+
+
+def _init_producer_id(_state: FakeCluster, _node: int, _version: int, _request: Any) -> Any:
+    return init_producer_id.InitProducerIdResponse(
+        throttle_time_ms=0, error_code=0, producer_id=next(_ids), producer_epoch=0
+    )
+
+
+ANSWERS = ((produce.PRODUCE, _produce), (init_producer_id.INIT_PRODUCER_ID, _init_producer_id))
