@@ -13,6 +13,7 @@ from pipeline.client.broker import Call, Reply, may_have_arrived
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline, backoff
 from pipeline.errors import (
+    AddressRefused,
     AuthenticationFailed,
     BrokerError,
     ConnectionFailed,
@@ -292,8 +293,8 @@ def _settle(cluster: Cluster, route: Route[I], runs: Sequence[_Run[I, Any]], sta
 
 
 def _is_final(refusal: PipelineError) -> bool:
-    """Whether the broker's answer, and not the way to it, is what failed."""
-    return isinstance(refusal, AuthenticationFailed) or not isinstance(refusal, ConnectionFailed)
+    """Whether it is not the way to the broker that failed: its answer, our credentials, or an address not allowed."""
+    return isinstance(refusal, AuthenticationFailed | AddressRefused) or not isinstance(refusal, ConnectionFailed)
 
 
 def _may_be_done(refusal: PipelineError | int) -> bool:
@@ -393,6 +394,8 @@ def _failure_name(refusal: object) -> str:
             return "DEADLINE_PASSED"
         case ConnectionLost():
             return "CONNECTION_LOST"
+        case AddressRefused():
+            return "ADDRESS_REFUSED"
         case AuthenticationFailed():
             return "AUTHENTICATION_FAILED"
         case ConnectionFailed():

@@ -8,7 +8,14 @@ from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline, backoff
 from pipeline.client.offsets import HIGH_WATERMARK, LOCAL_START, LOG_START, list_offsets
 from pipeline.client.routing import UNSUPPORTED, failure_of
-from pipeline.errors import AuthenticationFailed, ConnectionFailed, FrameTooLarge, PipelineError, UnsupportedVersion
+from pipeline.errors import (
+    AddressRefused,
+    AuthenticationFailed,
+    ConnectionFailed,
+    FrameTooLarge,
+    PipelineError,
+    UnsupportedVersion,
+)
 from pipeline.fetch.progress import Progress
 from pipeline.fetch.ranges import LOG_TRUNCATED, TOPIC_DELETED, TOPIC_RECREATED
 from pipeline.fetch.split import Split
@@ -54,7 +61,7 @@ class Recovery:
         name = failure_of(FETCH, self._at, error).name
         if isinstance(error, FrameTooLarge) and error.size > error.limit:
             self._progress.fail(BATCH_TOO_LARGE, f"{error}; see receive_message_max_bytes")
-        elif isinstance(error, AuthenticationFailed | UnsupportedVersion):
+        elif isinstance(error, AuthenticationFailed | AddressRefused | UnsupportedVersion):
             self._progress.fail(name, str(error))
         elif isinstance(error, ConnectionFailed):
             self._again(name, str(error), refresh=True)

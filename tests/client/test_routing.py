@@ -127,6 +127,38 @@ def test_a_broker_that_dies_costs_its_own_partitions(
     assert {failure.name for failure in found.failures.values()} <= {"CONNECTION_FAILED", "CONNECTION_LOST"}
 
 
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        (("127.0.0.1", 1), "127.0.0.1:1: connect: Connection refused"),
+        (("kafka-2.invalid", 9092), "kafka-2.invalid:9092: resolve: "),
+    ],
+)
+def test_an_advertised_address_that_leads_nowhere(
+    state: FakeCluster, connect: Connect, address: tuple[str, int], told: str
+) -> None:
+    """Its partitions fail, each with the address, the broker that advertises it, and what to change."""
+    cluster = connect()
+    state.addresses[2] = address
+    cluster.refresh(None, soon())
+    found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon(1_500))[HIGH_WATERMARK]
+    assert len(found.answers) == 4
+    for failure in found.failures.values():
+        assert str(failure.message).startswith(told)
+        assert "broker 2 advertises this address: make it reachable from here, or change" in str(failure.message)
+
+
+def test_an_address_that_is_not_allowed_is_not_asked(state: FakeCluster, connect: Connect) -> None:
+    """Its partitions fail at once, and the others do not."""
+    cluster = connect()
+    state.addresses[2] = ("169.254.0.1", 9092)
+    cluster.refresh(None, soon())
+    found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
+    assert len(found.answers) == 4
+    assert {failure.name for failure in found.failures.values()} == {"ADDRESS_REFUSED"}
+    assert {failure.attempts for failure in found.failures.values()} == {1}
+
+
 def test_a_broker_that_never_answers_is_waited_for_once(state: FakeCluster, connect: Connect) -> None:
     """After one question's deadline was spent on it, later questions do not insist."""
     cluster = connect()

@@ -1,0 +1,65 @@
+"""Which advertised addresses we connect to: what is refused before anything is sent, and what allows it."""
+
+from typing import Any
+
+import pytest
+
+from pipeline.client.policy import admit
+from pipeline.errors import AddressRefused
+from pipeline.kafka_settings import KafkaSettings
+
+PLAIN = {
+    "security_protocol": "SASL_PLAINTEXT",
+    "sasl_mechanism": "PLAIN",
+    "sasl_username": "u",
+    "sasl_password": "p",
+    "allow_plaintext_credentials": True,
+}
+
+
+def told(servers: str = "kafka.example.org:9092", **more: Any) -> KafkaSettings:
+    return KafkaSettings.model_validate({"bootstrap_servers": servers, **more})
+
+
+@pytest.mark.parametrize(
+    ("settings", "host"),
+    [
+        (told(), "kafka-2.example.org"),
+        (told(), "10.0.0.7"),
+        (told(), "unrelated.example.net"),
+        (told("localhost:1"), "127.0.0.1"),
+        (told("[::1]:1"), "localhost"),
+        (told("127.0.0.1:1"), "kafka-2.example.org"),
+        (told("169.254.1.1:9092"), "169.254.1.1"),
+        (told(allowed_brokers="*.Example.org"), "kafka-2.example.org."),
+        (told(allowed_brokers="a.example.org:9093, b.example.org:9092"), "b.example.org"),
+        (told(allowed_brokers="localhost"), "localhost"),
+        (told(**PLAIN), "kafka.example.org"),
+        (told(**PLAIN, allowed_brokers="*.example.org"), "kafka-2.example.org"),
+        (told(**PLAIN | {"security_protocol": "SASL_SSL"}), "kafka-2.example.org"),
+        (told(**PLAIN | {"sasl_mechanism": "SCRAM-SHA-512"}), "kafka-2.example.org"),
+    ],
+)
+def test_admitted(settings: KafkaSettings, host: str) -> None:
+    """Brokers are wherever they say, as long as somebody can have meant that; bootstrap servers always."""
+    admit(settings, host, 9092)
+
+
+@pytest.mark.parametrize(
+    ("settings", "host", "reason"),
+    [
+        (told(), "localhost", "is this machine: change its advertised.listeners"),
+        (told(), "127.0.0.53", "is this machine"),
+        (told(), "::1", "is this machine"),
+        (told(), "169.254.169.254", "is a link-local address"),
+        (told(), "fe80::1%eth0", "is a link-local address"),
+        (told("localhost:1"), "169.254.169.254", "is a link-local address"),
+        (told(allowed_brokers="*.example.org"), "example.net", "not among allowed_brokers"),
+        (told(allowed_brokers="*.example.org:9093"), "a.example.org", "not among allowed_brokers"),
+        (told(**PLAIN), "kafka-2.example.org", "PLAIN would show it our credentials: name it in allowed_brokers"),
+    ],
+)
+def test_refused(settings: KafkaSettings, host: str, reason: str) -> None:
+    """An address that is ours, or nobody's, or not on the list, or that would be shown a password unproven."""
+    with pytest.raises(AddressRefused, match=reason):
+        admit(settings, host, 9092)
