@@ -1,12 +1,23 @@
 """Our tables of numbers against Kafka's enumerations."""
 
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 
 import pytest
 
 from pipeline.protocol import acls
 from pipeline.protocol.error_codes import ERROR_CODES, Refresh
-from pipeline.protocol.messages import describe_configs, find_coordinator, list_offsets
+from pipeline.protocol.messages import (
+    create_topics,
+    describe_client_quotas,
+    describe_configs,
+    describe_user_scram_credentials,
+    elect_leaders,
+    find_coordinator,
+    incremental_alter_configs,
+    list_offsets,
+    update_features,
+)
 from tests.oracle.java_codec import JavaCodec
 
 pytestmark = pytest.mark.java
@@ -94,3 +105,53 @@ def test_coordinator_types(codecs: Sequence[JavaCodec]) -> None:
     """Types of keys have Kafka's numbers, and none is missing."""
     theirs = _constants(codecs[0], "requests.FindCoordinatorRequest$CoordinatorType")
     assert {name: getattr(find_coordinator, name) for name in theirs} == theirs
+
+
+@pytest.mark.parametrize(
+    ("enumeration", "number", "module"),
+    [
+        ("clients.admin.AlterConfigOp$OpType", "id", incremental_alter_configs),
+        ("clients.admin.FeatureUpdate$UpgradeType", "code", update_features),
+        ("clients.admin.ScramMechanism", "type", describe_user_scram_credentials),
+    ],
+    ids=lambda one: one if isinstance(one, str) else one.__name__.rpartition(".")[2],
+)
+def test_small_enumerations(codecs: Sequence[JavaCodec], enumeration: str, number: str, module: ModuleType) -> None:
+    """Operations, directions and mechanisms have Kafka's numbers, and none is missing."""
+    told = codecs[0].jvm.java.lang.Class.forName(f"org.apache.kafka.{enumeration}").getEnumConstants()
+    theirs = {one.name(): getattr(one, number)() for one in told if one.name() != "UNKNOWN"}
+    assert {name: getattr(module, name) for name in theirs} == theirs
+
+
+def test_scram_mechanisms(codecs: Sequence[JavaCodec]) -> None:
+    """Mechanisms are called what SASL calls them."""
+    told = codecs[0].jvm.org.apache.kafka.clients.admin.ScramMechanism.values()
+    theirs = {one.type(): one.mechanismName() for one in told if one.name() != "UNKNOWN"}
+    assert theirs == describe_user_scram_credentials.SCRAM_MECHANISMS
+
+
+def _statics(codec: JavaCodec, name: str) -> dict[str, object]:
+    """The public constants of a class of Kafka's."""
+    fields = codec.jvm.java.lang.Class.forName(f"org.apache.kafka.common.{name}").getFields()
+    return {field.getName(): field.get(None) for field in fields if field.getName().isupper()}
+
+
+def test_quotas(codecs: Sequence[JavaCodec]) -> None:
+    """What a filter asks of an entity, and of what entities are made, are Kafka's."""
+    matches = _statics(codecs[0], "requests.DescribeClientQuotasRequest")
+    assert {name: getattr(describe_client_quotas, name.removeprefix("MATCH_TYPE_")) for name in matches} == matches
+    parts = _statics(codecs[0], "quota.ClientQuotaEntity")
+    assert {name: getattr(describe_client_quotas, name) for name in parts} == parts
+
+
+def test_numbers_left_to_the_broker(codecs: Sequence[JavaCodec]) -> None:
+    """Partitions and replicas of a new topic that are left to the broker are told as Kafka does."""
+    theirs = _statics(codecs[0], "requests.CreateTopicsRequest")
+    assert theirs == dict.fromkeys(("NO_NUM_PARTITIONS", "NO_REPLICATION_FACTOR"), create_topics.BROKER_DEFAULT)
+
+
+def test_election_types(codecs: Sequence[JavaCodec]) -> None:
+    """Elections have Kafka's numbers, and none is missing."""
+    elections = codecs[0].jvm.java.lang.Class.forName("org.apache.kafka.common.ElectionType")
+    theirs = {one.name(): elections.getField("value").get(one) for one in elections.getEnumConstants()}
+    assert {name: getattr(elect_leaders, name) for name in theirs} == theirs

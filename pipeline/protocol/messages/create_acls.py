@@ -5,8 +5,9 @@ to alter the cluster. Surprises:
 
 - Rules succeed and fail each by itself; one that exists already is a success.
 - A resource need not exist. CLUSTER has one name only, CLUSTER_NAME (error 42 otherwise).
-- What stands for several, ANY and MATCH, is error 42, while ALL is an operation like others.
-- A number that the broker does not know, or 0, ends the connection instead of being refused.
+- What stands for several, ANY and MATCH, is error -1, while ALL is an operation like others.
+- A number that the broker does not know is error 42; 0, UNKNOWN, ends the connection.
+- A host that is a name is taken, and never matches: addresses are what the broker compares.
 - Other brokers obey a new rule a moment later.
 - A cluster without an authorizer answers error 54.
 """
@@ -23,7 +24,7 @@ class AclCreation:
     resource_name: String
     resource_pattern_type: Int8 = wire(since=1, default=LITERAL)  # KIP-290: LITERAL or PREFIXED
     principal: String  # as User:name
-    host: String  # an address, never a name; WILDCARD for all
+    host: String  # an address; WILDCARD for all
     operation: Int8
     permission_type: Int8  # ALLOW or DENY
 

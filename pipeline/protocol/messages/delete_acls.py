@@ -5,7 +5,7 @@ the right to alter the cluster. Surprises:
 
 - A filter that nothing matches is a success without matches. One of ANY and null deletes every rule there is.
 - There is no trial run: to see what would go, ask DescribeAcls with the same filter.
-- A number that the broker does not know, or 0, ends the connection instead of being refused.
+- A number that the broker does not know is error 42, or matches nothing (2.8); 0, UNKNOWN, ends the connection.
 - A cluster without an authorizer answers error 54.
 """
 

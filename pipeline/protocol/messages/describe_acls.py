@@ -6,7 +6,7 @@ Any broker answers, from what it has heard; a rule that was made a moment ago ma
 - ALL as an operation in the filter finds the rules that say ALL, and no others; ANY finds every rule.
 - PREFIXED and LITERAL compare the name as it is written. MATCH asks which rules apply to a name: the wildcard and
   prefixes too.
-- A number that the broker does not know, or 0, ends the connection instead of being refused.
+- A number that the broker does not know matches nothing; 0, UNKNOWN, ends the connection.
 - v0 knows no pattern types and answers with literal rules only.
 """
 
@@ -32,7 +32,7 @@ class AclDescription:
     """A rule: who may, or may not, do what, and from where."""
 
     principal: String  # as User:name
-    host: String  # an address, never a name; WILDCARD for all
+    host: String  # an address; WILDCARD for all
     operation: Int8
     permission_type: Int8
 

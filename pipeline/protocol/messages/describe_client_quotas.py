@@ -17,7 +17,7 @@ USER, CLIENT_ID, IP = "user", "client-id", "ip"  # IP: KIP-612
 
 EXACT = 0
 DEFAULT = 1
-SPECIFIED = 2  # any that has a name; the default has none
+SPECIFIED = 2  # any, the default too: that the entity has such a part is enough
 
 
 @struct

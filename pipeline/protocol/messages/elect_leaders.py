@@ -4,8 +4,8 @@ The controller answers: under ZooKeeper any other broker says error 41, under KR
 Surprises:
 
 - UNCLEAN loses records: a replica leads that did not have them all. It is for partitions without a leader only.
-- Error 84 is no failure: the partition has the leader that was wanted. Asked about all partitions, such are left out,
-  and an empty answer means that nothing had to be done.
+- Error 84 is no failure: the partition has the leader that was wanted. Asked about all partitions, such are left out
+  (KRaft still lists their topics), so no partitions mean that nothing had to be done.
 - Error 80: the preferred replica is down or behind; error 83: no replica lives.
 - The right to alter the cluster is needed. v0 has no error of its own for it: all partitions asked for have error 31,
   and with null there is nothing.

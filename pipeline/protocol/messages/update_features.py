@@ -6,7 +6,7 @@ Needs the right to alter the cluster. What is supported and finalized now is in 
 - metadata.version is a feature, and raising it is what completes an upgrade of a KRaft cluster. Few ways lead back.
 - Level 0 switches a feature off. A level that a broker or controller does not support is error 95.
 - Up needs UPGRADE, down one of the others: anything else is error 95.
-- From v2 on updates are all or none, with one error for all; before, each feature has one.
+- Brokers from 4.0 on do all or nothing and tell one error, above; older ones may tell one per feature, up to v1.
 """
 
 from pipeline.wire.schema import Api, Bool, Int8, Int16, Int32, Route, String, Versions, struct, wire

@@ -1,7 +1,7 @@
 """UpdateRaftVoter (api key 82): a voter tells its leader where it listens and what it speaks (KIP-853).
 
-Only the active controller answers, on the listener of controllers: brokers do not know the API, and no client has a use
-for it. It is here because controllers offer it in ApiVersions. A leader that has been replaced names its successor.
+Only the active controller answers, on the listener of controllers: a broker closes the connection, and no client has a
+use for it. It is here because controllers offer it in ApiVersions. A leader that has been replaced names its successor.
 """
 
 from pipeline.wire.schema import Api, Int16, Int32, Route, String, UInt16, Uuid, Versions, struct, wire
