@@ -127,7 +127,7 @@ def _title(certificate: Mapping[str, Any], whose: str) -> str:
     parts = [pair for group in certificate.get(whose, ()) for pair in group]
     common = [value for kind, value in parts if kind == "commonName"]
     found = common or [value for _, value in parts]
-    return repr(_shown(found[-1])) if found else "somebody unnamed"
+    return f"'{_shown(found[-1])}'" if found else "somebody unnamed"
 
 
 def _shown(text: str) -> str:
