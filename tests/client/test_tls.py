@@ -1,0 +1,54 @@
+"""The TLS context of a cluster: what every connection insists on, whatever the settings."""
+
+import ssl
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from pipeline.client.tls import context, server_name
+from tests.certificates import CLIENT, tls_settings
+
+
+def test_what_every_context_insists_on() -> None:
+    """TLS 1.2 at least, and a certificate that is verified, with the host's name unless that was switched off."""
+    made = context(tls_settings())
+    assert made.minimum_version is ssl.TLSVersion.TLSv1_2
+    assert made.verify_mode is ssl.CERT_REQUIRED
+    assert made.check_hostname
+    unchecked = context(tls_settings(ssl_endpoint_identification_algorithm=""))
+    assert unchecked.verify_mode is ssl.CERT_REQUIRED
+    assert not unchecked.check_hostname
+
+
+def test_trust_without_a_truststore() -> None:
+    """Without a truststore the machine's own authorities are trusted; with one, nothing else is."""
+    assert context(tls_settings()).cert_store_stats()["x509"] == 1
+    machine = context(tls_settings(ssl_truststore_certificates=None)).cert_store_stats()
+    assert machine == ssl.create_default_context().cert_store_stats()
+
+
+def test_keys_leave_no_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The key that OpenSSL reads as a file is in none that has a name."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    seen: list[list[Path]] = []
+    load = ssl.SSLContext.load_cert_chain
+
+    def spy(self: ssl.SSLContext, chain: str, key: str, password: str) -> None:
+        seen.append(list(tmp_path.iterdir()))
+        assert "PRIVATE KEY" in Path(key).read_text()
+        load(self, chain, key, password)
+
+    monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", spy)
+    context(tls_settings(ssl_keystore_certificate_chain=CLIENT.chain_pem(), ssl_keystore_key=CLIENT.key_pem()))
+    assert seen == [[]]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [("broker.example.", "broker.example"), ("10.0.0.1", "10.0.0.1"), ("fe80::1%eth0", "fe80::1"), ("", "")],
+)
+def test_the_name_to_check(host: str, name: str) -> None:
+    """The dot that ends a full name and the network of an address are no part of what certificates name."""
+    assert server_name(host) == name
