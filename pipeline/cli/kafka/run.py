@@ -15,6 +15,19 @@ from pipeline.client.deadline import Clock
 # Name -> summary, in the order of the help. The module of a verb has its name, with _ for -.
 VERBS: Mapping[str, str] = {
     "versions": "what every broker speaks, and which release it may be",
+    "metadata": "the cluster, its brokers, topics and partitions",
+    "health": "partitions that are not as they should be",
+    "offsets": "where logs begin and end, or what they hold of a time",
+    "groups": "groups of all types, their states and coordinators",
+    "describe-group": "groups with their members and assignments",
+    "lag": "how far groups are behind",
+    "configs": "settings of topics, brokers and others",
+    "acls": "access rules",
+    "log-dirs": "disks of the brokers and the replicas on them",
+    "quorum": "controllers under KRaft",
+    "transactions": "transactions, and producers of partitions",
+    "fetch": "records of a topic, from where you say",
+    "produce": "lines of standard input into a topic",
 }
 _BROKEN_PIPE = 128 + signal.SIGPIPE  # how a shell reports tools that a closed pipe ended
 

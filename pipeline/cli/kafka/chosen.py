@@ -1,0 +1,67 @@
+"""What verbs have in common: the topics that were chosen, and how far a list of the brokers' can be trusted.
+
+Guards one rule: a topic that was named and is not there is a failure; one that brokers may have left out is said.
+"""
+
+import argparse
+from collections.abc import Container, Iterable, Sequence
+
+from pipeline.cli.kafka.verb import Asked, names
+from pipeline.client.routing import Failure, failure_of
+from pipeline.protocol.messages.metadata import METADATA
+from pipeline.snapshot.coverage import COMPLETE, FILTERED, visibility
+from pipeline.snapshot.identity import Identity, describe_cluster
+from pipeline.snapshot.topology import Topology, topology_of
+
+
+def add_topics(parser: argparse.ArgumentParser) -> None:
+    """The option that chooses topics."""
+    parser.add_argument("--topic", type=names, metavar="A,B", help="only these topics; default: all")
+
+
+def chosen_topology(asked: Asked) -> tuple[Topology, list[Failure]]:
+    """Metadata of the chosen topics, and those that brokers refuse to tell."""
+    metadata = asked.cluster.refresh(asked.told.topic, asked.deadline)
+    refused = [failure_of(METADATA, f"topic {one.name}", one.error_code) for one in metadata.topics if one.error_code]
+    return topology_of(metadata), refused
+
+
+def topic_notes(asked: Asked, identity: Identity | None = None) -> Sequence[str]:
+    """What to say of a list of all topics."""
+    return () if asked.told.topic is not None else list_notes(asked, METADATA.name, "topics", identity)
+
+
+def list_notes(asked: Asked, api: str, what: str, identity: Identity | None = None) -> Sequence[str]:
+    """What to say of a list that brokers may have shortened without an error."""
+    known = identity or _described(asked)
+    match visibility(known.operations).get(api):
+        case state if state == COMPLETE:
+            return ()
+        case state if state == FILTERED:
+            return (f"{what}: not all of them: brokers leave out those that we may not describe",)
+        case _:
+            return (f"{what}: perhaps not all of them: brokers leave out those that we may not describe",)
+
+
+def _described(asked: Asked) -> Identity:
+    described = describe_cluster(asked.cluster, asked.deadline)
+    return Identity(described=None if isinstance(described, Failure) else described, controller_id=None, failures=())
+
+
+def not_listed(api: str, kind: str, wanted: Iterable[str], listed: Container[str]) -> list[Failure]:
+    """A failure for each name that no broker lists."""
+    message = "no broker lists it: it is not there, or we may not describe it"
+    return [
+        Failure(
+            api=api,
+            node_id=None,
+            scope=f"{kind} {name}",
+            code=None,
+            name="NOT_LISTED",
+            attempts=1,
+            elapsed_ms=0,
+            message=message,
+        )
+        for name in wanted
+        if name not in listed
+    ]

@@ -1,0 +1,50 @@
+"""`lagoon kafka describe-group`: groups of every type with their members and what those were given."""
+
+import argparse
+
+from pipeline.cli.kafka.chosen import list_notes, not_listed
+from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb
+from pipeline.protocol.messages.list_groups import LIST_GROUPS
+from pipeline.snapshot.groups import describe_groups, list_groups
+from pipeline.snapshot.topology import topology_of
+
+
+def _declare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("group", nargs="*", metavar="GROUP", help="ids of groups; default: all")
+
+
+def _answer(asked: Asked) -> Answer:
+    wanted: list[str] = asked.told.group
+    listed, lists = list_groups(asked.cluster, asked.deadline)
+    chosen = {group_id: one for group_id, one in listed.items() if not wanted or group_id in wanted}
+    partitions = topology_of(asked.cluster.refresh(None, asked.deadline)).partitions
+    groups = describe_groups(asked.cluster, chosen, asked.deadline, partitions)
+    group_columns = (
+        "group_id",
+        "group_type",
+        "state",
+        "protocol",
+        "coordinator_id",
+        "members",
+        "group_epoch",
+        "problem",
+    )
+    member_columns = (
+        *("group_id", "member_id", "group_instance_id", "client_id", "client_host", "rack_id", "member_epoch"),
+        "assignment",
+    )
+    return Answer(
+        parts=[
+            Part(kind="group", rows=groups.groups, columns=group_columns),
+            Part(kind="member", rows=groups.members, columns=member_columns),
+        ],
+        failures=[
+            *lists.failures.values(),
+            *groups.failures,
+            *not_listed(LIST_GROUPS.name, "group", wanted, listed),
+        ],
+        notes=() if wanted else list_notes(asked, LIST_GROUPS.name, "groups"),
+    )
+
+
+VERB = Verb(summary="Groups of every type, their members and assignments.", declare=_declare, answer=_answer)

@@ -1,0 +1,121 @@
+"""`lagoon kafka lag`: how far groups are behind, the same facts as table consumer_lag, as of now.
+
+Guards one rule: a sum says how many of its partitions are known; nothing that is unknown counts as 0.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+from pipeline.cli.kafka.chosen import list_notes, not_listed
+from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb
+from pipeline.client.offsets import KINDS_OF_LAG
+from pipeline.protocol.messages.list_groups import LIST_GROUPS
+from pipeline.rows import Int32, Int64, column, row
+from pipeline.snapshot.collect import GroupState, check_again, lag_of, read_groups, worth_a_row
+from pipeline.snapshot.group_types import SHARE
+from pipeline.snapshot.offsets import offset_rows
+from pipeline.snapshot.rows import ConsumerGroupRow, ConsumerLagRow
+from pipeline.snapshot.shares import ShareOffsets, share_offsets
+from pipeline.snapshot.topology import Topology, topology_of
+
+
+@row
+class GroupLagRow:
+    """How far groups are behind as a whole, one row each."""
+
+    group_id: str = column("group.id of the group.")
+    group_type: str | None = column("classic, consumer (KIP-848), share or streams; null if the brokers cannot say.")
+    state: str | None = column("State of the group as Kafka spells it; null if unknown.")
+    members: Int32 | None = column("Members of the group; null if unknown.")
+    partitions: Int32 = column("Partitions that it has committed, is assigned or subscribed to.")
+    known_partitions: Int32 = column("Those of them whose lag is known.")
+    lag: Int64 | None = column("Sum of the lag that is known; null if none is.")
+    highest_lag: Int64 | None = column("Highest lag of a partition; null if none is known.")
+    problem: str | None = column("Why the group could not be described; null if it was.")
+
+
+def _declare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("group", nargs="*", metavar="GROUP", help="ids of groups; default: all")
+
+
+def _answer(asked: Asked) -> Answer:
+    wanted: list[str] = asked.told.group
+    topology = topology_of(asked.cluster.refresh(None, asked.deadline))
+    state = read_groups(asked.cluster, topology, asked.deadline, _tell_nobody, KINDS_OF_LAG, only=wanted or None)
+    topology, unchecked = check_again(asked.cluster, topology, asked.deadline)
+    shares = _shares(asked, state)
+    return Answer(
+        parts=_parts(state, lag_of(topology, state, list(offset_rows(topology, state.after))), shares),
+        failures=[
+            *worth_a_row([*state.failures, *unchecked, *shares.failures], topology),
+            *not_listed(LIST_GROUPS.name, "group", wanted, state.listed),
+        ],
+        notes=_notes(asked, topology),
+    )
+
+
+def _tell_nobody(_step: str, _items: int) -> None:
+    """There is no progress to show: it takes a second."""
+
+
+def _shares(asked: Asked, state: GroupState) -> ShareOffsets:
+    sharing = [group_id for group_id, one in state.listed.items() if one.group_type == SHARE]
+    return share_offsets(asked.cluster, sharing, asked.deadline)
+
+
+def _parts(state: GroupState, lag: Sequence[ConsumerLagRow], shares: ShareOffsets) -> list[Part]:
+    group_columns = (
+        "group_id",
+        "group_type",
+        "state",
+        "members",
+        "partitions",
+        "known_partitions",
+        "lag",
+        "highest_lag",
+    )
+    lag_columns = (
+        *("group_id", "topic", "partition", "committed_offset", "log_start_offset", "last_stable_offset"),
+        *("high_watermark", "lag", "client_id", "client_host", "problem"),
+    )
+    share_columns = ("group_id", "topic", "partition", "start_offset", "lag", "problem")
+    parts = [
+        Part(kind="group", rows=group_lag_rows(state.groups.groups, lag, shares), columns=group_columns),
+        Part(kind="lag", rows=lag, columns=lag_columns),
+    ]
+    return [*parts, Part(kind="share", rows=shares.rows, columns=share_columns)] if shares.rows else parts
+
+
+def group_lag_rows(
+    groups: Sequence[ConsumerGroupRow], lag: Sequence[ConsumerLagRow], shares: ShareOffsets
+) -> Iterator[GroupLagRow]:
+    """One row per group, those without any partition too."""
+    lags: dict[str, list[int | None]] = {}
+    told = [*((one.group_id, one.lag) for one in lag), *((one.group_id, one.lag) for one in shares.rows)]
+    for group_id, known_lag in told:
+        lags.setdefault(group_id, []).append(known_lag)
+    for group in groups:
+        known = [one for one in lags.get(group.group_id, ()) if one is not None]
+        yield GroupLagRow(
+            group_id=group.group_id,
+            group_type=group.group_type,
+            state=group.state,
+            members=group.members,
+            partitions=len(lags.get(group.group_id, ())),
+            known_partitions=len(known),
+            lag=sum(known) if known else None,
+            highest_lag=max(known, default=None),
+            problem=group.problem,
+        )
+
+
+def _notes(asked: Asked, topology: Topology) -> list[str]:
+    changed = [f"{topic}: {problem}" for topic, problem in sorted(topology.changed.items())]
+    return changed if asked.told.group else [*changed, *list_notes(asked, LIST_GROUPS.name, "groups")]
+
+
+VERB = Verb(
+    summary="How far groups are behind: lag = high watermark - committed offset, raw; unknown is a dash with its problem.",
+    declare=_declare,
+    answer=_answer,
+)

@@ -1,0 +1,45 @@
+"""`lagoon kafka log-dirs`: the disks of every broker, and on request the replicas on them."""
+
+import argparse
+from collections.abc import Sequence
+
+from pipeline.cli.kafka.chosen import add_topics
+from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb, names
+from pipeline.snapshot.log_dirs import describe_log_dirs, log_dir_rows, replica_rows
+
+
+def _declare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--broker", type=_ids, metavar="1,2", help="only these brokers; default: all")
+    parser.add_argument("--replicas", action="store_true", help="one more row for every replica")
+    add_topics(parser)
+
+
+def _answer(asked: Asked) -> Answer:
+    told = asked.told
+    brokers: Sequence[int] = sorted(asked.cluster.brokers) if told.broker is None else told.broker
+    disks = describe_log_dirs(asked.cluster, brokers, asked.deadline)
+    columns = (
+        "broker_id",
+        "log_dir",
+        "total_bytes",
+        "usable_bytes",
+        "replicas",
+        "size_bytes",
+        "is_cordoned",
+        "problem",
+    )
+    parts = [Part(kind="log_dir", rows=log_dir_rows(disks), columns=columns)]
+    if told.replicas or told.topic is not None:
+        rows = (one for one in replica_rows(disks) if told.topic is None or one.topic in told.topic)
+        replica_columns = ("broker_id", "log_dir", "topic", "partition", "size_bytes", "offset_lag", "is_future")
+        parts.append(Part(kind="replica", rows=rows, columns=replica_columns))
+    return Answer(parts=parts, failures=disks.failures)
+
+
+def _ids(text: str) -> list[int]:
+    if not all(one.isdecimal() for one in names(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of ids of brokers")
+    return [int(one) for one in names(text)]
+
+
+VERB = Verb(summary="Disks of the brokers; --replicas or --topic adds replicas.", declare=_declare, answer=_answer)

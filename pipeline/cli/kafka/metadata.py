@@ -1,0 +1,77 @@
+"""`lagoon kafka metadata`: the cluster, its brokers, topics and partitions."""
+
+import argparse
+
+from pipeline.cli.kafka.chosen import add_topics, chosen_topology, topic_notes
+from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb
+from pipeline.client.routing import UNSUPPORTED
+from pipeline.rows import Int32, column, row
+from pipeline.snapshot.identity import identify
+from pipeline.snapshot.topology import Durability, broker_rows, partition_rows, topic_rows
+
+_NOT_READ = Durability(min_insync_replicas={}, eligible={}, problems={})
+
+
+@row
+class ClusterRow:
+    """The cluster that was asked."""
+
+    cluster_id: str | None = column("Kafka's own id of the cluster; null if no broker told it.")
+    controller_id: Int32 | None = column("Active controller; null if unknown.")
+    brokers: Int32 = column("How many brokers there are.")
+    topics: Int32 = column("How many topics are shown.")
+    partitions: Int32 = column("How many partitions they have.")
+
+
+def _answer(asked: Asked) -> Answer:
+    topology, refused = chosen_topology(asked)
+    identity = identify(asked.cluster, asked.deadline)
+    brokers = list(broker_rows(topology.metadata, identity.described, identity.controller_id))
+    topics, partitions = list(topic_rows(topology)), list(partition_rows(topology, _NOT_READ))
+    cluster = ClusterRow(
+        cluster_id=topology.metadata.cluster_id,
+        controller_id=identity.controller_id,
+        brokers=len(brokers),
+        topics=len(topics),
+        partitions=len(partitions),
+    )
+    return Answer(
+        parts=[
+            Part(
+                kind="cluster",
+                rows=[cluster],
+                columns=("cluster_id", "controller_id", "brokers", "topics", "partitions"),
+            ),
+            Part(
+                kind="broker", rows=brokers, columns=("broker_id", "host", "port", "rack", "is_controller", "is_fenced")
+            ),
+            Part(
+                kind="topic",
+                rows=topics,
+                columns=("topic", "topic_id", "partitions", "replication_factor", "is_internal", "problem"),
+            ),
+            Part(
+                kind="partition",
+                rows=partitions,
+                columns=(
+                    "topic",
+                    "partition",
+                    "leader_id",
+                    "leader_epoch",
+                    "replicas",
+                    "isr",
+                    "offline_replicas",
+                    "problem",
+                ),
+            ),
+        ],
+        failures=[*refused, *(one for one in identity.failures if one.name != UNSUPPORTED)],
+        notes=topic_notes(asked, identity),
+    )
+
+
+def _declare(parser: argparse.ArgumentParser) -> None:
+    add_topics(parser)
+
+
+VERB = Verb(summary="The cluster, its brokers, topics and partitions.", declare=_declare, answer=_answer)

@@ -1,0 +1,93 @@
+"""`lagoon kafka transactions`: transactions, what some of them are about, and the producers that a partition knows."""
+
+import argparse
+from collections.abc import Iterable
+
+from pipeline.cli.kafka.chosen import add_topics, chosen_topology, list_notes, not_listed
+from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb, names
+from pipeline.client.routing import Failure
+from pipeline.protocol.messages.list_transactions import LIST_TRANSACTIONS
+from pipeline.protocol.messages.metadata import METADATA
+from pipeline.snapshot.transactions import (
+    describe_listed,
+    list_transactions,
+    listed_transaction_rows,
+    producer_rows,
+    read_producers,
+    transaction_rows,
+)
+
+
+def _declare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", nargs="*", metavar="ID", help="describe these transactional ids; default: list all")
+    parser.add_argument("--describe", action="store_true", help="describe all that are listed")
+    parser.add_argument("--state", type=names, metavar="A,B", help="only those in these states, e.g. Ongoing")
+    parser.add_argument("--longer-than-ms", type=int, metavar="MS", help="only those open for longer (Kafka 3.8)")
+    add_topics(parser)
+    parser.add_argument("--open", action="store_true", help="with --topic: only producers with an open transaction")
+
+
+def _check(told: argparse.Namespace) -> list[str]:
+    problems = []
+    if told.open and told.topic is None:
+        problems.append("--open is about producers of a topic: give --topic")
+    if told.topic is not None and (told.id or told.describe or told.state or told.longer_than_ms is not None):
+        problems.append("--topic shows producers of partitions: it goes with --open only")
+    return problems
+
+
+def _answer(asked: Asked) -> Answer:
+    return _transactions(asked) if asked.told.topic is None else _producers(asked)
+
+
+def _transactions(asked: Asked) -> Answer:
+    told = asked.told
+    found = list_transactions(asked.cluster, asked.deadline, told.longer_than_ms)
+    states = {one.lower() for one in told.state or ()}
+    listed = [
+        one
+        for one in listed_transaction_rows(found)
+        if (not told.id or one.transactional_id in told.id) and (not states or one.state.lower() in states)
+    ]
+    if told.id or told.describe:
+        part, refused = _described(asked, [one.transactional_id for one in listed])
+    else:
+        part = Part(
+            kind="transaction", rows=listed, columns=("transactional_id", "state", "producer_id", "coordinator_id")
+        )
+        refused = []
+    missing = not_listed(LIST_TRANSACTIONS.name, "transaction", told.id, {one.transactional_id for one in listed})
+    # Nothing but the right to do everything proves that all ids are shown, as with topics.
+    notes = () if told.id else list_notes(asked, METADATA.name, "transactions")
+    return Answer(parts=[part], failures=[*found.failures.values(), *refused, *missing], notes=notes)
+
+
+def _described(asked: Asked, transactional_ids: list[str]) -> tuple[Part, Iterable[Failure]]:
+    found = describe_listed(asked.cluster, transactional_ids, asked.deadline)
+    columns = (
+        *("transactional_id", "state", "producer_id", "producer_epoch", "coordinator_id", "timeout_ms"),
+        *("started_at_ms", "duration_ms", "partitions"),
+    )
+    rows = transaction_rows(found, asked.cluster.clock.now_ms())
+    return Part(kind="transaction", rows=rows, columns=columns), found.failures.values()
+
+
+def _producers(asked: Asked) -> Answer:
+    topology, refused = chosen_topology(asked)
+    found = read_producers(asked.cluster, topology.every_partition(), asked.deadline)
+    rows = (row for row in producer_rows(found.answers) if row.open_since_offset is not None or not asked.told.open)
+    columns = (
+        *("topic", "partition", "producer_id", "producer_epoch", "last_sequence", "last_written_at_ms"),
+        *("coordinator_epoch", "open_since_offset"),
+    )
+    return Answer(
+        parts=[Part(kind="producer", rows=rows, columns=columns)], failures=[*refused, *found.failures.values()]
+    )
+
+
+VERB = Verb(
+    summary="Transactions, listed or described; with --topic the producers that its partitions' leaders remember.",
+    declare=_declare,
+    check=_check,
+    answer=_answer,
+)
