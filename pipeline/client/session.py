@@ -140,7 +140,7 @@ class Session:
         from pipeline.client.authentication import authenticate  # noqa: PLC0415  most verbs need none of this
         from pipeline.client.sasl.mechanism import mechanism_for  # noqa: PLC0415
 
-        conversation = authenticate(mechanism_for(self._settings, self._host), self.address)
+        conversation = authenticate(mechanism_for(self._settings, self._host, self._clock), self.address)
         try:
             api, request = next(conversation)
             while True:
