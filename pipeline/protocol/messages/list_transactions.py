@@ -6,6 +6,7 @@ Each broker answers for what it coordinates, so all must be asked. Surprises:
 - A state that the broker does not know is told in unknown_state_filters; if it was the only one nothing is listed, with
   error 0.
 - While the broker loads any of its transactions the whole answer is error 14.
+- For a duration filter a transaction that has not begun is older than any: ask for state Ongoing as well.
 - Ids that we may not describe are left out without an error.
 - A pattern that is no regular expression (RE2) is error 128.
 """

@@ -1,73 +1,81 @@
-"""ShareAcknowledge (api key 79): ?"""
+"""ShareAcknowledge (api key 79): tell what became of records that ShareFetch acquired, without fetching (KIP-932).
+
+The leader of each partition answers. It goes on with the session that ShareFetch opened on the same broker, cannot open
+one (error 123), and counts in the same epoch; CLOSE ends the session and releases what is not acknowledged. Types of
+acknowledgements are those of `share_fetch`, and so are their rules. An error of one partition leaves the others
+acknowledged.
+"""
 
 from pipeline.wire.schema import Api, Bool, Int8, Int16, Int32, Int64, Route, String, Uuid, Versions, struct, wire
 
+CLOSE = -1  # as share_session_epoch
+
 
 @struct
-class AcknowledgementBatch:
-    """?"""
+class ShareAcknowledgementBatch:
+    """What became of the records at some offsets, the last one included."""
 
     first_offset: Int64
     last_offset: Int64
-    acknowledge_types: tuple[Int8, ...]
+    acknowledge_types: tuple[Int8, ...]  # one for all, or one for each
 
 
 @struct
-class AcknowledgePartition:
-    """?"""
+class ShareAcknowledgePartition:
+    """A partition, and what to acknowledge in it, in ascending order."""
 
     partition_index: Int32
-    acknowledgement_batches: tuple[AcknowledgementBatch, ...]
+    acknowledgement_batches: tuple[ShareAcknowledgementBatch, ...]
 
 
 @struct
-class AcknowledgeTopic:
-    """?"""
+class ShareAcknowledgeTopic:
+    """A topic's partitions."""
 
     topic_id: Uuid
-    partitions: tuple[AcknowledgePartition, ...]
+    partitions: tuple[ShareAcknowledgePartition, ...]
 
 
 @struct
 class ShareAcknowledgeRequest:
-    """?"""
+    """Whose session it is, and what to acknowledge."""
 
-    group_id: String | None = wire(default=None)
+    group_id: String | None = wire(default=None)  # null is error 42, like a null member_id
     member_id: String | None
     share_session_epoch: Int32
-    is_renew_ack: Bool = wire(since=2)
-    topics: tuple[AcknowledgeTopic, ...]
+    is_renew_ack: Bool = wire(since=2)  # KIP-1222: there are acknowledgements of type RENEW
+    topics: tuple[ShareAcknowledgeTopic, ...]
 
 
 @struct
-class LeaderIdAndEpoch:
-    """?"""
+class ShareAcknowledgeLeaderIdAndEpoch:
+    """Who leads instead, with errors 6 and 74; -1 if the broker does not know."""
 
     leader_id: Int32
     leader_epoch: Int32
 
 
 @struct
-class PartitionData:
-    """?"""
+class ShareAcknowledgePartitionData:
+    """Whether all of the partition is acknowledged; error 121 is a lock that the member does not have (any more)."""
 
     partition_index: Int32
     error_code: Int16
     error_message: String | None = wire(default=None)
-    current_leader: LeaderIdAndEpoch
+    current_leader: ShareAcknowledgeLeaderIdAndEpoch
 
 
 @struct
 class ShareAcknowledgeTopicResponse:
-    """?"""
+    """A topic's partitions."""
 
     topic_id: Uuid
-    partitions: tuple[PartitionData, ...]
+    partitions: tuple[ShareAcknowledgePartitionData, ...]
 
 
 @struct
-class NodeEndpoint:
-    """?"""
+class ShareAcknowledgeNodeEndpoint:
+    """The address of a broker that current_leader names (KIP-951)."""
 
     node_id: Int32
     host: String
@@ -77,14 +85,14 @@ class NodeEndpoint:
 
 @struct
 class ShareAcknowledgeResponse:
-    """?"""
+    """One entry per partition, in any order."""
 
     throttle_time_ms: Int32
     error_code: Int16
     error_message: String | None = wire(default=None)
-    acquisition_lock_timeout_ms: Int32 = wire(since=2, ignorable=True)
+    acquisition_lock_timeout_ms: Int32 = wire(since=2, ignorable=True)  # of locks that were renewed
     responses: tuple[ShareAcknowledgeTopicResponse, ...]
-    node_endpoints: tuple[NodeEndpoint, ...]
+    node_endpoints: tuple[ShareAcknowledgeNodeEndpoint, ...]
 
 
 SHARE_ACKNOWLEDGE = Api(

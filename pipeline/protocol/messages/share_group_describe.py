@@ -1,19 +1,27 @@
-"""ShareGroupDescribe (api key 77): ?"""
+"""ShareGroupDescribe (api key 77): state and members of share groups (KIP-932).
 
+The coordinator of each group answers; a group that does not exist, or is of another type, is error 69. Surprises:
+
+- A group in which one member has one topic that we may not describe is error 29, without its members.
+- A partition can be with several members, and how far they are is a matter of DescribeShareGroupOffsets.
+- v0 was for early access in 4.0 only. Brokers whose share.version is 0 answer error 35 for every group.
+"""
+
+from pipeline.protocol.acls import NOT_ASKED
 from pipeline.wire.schema import Api, Bool, Int16, Int32, Route, String, Uuid, Versions, struct, wire
 
 
 @struct
 class ShareGroupDescribeRequest:
-    """?"""
+    """The groups to describe."""
 
     group_ids: tuple[String, ...]
     include_authorized_operations: Bool
 
 
 @struct
-class TopicPartitions:
-    """?"""
+class ShareGroupTopicPartitions:
+    """Some partitions of a topic."""
 
     topic_id: Uuid
     topic_name: String
@@ -21,15 +29,15 @@ class TopicPartitions:
 
 
 @struct
-class Assignment:
-    """?"""
+class ShareGroupAssignment:
+    """The partitions of one member."""
 
-    topic_partitions: tuple[TopicPartitions, ...]
+    topic_partitions: tuple[ShareGroupTopicPartitions, ...]
 
 
 @struct
-class Member:
-    """?"""
+class DescribedShareMember:
+    """A member. Its epoch equals the group's once it has heard of its assignment."""
 
     member_id: String
     rack_id: String | None = wire(default=None)
@@ -37,12 +45,12 @@ class Member:
     client_id: String
     client_host: String
     subscribed_topic_names: tuple[String, ...]
-    assignment: Assignment
+    assignment: ShareGroupAssignment
 
 
 @struct
-class DescribedGroup:
-    """?"""
+class DescribedShareGroup:
+    """A group: Empty, Stable or Dead."""
 
     error_code: Int16
     error_message: String | None = wire(default=None)
@@ -51,16 +59,16 @@ class DescribedGroup:
     group_epoch: Int32
     assignment_epoch: Int32
     assignor_name: String
-    members: tuple[Member, ...]
-    authorized_operations: Int32 = wire(default=-2147483648)
+    members: tuple[DescribedShareMember, ...]
+    authorized_operations: Int32 = wire(default=NOT_ASKED)
 
 
 @struct
 class ShareGroupDescribeResponse:
-    """?"""
+    """One entry per group that was asked about."""
 
     throttle_time_ms: Int32
-    groups: tuple[DescribedGroup, ...]
+    groups: tuple[DescribedShareGroup, ...]
 
 
 SHARE_GROUP_DESCRIBE = Api(
