@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline import __version__
-from pipeline.errors import CorrelationMismatch, UnsupportedVersion
+from pipeline.errors import CorrelationMismatch, DecodeError, UnsupportedVersion
 from pipeline.protocol.error_codes import UNSUPPORTED_VERSION
 from pipeline.protocol.headers import decode_response, decode_response_header, encode_request
 from pipeline.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest, ApiVersionsResponse
@@ -86,10 +86,20 @@ class Connection:
         if correlation_id != request.correlation_id:
             raise CorrelationMismatch(request.correlation_id, correlation_id)
         self._waiting.popleft()
-        version = request.version
         if request.api is API_VERSIONS and frame[body : body + 2] == UNSUPPORTED_VERSION.to_bytes(2, "big"):
-            version = 0  # KIP-511: a broker that does not know our version answers in v0, whatever was asked
-        return Answer(request, decode_response(request.api, version, frame), len(frame))
+            return Answer(request, _refused_version(frame), len(frame))
+        return Answer(request, decode_response(request.api, request.version, frame), len(frame))
+
+
+def _refused_version(frame: Frame) -> ApiVersionsResponse:
+    """What a broker says that does not know our version of ApiVersions: v0, whatever was asked (KIP-511).
+
+    librdkafka's mock brokers write the list in a form of their own. Without it v0 is asked, which all know.
+    """
+    try:
+        return decode_response(API_VERSIONS, 0, frame)
+    except DecodeError:
+        return ApiVersionsResponse(error_code=UNSUPPORTED_VERSION, api_keys=())
 
 
 def negotiate() -> Generator[tuple[int, ApiVersionsRequest], ApiVersionsResponse, ApiVersionsResponse]:

@@ -17,7 +17,8 @@ from typing import NamedTuple
 from isal.isal_zlib import crc32  # CRC-32 at many times zlib's speed
 
 from pipeline.errors import CorruptBatch, ExpandedTooLarge, UnsupportedCodec, UnsupportedMagic
-from pipeline.records.codecs import CODEC_NAMES, ZSTD, TargetTooSmall, decompress_into
+from pipeline.records.codecs import CODEC_NAMES, TargetTooSmall, decompress_into
+from pipeline.records.compressing import ZSTD
 from pipeline.records.decoding import DecodeOptions
 
 NO_TIMESTAMP, NO_TIMESTAMP_TYPE, LOG_APPEND_TIME = -1, -1, 1
