@@ -15,6 +15,8 @@ MIDDLE = authority("middle", ROOT)
 OTHER_ROOT = authority("other root")
 SERVER = issue(ROOT, "server", ["localhost", "127.0.0.1", "::1"])
 CLIENT = issue(MIDDLE, "client")
+BELOW = issue(MIDDLE, "below", ["127.0.0.1"])
+ELSEWHERE = issue(ROOT, "elsewhere", ["elsewhere.example"])
 ROOT_PEM = pem(ROOT.chain[0])
 
 

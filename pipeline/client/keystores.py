@@ -123,7 +123,7 @@ def _own_in(store: _Store, password: Secret | None) -> KeyPair:
 
 
 def _open(store: _Store, password: Secret | None) -> Any:
-    """What is in a PKCS12 file. The library is loaded here alone: it takes 60 ms, and PEM needs none of it."""
+    """What is in a PKCS12 file. The library is loaded here alone: it takes a tenth of a second, and PEM needs none of it."""
     from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12  # noqa: PLC0415
 
     try:

@@ -27,7 +27,7 @@ _OTHERWISE = {
 
 _NOT_TLS = "the peer does not speak TLS: see security_protocol"
 _OLD = "the broker speaks no TLS from version 1.2 on"
-_OWN_REFUSED = "the broker refuses our certificate, or wants one and got none: see ssl_keystore_location"
+_WANTS_ONE = "the broker wants a certificate from clients: set ssl_keystore_location"
 
 # What OpenSSL calls what it saw itself.
 _SEEN = {
@@ -38,12 +38,22 @@ _SEEN = {
     "RECORD_LAYER_FAILURE": _NOT_TLS,
     "UNSUPPORTED_PROTOCOL": _OLD,
 }
+# What follows our certificate from a broker of Kafka 2.8: instead of an alert alone it sends its whole buffer again.
+_GARBAGE = (
+    "the broker broke off, as old ones do that do not accept our certificate or want one: see ssl_keystore_location"
+)
+_FIRST_WORDS = {
+    "UNEXPECTED_MESSAGE": _GARBAGE,
+    "DECRYPTION_FAILED_OR_BAD_RECORD_MAC": _GARBAGE,
+    "RECORD_LAYER_FAILURE": _GARBAGE,  # the same since OpenSSL 3.2
+}
 # Alerts (RFC 8446, section 6.2) that no second attempt will change; OpenSSL puts differing words before them.
 _ALERTS = {
-    "CERTIFICATE_REQUIRED": "the broker wants a certificate from clients: set ssl_keystore_location",
-    "NO_CERTIFICATE": "the broker wants a certificate from clients: set ssl_keystore_location",
-    "BAD_CERTIFICATE": _OWN_REFUSED,
-    "CERTIFICATE_UNKNOWN": _OWN_REFUSED,
+    "CERTIFICATE_REQUIRED": _WANTS_ONE,
+    "NO_CERTIFICATE": _WANTS_ONE,
+    "BAD_CERTIFICATE": "the broker wants a certificate from clients, or cannot read ours: see ssl_keystore_location",
+    "CERTIFICATE_UNKNOWN": "the broker does not accept our certificate, which may be expired or of an authority that "
+    "it does not trust: see ssl_keystore_location",
     "UNSUPPORTED_CERTIFICATE": "the broker cannot use our certificate, see ssl_keystore_location",
     "CERTIFICATE_REVOKED": "the broker says that our certificate is revoked: renew it in ssl_keystore_location",
     "CERTIFICATE_EXPIRED": "the broker says that our certificate is expired: renew it in ssl_keystore_location",
@@ -61,7 +71,12 @@ def refusal(error: ssl.SSLError, name: str, stream: ssl.SSLSocket) -> str:
     """Why a handshake failed. `name` is the host's name that was checked."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return _unverified(error, name, _sent(stream))
-    return _SEEN.get(error.reason) or alert(error) or other(error)
+    return _SEEN.get(error.reason) or first_words(error) or other(error)
+
+
+def first_words(error: ssl.SSLError) -> str | None:
+    """What the peer refused for good, as far as its first bytes after our certificate tell."""
+    return alert(error) or _FIRST_WORDS.get(error.reason)
 
 
 def alert(error: ssl.SSLError) -> str | None:

@@ -36,7 +36,7 @@ class Transport:
     def __init__(self, stream: socket.socket, address: str) -> None:
         stream.setblocking(False)
         self._socket = stream
-        self._stream: _Stream = _Secure(stream) if isinstance(stream, ssl.SSLSocket) else _Plain(stream)
+        self._stream: _Stream = _Secure(stream, address) if isinstance(stream, ssl.SSLSocket) else _Plain(stream)
         self.address = address
 
     @classmethod
@@ -61,8 +61,6 @@ class Transport:
         except EOFError as cause:
             raise ConnectionLost(self.address, phase, "closed by the peer", in_flight=0) from cause
         except ssl.SSLError as cause:
-            if reason := tls_faults.alert(cause):
-                raise ConnectionFailed(self.address, "tls", reason) from cause
             raise ConnectionLost(self.address, phase, tls_faults.other(cause), in_flight=0) from cause
         except OSError as cause:
             raise ConnectionLost(self.address, phase, cause.strerror or str(cause), in_flight=0) from cause
@@ -112,16 +110,24 @@ class _Plain:
 class _Secure:
     """Bytes through TLS. It tries first and waits then: poll does not see what OpenSSL has read already."""
 
-    def __init__(self, stream: ssl.SSLSocket) -> None:
-        self._socket = stream
+    def __init__(self, stream: ssl.SSLSocket, address: str) -> None:
+        self._socket, self._address = stream, address
         self._poll = select.poll()
         self._wants = 0  # either direction may wait for either: TLS has messages of its own
         self._end: OSError | EOFError | None = None
+        self._heard = False
 
     def move(self, outgoing: bytearray, room: memoryview, wait_ms: float) -> int | None:
-        received = self._try(outgoing, room)
-        if received is None and _wait(self._poll, self._socket, self._wants, wait_ms):
-            received = self._try(outgoing, room) or 0
+        try:
+            received = self._try(outgoing, room)
+            if received is None and _wait(self._poll, self._socket, self._wants, wait_ms):
+                received = self._try(outgoing, room) or 0
+        except ssl.SSLError as cause:
+            reason = tls_faults.alert(cause) if self._heard else tls_faults.first_words(cause)
+            if reason is None:
+                raise
+            raise ConnectionFailed(self._address, "tls", reason) from cause
+        self._heard |= bool(received)
         return received
 
     def close(self) -> None:

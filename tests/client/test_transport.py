@@ -1,12 +1,9 @@
-"""Streams in the clear and through TLS: bytes in both directions, ends, and every way in which TLS fails to begin."""
+"""Streams through TLS: bytes in both directions, ends, deadlines, and what is checked before."""
 
-import re
 import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 import pytest
 
@@ -14,57 +11,22 @@ from pipeline.client.deadline import Deadline
 from pipeline.client.tls import context
 from pipeline.client.transport import Transport
 from pipeline.errors import ConnectionFailed, ConnectionLost, DeadlinePassed
-from pipeline.sandbox.certificates import Certificate, authority, issue, pem, revoke
+from pipeline.sandbox.certificates import Certificate, issue, pem, revoke
 from tests.certificates import (
+    BELOW,
     CLIENT,
+    ELSEWHERE,
     MIDDLE,
     OTHER_ROOT,
     ROOT,
     SERVER,
-    YESTERDAY,
     server_context,
     tls_settings,
 )
+from tests.client.streams import VERSIONS, connected, exchanged, refused
 from tests.clock import CLOCK
 from tests.fake.peer import peer
 from tests.fake.secure_peer import chopped, echo, secure_peer
-
-VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
-
-
-@contextmanager
-def connected(port: int, host: str = "127.0.0.1", **told: object) -> Iterator[Transport]:
-    """A stream through TLS, closed in the end."""
-    transport = Transport.connect(host, port, Deadline.after(CLOCK, 5_000), context(tls_settings(**told)))
-    yield transport
-    transport.close()
-
-
-def exchanged(
-    transport: Transport, outgoing: bytes, expected: int, room: int = 1 << 16, budget_ms: int = 5_000
-) -> bytes:
-    """What comes while `outgoing` goes, read by `room` bytes at most until `expected` ones are here."""
-    deadline = Deadline.after(CLOCK, budget_ms)
-    left, here, memory = bytearray(outgoing), bytearray(), memoryview(bytearray(room))
-    while left or len(here) < expected:
-        here += memory[: transport.exchange(left, memory, deadline, "exchange")]
-    return bytes(here)
-
-
-def refused(
-    port: int, host: str = "127.0.0.1", pause_s: float = 0, said: bytes = b"hello", **told: object
-) -> ConnectionFailed:
-    """Why there is no connection, even if the peer says so only at the first exchange."""
-
-    def say() -> None:
-        with connected(port, host, **told) as transport:
-            time.sleep(pause_s)
-            exchanged(transport, said, len(said))
-
-    with pytest.raises(ConnectionFailed) as caught:
-        say()
-    assert caught.value.address.endswith(f":{port}")
-    return caught.value
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -185,108 +147,6 @@ def test_a_peer_that_hangs_up() -> None:
     )
 
 
-SELF_SIGNED = authority("alone")
-LEAF_ONLY = Certificate(key=CLIENT.key, chain=CLIENT.chain[:1])
-FIVE = ", ".join(f"broker-{i}.example" for i in range(5))
-MANY = issue(ROOT, "many", [f"broker-{i}.example" for i in range(9)])
-BELOW = issue(MIDDLE, "below", ["127.0.0.1"])
-TRUST = "which is not trusted: put that authority's certificate into ssl_truststore_location"
-CARE = "if it is the right one"
-RENAME = "advertise a name that it has, or add this one"
-INCOMPLETE = Certificate(key=BELOW.key, chain=BELOW.chain[:1])
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize(
-    ("certificate", "reason"),
-    [
-        (
-            issue(ROOT, "server", ["127.0.0.1"], valid_until=YESTERDAY),
-            f"the certificate of 'server' expired on {YESTERDAY:%b %e %H:%M:%S %Y} GMT: renew it at the broker",
-        ),
-        (
-            MANY,
-            f"the certificate is for {FIVE} and 4 more, not for 127.0.0.1: {RENAME}",
-        ),
-        (
-            issue(ROOT, "nameless"),
-            f"the certificate is for 'nameless' and names no host, not for 127.0.0.1: {RENAME}",
-        ),
-        (
-            issue(OTHER_ROOT, "server", ["127.0.0.1"]),
-            f"the certificate is signed by 'other root', {TRUST}",
-        ),
-        (
-            INCOMPLETE,
-            f"the certificate is signed by 'middle', {TRUST}",
-        ),
-        (
-            SELF_SIGNED,
-            f"the certificate of 'alone' is signed by itself: put it into ssl_truststore_location {CARE}",
-        ),
-        (
-            issue(authority("evil\x1b[2J\u202e"), "server", ["127.0.0.1"]),
-            rf"the certificate is signed by 'evil\u001b[2J\u202e', {TRUST}",
-        ),
-    ],
-)
-def test_certificates_that_are_not_accepted(version: ssl.TLSVersion, certificate: Certificate, reason: str) -> None:
-    """What is wrong with a broker's certificate is told in one line, with what it says and what to change."""
-    with secure_peer(server_context(certificate, maximum_version=version)) as server:
-        refusal = refused(server.port)
-    assert (refusal.phase, refusal.reason) == ("tls", reason)
-    assert not isinstance(refusal, ConnectionLost)
-
-
-def test_a_certificate_of_the_future() -> None:
-    """A certificate that is not valid yet says so, and where to look."""
-    future = issue(ROOT, "server", ["127.0.0.1"], valid_until=YESTERDAY.replace(year=YESTERDAY.year + 1))
-    with secure_peer(server_context(future)) as server:
-        assert re.fullmatch(
-            r"the certificate begins on \w+ .\d \S+ \d+ GMT: is the clock of this machine right\?",
-            refused(server.port).reason,
-        )
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize(
-    ("shown", "reasons"),
-    [
-        (
-            None,
-            {
-                "the broker wants a certificate from clients: set ssl_keystore_location",
-                "the broker shares no cipher with us, or wants a certificate from clients: see ssl_keystore_location",
-            },
-        ),
-        (
-            issue(OTHER_ROOT, "stranger"),
-            {"the broker does not trust the authority of our certificate: see ssl_keystore_location"},
-        ),
-        (
-            issue(ROOT, "late", valid_until=YESTERDAY),
-            {"the broker says that our certificate is expired: renew it in ssl_keystore_location"},
-        ),
-    ],
-)
-def test_clients_that_are_not_accepted(version: ssl.TLSVersion, shown: Certificate | None, reasons: set[str]) -> None:
-    """A broker that refuses us is told as such, also in TLS 1.3 where it says so only after the handshake."""
-    told = {"ssl_keystore_certificate_chain": shown.chain_pem(), "ssl_keystore_key": shown.key_pem()} if shown else {}
-    with secure_peer(server_context(clients_of=ROOT, maximum_version=version)) as server:
-        refusal = refused(server.port, **told)
-    assert refusal.phase == "tls"
-    assert refusal.reason in reasons
-    assert not isinstance(refusal, ConnectionLost)
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_refusal_that_comes_with_the_close(version: ssl.TLSVersion) -> None:
-    """A peer that refuses us and closes with our request unread is understood, not taken for a lost connection."""
-    with secure_peer(server_context(clients_of=ROOT, maximum_version=version)) as server:
-        reasons = {refused(server.port, pause_s=0.02, said=bytes(100_000)).reason for _ in range(5)}
-    assert all("certificate from clients" in reason for reason in reasons)
-
-
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_whole_chain_is_shown(version: ssl.TLSVersion) -> None:
     """A broker that trusts the root alone accepts a client whose certificate an authority below it has signed."""
@@ -294,37 +154,6 @@ def test_the_whole_chain_is_shown(version: ssl.TLSVersion) -> None:
     server_side = server_context(clients_of=ROOT, maximum_version=version)
     with secure_peer(server_side) as server, connected(server.port, **told) as transport:
         assert exchanged(transport, b"x", 1) == b"x"
-
-
-def old(context: ssl.SSLContext) -> ssl.SSLContext:
-    """A server that knows no TLS after 1.1."""
-    context.set_ciphers("ALL:@SECLEVEL=0")
-    with pytest.warns(DeprecationWarning, match="TLSv1_1 is deprecated"):
-        context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
-    return context
-
-
-def foreign(context: ssl.SSLContext) -> ssl.SSLContext:
-    """A server whose only ciphers want another kind of key than it has."""
-    context.maximum_version = ssl.TLSVersion.TLSv1_2
-    context.set_ciphers("ECDHE-RSA-AES256-GCM-SHA384")
-    return context
-
-
-@pytest.mark.parametrize(
-    ("limit", "reason"),
-    [
-        (old, "the broker speaks no TLS from version 1.2 on"),
-        (
-            foreign,
-            "the broker shares no cipher with us, or wants a certificate from clients: see ssl_keystore_location",
-        ),
-    ],
-)
-def test_nothing_in_common(limit: Callable[[ssl.SSLContext], ssl.SSLContext], reason: str) -> None:
-    """Versions and ciphers that only one side has are told as such."""
-    with secure_peer(limit(server_context())) as server:
-        assert refused(server.port).reason == reason
 
 
 @pytest.mark.parametrize(
@@ -345,7 +174,7 @@ def test_the_name_that_is_checked(monkeypatch: pytest.MonkeyPatch, host: str, na
 def test_a_name_that_is_not_checked() -> None:
     """Without endpoint identification another host's certificate is accepted, a stranger's is not."""
     unchecked = {"ssl_endpoint_identification_algorithm": ""}
-    with secure_peer(server_context(MANY)) as server, connected(server.port, **unchecked) as transport:
+    with secure_peer(server_context(ELSEWHERE)) as server, connected(server.port, **unchecked) as transport:
         assert exchanged(transport, b"x", 1) == b"x"
     with secure_peer(server_context(issue(OTHER_ROOT, "server", ["127.0.0.1"]))) as server:
         assert "not trusted" in refused(server.port, **unchecked).reason

@@ -1,0 +1,52 @@
+"""Streams through TLS for tests: opened, used, and refused."""
+
+import ssl
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from pipeline.client.deadline import Deadline
+from pipeline.client.tls import context
+from pipeline.client.transport import Transport
+from pipeline.errors import ConnectionFailed
+from tests.certificates import tls_settings
+from tests.clock import CLOCK
+
+VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
+
+
+@contextmanager
+def connected(port: int, host: str = "127.0.0.1", **told: object) -> Iterator[Transport]:
+    """A stream through TLS, closed in the end."""
+    transport = Transport.connect(host, port, Deadline.after(CLOCK, 5_000), context(tls_settings(**told)))
+    yield transport
+    transport.close()
+
+
+def exchanged(
+    transport: Transport, outgoing: bytes, expected: int, room: int = 1 << 16, budget_ms: int = 5_000
+) -> bytes:
+    """What comes while `outgoing` goes, read by `room` bytes at most until `expected` ones are here."""
+    deadline = Deadline.after(CLOCK, budget_ms)
+    left, here, memory = bytearray(outgoing), bytearray(), memoryview(bytearray(room))
+    while left or len(here) < expected:
+        here += memory[: transport.exchange(left, memory, deadline, "exchange")]
+    return bytes(here)
+
+
+def refused(
+    port: int, host: str = "127.0.0.1", pause_s: float = 0, said: bytes = b"hello", **told: object
+) -> ConnectionFailed:
+    """Why there is no connection, even if the peer says so only at the first exchange."""
+
+    def say() -> None:
+        with connected(port, host, **told) as transport:
+            time.sleep(pause_s)
+            exchanged(transport, said, len(said))
+
+    with pytest.raises(ConnectionFailed) as caught:
+        say()
+    assert caught.value.address.endswith(f":{port}")
+    return caught.value
