@@ -1,11 +1,16 @@
-"""AlterShareGroupOffsets (api key 91): ?"""
+"""AlterShareGroupOffsets (api key 91): where a share group is to begin (KIP-932).
+
+The coordinator of the group answers. A group with members is error 68; one that does not exist is made. What was
+acknowledged beyond the new offset is forgotten, so that it is delivered again. An error of the whole group leaves no
+topics in the answer.
+"""
 
 from pipeline.wire.schema import Api, Int16, Int32, Int64, Route, String, Uuid, Versions, struct, wire
 
 
 @struct
 class AlterShareGroupOffsetsRequestPartition:
-    """?"""
+    """A partition, and the first offset to deliver."""
 
     partition_index: Int32
     start_offset: Int64
@@ -13,7 +18,7 @@ class AlterShareGroupOffsetsRequestPartition:
 
 @struct
 class AlterShareGroupOffsetsRequestTopic:
-    """?"""
+    """A topic's partitions."""
 
     topic_name: String
     partitions: tuple[AlterShareGroupOffsetsRequestPartition, ...]
@@ -21,7 +26,7 @@ class AlterShareGroupOffsetsRequestTopic:
 
 @struct
 class AlterShareGroupOffsetsRequest:
-    """?"""
+    """A group, and where it is to begin."""
 
     group_id: String
     topics: tuple[AlterShareGroupOffsetsRequestTopic, ...]
@@ -29,7 +34,7 @@ class AlterShareGroupOffsetsRequest:
 
 @struct
 class AlterShareGroupOffsetsResponsePartition:
-    """?"""
+    """Whether the offset is set."""
 
     partition_index: Int32
     error_code: Int16
@@ -38,7 +43,7 @@ class AlterShareGroupOffsetsResponsePartition:
 
 @struct
 class AlterShareGroupOffsetsResponseTopic:
-    """?"""
+    """A topic's partitions."""
 
     topic_name: String
     topic_id: Uuid
@@ -47,7 +52,7 @@ class AlterShareGroupOffsetsResponseTopic:
 
 @struct
 class AlterShareGroupOffsetsResponse:
-    """?"""
+    """One entry per partition, or why there is none."""
 
     throttle_time_ms: Int32
     error_code: Int16
