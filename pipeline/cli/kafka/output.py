@@ -57,7 +57,7 @@ def table_lines(rows: Sequence[Any], columns: Sequence[str]) -> list[str]:
     values = [[getattr(row, name) for row in rows] for name in columns]
     cells = [
         [name.removesuffix("_ms") if name in moments else name]
-        + [_cell(_moment(one) if name in moments else one) for one in some]
+        + [_cell(moment(one) if name in moments else one) for one in some]
         for name, some in zip(columns, values, strict=True)
     ]
     right = {index for index, some in enumerate(values) if all(_is_number(one) for one in some)}
@@ -76,15 +76,15 @@ def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
-def _moment(value: int | None) -> str | int | None:
+def moment(value: int | None) -> str | int | None:
     """A time in UTC, or the number itself where it is none that a calendar has."""
     if value is None:
         return None
     try:
-        moment = _EPOCH + timedelta(milliseconds=value)
+        at = _EPOCH + timedelta(milliseconds=value)
     except OverflowError:
         return value
-    return moment.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+    return at.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
 def _cell(value: Any) -> str:

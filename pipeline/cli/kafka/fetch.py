@@ -1,0 +1,273 @@
+"""`lagoon kafka fetch`: a topic and where to begin in, its records out."""
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from pipeline.cli.kafka.output import moment
+from pipeline.cli.kafka.reading import Missing, Row, Source, Span, by_partition, by_time, following, logs
+from pipeline.cli.kafka.shown import FORMATS, NULL, as_text, escaped, text_or_bytes
+from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb, refuse
+from pipeline.client.cluster import TopicPartition
+from pipeline.client.deadline import Deadline
+from pipeline.client.offsets import offsets_at
+from pipeline.errors import BrokerError
+from pipeline.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, ReadOptions
+from pipeline.fetch.wanted import parse_time_ms
+from pipeline.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
+from pipeline.protocol.messages import list_offsets
+from pipeline.protocol.messages.metadata import METADATA, MetadataTopic
+from pipeline.records.buffers import DECODED
+from pipeline.records.decoding import DecodeOptions
+from pipeline.records.layout import NO_TIME
+from pipeline.wire.primitives import uuid_text
+
+_PLACE = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})(?::(?P<partitions>\d{1,9}(?:,\d{1,9})*))?")
+_FIELDS = ("partition", "offset", "timestamp", "key", "value", "headers")
+_FEW_RECORDS, _FEW_BYTES, _MANY_BYTES = 1_000, 1 << 20, 8 << 20
+_COLUMNS = frozenset(DECODED.names) - {"timestamp"}  # the milliseconds say the same, for every time
+
+_EPILOG = """\
+order:
+  one partition after the other, each in the order of its offsets; -n 10 may so be ten records of one partition.
+  --by-time merges the partitions by timestamp, and opens connections for each of them. --follow goes round.
+
+output:
+  a line for each record, fields behind tabs: partition, offset, time, key, value, and each header as key=value. A dash is
+  null. text is UTF-8 with escapes (\\n, \\t, \\x1b) for what is no text, so that a record is one line and steers no
+  terminal; raw writes the bytes as they are. json is for records that hold JSON; what does not is shown as text.
+  --json prints every field of a record: key, value and header values are texts, or {"base64": ...} where they are no
+  UTF-8; `produce --json` takes these lines.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A header of a record, in its place."""
+
+    key: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedRecord:
+    """A record with all that its batch says of it; key and value in the format that was asked for."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    timestamp_type: int
+    key: Any
+    value: Any
+    headers: tuple[Header, ...]
+    leader_epoch: int | None
+    producer_id: int | None
+    producer_epoch: int | None
+    is_transactional: bool
+    is_aborted: bool | None
+
+
+def _declare(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EPILOG
+    parser.add_argument("place", metavar="TOPIC[:PARTITION,...]", help="a topic, or some of its partitions")
+    parser.add_argument("-n", "--number", type=int, metavar="N", help="end after so many records in all")
+    parser.add_argument(
+        "--from",
+        dest="start",
+        metavar="WHERE",
+        help="earliest (default), latest (default with --follow), an offset, or a time (ISO 8601)",
+    )
+    parser.add_argument("--last", type=int, metavar="N", help="begin so many offsets before the end of each partition")
+    parser.add_argument(
+        "-f", "--follow", action="store_true", help="go on as records are written, until --timeout if given"
+    )
+    parser.add_argument("--by-time", action="store_true", help="the earliest record first, over all partitions")
+    parser.add_argument(
+        "--isolation-level", choices=(READ_COMMITTED, READ_UNCOMMITTED), default=READ_COMMITTED, help=READ_COMMITTED
+    )
+    parser.add_argument("--fields", type=_fields, default=_FIELDS, metavar="A,B", help=f"some of {','.join(_FIELDS)}")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="of keys and values (default: text)")
+    parser.add_argument("--key-format", choices=FORMATS, help="of keys, if another")
+
+
+def _fields(text: str) -> tuple[str, ...]:
+    found = tuple(text.split(","))
+    if unknown := [name for name in found if name not in _FIELDS]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(_FIELDS)}")
+    return found
+
+
+def _faults(told: argparse.Namespace) -> Iterator[str]:
+    if not _PLACE.fullmatch(told.place):
+        yield f"{told.place}: not TOPIC or TOPIC:PARTITION,..."
+    if told.start is not None and told.last is not None:
+        yield "--from and --last: there is one place to begin"
+    if told.follow and told.by_time:
+        yield "--by-time orders what is there; --follow has no end"
+    if any(number is not None and number < 0 for number in (told.number, told.last)):
+        yield "-n and --last: must not be below 0"
+    try:
+        _start_ms(told.start)
+    except ValueError as error:
+        yield f"--from: {error}"
+
+
+def _start_ms(start: str | None) -> int | None:
+    """The time of `--from`, None if that is none."""
+    return None if start is None or start in ("earliest", "latest") or start.isdecimal() else parse_time_ms(start)
+
+
+def _answer(asked: Asked) -> Answer:
+    told, missing = asked.told, Missing()
+    topic, partitions = _topic(asked)
+    source = Source(
+        topic=topic.name or "",
+        topic_id=uuid_text(topic.topic_id),
+        options=ReadOptions(
+            isolation_level=told.isolation_level,
+            fetch_bytes=_FEW_BYTES if told.number is not None and told.number <= _FEW_RECORDS else _MANY_BYTES,
+            decoding=DecodeOptions(columns=_COLUMNS),
+        ),
+    )
+    committed = told.isolation_level == READ_COMMITTED
+    spans = logs(asked.cluster, partitions, missing, asked.deadline, committed=committed)
+    spans = _begun(asked, spans, missing)
+    if told.format == "raw" or told.key_format == "raw":
+        sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]  # bytes that are no UTF-8 pass
+    rows = _limited(_rows(asked, source, spans, missing), told.number)
+    shown = _records(rows, source.topic, told) if told.json else rows
+    part = Part(kind="record", rows=shown, line=_line(told))
+    return Answer(parts=[part], failures=missing.failures, notes=missing.notes)
+
+
+def _topic(asked: Asked) -> tuple[MetadataTopic, list[TopicPartition]]:
+    """The topic as it is now, and those of its partitions that are to be read; refused if they are not there."""
+    place = cast("re.Match[str]", _PLACE.fullmatch(asked.told.place))
+    name = place["topic"]
+    (topic,) = asked.cluster.refresh({name}, asked.deadline).topics
+    if topic.error_code == UNKNOWN_TOPIC_OR_PARTITION:
+        refuse(f"{name}: no such topic")
+    if not topic.partitions:
+        raise BrokerError(topic.error_code, error_code(topic.error_code).name, METADATA.name, name)
+    known = sorted(one.partition_index for one in topic.partitions)
+    wanted = [int(one) for one in place["partitions"].split(",")] if place["partitions"] else known
+    if absent := [one for one in wanted if one not in known]:
+        refuse(f"{name}:{absent[0]}: {name} has {len(known)} partitions, from 0 on")
+    return topic, [TopicPartition(name, one) for one in dict.fromkeys(wanted)]
+
+
+def _begun(asked: Asked, spans: Mapping[TopicPartition, Span], missing: Missing) -> dict[TopicPartition, Span]:
+    """Spans that begin where the arguments say. An offset outside of a log is told; that log is read from where it begins."""
+    told = asked.told
+    if told.last is not None:
+        return {at: replace(one, start=max(one.start, one.end - told.last)) for at, one in spans.items()}
+    start = told.start or ("latest" if told.follow else "earliest")
+    if start == "earliest":
+        return dict(spans)
+    if start == "latest":
+        return {at: replace(one, start=one.end) for at, one in spans.items()}
+    if start.isdecimal():
+        return {at: _from_offset(at, one, int(start), missing) for at, one in spans.items()}
+    return _from_time(asked, spans, missing)
+
+
+def _from_offset(at: TopicPartition, span: Span, start: int, missing: Missing) -> Span:
+    if not span.start <= start <= span.end:
+        missing.notes.append(f"{at.topic}-{at.partition}: offset {start} is outside of {span.start} to {span.end}")
+    return replace(span, start=max(span.start, start))
+
+
+def _from_time(asked: Asked, spans: Mapping[TopicPartition, Span], missing: Missing) -> dict[TopicPartition, Span]:
+    start_ms = cast("int", _start_ms(asked.told.start))
+    level = (
+        list_offsets.READ_COMMITTED if asked.told.isolation_level == READ_COMMITTED else list_offsets.READ_UNCOMMITTED
+    )
+    found = offsets_at(asked.cluster, dict.fromkeys(spans, start_ms), asked.deadline, level)
+    missing.failures += found.failures.values()
+    begun = {}
+    for at, answer in found.answers.items():
+        begun[at] = replace(spans[at], start=answer.offset if answer.offset >= 0 else spans[at].end)
+    return begun
+
+
+def _rows(asked: Asked, source: Source, spans: Mapping[TopicPartition, Span], missing: Missing) -> Iterator[Row]:
+    """Rows in the order that was asked for; with `--timeout` reading ends when it passes, and that is told."""
+    told, cluster = asked.told, asked.cluster
+    until = asked.deadline if told.timeout else None
+    if told.follow:
+        return following(cluster, source, spans, missing, until)
+    rows = (by_time if told.by_time else by_partition)(cluster, source, spans, missing)
+    return _in_time(rows, until, missing) if until else rows
+
+
+def _in_time(rows: Iterator[Row], until: Deadline, missing: Missing) -> Iterator[Row]:
+    for row in rows:
+        if until.passed():
+            missing.notes.append(
+                f"--timeout: not all is read, the next offset of partition {row['partition']} is {row['offset']}"
+            )
+            return
+        yield row
+
+
+def _limited(rows: Iterator[Row], number: int | None) -> Iterator[Row]:
+    """At most so many rows; what reads them ends with the last."""
+    with closing(cast("Any", rows)):
+        if number == 0:
+            return
+        for count, row in enumerate(rows, 1):
+            yield row
+            if count == number:
+                return
+
+
+def _records(rows: Iterable[Row], topic: str, told: argparse.Namespace) -> Iterator[FetchedRecord]:
+    show_key, show_value = FORMATS[told.key_format or told.format][1], FORMATS[told.format][1]
+    for row in rows:
+        key, value = row.pop("key"), row.pop("value")
+        headers = tuple(Header(one["key"], _nullable(text_or_bytes, one["value"])) for one in row.pop("headers"))
+        yield FetchedRecord(
+            topic=topic, key=_nullable(show_key, key), value=_nullable(show_value, value), headers=headers, **row
+        )
+
+
+def _nullable(show: Callable[[bytes], Any], raw: bytes | None) -> Any:
+    return None if raw is None else show(raw)
+
+
+def _line(told: argparse.Namespace) -> Callable[[Row], str]:
+    """Makes a line of the fields that are to be shown."""
+    show_key, show_value = FORMATS[told.key_format or told.format][0], FORMATS[told.format][0]
+    cells: dict[str, Callable[[Row], Sequence[str]]] = {
+        "partition": lambda row: [str(row["partition"])],
+        "offset": lambda row: [str(row["offset"])],
+        "timestamp": lambda row: [_time(row["timestamp_ms"])],
+        "key": lambda row: [NULL if row["key"] is None else show_key(row["key"])],
+        "value": lambda row: [NULL if row["value"] is None else show_value(row["value"])],
+        "headers": lambda row: [*map(_header, row["headers"])],
+    }
+    wanted = [cells[name] for name in told.fields]
+    return lambda row: "\t".join(cell for cells_of in wanted for cell in cells_of(row))
+
+
+def _time(timestamp_ms: int) -> str:
+    return NULL if timestamp_ms == NO_TIME else str(moment(timestamp_ms))
+
+
+def _header(header: Mapping[str, Any]) -> str:
+    value = header["value"]
+    return f"{escaped(header['key'])}={NULL if value is None else as_text(value)}"
+
+
+VERB = Verb(
+    summary="Show records of a topic.",
+    declare=_declare,
+    answer=_answer,
+    check=lambda told: list(_faults(told)),
+)

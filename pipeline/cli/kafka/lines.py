@@ -1,0 +1,35 @@
+"""A file descriptor in, lines in bursts out: whatever is there without waiting, up to a limit.
+
+Guards one rule: a line is handed on when it is there. A pipe that says little is not waited for, one that says much is read
+in large pieces.
+"""
+
+import os
+import select
+from collections.abc import Iterator
+
+_READ_BYTES = 1 << 16
+
+
+def bursts(descriptor: int, limit_bytes: int) -> Iterator[list[bytes]]:
+    """Lines without their line feed, the last one also if it has none; a burst ends when the next read would wait."""
+    cut: list[bytes] = []  # the parts of a line whose end is still to come
+    while chunk := _read(descriptor, limit_bytes):
+        first, *others = chunk.split(b"\n")
+        cut.append(first)
+        if others:
+            whole = [b"".join(cut), *others[:-1]]
+            cut = [others[-1]]
+            yield whole
+    if last := b"".join(cut):
+        yield [last]
+
+
+def _read(descriptor: int, limit_bytes: int) -> bytes:
+    """What is there; waits only for the first byte. Empty at the end."""
+    parts = [os.read(descriptor, _READ_BYTES)]
+    size = len(parts[0])
+    while size < limit_bytes and parts[-1] and select.select([descriptor], [], [], 0)[0]:
+        parts.append(os.read(descriptor, _READ_BYTES))
+        size += len(parts[-1])
+    return b"".join(parts)
