@@ -11,6 +11,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
 CONF ?= conf/local.toml
+WORKERS ?= 2
 
 # spark-submit and Spark's workers take the python3 that PATH has.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -41,7 +42,7 @@ demo: $(READY) ## two snapshots and two ingests of a real three-broker Kafka, an
 	$(BIN)/python -m pipeline.sandbox.demo
 
 test: $(READY) ## all tests: units, properties, Kafka's own codec, real brokers, Spark
-	$(BIN)/python -m pytest --ignore=tests/bench tests
+	$(BIN)/python -m pytest --ignore=tests/bench --numprocesses=$(WORKERS) --dist=loadfile tests
 
 quick: $(READY) ## tests without brokers, Java and Spark
 	$(BIN)/python -m pytest --ignore=tests/bench -m "not kafka and not spark and not java" tests

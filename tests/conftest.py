@@ -5,11 +5,15 @@ broker starts it again before it ends.
 """
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from pipeline.sandbox.kafka import LocalKafka
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Machines that run these tests are shared: how long an example takes says nothing about the code.
 settings.register_profile("shared machine", deadline=None)
@@ -46,3 +50,20 @@ def kafka_282(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
     """One broker of Kafka 2.8.2 on ZooKeeper, the last release that writes the message formats before headers."""
     with LocalKafka(tmp_path_factory.mktemp("kafka-2.8.2"), version="2.8.2") as cluster:
         yield cluster
+
+
+# A JVM that lives for a minute gains nothing from its second compiler: this halves the CPU that the tests take.
+_SHORT_LIVED = '--driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" pyspark-shell'
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator["SparkSession"]:
+    """The one session of the run, as the jobs make it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_SUBMIT_ARGS", _SHORT_LIVED)
+        from pipeline.tables.session import session  # noqa: PLC0415  no cost for tests without Spark
+
+        made = session("tests")
+        made.sparkContext.setLogLevel("OFF")
+        yield made
+        made.stop()

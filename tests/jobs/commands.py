@@ -1,13 +1,17 @@
 """Jobs as their users start them: commands in processes of their own, and a reader of what they wrote that is not Spark."""
 
+import io
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pyarrow as pa
 from deltalake import DeltaTable
+
+from pipeline.cli.main import main
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BIN = Path(sys.executable).parent
@@ -39,6 +43,14 @@ def submit(job: str, *arguments: str, **environ: str) -> subprocess.CompletedPro
 def lagoon(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     """`lagoon` with these arguments."""
     return run(["lagoon", *arguments], **environ)
+
+
+def here(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """`lagoon` with these arguments in this process, in the Spark session that the test asked for: starts at once."""
+    out, complaints = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(complaints):
+        code = main(arguments)
+    return subprocess.CompletedProcess(arguments, code, out.getvalue(), complaints.getvalue())
 
 
 def rows(warehouse: Path, table: str, *columns: str) -> list[dict[str, object]]:

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pipeline.sandbox.kafka import LocalKafka
 from tests.integration.state import create_topics, produce
 from tests.jobs.archived import archived, assert_tiled, consumed
-from tests.jobs.commands import lagoon, rows, run, submit
+from tests.jobs.commands import here, lagoon, rows, run, submit
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -75,6 +75,7 @@ def test_ingest_by_spark_submit(kafka: LocalKafka, tmp_path: Path) -> None:
     assert len(rows(tmp_path, "record_ranges")) == len(ranges)
 
 
+@pytest.mark.usefixtures("spark")
 def test_by_sparks_own_writer(kafka: LocalKafka, tmp_path: Path) -> None:
     """The same records and ranges where Spark writes the tables; the staging folder is empty of data afterwards."""
     create_topics(kafka.bootstrap_servers, [NewTopic("staged", 2, 3)])
@@ -83,7 +84,7 @@ def test_by_sparks_own_writer(kafka: LocalKafka, tmp_path: Path) -> None:
     told += ["--set", f"records.staging={staging}"]
     for records in (500, 200):
         produce(kafka.bootstrap_servers, "staged", records)
-        done = lagoon("ingest", *told)
+        done = here("ingest", *told)
         assert done.returncode == 0, done.stderr
     assert archived(warehouse) == consumed(kafka.bootstrap_servers, ["staged"])
     assert_tiled(warehouse)
@@ -103,13 +104,14 @@ def test_two_at_once(kafka: LocalKafka, tmp_path: Path) -> None:
     assert_tiled(tmp_path)
 
 
+@pytest.mark.usefixtures("spark")
 def test_loss_and_change_are_facts(kafka: LocalKafka, tmp_path: Path) -> None:
     """Records deleted before they were read, a topic created anew, and one that is gone: rows that say so, and exit 3."""
     create_topics(kafka.bootstrap_servers, [NewTopic(name, 1, 3) for name in ("overtaken", "anew", "gone")])
     for name in ("overtaken", "anew", "gone"):
         produce(kafka.bootstrap_servers, name, 100)
     told = arguments(kafka, tmp_path, "--pattern", "overtaken|anew|gone")
-    assert lagoon("ingest", *told).returncode == 0
+    assert here("ingest", *told).returncode == 0
 
     produce(kafka.bootstrap_servers, "overtaken", 100)
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
@@ -120,7 +122,7 @@ def test_loss_and_change_are_facts(kafka: LocalKafka, tmp_path: Path) -> None:
     create_topics(kafka.bootstrap_servers, [NewTopic("anew", 1, 3)])
     produce(kafka.bootstrap_servers, "anew", 30)
 
-    second = lagoon("ingest", *told)
+    second = here("ingest", *told)
     assert second.returncode == 3, second.stdout + second.stderr
     assert "50 LOST" in second.stdout
     assert_tiled(tmp_path)
@@ -142,11 +144,12 @@ def test_loss_and_change_are_facts(kafka: LocalKafka, tmp_path: Path) -> None:
     delete_records(admin, "anew", 30)
     produce(kafka.bootstrap_servers, "anew", 5)
     delete_records(admin, "anew", 33)
-    accepted = lagoon("ingest", *told, "--accept-loss")
+    accepted = here("ingest", *told, "--accept-loss")
     assert accepted.returncode == 0, accepted.stdout + accepted.stderr
     assert_tiled(tmp_path)
 
 
+@pytest.mark.usefixtures("spark")
 def test_where_topics_begin_and_runs_end(kafka: LocalKafka, tmp_path: Path) -> None:
     """From an offset up to a time, then a limit, then the rest: each run goes on where the one before ended."""
     create_topics(kafka.bootstrap_servers, [NewTopic("begin", 2, 3, config={"retention.ms": "-1"})])  # old timestamps
@@ -158,7 +161,7 @@ def test_where_topics_begin_and_runs_end(kafka: LocalKafka, tmp_path: Path) -> N
     assert producer.flush(30) == 0
 
     def ingested(*more: str) -> list[tuple[int, int]]:
-        done = lagoon("ingest", *arguments(kafka, tmp_path, "--topics", "begin", *more))
+        done = here("ingest", *arguments(kafka, tmp_path, "--topics", "begin", *more))
         assert done.returncode == 0, done.stdout + done.stderr
         assert_tiled(tmp_path)
         found = rows(tmp_path, "records", "partition", "offset")
@@ -181,13 +184,14 @@ def test_where_topics_begin_and_runs_end(kafka: LocalKafka, tmp_path: Path) -> N
         (["--topics", "known", "--set", "records.writer=spark"], 2, "records.staging"),
     ],
 )
+@pytest.mark.usefixtures("spark")
 def test_bad_input(kafka: LocalKafka, tmp_path: Path, more: list[str], code: int, expected: str) -> None:
     """One clear line, the right exit code, no traceback, and no record anywhere."""
     if "known" in more:
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
         if "known" not in admin.list_topics(timeout=30).topics:
             create_topics(kafka.bootstrap_servers, [NewTopic("known", 1, 3)])
-    refused = lagoon("ingest", *arguments(kafka, tmp_path / "lake", *more))
+    refused = here("ingest", *arguments(kafka, tmp_path / "lake", *more))
     assert refused.returncode == code, refused.stdout + refused.stderr
     complaints = [line for line in refused.stderr.splitlines() if line.startswith("lagoon: ")]
     assert len(complaints) == 1
@@ -217,15 +221,16 @@ def test_a_full_disk(kafka: LocalKafka, tmp_path: Path) -> None:
     assert archived(tmp_path) == consumed(kafka.bootstrap_servers, ["full"])
 
 
+@pytest.mark.usefixtures("spark")
 def test_an_unreadable_table(kafka: LocalKafka, tmp_path: Path) -> None:
     """A log of table records that is no JSON: one line that names the table, and nothing is changed."""
     create_topics(kafka.bootstrap_servers, [NewTopic("unread", 1, 3)])
     told = arguments(kafka, tmp_path, "--topics", "unread")
-    assert lagoon("ingest", *told).returncode == 0
+    assert here("ingest", *told).returncode == 0
     log = tmp_path / "records" / "_delta_log" / f"{0:020d}.json"
     log.write_text("this is not a log\n")
     (log.parent / f".{log.name}.crc").unlink(missing_ok=True)
-    refused = lagoon("ingest", *told)
+    refused = here("ingest", *told)
     assert refused.returncode == 1, refused.stdout + refused.stderr
     assert "records cannot be read" in refused.stderr
     assert "Traceback" not in refused.stderr

@@ -1,12 +1,16 @@
 """The job as its users start it: one line a table, and bad input known before Spark starts."""
 
-import sys
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from jobs.maintain import main
-from tests.jobs.commands import run, submit
+from pipeline.tables.warehouse import open_warehouse
+from tests.clock import CLOCK
+from tests.jobs.commands import here, submit
+from tests.tables.conftest import settings
+from tests.tables.test_maintain import YESTERDAY, ingest
 
 
 @pytest.mark.parametrize(
@@ -26,16 +30,16 @@ def test_bad_input_is_known_before_spark_starts(
     assert not (tmp_path / "lake").exists()
 
 
-@pytest.mark.spark
-def test_maintain_by_spark_submit(tmp_path: Path) -> None:
+def test_maintain_by_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
     """Without tables there is one line and exit 1; with them one line each, done or to be done."""
     told = ("--warehouse", str(tmp_path / "lake"), "--tables", "records,brokers")
-    nothing = submit("maintain", *told)
+    nothing = here("maintain", *told)
     assert nothing.returncode == 1
-    assert "there is no table snapshots at " in nothing.stdout + nothing.stderr
-    made = run([sys.executable, "-m", "tests.jobs.two_ingests", str(tmp_path / "lake")])
-    assert made.returncode == 0, made.stderr
-    would = submit("maintain", *told, "--dry-run")
+    assert "there is no table snapshots at " in nothing.stderr
+    warehouse = open_warehouse(spark, settings(f"warehouse={tmp_path / 'lake'}"), CLOCK)
+    for number in (1, 2):
+        ingest(warehouse, YESTERDAY, number)
+    would = here("maintain", *told, "--dry-run")
     assert would.returncode == 0, would.stdout
     assert "records: 2 files (" in would.stdout
     assert "of 1 days would be rewritten into about 1 files" in would.stdout

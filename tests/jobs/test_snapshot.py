@@ -17,7 +17,7 @@ from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 from tests.fake.peer import peer
 from tests.integration import kafka_tools as tools
 from tests.integration.state import every_shape
-from tests.jobs.commands import lagoon, rows, submit
+from tests.jobs.commands import here, lagoon, rows, submit
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -89,6 +89,7 @@ def test_two_at_once_publish_a_slot_once(cluster: LocalKafka, tmp_path: Path) ->
         assert "nothing was written" in refused.stdout  # spark-submit sends all that Python says to stdout
 
 
+@pytest.mark.usefixtures("spark")
 def test_incomplete_is_written_and_exit_3(tmp_path: Path) -> None:
     """A partition without a leader: the rest is there, the tables say which is not, and several clusters are one run."""
     state = FakeCluster()
@@ -97,10 +98,10 @@ def test_incomplete_is_written_and_exit_3(tmp_path: Path) -> None:
     state.groups["g"] = FakeGroup(coordinator_id=1, commits={("t", p): FakeCommit(10) for p in range(3)})
     with fake_cluster(state):
         servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
-        done = lagoon(
+        done = here(
             *("snapshot", "--warehouse", str(tmp_path / "lake")),
-            LAGOON_CLUSTERS__NEAR__BOOTSTRAP_SERVERS=servers,
-            LAGOON_CLUSTERS__FAR__BOOTSTRAP_SERVERS="127.0.0.1:1",
+            *("--set", f"clusters.near.bootstrap_servers={servers}"),
+            *("--set", "clusters.far.bootstrap_servers=127.0.0.1:1"),
         )
     assert done.returncode == 1, done.stderr
     assert "127.0.0.1:1: connect: Connection refused" in done.stderr
@@ -113,15 +114,16 @@ def test_incomplete_is_written_and_exit_3(tmp_path: Path) -> None:
     with fake_cluster(state):
         servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
         arguments = ("--warehouse", str(tmp_path / "lake"), "--set", f"kafka.bootstrap_servers={servers}")
-        assert lagoon("snapshot", *arguments).returncode == 3
+        assert here("snapshot", *arguments).returncode == 3
 
 
+@pytest.mark.usefixtures("spark")
 def test_a_warehouse_that_cannot_be_written(cluster: LocalKafka, tmp_path: Path) -> None:
     """One line names the setting, the exit code is 2, and nothing lies about."""
     (tmp_path / "file").write_text("in the way")
-    refused = lagoon(
+    refused = here(
         *("snapshot", "--warehouse", str(tmp_path / "file" / "lake")),
-        LAGOON_KAFKA__BOOTSTRAP_SERVERS=cluster.bootstrap_servers,
+        *("--set", f"kafka.bootstrap_servers={cluster.bootstrap_servers}"),
     )
     assert refused.returncode == 2, refused.stderr
     complaints = [line for line in refused.stderr.splitlines() if line.startswith("lagoon: ")]

@@ -1,6 +1,6 @@
-"""What the table tests share: one Spark session, and a warehouse of its own for each test that asks."""
+"""What the table tests share: a warehouse of its own for each test that asks."""
 
-from collections.abc import Iterator
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 
 from pipeline.settings import Settings, load
 from pipeline.tables.schema import RECORDS
-from pipeline.tables.session import session
 from pipeline.tables.warehouse import Warehouse, open_warehouse
 from tests.clock import CLOCK
 
@@ -20,24 +19,18 @@ def settings(*assignments: str) -> Settings:
     return load(None, {}, assignments, cluster_needed=False)
 
 
-# A JVM that lives for a minute gains nothing from its second compiler: this halves the CPU that the tests take.
-_SHORT_LIVED = '--driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" pyspark-shell'
-
-
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """The one session of the run, as the jobs make it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_SUBMIT_ARGS", _SHORT_LIVED)
-        made = session("tests")
-        made.sparkContext.setLogLevel("OFF")
-        yield made
-        made.stop()
+def new_lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all tables and no rows, to be copied: that is quicker than making the tables."""
+    lake = tmp_path_factory.mktemp("new") / "lake"
+    open_warehouse(spark, settings(f"warehouse={lake}"), CLOCK)
+    return lake
 
 
 @pytest.fixture
-def warehouse(spark: SparkSession, tmp_path: Path) -> Warehouse:
+def warehouse(spark: SparkSession, new_lake: Path, tmp_path: Path) -> Warehouse:
     """An empty warehouse in a folder."""
+    shutil.copytree(new_lake, tmp_path / "warehouse")
     return open_warehouse(spark, settings(f"warehouse={tmp_path / 'warehouse'}"), CLOCK)
 
 
