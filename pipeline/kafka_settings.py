@@ -131,19 +131,21 @@ class KafkaSettings(Strict):
     ssl_truststore_location: str | None = Field(
         None, description="File with the CAs to trust; without one, those of this machine."
     )
-    ssl_truststore_type: StoreType | None = Field(None, description="PEM or PKCS12; by the file's name if not set.")
+    ssl_truststore_type: StoreType | None = Field(None, description="PEM or PKCS12; the file itself tells, too.")
     ssl_truststore_password: Secret | None = Field(None, description="Password of a PKCS12 truststore.")
     ssl_truststore_certificates: str | None = Field(None, description="The CAs themselves as PEM, instead of a file.")
     ssl_crl_location: str | None = Field(None, description="PEM file of revoked certificates of the CAs.")
     ssl_keystore_location: str | None = Field(
         None, description="File with the client's certificate chain and key, for listeners that want one."
     )
-    ssl_keystore_type: StoreType | None = Field(None, description="PEM or PKCS12; by the file's name if not set.")
+    ssl_keystore_type: StoreType | None = Field(None, description="PEM or PKCS12; the file itself tells, too.")
     ssl_keystore_password: Secret | None = Field(None, description="Password of a PKCS12 keystore.")
     ssl_keystore_certificate_chain: str | None = Field(
         None, description="The client's certificate chain itself as PEM, instead of a file."
     )
-    ssl_keystore_key: Secret | None = Field(None, description="The client's private key itself as PEM.")
+    ssl_keystore_key: Secret | None = Field(
+        None, description="The client's private key itself as PEM, or `file:` of one beside the chain."
+    )
     ssl_key_password: Secret | None = Field(None, description="Password of an encrypted private key.")
     ssl_endpoint_identification_algorithm: Literal["https", ""] = Field(
         "https", description="Empty to accept certificates that name another host."
@@ -246,8 +248,10 @@ class KafkaSettings(Strict):
             yield "ssl_truststore_location and ssl_truststore_certificates exclude each other"
         if self.ssl_keystore_location and self.ssl_keystore_certificate_chain:
             yield "ssl_keystore_location and ssl_keystore_certificate_chain exclude each other"
-        if bool(self.ssl_keystore_certificate_chain) != bool(self.ssl_keystore_key):
-            yield "ssl_keystore_certificate_chain and ssl_keystore_key need each other"
+        if self.ssl_keystore_certificate_chain and not self.ssl_keystore_key:
+            yield "ssl_keystore_certificate_chain needs ssl_keystore_key"
+        if self.ssl_keystore_key and not (self.ssl_keystore_certificate_chain or self.ssl_keystore_location):
+            yield "ssl_keystore_key needs ssl_keystore_certificate_chain, or ssl_keystore_location without a key in it"
 
     def addresses(self) -> tuple[tuple[str, int], ...]:
         """Host and port of every bootstrap server."""

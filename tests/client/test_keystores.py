@@ -95,6 +95,7 @@ def test_own_certificate_as_text(file: Callable[[bytes | str], str]) -> None:
         {"ssl_keystore_certificate_chain": chain, "ssl_keystore_key": key},
         {"ssl_keystore_certificate_chain": in_one_line(chain, " "), "ssl_keystore_key": in_one_line(key, " ")},
         {"ssl_keystore_certificate_chain": chain, "ssl_keystore_key": f"file:{file(key)}"},
+        {"ssl_keystore_location": file(chain), "ssl_keystore_key": f"file:{file(key)}"},
     ):
         pair = own(tls_settings(**told))
         assert (pair.chain, pair.key, pair.password) == (chain, key, None)

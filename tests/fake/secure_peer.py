@@ -38,6 +38,7 @@ def secure_peer(context: ssl.SSLContext, talk: Talk = echo) -> Iterator[SecurePe
                     stream, _ = server.accept()
                 except OSError:
                     return
+                stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 try:
                     with context.wrap_socket(stream, server_side=True, suppress_ragged_eofs=False) as secured:
                         peer.heard.append(talk(secured))
