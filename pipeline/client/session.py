@@ -8,11 +8,13 @@ import random
 import ssl
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from pipeline.client.connection import Answer, Connection, choose_version, negotiate
 from pipeline.client.deadline import Clock, Deadline
 from pipeline.client.journal import Exchange, Journal, Sent
+from pipeline.client.policy import vet
 from pipeline.client.transport import Transport
 from pipeline.errors import (
     BrokerError,
@@ -65,7 +67,10 @@ class Session:
         deadline: Deadline,
     ) -> "Session":
         """A new connection on which anything may be asked."""
-        transport = Transport.connect(host, port, deadline, access.tls)
+        is_told = (host, port) in access.settings.addresses()  # by whoever wrote the settings, not by a broker
+        transport = Transport.connect(
+            host, port, deadline, access.tls, None if is_told else partial(vet, access.settings)
+        )
         try:
             session = cls(transport, node_id, host, access)
             session.versions = session._agree(deadline)

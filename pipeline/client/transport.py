@@ -7,13 +7,16 @@ write, so a client that only writes would wait for it forever.
 import select
 import socket
 import ssl
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from pipeline.client import tls_faults
 from pipeline.client.deadline import Deadline
 from pipeline.client.tls import server_name
-from pipeline.errors import ConnectionFailed, ConnectionLost, DeadlinePassed
+from pipeline.errors import AddressRefused, ConnectionFailed, ConnectionLost, DeadlinePassed
+
+Vet: TypeAlias = Callable[[str], str | None]
 
 _CHUNK = 1 << 20
 _TLS_RECORD = 1 << 14  # OpenSSL takes and gives one record at a time
@@ -40,13 +43,16 @@ class Transport:
         self.address = address
 
     @classmethod
-    def connect(cls, host: str, port: int, deadline: Deadline, tls: ssl.SSLContext | None = None) -> "Transport":
+    def connect(
+        cls, host: str, port: int, deadline: Deadline, tls: ssl.SSLContext | None = None, vet: Vet | None = None
+    ) -> "Transport":
         """A stream to the first of the host's addresses that accepts, through TLS if there is a context for it.
 
-        ConnectionFailed names the last refusal, and what is wrong with a certificate.
+        `vet` tells of a numeric address why it must not be connected to. ConnectionFailed names the last refusal, and
+        what is wrong with a certificate.
         """
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        stream = _first(host, port, address, deadline)
+        stream = _first(host, port, address, deadline, vet)
         return cls(_secured(stream, tls, host, address, deadline) if tls else stream, address)
 
     def exchange(self, outgoing: bytearray, room: memoryview, deadline: Deadline, phase: str) -> int:
@@ -184,7 +190,7 @@ class _Secure:
             self._wants |= select.POLLIN
 
 
-def _first(host: str, port: int, address: str, deadline: Deadline) -> socket.socket:
+def _first(host: str, port: int, address: str, deadline: Deadline, vet: Vet | None) -> socket.socket:
     """A connection to the first of the host's addresses that accepts."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -193,11 +199,16 @@ def _first(host: str, port: int, address: str, deadline: Deadline) -> socket.soc
     except ValueError as cause:  # an advertised host can be any text
         raise ConnectionFailed(address, "resolve", "not a host's name") from cause
     refusal: OSError | None = None
+    refused: str | None = None
     for family, kind, protocol, _, endpoint in found:
+        if vet and (refused := vet(str(endpoint[0]))):
+            continue
         try:
             return _open(family, kind, protocol, endpoint, deadline)
         except OSError as cause:
             refusal = cause
+    if refused and not refusal:
+        raise AddressRefused(address, "resolve", refused)
     if isinstance(refusal, TimeoutError):
         raise DeadlinePassed(address, "connect", deadline.budget_ms) from refusal
     reason = (refusal.strerror or str(refusal)) if refusal else "the name has no address"

@@ -1,12 +1,16 @@
 """Which advertised addresses we connect to: what is refused before anything is sent, and what allows it."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 
-from pipeline.client.policy import admit
+from pipeline.client.deadline import Deadline
+from pipeline.client.policy import admit, vet
+from pipeline.client.transport import Transport
 from pipeline.errors import AddressRefused
 from pipeline.kafka_settings import KafkaSettings
+from tests.clock import CLOCK
 
 PLAIN = {
     "security_protocol": "SASL_PLAINTEXT",
@@ -48,12 +52,12 @@ def test_admitted(settings: KafkaSettings, host: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "host", "reason"),
     [
-        (told(), "localhost", "is this machine: change its advertised.listeners"),
-        (told(), "127.0.0.53", "is this machine"),
-        (told(), "::1", "is this machine"),
-        (told(), "169.254.169.254", "is a link-local address"),
-        (told(), "fe80::1%eth0", "is a link-local address"),
-        (told("localhost:1"), "169.254.169.254", "is a link-local address"),
+        (told(), "localhost", "and this machine: change the broker's advertised.listeners"),
+        (told(), "127.0.0.53", "this machine"),
+        (told(), "::1", "this machine"),
+        (told(), "169.254.169.254", "a link-local address"),
+        (told(), "fe80::1%eth0", "a link-local address"),
+        (told("localhost:1"), "169.254.169.254", "a link-local address"),
         (told(allowed_brokers="*.example.org"), "example.net", "not among allowed_brokers"),
         (told(allowed_brokers="*.example.org:9093"), "a.example.org", "not among allowed_brokers"),
         (told(**PLAIN), "kafka-2.example.org", "PLAIN would show it our credentials: name it in allowed_brokers"),
@@ -63,3 +67,16 @@ def test_refused(settings: KafkaSettings, host: str, reason: str) -> None:
     """An address that is ours, or nobody's, or not on the list, or that would be shown a password unproven."""
     with pytest.raises(AddressRefused, match=reason):
         admit(settings, host, 9092)
+
+
+def test_names_are_looked_up_before_they_are_trusted() -> None:
+    """A name that leads to this machine, or to a link-local address, is refused like the address itself."""
+    assert vet(told(), "127.0.0.1") == (
+        "leads to 127.0.0.1, which is this machine: change the broker's advertised.listeners, or set allowed_brokers"
+    )
+    assert str(vet(told(), "169.254.169.254")).startswith("leads to 169.254.169.254, which is a link-local address")
+    assert vet(told(), "10.1.2.3") is None
+    assert vet(told("127.0.0.1:1"), "127.0.0.1") is None
+    assert vet(told(allowed_brokers="*"), "127.0.0.1") is None
+    with pytest.raises(AddressRefused, match=r"localhost:9: resolve: leads to \S+, which is this machine"):
+        Transport.connect("localhost", 9, Deadline.after(CLOCK, 1_000), vet=partial(vet, told()))
