@@ -8,14 +8,29 @@ import pytest
 from pipeline.protocol import acls
 from pipeline.protocol.error_codes import ERROR_CODES, Refresh
 from pipeline.protocol.messages import (
+    consumer_group_heartbeat,
     create_topics,
+    delete_records,
     describe_client_quotas,
     describe_configs,
+    describe_producers,
+    describe_transactions,
     describe_user_scram_credentials,
     elect_leaders,
+    end_txn,
     find_coordinator,
     incremental_alter_configs,
+    init_producer_id,
+    join_group,
+    leave_group,
     list_offsets,
+    offset_commit,
+    produce,
+    share_acknowledge,
+    share_fetch,
+    share_group_heartbeat,
+    streams_group_heartbeat,
+    txn_offset_commit,
     update_features,
 )
 from tests.oracle.java_codec import JavaCodec
@@ -155,3 +170,74 @@ def test_election_types(codecs: Sequence[JavaCodec]) -> None:
     elections = codecs[0].jvm.java.lang.Class.forName("org.apache.kafka.common.ElectionType")
     theirs = {one.name(): elections.getField("value").get(one) for one in elections.getEnumConstants()}
     assert {name: getattr(elect_leaders, name) for name in theirs} == theirs
+
+
+@pytest.mark.parametrize(
+    ("request_name", "ours"),
+    [
+        ("ConsumerGroupHeartbeatRequest", consumer_group_heartbeat),
+        ("ShareGroupHeartbeatRequest", share_group_heartbeat),
+        ("StreamsGroupHeartbeatRequest", streams_group_heartbeat),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_member_epochs(codecs: Sequence[JavaCodec], request_name: str, ours: ModuleType) -> None:
+    """Members join and leave by Kafka's epochs, and only groups that have static members know leaving for now."""
+    theirs = _statics(codecs[0], f"requests.{request_name}")
+    assert (theirs["JOIN_GROUP_MEMBER_EPOCH"], theirs["LEAVE_GROUP_MEMBER_EPOCH"]) == (ours.JOIN, ours.LEAVE)
+    assert getattr(ours, "LEAVE_FOR_NOW", None) == theirs.get("LEAVE_GROUP_STATIC_MEMBER_EPOCH")
+
+
+def test_absent_members(codecs: Sequence[JavaCodec]) -> None:
+    """Who is no member says so as Kafka's clients do."""
+    joining = _statics(codecs[0], "requests.JoinGroupRequest")
+    committing = _statics(codecs[0], "requests.OffsetCommitRequest")
+    assert {join_group.NO_MEMBER_ID, leave_group.ANY_MEMBER_ID} == {joining["UNKNOWN_MEMBER_ID"]}
+    assert join_group.NO_GENERATION == txn_offset_commit.NO_GENERATION == joining["UNKNOWN_GENERATION_ID"]
+    assert committing["DEFAULT_GENERATION_ID"] == offset_commit.NO_GENERATION
+    assert committing["DEFAULT_RETENTION_TIME"] == offset_commit.BROKERS_RETENTION
+
+
+def test_absent_producers(codecs: Sequence[JavaCodec]) -> None:
+    """Ids, epochs, sequences and times of producers that have none are Kafka's."""
+    theirs = _statics(codecs[0], "record.internal.RecordBatch")
+    for module in (init_producer_id, end_txn):
+        assert theirs["NO_PRODUCER_ID"] == module.NO_PRODUCER_ID
+        assert theirs["NO_PRODUCER_EPOCH"] == module.NO_PRODUCER_EPOCH
+    assert theirs["NO_SEQUENCE"] == describe_producers.NO_SEQUENCE
+    assert describe_producers.NO_TIMESTAMP == produce.NO_LOG_APPEND_TIME == theirs["NO_TIMESTAMP"]
+
+
+def test_absent_offsets(codecs: Sequence[JavaCodec]) -> None:
+    """Offsets that stand for something else, in requests and in answers, are Kafka's."""
+    assert _statics(codecs[0], "requests.ProduceResponse")["INVALID_OFFSET"] == produce.NO_OFFSET
+    assert _statics(codecs[0], "requests.DeleteRecordsRequest")["HIGH_WATERMARK"] == delete_records.HIGH_WATERMARK
+    low_watermark = _statics(codecs[0], "requests.DeleteRecordsResponse")["INVALID_LOW_WATERMARK"]
+    assert low_watermark == delete_records.NO_LOW_WATERMARK
+
+
+def test_share_sessions(codecs: Sequence[JavaCodec]) -> None:
+    """Sessions, acknowledgements and ways to acquire have Kafka's numbers; a gap is not for its users to tell."""
+    epochs = _statics(codecs[0], "requests.ShareRequestMetadata")
+    assert epochs == {"INITIAL_EPOCH": share_fetch.OPEN, "FINAL_EPOCH": share_fetch.CLOSE}
+    assert share_acknowledge.CLOSE == share_fetch.CLOSE
+    consumer = "org.apache.kafka.clients.consumer"
+    types = codecs[0].jvm.java.lang.Class.forName(f"{consumer}.AcknowledgeType")
+    modes = codecs[0].jvm.java.lang.Class.forName(f"{consumer}.internals.ShareAcquireMode")
+    theirs = {one.name(): types.getField("id").get(one) for one in types.getEnumConstants()}
+    theirs |= {one.name(): one.id() for one in modes.getEnumConstants()}
+    assert {name: getattr(share_fetch, name) for name in theirs} == theirs
+
+
+def test_streams_statuses(codecs: Sequence[JavaCodec]) -> None:
+    """What keeps a member of a streams group from working has Kafka's numbers, and none is missing."""
+    name = "org.apache.kafka.common.requests.StreamsGroupHeartbeatResponse$Status"
+    told = codecs[0].jvm.java.lang.Class.forName(name).getEnumConstants()
+    theirs = {one.name(): one.code() for one in told}
+    assert {name: getattr(streams_group_heartbeat, name) for name in theirs} == theirs
+
+
+def test_transaction_states(codecs: Sequence[JavaCodec]) -> None:
+    """States of transactions are called what Kafka calls them, and none is missing."""
+    told = codecs[0].jvm.org.apache.kafka.clients.admin.TransactionState.values()
+    assert {one.toString() for one in told} - {"Unknown"} == set(describe_transactions.STATES)
