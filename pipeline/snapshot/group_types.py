@@ -5,16 +5,27 @@ Guards one rule: every type has the same rows. What a type does not have is null
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pipeline.errors import DecodeError
 from pipeline.protocol.embedded import Assignment, Subscription, decode_assignment, decode_subscription
 from pipeline.protocol.messages.consumer_group_describe import (
+    ConsumerGroupAssignment,
     DescribedConsumerGroup,
     DescribedConsumerMember,
 )
 from pipeline.protocol.messages.describe_groups import DescribedGroup, DescribedMember
 from pipeline.protocol.messages.list_groups import ListedGroup
+from pipeline.protocol.messages.share_group_describe import (
+    DescribedShareGroup,
+    DescribedShareMember,
+    ShareGroupAssignment,
+)
+from pipeline.protocol.messages.streams_group_describe import (
+    DescribedStreamsGroup,
+    DescribedStreamsMember,
+    DescribedSubtopology,
+    DescribedTaskIds,
+)
 from pipeline.snapshot.rows import ConsumerGroupRow, GroupMemberRow, TopicPartitions
 from pipeline.wire.primitives import uuid_text
 
@@ -135,20 +146,20 @@ def _consumer_member(group_id: str, member: DescribedConsumerMember) -> GroupMem
     )
 
 
-def _owned(assignment: Any) -> tuple[TopicPartitions, ...]:
+def _owned(assignment: ConsumerGroupAssignment | ShareGroupAssignment) -> tuple[TopicPartitions, ...]:
     return tuple(
         TopicPartitions(topic=one.topic_name, topic_id=uuid_text(one.topic_id), partitions=one.partitions)
         for one in assignment.topic_partitions
     )
 
 
-def share_group(one: Listed, described: Any, coordinator_id: int) -> Described:
+def share_group(one: Listed, described: DescribedShareGroup, coordinator_id: int) -> Described:
     """A group of KIP-932: its members share partitions, so several may have the same."""
     row = _newer_group(one, described, coordinator_id, described.assignor_name or None)
     return row, [_share_member(described.group_id, member) for member in described.members]
 
 
-def _share_member(group_id: str, member: Any) -> GroupMemberRow:
+def _share_member(group_id: str, member: DescribedShareMember) -> GroupMemberRow:
     return GroupMemberRow(
         group_id=group_id,
         member_id=member.member_id,
@@ -164,7 +175,7 @@ def _share_member(group_id: str, member: Any) -> GroupMemberRow:
 
 
 def streams_group(
-    one: Listed, described: Any, coordinator_id: int, partitions: Mapping[str, Sequence[int]]
+    one: Listed, described: DescribedStreamsGroup, coordinator_id: int, partitions: Mapping[str, Sequence[int]]
 ) -> Described:
     """A group of KIP-1071: tasks are assigned, and a task reads the partition of its number of every source topic."""
     row = _newer_group(one, described, coordinator_id, None)
@@ -173,13 +184,16 @@ def streams_group(
     return row, [_streams_member(described.group_id, member, sources, partitions) for member in described.members]
 
 
-def _sources(subtopology: Any) -> Iterator[str]:
+def _sources(subtopology: DescribedSubtopology) -> Iterator[str]:
     yield from subtopology.source_topics
     yield from (topic.name for topic in subtopology.repartition_source_topics)
 
 
 def _streams_member(
-    group_id: str, member: Any, sources: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
+    group_id: str,
+    member: DescribedStreamsMember,
+    sources: Mapping[str, Sequence[str]],
+    partitions: Mapping[str, Sequence[int]],
 ) -> GroupMemberRow:
     return GroupMemberRow(
         group_id=group_id,
@@ -196,7 +210,7 @@ def _streams_member(
 
 
 def _read_by(
-    tasks: Sequence[Any], sources: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
+    tasks: Sequence[DescribedTaskIds], sources: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
 ) -> tuple[TopicPartitions, ...]:
     """What active tasks read. A source topic with fewer partitions than there are tasks is read by the first of them."""
     read: dict[str, list[int]] = {}
@@ -210,7 +224,12 @@ def _read_by(
     )
 
 
-def _newer_group(one: Listed, described: Any, coordinator_id: int, protocol: str | None) -> ConsumerGroupRow:
+def _newer_group(
+    one: Listed,
+    described: DescribedConsumerGroup | DescribedShareGroup | DescribedStreamsGroup,
+    coordinator_id: int,
+    protocol: str | None,
+) -> ConsumerGroupRow:
     return ConsumerGroupRow(
         group_id=described.group_id,
         group_type=one.group_type,

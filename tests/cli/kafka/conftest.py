@@ -1,0 +1,62 @@
+"""A fake cluster and a verb's arguments in; its exit code, lines and rows out."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from pipeline.cli.kafka.run import run
+from tests.clock import CLOCK
+from tests.fake.broker import fake_cluster
+from tests.fake.cluster import FakeCluster
+
+IMPATIENT = (
+    "kafka.request_timeout_ms=500",
+    "kafka.socket_connection_setup_timeout_ms=500",
+    "kafka.default_api_timeout_ms=2000",
+    "kafka.retry_backoff_ms=10",
+    "kafka.retry_backoff_max_ms=50",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a verb printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    def rows(self, kind: str) -> list[dict[str, Any]]:
+        """The rows of one kind, of a verb that was asked for JSON."""
+        told = [json.loads(line) for line in self.out.splitlines()]
+        return [one for one in told if one["kind"] == kind]
+
+
+Ask = Callable[..., Shown]
+
+
+@pytest.fixture
+def state() -> Iterator[FakeCluster]:
+    """Three brokers with two topics, running."""
+    cluster = FakeCluster(racks={1: "a", 2: "b", 3: "c"})
+    cluster.add_topic("orders", 3)
+    cluster.add_topic("other", 1)
+    with fake_cluster(cluster):
+        yield cluster
+
+
+@pytest.fixture
+def ask(state: FakeCluster, capsys: pytest.CaptureFixture[str]) -> Ask:
+    """Run a verb on the fake cluster."""
+    servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
+    patience = [word for one in IMPATIENT for word in ("--set", one)]
+
+    def verb(*argv: str) -> Shown:
+        code = run([*argv, "-b", servers, *patience], {}, CLOCK)
+        told = capsys.readouterr()
+        return Shown(code, told.out, told.err)
+
+    return verb

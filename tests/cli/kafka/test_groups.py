@@ -1,0 +1,131 @@
+"""groups, describe-group and lag: every group has its row, and unknown is never 0."""
+
+import pytest
+
+from pipeline.protocol.messages.list_groups import LIST_GROUPS
+from tests.cli.kafka.conftest import Ask
+from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
+from tests.fake.faults import Close, Fault
+
+ODD = "g\x1b[2J\u2066"
+
+
+@pytest.fixture(autouse=True)
+def groups(state: FakeCluster) -> None:
+    """A group that reads, one whose commit is past the end, one with an odd name, and one of another type."""
+    state.groups["reader"] = FakeGroup(
+        coordinator_id=2,
+        state="Stable",
+        commits={("orders", 0): FakeCommit(90), ("orders", 1): FakeCommit(100)},
+        members=[FakeMember("m1", ("orders",), {"orders": (0, 1, 2)})],
+    )
+    state.groups["ahead"] = FakeGroup(coordinator_id=1, commits={("other", 0): FakeCommit(103)})
+    state.groups[ODD] = FakeGroup(coordinator_id=3)
+    state.groups["new"] = FakeGroup(coordinator_id=3, group_type="consumer", state="Stable")
+
+
+def test_groups_of_every_broker_are_listed(ask: Ask) -> None:
+    """Type, state and coordinator of each; names are exact in JSON and escaped for people."""
+    rows = ask("groups", "--json").rows("group")
+    assert {(one["group_id"], one["group_type"], one["state"], one["coordinator_id"]) for one in rows} == {
+        ("reader", "classic", "Stable", 2),
+        ("ahead", "classic", "Empty", 1),
+        (ODD, "classic", "Empty", 3),
+        ("new", "consumer", "Stable", 3),
+    }
+    shown = ask("groups").out
+    assert r"g\u001b[2J\u2066" in shown
+    assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize(
+    ("filters", "left"),
+    [
+        (("--type", "consumer"), {"new"}),
+        (("--state", "stable"), {"new", "reader"}),
+        (("--pattern", "r.*|a.*"), {"reader", "ahead"}),
+        (("--pattern", "r.*", "--state", "Empty"), set()),
+    ],
+)
+def test_groups_are_chosen_by_filters(ask: Ask, filters: tuple[str, ...], left: set[str]) -> None:
+    """All filters must let a group through."""
+    assert {one["group_id"] for one in ask("groups", "--json", *filters).rows("group")} == left
+
+
+def test_groups_that_may_be_hidden_are_said(state: FakeCluster, ask: Ask) -> None:
+    """Without the right to describe the cluster, a list of groups is known to be filtered."""
+    state.cluster_operations = 0
+    line = "lagoon: groups: not all of them: brokers leave out those that we may not describe\n"
+    assert ask("groups").err == line
+    assert ask("lag", "reader").err == ""
+
+
+def test_a_broker_that_does_not_list_is_a_failure(state: FakeCluster, ask: Ask) -> None:
+    """The others' groups are there; whose are missing is said."""
+    state.faults.append(Fault(LIST_GROUPS.key, Close(), node_id=2, times=1_000))
+    shown = ask("groups", "--json", "--timeout", "0.3")
+    assert shown.code == 3
+    assert {one["group_id"] for one in shown.rows("group")} == {"ahead", ODD, "new"}
+    assert shown.err.startswith("lagoon: broker 2: ListGroups of broker 2: CONNECTION_LOST")
+
+
+def test_a_group_is_described_with_its_members(ask: Ask) -> None:
+    """Members with what they were given; a group that nobody lists is a line and exit 3."""
+    shown = ask("describe-group", "reader", "nobody", "--json")
+    assert shown.code == 3
+    assert shown.err == (
+        "lagoon: group nobody: ListGroups: NOT_LISTED "
+        "(no broker lists it: it is not there, or we may not describe it)\n"
+    )
+    assert [(one["group_id"], one["members"], one["protocol"]) for one in shown.rows("group")] == [
+        ("reader", 1, "range")
+    ]
+    (member,) = shown.rows("member")
+    assert member["assignment"] == [{"topic": "orders", "topic_id": None, "partitions": [0, 1, 2]}]
+
+
+def test_a_group_that_may_not_be_described_keeps_its_row(state: FakeCluster, ask: Ask) -> None:
+    """GROUP_AUTHORIZATION_FAILED is a problem of that group only."""
+    state.groups["reader"].error_code = 30
+    shown = ask("describe-group", "--json")
+    assert shown.code == 3
+    assert {one["group_id"]: one["problem"] for one in shown.rows("group")} == {
+        "reader": "GROUP_AUTHORIZATION_FAILED",
+        "ahead": None,
+        ODD: None,
+        "new": None,
+    }
+
+
+def test_lag_is_raw_and_unknown_is_not_zero(ask: Ask) -> None:
+    """A commit past the end is a negative lag; no commit is null with its reason; sums tell how much of them is known."""
+    shown = ask("lag", "--json")
+    assert (shown.code, shown.err) == (0, "")
+    lag = {(one["group_id"], one["topic"], one["partition"]): (one["lag"], one["problem"]) for one in shown.rows("lag")}
+    assert lag == {
+        ("reader", "orders", 0): (10, None),
+        ("reader", "orders", 1): (0, None),
+        ("reader", "orders", 2): (None, "NO_COMMIT"),
+        ("ahead", "other", 0): (-3, None),
+    }
+    sums = {one["group_id"]: (one["lag"], one["known_partitions"], one["partitions"]) for one in shown.rows("group")}
+    assert sums == {"reader": (10, 2, 3), "ahead": (-3, 1, 1), ODD: (None, 0, 0), "new": (None, 0, 0)}
+
+
+def test_lag_of_one_group(ask: Ask) -> None:
+    """Only that group is asked about; one that is not listed is a failure."""
+    shown = ask("lag", "ahead", "--json")
+    assert {one["group_id"] for one in shown.rows("group")} == {"ahead"}
+    assert ask("lag", "nobody").code == 3
+
+
+def test_lag_of_a_topic_that_is_gone_hides_nothing(state: FakeCluster, ask: Ask) -> None:
+    """The commit stays a fact, the end is unknown, and every other lag is there."""
+    state.groups["reader"].commits["gone", 0] = FakeCommit(7)
+    shown = ask("lag", "reader", "--json")
+    rows = {
+        (one["topic"], one["partition"]): (one["committed_offset"], one["lag"], one["problem"])
+        for one in shown.rows("lag")
+    }
+    assert rows["gone", 0] == (7, None, "UNKNOWN_TOPIC_OR_PARTITION")
+    assert rows["orders", 0] == (90, 10, None)

@@ -1,0 +1,157 @@
+"""metadata, health and offsets: what is wrong with a partition is shown, and what could not be asked is said."""
+
+import pytest
+
+from pipeline.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
+from pipeline.protocol.messages.describe_configs import DESCRIBE_CONFIGS
+from pipeline.protocol.messages.list_offsets import LIST_OFFSETS
+from tests.cli.kafka.conftest import Ask
+from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Altered, Fault
+
+NOT_ALL = "lagoon: topics: perhaps not all of them: brokers leave out those that we may not describe\n"
+
+
+def test_metadata_tells_brokers_topics_and_partitions(ask: Ask) -> None:
+    """Everything has its row; a cluster that lets us do everything is shown whole, so nothing is said beside it."""
+    shown = ask("metadata", "--json")
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.rows("cluster")[0]["partitions"] == 4
+    assert [(one["broker_id"], one["rack"]) for one in shown.rows("broker")] == [(1, "a"), (2, "b"), (3, "c")]
+    assert [one["topic"] for one in shown.rows("topic")] == ["orders", "other"]
+    orders = [one for one in shown.rows("partition") if one["topic"] == "orders"]
+    assert [one["leader_id"] for one in orders] == [1, 2, 3]
+
+
+def test_a_list_that_may_be_short_says_so(state: FakeCluster, ask: Ask) -> None:
+    """Without the right to everything nobody knows whether all topics are there; topics that are named are no list."""
+    state.cluster_operations = 0
+    assert ask("metadata").err == NOT_ALL
+    assert ask("metadata", "--topic", "orders").err == ""
+
+
+def test_a_topic_that_is_not_there_is_a_failure(ask: Ask) -> None:
+    """It has a row with its problem, a line, and exit 3; the other topic is whole."""
+    shown = ask("metadata", "--topic", "orders,gone", "--json")
+    assert shown.code == 3
+    assert shown.err == "lagoon: topic gone: Metadata: UNKNOWN_TOPIC_OR_PARTITION\n"
+    assert {one["topic"]: one["problem"] for one in shown.rows("topic")} == {
+        "gone": "UNKNOWN_TOPIC_OR_PARTITION",
+        "orders": None,
+    }
+    assert len(shown.rows("partition")) == 3
+
+
+def test_a_topic_with_an_odd_name_is_escaped_for_people_only(state: FakeCluster, ask: Ask) -> None:
+    """A hostile broker may send anything as a name."""
+    state.add_topic("odd\x1b]0;\u202e", 1)
+    assert r"odd\u001b]0;\u202e" in ask("metadata").out
+    assert "odd\x1b]0;\u202e" in {one["topic"] for one in ask("metadata", "--json").rows("topic")}
+
+
+@pytest.fixture
+def sick(state: FakeCluster) -> FakeCluster:
+    """One partition without a leader, one with a single replica in sync, led by another than the first."""
+    first, second, _ = state.topics["orders"].partitions
+    state.topics["orders"].min_insync_replicas = 2
+    first.leader_id, first.isr = -1, ()
+    second.leader_id, second.isr = 3, (3,)
+    return state
+
+
+@pytest.mark.usefixtures("sick")
+def test_health_tells_what_is_wrong(ask: Ask) -> None:
+    """Partitions with findings, the worst first, and how many there are of each; findings alone are no failure."""
+    shown = ask("health", "--json")
+    assert (shown.code, shown.err) == (0, "")
+    assert {(one["topic"], one["partition"]): one["findings"] for one in shown.rows("partition")} == {
+        ("orders", 0): ["leaderless", "under_min_isr", "under_replicated"],
+        ("orders", 1): ["under_min_isr", "under_replicated", "not_preferred_leader"],
+    }
+    counts = {one["finding"]: (one["partitions"], one["of"]) for one in shown.rows("finding")}
+    assert counts["leaderless"] == (1, 4)
+    assert counts["at_min_isr"] == (0, 4)
+
+
+@pytest.mark.usefixtures("sick")
+def test_health_fails_only_when_told_to(ask: Ask) -> None:
+    """--fail is about grave findings, or those that are named."""
+    assert ask("health", "--fail").code == 3
+    assert ask("health", "--fail", "not_preferred_leader").code == 3
+    assert ask("health", "--fail", "at_min_isr").code == 0
+    assert ask("health", "--fail", "--topic", "other").code == 0
+    assert [one["partition"] for one in ask("health", "--json", "--only", "leaderless").rows("partition")] == [0]
+
+
+def test_health_does_not_call_well_what_it_does_not_know(state: FakeCluster, ask: Ask) -> None:
+    """Where min.insync.replicas may not be read, partitions say so."""
+
+    def refuse(response: object) -> object:
+        for one in response.results:
+            one.error_code, one.configs = 29, ()
+        return response
+
+    state.faults.append(Fault(DESCRIBE_CONFIGS.key, Altered(refuse)))
+    rows = ask("health", "--json").rows("partition")
+    assert {(tuple(one["findings"]), one["problem"]) for one in rows} == {
+        (("min_isr_unknown",), "TOPIC_AUTHORIZATION_FAILED")
+    }
+
+
+def test_offsets_that_are_refused_are_rows_with_a_problem(state: FakeCluster, ask: Ask) -> None:
+    """One partition is refused: its row says why, the others are whole, one line names it once."""
+    state.topics["orders"].partitions[1].error_code = 29
+    state.topics["other"].partitions[0].high_watermark = 2**62
+    shown = ask("offsets", "--json")
+    assert shown.code == 3
+    assert shown.err == "lagoon: orders-1: ListOffsets of broker 2: TOPIC_AUTHORIZATION_FAILED\n"
+    rows = {
+        (one["topic"], one["partition"]): (one["high_watermark"], one["problem"]) for one in shown.rows("partition")
+    }
+    assert rows == {
+        ("orders", 0): (100, None),
+        ("orders", 1): (None, "TOPIC_AUTHORIZATION_FAILED"),
+        ("orders", 2): (100, None),
+        ("other", 0): (2**62, None),
+    }
+
+
+def test_what_brokers_are_too_old_for_is_said_and_is_no_failure(state: FakeCluster, ask: Ask) -> None:
+    """ListOffsets v6 knows neither the largest timestamp nor tiers."""
+    state.highest[LIST_OFFSETS.key] = 6
+    shown = ask("offsets", "--topic", "other")
+    assert shown.code == 0
+    assert shown.err == (
+        "lagoon: brokers are too old to tell the largest timestamp (Kafka 3.0), the local start (Kafka 3.6), "
+        "the tiered end (Kafka 3.9)\n"
+    )
+
+
+def test_offsets_at_a_time(state: FakeCluster, ask: Ask) -> None:
+    """The first record at or behind the time; none is null, not -1."""
+    state.topics["orders"].partitions[0].times = ((1_000, 7), (2_000, 9))
+    for when in ("1500", "1970-01-01T00:00:01.500Z"):
+        rows = ask("offsets", "--at", when, "--topic", "orders", "--json").rows("partition")
+        assert [(one["partition"], one["offset"]) for one in rows] == [(0, 9), (1, None), (2, None)]
+        assert {one["asked_ms"] for one in rows} == {1_500}
+
+
+def test_a_broker_that_is_gone_is_one_line(state: FakeCluster, ask: Ask) -> None:
+    """All of a broker's partitions fail alike, and so they are one line; the answer is there, and its code is 3."""
+    state.faults.append(Fault(LIST_OFFSETS.key, Altered(_of_nothing), node_id=1, times=1_000))
+    shown = ask("offsets", "--topic", "orders", "--json", "--timeout", "0.3")
+    assert shown.code == 3
+    assert len(shown.err.splitlines()) == 1
+    assert shown.err.startswith("lagoon: orders-0: ListOffsets of broker 1: ")
+    assert [one["problem"] is None for one in shown.rows("partition")] == [False, True, True]
+
+
+def _of_nothing(response: object) -> object:
+    response.topics = ()
+    return response
+
+
+def test_the_right_to_describe_the_cluster_is_asked_for_once(state: FakeCluster, ask: Ask) -> None:
+    """A verb asks no more than its answer needs."""
+    ask("health", "--topic", "orders")
+    assert state.count(DESCRIBE_CLUSTER.key) == 0

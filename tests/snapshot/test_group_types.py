@@ -1,0 +1,114 @@
+"""Descriptions of share and streams groups, as messages, to rows."""
+
+from pipeline.protocol.messages import share_group_describe as share
+from pipeline.protocol.messages import streams_group_describe as streams
+from pipeline.protocol.messages.list_groups import ListedGroup
+from pipeline.snapshot.group_types import Listed, share_group, streams_group
+from pipeline.snapshot.rows import TopicPartitions
+
+TOPIC_ID = (1).to_bytes(16, "big")
+
+
+def listed(group_type: str) -> Listed:
+    return Listed(ListedGroup(group_id="g", protocol_type=group_type, group_state="Stable", group_type=group_type), 1)
+
+
+def test_members_of_a_share_group_may_have_the_same_partitions() -> None:
+    """Each member has its own row with what it shares."""
+    owned = share.ShareGroupTopicPartitions(topic_id=TOPIC_ID, topic_name="t", partitions=(0, 1))
+    members = tuple(
+        share.DescribedShareMember(
+            member_id=member_id,
+            member_epoch=2,
+            client_id="c",
+            client_host="/127.0.0.1",
+            subscribed_topic_names=("t",),
+            assignment=share.ShareGroupAssignment(topic_partitions=(owned,)),
+        )
+        for member_id in ("a", "b")
+    )
+    described = share.DescribedShareGroup(
+        error_code=0,
+        group_id="g",
+        group_state="Stable",
+        group_epoch=3,
+        assignment_epoch=2,
+        assignor_name="simple",
+        members=members,
+    )
+    group, rows = share_group(listed("share"), described, 7)
+    assert (group.group_type, group.state, group.protocol, group.members) == ("share", "Stable", "simple", 2)
+    assert (group.group_epoch, group.assignment_epoch, group.coordinator_id, group.problem) == (3, 2, 7, None)
+    assert [one.member_id for one in rows] == ["a", "b"]
+    assert rows[0].assignment
+    assert rows[0].assignment == rows[1].assignment
+    assert rows[0].target_assignment is None
+
+
+def _streams(topology: streams.DescribedTopology | None) -> streams.DescribedStreamsGroup:
+    active = (
+        streams.DescribedTaskIds(subtopology_id="0", partitions=(0, 2)),
+        streams.DescribedTaskIds(subtopology_id="1", partitions=(1,)),
+    )
+    tasks = streams.DescribedTaskAssignment(active_tasks=active, standby_tasks=active, warmup_tasks=())
+    member = streams.DescribedStreamsMember(
+        member_id="m",
+        member_epoch=4,
+        instance_id="i",
+        client_id="c",
+        client_host="/127.0.0.1",
+        topology_epoch=0,
+        process_id="p",
+        client_tags=(),
+        task_offsets=(),
+        task_end_offsets=(),
+        assignment=tasks,
+        target_assignment=tasks,
+        is_classic=False,
+    )
+    return streams.DescribedStreamsGroup(
+        error_code=0,
+        group_id="g",
+        group_state="Stable",
+        group_epoch=5,
+        assignment_epoch=4,
+        topology=topology,
+        members=(member,),
+    )
+
+
+def test_tasks_of_a_streams_group_read_partitions_of_their_sources() -> None:
+    """A task reads the partition of its number of every source topic that has it, repartitioned topics included."""
+    between = streams.DescribedStreamsTopic(name="between", partitions=2, replication_factor=1, topic_configs=())
+    subtopologies = (
+        streams.DescribedSubtopology(
+            subtopology_id="0",
+            source_topics=("wide", "narrow"),
+            repartition_sink_topics=("between",),
+            state_changelog_topics=(),
+            repartition_source_topics=(),
+        ),
+        streams.DescribedSubtopology(
+            subtopology_id="1",
+            source_topics=(),
+            repartition_sink_topics=(),
+            state_changelog_topics=(),
+            repartition_source_topics=(between,),
+        ),
+    )
+    topology = streams.DescribedTopology(epoch=0, subtopologies=subtopologies)
+    known = {"wide": (0, 1, 2), "narrow": (0,)}
+    group, (row,) = streams_group(listed("streams"), _streams(topology), 7, known)
+    assert (group.group_type, group.members, group.protocol, group.problem) == ("streams", 1, None, None)
+    assert row.subscribed_topics == ("between", "narrow", "wide")
+    assert row.assignment == (
+        TopicPartitions(topic="between", topic_id=None, partitions=(1,)),
+        TopicPartitions(topic="narrow", topic_id=None, partitions=(0,)),
+        TopicPartitions(topic="wide", topic_id=None, partitions=(0, 2)),
+    )
+
+
+def test_a_streams_group_without_a_topology_keeps_its_members() -> None:
+    """What its tasks read is not known, and that they exist is."""
+    group, (row,) = streams_group(listed("streams"), _streams(None), 7, {})
+    assert (group.members, row.subscribed_topics, row.assignment) == (1, None, ())
