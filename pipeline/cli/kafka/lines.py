@@ -14,22 +14,24 @@ _READ_BYTES = 1 << 16
 def bursts(descriptor: int, limit_bytes: int) -> Iterator[list[bytes]]:
     """Lines without their line feed, the last one also if it has none; a burst ends when the next read would wait."""
     cut: list[bytes] = []  # the parts of a line whose end is still to come
-    while chunk := _read(descriptor, limit_bytes):
+    ended = False
+    while not ended:
+        chunk, ended = _read(descriptor, limit_bytes)
         first, *others = chunk.split(b"\n")
         cut.append(first)
-        if others:
-            whole = [b"".join(cut), *others[:-1]]
-            cut = [others[-1]]
+        whole = [b"".join(cut), *others[:-1]] if others else []
+        cut = others[-1:] or cut
+        if ended and (last := b"".join(cut)):
+            whole.append(last)
+        if whole:
             yield whole
-    if last := b"".join(cut):
-        yield [last]
 
 
-def _read(descriptor: int, limit_bytes: int) -> bytes:
-    """What is there; waits only for the first byte. Empty at the end."""
+def _read(descriptor: int, limit_bytes: int) -> tuple[bytes, bool]:
+    """What is there, and whether the end is; waits only for the first byte."""
     parts = [os.read(descriptor, _READ_BYTES)]
     size = len(parts[0])
     while size < limit_bytes and parts[-1] and select.select([descriptor], [], [], 0)[0]:
         parts.append(os.read(descriptor, _READ_BYTES))
         size += len(parts[-1])
-    return b"".join(parts)
+    return b"".join(parts), not parts[-1]

@@ -1,0 +1,229 @@
+"""`lagoon kafka fetch`: which records are shown, in which order and format, and what is said of those that are not."""
+
+import json
+from typing import Any
+
+import pytest
+
+from pipeline.records.encoding import Record, encode_batch
+from tests.cli.kafka.conftest import Ask
+from tests.fake.batches import aborted, marker
+from tests.fake.cluster import FakeBatch, FakeCluster, FakePartition
+
+ODD = (
+    Record(1_000, b"key", b"value", ((b"a", b"1"), (b"a", None), (b"b", b"\xff"))),
+    Record(-1, None, None),
+    Record(2_000, b"", b"tab\tline\nescape\x1b[0m \xff \\n \xe2\x80\xae"),
+    Record(3_000, b'{"id": 1}', b'{"big": 12345678901234567890, "a": "\xc3\xbc"}'),
+)
+
+
+def append(log: FakePartition, *records: Record) -> None:
+    """Put a batch behind a partition's log."""
+    base, data = log.high_watermark, encode_batch(records, codec=1)
+    log.append(FakeBatch(base, base + len(records) - 1, base.to_bytes(8, "big") + data[8:]))
+
+
+@pytest.fixture
+def news(state: FakeCluster) -> list[FakePartition]:
+    """The logs of a topic of three partitions with records whose times cross, one second apart."""
+    logs = state.add_topic("news", 3, end=0).partitions
+    for number in range(9):
+        append(logs[number % 3], Record(1_000 * number, None, b"%d" % number))
+    return logs
+
+
+@pytest.fixture
+def odd(state: FakeCluster) -> FakePartition:
+    """The log of a topic of one partition with records of every kind."""
+    (log,) = state.add_topic("odd", 1, end=0).partitions
+    append(log, *ODD)
+    return log
+
+
+@pytest.mark.usefixtures("odd")
+def test_a_record_is_a_line(ask: Ask) -> None:
+    """Tabs, line feeds and escapes are spelled out, null is a dash, no headers are nothing."""
+    done = ask("fetch", "odd")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines() == [
+        "0\t0\t1970-01-01T00:00:01.000Z\tkey\tvalue\ta=1\ta=-\tb=\\xff",
+        "0\t1\t-\t-\t-",
+        "0\t2\t1970-01-01T00:00:02.000Z\t\ttab\\tline\\nescape\\x1b[0m \\xff \\n \\u202e",
+        '0\t3\t1970-01-01T00:00:03.000Z\t{"id": 1}\t{"big": 12345678901234567890, "a": "ü"}',
+    ]
+
+
+@pytest.mark.usefixtures("odd")
+def test_json_says_everything(ask: Ask) -> None:
+    """Every field, and bytes that can be told from each other."""
+    first, second, third, _ = ask("fetch", "odd", "--json").rows("record")
+    assert first == {
+        "kind": "record",
+        "topic": "odd",
+        "partition": 0,
+        "offset": 0,
+        "timestamp_ms": 1_000,
+        "timestamp_type": 0,
+        "key": "key",
+        "value": "value",
+        "headers": [{"key": "a", "value": "1"}, {"key": "a", "value": None}, {"key": "b", "value": {"base64": "/w=="}}],
+        "leader_epoch": None,
+        "producer_id": None,
+        "producer_epoch": None,
+        "is_transactional": False,
+        "is_aborted": False,
+    }
+    assert (second["timestamp_ms"], second["key"], second["value"]) == (-1, None, None)
+    assert set(third["value"]) == {"base64"}
+
+
+@pytest.mark.usefixtures("odd")
+@pytest.mark.parametrize(
+    ("wanted", "people", "script"),
+    [
+        ("hex", ["6b6579", "76616c7565"], ["6b6579", "76616c7565"]),
+        ("base64", ["a2V5", "dmFsdWU="], [{"base64": "a2V5"}, {"base64": "dmFsdWU="}]),
+        ("json", ["key", "value"], ["key", "value"]),
+    ],
+)
+def test_formats(ask: Ask, wanted: str, people: list[str], script: list[Any]) -> None:
+    """Keys and values in the format that was asked for; what is no JSON is a text."""
+    told = ("fetch", "odd", "-n", "1", "--format", wanted)
+    assert ask(*told, "--fields", "key,value").out.split() == people
+    (row,) = ask(*told, "--json").rows("record")
+    assert [row["key"], row["value"]] == script
+
+
+@pytest.mark.usefixtures("odd")
+def test_json_in_json(ask: Ask) -> None:
+    """Values that hold JSON are part of the line, with their numbers; a key has a format of its own."""
+    told = ("fetch", "odd", "--from", "3", "--format", "json")
+    (row,) = ask(*told, "--json", "--key-format", "text").rows("record")
+    assert (row["key"], row["value"]) == ('{"id": 1}', {"big": 12345678901234567890, "a": "ü"})
+    assert ask(*told, "--fields", "value").out == '{"big":12345678901234567890,"a":"ü"}\n'
+
+
+@pytest.mark.usefixtures("news")
+@pytest.mark.parametrize(
+    ("argv", "values"),
+    [
+        (["news"], "036147258"),
+        (["news:1"], "147"),
+        (["news:2,0"], "258036"),
+        (["news", "-n", "4"], "0361"),
+        (["news", "-n", "0"], ""),
+        (["news", "--from", "2"], "678"),
+        (["news", "--from", "latest"], ""),
+        (["news", "--last", "1"], "678"),
+        (["news", "--last", "2", "--by-time"], "345678"),
+        (["news", "--by-time"], "012345678"),
+        (["news", "--by-time", "-n", "5"], "01234"),
+    ],
+)
+def test_which_records_in_which_order(ask: Ask, argv: list[str], values: str) -> None:
+    """By partition, or by time over all of them; from where it was said."""
+    done = ask("fetch", *argv, "--fields", "value")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.split() == list(values)
+
+
+def test_from_a_time(ask: Ask, news: list[FakePartition]) -> None:
+    """Each partition begins at its first record at or behind the time; one without any has nothing to show."""
+    for number, log in enumerate(news[:2]):
+        log.times = ((1_000 * number, 0), (3_000 + 1_000 * number, 1))
+    assert ask("fetch", "news", "--from", "1970-01-01T00:00:02", "--fields", "value").out.split() == list("3647")
+
+
+@pytest.mark.usefixtures("news")
+def test_an_offset_outside_of_the_log(ask: Ask) -> None:
+    """Is said."""
+    done = ask("fetch", "news:0", "--from", "9")
+    assert (done.code, done.out) == (0, "")
+    assert done.err == "lagoon: news-0: offset 9 is outside of 0 to 3\n"
+
+
+def test_transactions(state: FakeCluster, ask: Ask) -> None:
+    """Aborted records are left out, or shown and flagged when uncommitted ones are asked for."""
+    (log,) = state.add_topic("txn", 1, end=0).partitions
+    log.append(aborted(0, [b"no"], 7), marker(1, 7))
+    append(log, Record(0, None, b"yes"))
+    assert [row["value"] for row in ask("fetch", "txn", "--json").rows("record")] == ["yes"]
+    everything = ask("fetch", "txn", "--json", "--isolation-level", "read_uncommitted").rows("record")
+    assert [(row["value"], row["is_transactional"], row["producer_id"]) for row in everything] == [
+        ("no", True, 7),
+        ("yes", False, None),
+    ]
+
+
+def test_open_transactions_end_it(state: FakeCluster, ask: Ask) -> None:
+    """Nothing behind the last stable offset is shown to readers of committed records."""
+    (log,) = state.add_topic("open", 1, end=0).partitions
+    append(log, Record(0, None, b"stable"))
+    append(log, Record(0, None, b"open"))
+    log.last_stable_offset = 1
+    assert ask("fetch", "open", "--fields", "value").out.split() == ["stable"]
+    uncommitted = ask("fetch", "open", "--fields", "value", "--isolation-level", "read_uncommitted")
+    assert uncommitted.out.split() == ["stable", "open"]
+
+
+def test_a_corrupt_batch(ask: Ask, news: list[FakePartition]) -> None:
+    """Costs its own records, is named with its offsets, and the exit code is 3."""
+    damaged = bytearray(news[0].log[1].data)
+    damaged[-1] ^= 1
+    news[0].log[1].data = bytes(damaged)
+    done = ask("fetch", "news:0", "--fields", "value")
+    assert (done.code, done.out.split()) == (3, ["0", "6"])
+    assert done.err.startswith("lagoon: news-0 offsets 1 to 1: Fetch: CORRUPT_BATCH (checksum)")
+
+
+def test_a_partition_without_leader(ask: Ask, news: list[FakePartition]) -> None:
+    """Is said; the others are read."""
+    news[1].leader_id = -1
+    done = ask("fetch", "news", "--fields", "value")
+    assert (done.code, done.out.split()) == (3, list("036258"))
+    assert done.err == "lagoon: news-1: ListOffsets: LEADER_NOT_AVAILABLE\n"
+
+
+def test_following(ask: Ask, news: list[FakePartition]) -> None:
+    """What is written meanwhile is shown, until the time is up; without a place to begin it is the end."""
+    append(news[0], Record(9_000, None, b"9"))
+    assert ask("fetch", "news", "-f", "--last", "1", "-n", "3", "--fields", "value").out.split() == list("978")
+    done = ask("fetch", "news", "-f", "--timeout", "0.5")
+    assert (done.code, done.out, done.err) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (["absent"], "absent: no such topic"),
+        (["news:3"], "news:3: news has 3 partitions, from 0 on"),
+        (["news:x"], "news:x: not TOPIC or TOPIC:PARTITION,..."),
+        (["news", "--from", "yesterday"], "--from: 'yesterday' is not a time like 2026-11-21T06:00:00Z"),
+        (["news", "--from", "1", "--last", "1"], "--from and --last: there is one place to begin"),
+        (["news", "-f", "--by-time"], "--by-time orders what is there; --follow has no end"),
+        (["news", "-n", "-1"], "-n and --last: must not be below 0"),
+    ],
+)
+@pytest.mark.usefixtures("news")
+def test_faults_of_arguments(ask: Ask, argv: list[str], line: str) -> None:
+    """Exit 2 and one line."""
+    done = ask("fetch", *argv)
+    assert (done.code, done.err) == (2, f"lagoon: {line}\n")
+
+
+@pytest.mark.usefixtures("odd")
+def test_what_fetch_prints_produce_takes(
+    state: FakeCluster, ask: Ask, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As JSON lines, records go from topic to topic unchanged: times, nulls, bytes, headers and their order."""
+    (copy,) = state.add_topic("copy", 1, end=0).partitions
+    path = tmp_path / "lines"
+    path.write_text(ask("fetch", "odd", "--json").out)
+    monkeypatch.setattr("sys.stdin", path.open())
+    assert ask("produce", "copy", "--json").code == 0
+    assert copy.high_watermark == len(ODD)
+    copied, original = (ask("fetch", topic, "--json").rows("record") for topic in ("copy", "odd"))
+    for row in (*copied, *original):
+        del row["topic"], row["producer_id"], row["producer_epoch"]
+    assert json.dumps(copied) == json.dumps(original)

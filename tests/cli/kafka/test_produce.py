@@ -1,0 +1,249 @@
+"""`lagoon kafka produce`: what lines become, where they go, and what is said when they are not written."""
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.cli.kafka.lines import bursts
+from pipeline.protocol.messages.init_producer_id import INIT_PRODUCER_ID
+from pipeline.protocol.messages.produce import PRODUCE, BatchIndexAndErrorMessage
+from tests.cli.kafka.conftest import Ask
+from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Altered, Close, Fault
+from tests.reference.batches import Record, header, records
+
+Pipe = Callable[[bytes], None]
+
+
+@pytest.fixture
+def pipe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Pipe:
+    """Gives standard input some bytes."""
+
+    def give(content: bytes) -> None:
+        path = tmp_path / "input"
+        path.write_bytes(content)
+        monkeypatch.setattr(sys, "stdin", path.open("rb"))
+
+    return give
+
+
+@pytest.fixture
+def news(state: FakeCluster) -> FakeCluster:
+    """The cluster with an empty topic of three partitions."""
+    state.add_topic("news", 3, end=0)
+    return state
+
+
+def written(state: FakeCluster, partition: int | None = None) -> list[Record]:
+    """What is in the topic's partitions, or in one of them."""
+    some = state.topics["news"].partitions
+    chosen = some if partition is None else [some[partition]]
+    return [record for log in chosen for batch in log.log for record in records(header(batch.data))]
+
+
+def refuse(code: int, **fields: Any) -> Altered:
+    def change(response: Any) -> Any:
+        for topic in response.responses:
+            for one in topic.partition_responses:
+                one.error_code = code
+                for name, value in fields.items():
+                    setattr(one, name, value)
+        return response
+
+    return Altered(change)
+
+
+def test_each_line_is_a_value(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
+    """Empty lines and bytes that are no text too, and a last line without a line feed; all go to one partition."""
+    pipe(b"one\n\n\xff\r\nlast")
+    done = ask("produce", "news")
+    assert (done.code, done.err) == (0, "")
+    assert [(one.key, one.value) for one in written(news)] == [
+        (None, value) for value in (b"one", b"", b"\xff\r", b"last")
+    ]
+    partition = done.out.split(":")[0]
+    assert done.out.split() == [f"{partition}:{offset}" for offset in range(4)]
+
+
+def test_keys_go_where_java_puts_them(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
+    """And values begin behind the first separator."""
+    pipe(b"21\tone\nfoobar\ttwo\tand more\nabc\t\n")
+    assert ask("produce", "news", "--key-separator", r"\t").code == 0
+    expected = {b"21": (-973932308, b"one"), b"foobar": (-790332482, b"two\tand more"), b"abc": (479470107, b"")}
+    for key, (hashed, value) in expected.items():
+        assert (key, value) in [(one.key, one.value) for one in written(news, (hashed & 0x7FFFFFFF) % 3)]
+
+
+def test_one_value(news: FakeCluster, ask: Ask) -> None:
+    """With key, headers, time, codec and partition as they are told; standard input is not read."""
+    options = ["--value", "v", "--key", "k", "--header", "a=1", "--header", "a=", "--header", "b=x=y"]
+    done = ask(
+        "produce", "news", *options, "--timestamp", "2026-11-21T06:00:00Z", "--partition", "2", "--compression", "zstd"
+    )
+    assert (done.code, done.out) == (0, "2:0\n")
+    (one,) = written(news, 2)
+    assert (one.key, one.value, one.headers) == (b"k", b"v", ((b"a", b"1"), (b"a", b""), (b"b", b"x=y")))
+    assert one.timestamp_ms == 1_795_240_800_000
+    assert header(news.topics["news"].partitions[2].log[0].data).attributes == 4
+
+
+def test_json_lines(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
+    """Say everything of a record; what a line leaves out comes from the options, or is null."""
+    pipe(
+        b'{"key": "k", "value": {"a": [1, "\\u00fc"]}, "partition": 1, "timestamp": 5}\n'
+        b'{"key": null, "value": {"base64": "/wA="}, "headers": [{"key": "h", "value": null}], "partition": 1}\n'
+        b'{"partition": 1, "timestamp": "1970-01-01T00:00:01Z", "offset": 7, "kind": "record"}\n'
+    )
+    done = ask("produce", "news", "--json", "--key", "default", "--header", "d=1", "--timestamp", "9")
+    assert done.code == 0
+    assert [json.loads(line) for line in done.out.splitlines()] == [
+        {"kind": "written", "line": line + 1, "partition": 1, "offset": line} for line in range(3)
+    ]
+    assert [(one.timestamp_ms, one.key, one.value, one.headers) for one in written(news, 1)] == [
+        (5, b"k", '{"a":[1,"ü"]}'.encode(), ((b"d", b"1"),)),
+        (9, None, b"\xff\0", ((b"h", None),)),
+        (1000, b"default", None, ((b"d", b"1"),)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (b"nonsense", "Expecting value"),
+        (b"[1]", "not a JSON object"),
+        (b'{"valeu": 1}', "unknown field 'valeu'"),
+        (b'{"value": {"base64": "?"}}', "'?' is not base64"),
+        (b'{"partition": 3}', "no partition 3: the topic has 3"),
+        (b'{"partition": "1"}', "a partition is a number"),
+        (b'{"timestamp": -2}', "a timestamp is epoch milliseconds or ISO 8601"),
+        (b'{"headers": {"a": "b"}}', "headers are a list"),
+        (b'{"headers": [{"value": "b"}]}', "a header is"),
+    ],
+)
+def test_a_line_that_cannot_be_written(news: FakeCluster, ask: Ask, pipe: Pipe, line: bytes, told: str) -> None:
+    """Is named with its fault; what is before it is written, what is behind it is not, and both are said."""
+    pipe(b'{"value": "first"}\n' + line + b'\n{"value": "third"}\n')
+    done = ask("produce", "news", "--json")
+    assert done.code == 3
+    assert done.err.startswith("lagoon: line 2: Produce: BAD_LINE (")
+    assert told in done.err
+    assert "1 records were written; nothing behind line 2 was" in done.err
+    assert [one.value for one in written(news)] == [b"first"]
+
+
+def test_a_line_without_key(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
+    """Where lines have keys, one without separator is a fault."""
+    pipe(b"a:b\nc\n")
+    done = ask("produce", "news", "--key-separator", ":")
+    assert (done.code, len(written(news))) == (3, 1)
+    assert "line 2: Produce: BAD_LINE (no key separator ':')" in done.err
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        (10, "MESSAGE_TOO_LARGE"),
+        (18, "RECORD_LIST_TOO_LARGE"),
+        (29, "TOPIC_AUTHORIZATION_FAILED"),
+        (19, "NOT_ENOUGH_REPLICAS"),
+    ],
+)
+def test_a_refusal_is_one_line(news: FakeCluster, ask: Ask, pipe: Pipe, code: int, name: str) -> None:
+    """With the broker's own words, and the lines that are not written."""
+    news.faults.append(Fault(PRODUCE.key, refuse(code, error_message="because"), times=10_000))
+    pipe(b"a\nb\n")
+    done = ask("produce", "news", "--partition", "0", "--timeout", "0.3")
+    assert (done.code, done.out) == (3, "")
+    lines = done.err.splitlines()
+    assert lines[0] == f"lagoon: news-0: Produce of broker 1: {name} (because)"
+    assert lines[1:] == [
+        "lagoon: not written to news-0: lines 1 to 2",
+        "lagoon: 0 records were written; nothing behind line 2 was",
+    ]
+
+
+def test_refused_records_are_named_by_line(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
+    """INVALID_RECORD: the lines that the broker names, each with its reason."""
+    told = (BatchIndexAndErrorMessage(batch_index=1, batch_index_error_message="no key"),)
+    news.faults.append(Fault(PRODUCE.key, refuse(87, record_errors=told)))
+    pipe(b"a\nb\n")
+    done = ask("produce", "news")
+    assert "lagoon: line 2: Produce: INVALID_RECORD (no key)" in done.err.splitlines()
+
+
+def test_a_lost_answer_without_producer_id(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
+    """With acks 1 the failure says that the batch may have been written; with all it is written, once."""
+    for acks, code in (("1", 3), ("all", 0)):
+        news.faults.append(Fault(PRODUCE.key, Close()))
+        pipe(b"a\n")
+        done = ask("produce", "news", "--acks", acks)
+        assert done.code == code
+        assert ("it may have been written all the same" in done.err) == (acks == "1")
+    assert len(written(news)) == 2
+
+
+def test_no_right_to_a_producer_id(news: FakeCluster, ask: Ask) -> None:
+    """One line that says what to grant, or how to go without."""
+
+    def change(response: Any) -> Any:
+        response.error_code = 31
+        return response
+
+    news.faults.append(Fault(INIT_PRODUCER_ID.key, Altered(change), times=9))
+    done = ask("produce", "news", "--value", "v")
+    assert done.code == 1
+    assert "CLUSTER_AUTHORIZATION_FAILED" in done.err
+    assert "--acks 1 goes without" in done.err
+
+
+def test_acks_0_knows_no_offsets(news: FakeCluster, ask: Ask) -> None:  # noqa: ARG001
+    """It says where it sent them, and no more."""
+    done = ask("produce", "news", "--value", "v", "--acks", "0", "--partition", "1")
+    assert (done.code, done.out) == (0, "1:-\n")
+
+
+def test_a_count(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
+    """Many lines in batches of the size that was asked for, and one line of output."""
+    pipe(b"x" * 99 + b"\n" + b"y\n" * 999)
+    done = ask("produce", "news", "--count", "--batch-bytes", "5000", "--partition", "0")
+    assert (done.code, done.out) == (0, "1,000 records written\n")
+    assert len(written(news)) == 1000
+    sizes = [len(batch.data) for batch in news.topics["news"].partitions[0].log]
+    assert len(sizes) > 5
+    assert max(sizes) < 5200
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (["absent", "--value", "v"], "absent: no such topic"),
+        (["news", "--value", "v", "--partition", "3"], "--partition 3: news has 3 partitions, from 0 on"),
+        (["news", "--key", "k", "--key-separator", ":"], "--key and --key-separator: a record has one key"),
+        (["news", "--header", "x"], "--header x: not KEY=VALUE"),
+        (["news", "--json", "--key-separator", ":"], "--key-separator is for lines of text"),
+    ],
+)
+def test_faults_of_arguments(news: FakeCluster, ask: Ask, argv: list[str], line: str) -> None:  # noqa: ARG001
+    """Exit 2 and one line, before anything is written."""
+    done = ask("produce", *argv)
+    assert (done.code, done.err) == (2, f"lagoon: {line}\n")
+
+
+def test_lines_come_as_they_are_there() -> None:
+    """A pipe that pauses is not waited for: its lines are handed on, and a line that is cut is put together."""
+    source, sink = os.pipe()
+    found = bursts(source, 1 << 20)
+    os.write(sink, b"a\nb\nc")
+    assert next(found) == [b"a", b"b"]
+    threading.Timer(0.05, os.write, (sink, b"d\n")).start()
+    assert next(found) == [b"cd"]
+    os.write(sink, b"e")
+    os.close(sink)
+    assert list(found) == [[b"e"]]
+    os.close(source)
