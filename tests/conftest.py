@@ -34,7 +34,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
     """Three brokers of Kafka 4.3.1 in three racks."""
-    with LocalKafka(tmp_path_factory.mktemp("kafka"), brokers=3, racks=("a", "b", "c")) as cluster:
+    nearest = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}  # KIP-392
+    with LocalKafka(tmp_path_factory.mktemp("kafka"), racks=("a", "b", "c"), properties=nearest) as cluster:
         yield cluster
 
 

@@ -18,6 +18,7 @@ from pipeline.errors import (
     AuthenticationFailed,
     BrokerError,
     ConnectionFailed,
+    ConnectionLost,
     PipelineError,
     UnsupportedVersion,
     WireError,
@@ -207,7 +208,9 @@ class Cluster:
 
 
 def _may_pass(refusal: PipelineError) -> bool:
-    """Whether trying again soon may help: not where another protocol answers."""
+    """Whether trying again soon may help: not where another protocol answers, or a certificate is wrong."""
     if isinstance(refusal, AddressRefused):
         return False
+    if isinstance(refusal, ConnectionLost):
+        return refusal.phase in ("tls", "exchange")
     return isinstance(refusal, ConnectionFailed) and refusal.phase in ("connect", "exchange")

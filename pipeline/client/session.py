@@ -201,7 +201,14 @@ class Session:
         return frame
 
     def _hint(self) -> str:
-        """Listeners that want SASL agree on versions, and then drop whoever asks anything else."""
-        if self._is_used or self._settings.uses_sasl() or not self._offered:
+        """What a connection that is dropped at once is a sign of.
+
+        Listeners that want SASL agree on versions, and then drop whoever asks anything else.
+        """
+        if self._is_used:
+            return ""
+        if not self._offered:
+            return "" if self._settings.uses_tls() else ", as some listeners do that want TLS; see security_protocol"
+        if self._settings.uses_sasl():
             return ""
         return ", after the first request, as listeners do that want SASL; see security_protocol"

@@ -23,6 +23,7 @@ from pipeline.client.offsets import (
 from pipeline.fetch.reader import SplitReader
 from pipeline.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, Outcome, ReadOptions, Split
 from pipeline.kafka_settings import KafkaSettings
+from pipeline.protocol.messages.fetch import FETCH
 from pipeline.sandbox.kafka import LocalKafka
 from pipeline.wire.primitives import uuid_text
 from tests.clock import CLOCK
@@ -94,8 +95,8 @@ def connect() -> Iterator[Callable[[LocalKafka], Cluster]]:
     """Connects to a cluster, which is closed after the test."""
     opened = []
 
-    def connected(kafka: LocalKafka) -> Cluster:
-        settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers)
+    def connected(kafka: LocalKafka, **more: str) -> Cluster:
+        settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, **more)  # type: ignore[arg-type]
         opened.append(Cluster.connect(settings, CLOCK, Journal(), soon()))
         return opened[-1]
 
@@ -243,6 +244,24 @@ def test_the_leader_stops(kafka: LocalKafka, connect: Callable[[LocalKafka], Clu
     assert outcome.failure is None
     assert list(values) == list(range(5_000))
     assert cluster.leader_of(At("reading-moved", 0)) != leader
+
+
+def test_the_replica_in_our_rack(kafka: LocalKafka, connect: Callable[..., Cluster]) -> None:
+    """With a rack, all but the leader's pointer comes from the replica there; it is the same as from the leader."""
+    create(kafka, "reading-near", replicas=3)
+    produce(kafka, "reading-near", [b"%d" % number for number in range(5_000)])
+    leader = connect(kafka)
+    split = plan(leader, "reading-near")
+    leader_id = leader.leader_of(At("reading-near", 0))
+    rack_of = dict(zip(kafka.node_ids, "abc", strict=True))
+    near_id = next(node_id for node_id in kafka.node_ids if node_id != leader_id)
+    near = connect(kafka, client_rack=rack_of[near_id])
+    near.refresh({"reading-near"}, soon())
+    values, outcome = read(near, split)
+    assert (outcome.failure, values) == (None, read(leader, split)[0])
+    fetches = [one for one in near.journal.exchanges if one.api == FETCH.name]
+    assert {one.node_id for one in fetches} == {leader_id, near_id}
+    assert sum(one.response_bytes for one in fetches if one.node_id == leader_id) < 1_000
 
 
 def test_questions_about_logs(each_release: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
