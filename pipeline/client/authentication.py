@@ -7,7 +7,7 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from pipeline.client.sasl.conversation import Mechanism, MechanismFailed, Tokens, redacted
+from pipeline.client.sasl.conversation import Mechanism, MechanismFailed, quoted
 from pipeline.errors import AuthenticationFailed
 from pipeline.protocol.error_codes import error_code
 from pipeline.protocol.messages.sasl_authenticate import (
@@ -34,18 +34,18 @@ def authenticate(mechanism: Mechanism, address: str) -> Conversation:
     try:
         shaken = yield FRAMED_HANDSHAKE, SaslHandshakeRequest(mechanism=mechanism.name)
         _check_handshake(shaken)
-        return (yield from _exchange(mechanism.tokens()))
+        return (yield from _exchange(mechanism))
     except MechanismFailed as failure:
-        reason = redacted(f"{mechanism.name}: {failure}", mechanism.secrets)
-        raise AuthenticationFailed(address, "authenticate", reason) from None
+        raise AuthenticationFailed(address, "authenticate", f"{mechanism.name}: {failure}") from None
 
 
-def _exchange(tokens: Tokens) -> Conversation:
+def _exchange(mechanism: Mechanism) -> Conversation:
+    tokens = mechanism.tokens()
     token = next(tokens)
     for _ in range(_MOST_ROUNDS):
         response: SaslAuthenticateResponse = yield SASL_AUTHENTICATE, SaslAuthenticateRequest(auth_bytes=token)
         if response.error_code:
-            tokens.throw(_refusal(response))
+            tokens.throw(_refusal(response, mechanism.secrets))
         try:
             token = tokens.send(response.auth_bytes)
         except StopIteration:
@@ -59,13 +59,13 @@ def _check_handshake(response: SaslHandshakeResponse) -> None:
             return
         case "UNSUPPORTED_SASL_MECHANISM":
             offered = ", ".join(response.mechanisms) or "no mechanism"
-            raise MechanismFailed(f"broker offers {offered}; see sasl_mechanism")
+            raise MechanismFailed(f"broker offers {quoted(offered, ())}; see sasl_mechanism")
         case "ILLEGAL_SASL_STATE":
             raise MechanismFailed("this listener does not authenticate; see security_protocol")
         case name:
             raise MechanismFailed(f"the broker answered {name}")
 
 
-def _refusal(response: SaslAuthenticateResponse) -> MechanismFailed:
+def _refusal(response: SaslAuthenticateResponse, secrets: tuple[str, ...]) -> MechanismFailed:
     name = error_code(response.error_code).name
-    return MechanismFailed(f"{name}: {response.error_message}" if response.error_message else name)
+    return MechanismFailed(f"{name}: {quoted(response.error_message, secrets)}" if response.error_message else name)

@@ -34,7 +34,7 @@ class Mechanism(Protocol):
 
 
 class MechanismFailed(Exception):
-    """Why a conversation cannot go on, in words still to be redacted; authentication.py adds who and where."""
+    """Why a conversation cannot go on, without secrets; authentication.py adds who and where."""
 
 
 def utf8(text: str, what: str) -> bytes:
@@ -45,8 +45,11 @@ def utf8(text: str, what: str) -> bytes:
         raise MechanismFailed(f"{what} holds characters that UTF-8 does not have") from None
 
 
-def redacted(text: str, secrets: Iterable[str]) -> str:
-    """Somebody else's words as they can be shown: without secrets, control characters and undue length."""
-    for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        text = text.replace(secret, "***")
-    return printable(text[:_LONGEST])
+def quoted(words: str, secrets: Iterable[str]) -> str:
+    """Somebody else's words as they can be shown: without control characters and undue length, or not at all.
+
+    Words that hold a secret are not repeated: stars in words that can be guessed would tell what they stand for.
+    """
+    if any(secret in words for secret in secrets if secret):
+        return "(words that hold a secret, and are not repeated)"
+    return printable(words[:_LONGEST])

@@ -8,7 +8,7 @@ import importlib
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pipeline.client.sasl.conversation import MechanismFailed, Tokens
+from pipeline.client.sasl.conversation import MechanismFailed, Tokens, quoted
 from pipeline.errors import ConfigError
 
 _NO_LAYER = 1  # of the bits that say how what follows may be protected
@@ -46,7 +46,7 @@ class Kerberos:
                 raise MechanismFailed("the broker wants Kerberos to protect the connection, which Kafka does not do")
             yield context.wrap(_CHOICE, False).message
         except gssapi.exceptions.GSSError as error:
-            raise MechanismFailed(" ".join(str(error).split())) from None
+            raise MechanismFailed(quoted(" ".join(str(error).split()), ())) from None
 
     def _context(self, gssapi: Any) -> Any:
         flags = gssapi.RequirementFlag

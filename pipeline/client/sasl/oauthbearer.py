@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pipeline.client.deadline import Clock
-from pipeline.client.sasl.conversation import MechanismFailed, Tokens
+from pipeline.client.sasl.conversation import MechanismFailed, Tokens, quoted
 from pipeline.client.sasl.token import Token
 from pipeline.errors import ConfigError
 
@@ -47,8 +47,17 @@ class OAuthBearer:
         try:
             yield _SEPARATOR.encode()
         except MechanismFailed as refused:
-            raise MechanismFailed(_reason(refusal) or str(refused)) from None
-        raise MechanismFailed(_reason(refusal) or "the broker refuses the token")
+            raise MechanismFailed(self._reason(refusal) or str(refused)) from None
+        raise MechanismFailed(self._reason(refusal) or "the broker refuses the token")
+
+    def _reason(self, refusal: bytes) -> str | None:
+        """What the broker's JSON says, None when it says nothing readable."""
+        try:
+            told = json.loads(refusal)
+        except (ValueError, RecursionError):
+            return None
+        words = [f"{key} {told[key]}" for key in _TOLD if isinstance(told, dict) and isinstance(told.get(key), str)]
+        return f"the broker refuses the token: {quoted(', '.join(words), self.secrets)}" if words else None
 
 
 def read_extensions(text: str | None) -> tuple[tuple[str, str], ...]:
@@ -75,13 +84,3 @@ def _extension(name: str, value: str) -> tuple[str, str]:
 
 def _part(told: Mapping[str, object]) -> str:
     return urlsafe_b64encode(json.dumps(told).encode()).decode().rstrip("=")
-
-
-def _reason(refusal: bytes) -> str | None:
-    """What the broker's JSON says, None when it says nothing readable."""
-    try:
-        told = json.loads(refusal)
-    except (ValueError, RecursionError):
-        return None
-    words = [f"{key} {told[key]}" for key in _TOLD if isinstance(told, dict) and isinstance(told.get(key), str)]
-    return f"the broker refuses the token: {', '.join(words)}" if words else None

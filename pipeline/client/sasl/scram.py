@@ -13,7 +13,7 @@ from functools import lru_cache
 from secrets import token_urlsafe
 from threading import Lock
 
-from pipeline.client.sasl.conversation import MechanismFailed, Tokens, utf8
+from pipeline.client.sasl.conversation import MechanismFailed, Tokens, quoted, utf8
 
 # RFC 7677 and Kafka's brokers ask for the lower bound; they create no more than 16384. The upper one costs 0.4 s.
 FEWEST_ITERATIONS = 4096
@@ -58,7 +58,7 @@ class Scram:
         without_proof = b"c=%b,r=%b" % (b64encode(_GS2_HEADER.encode()), reply.nonce)
         signed = b",".join([first, challenge, without_proof])
         final = yield without_proof + b",p=" + b64encode(keys.proof(signed))
-        _check(final, keys.signature(signed))
+        _check(final, keys.signature(signed), self.secrets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +117,12 @@ def _reply(message: bytes, nonce: str) -> _Reply:
     return _Reply(match["nonce"], salt, iterations)
 
 
-def _check(message: bytes, signature: bytes) -> None:
+def _check(message: bytes, signature: bytes, secrets: tuple[str, ...]) -> None:
     match = _FINAL.fullmatch(message) if len(message) <= _LONGEST else None
     if match is None:
         raise MechanismFailed("the broker did not prove that it knows the password")
     if match["error"] is not None:
-        raise MechanismFailed(f"the broker says {match['error'].decode(errors='replace')}")
+        raise MechanismFailed(f"the broker says {quoted(match['error'].decode(errors='replace'), secrets)}")
     if not hmac.compare_digest(_from_base64(match["signature"]) or b"", signature):
         raise MechanismFailed("the broker does not know the password: its signature is wrong")
 

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import SplitResult, quote_plus, urlsplit
 
 from pipeline.client.deadline import Clock, Deadline
-from pipeline.client.sasl.conversation import redacted
+from pipeline.client.sasl.conversation import quoted
 from pipeline.client.sasl.token import Token
 from pipeline.client.transport import Transport
 from pipeline.errors import AuthenticationFailed, ConfigError, ConnectionFailed, ConnectionLost
@@ -66,6 +66,7 @@ class TokenEndpoint:
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         if self.certificates:
             context.load_verify_locations(cadata=self.certificates)
+            context.verify_flags &= ~ssl.VerifyFlags.VERIFY_X509_STRICT  # as for brokers, see tls.py
         return context
 
     def _request(self, url: SplitResult) -> bytes:
@@ -92,7 +93,8 @@ class TokenEndpoint:
         told = _object(body)
         if status == _OK:
             return self._told_token(told, address, asked_at_ms)
-        reason = redacted(f"the token endpoint answered {status}{_error(told)}", [self.client_secret])
+        words = quoted(_error(told), [self.client_secret])
+        reason = f"the token endpoint answered {status}" + (f": {words}" if words else "")
         if status in _TRY_AGAIN:
             raise ConnectionFailed(address, _PHASE, reason)
         hint = "; redirects are not followed" if status in _REDIRECTS else ""
@@ -172,7 +174,7 @@ def _object(body: bytes) -> dict[str, Any]:
 def _error(told: dict[str, Any]) -> str:
     """What RFC 6749 lets an endpoint say about a refusal."""
     words = [told[key] for key in ("error", "error_description") if isinstance(told.get(key), str)]
-    return ": " + ", ".join(words) if words else ""
+    return ", ".join(words)
 
 
 def _milliseconds(seconds: Any) -> int | None:
