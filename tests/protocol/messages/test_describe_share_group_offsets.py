@@ -1,0 +1,28 @@
+"""DescribeShareGroupOffsets, byte by byte."""
+
+from pipeline.protocol.messages.describe_share_group_offsets import (
+    NOT_STARTED,
+    UNKNOWN_LAG,
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsResponsePartition,
+)
+from pipeline.wire.reading import decode
+from pipeline.wire.writing import encode
+
+
+def test_all_topics_or_none() -> None:
+    """Null is all topics, an empty list none."""
+    every = DescribeShareGroupOffsetsRequestGroup(group_id="g", topics=None)
+    none = DescribeShareGroupOffsetsRequestGroup(group_id="h", topics=())
+    request = DescribeShareGroupOffsetsRequest(groups=(every, none))
+    assert encode(request, 0, True) == bytes.fromhex("03 0267 00 00 0268 01 00 00")
+
+
+def test_lag() -> None:
+    """v1 tells the lag (KIP-1226); v0 does not, which is -1 and not 0."""
+    old = "00000001 ffffffffffffffff 00000000 0000 00 00"
+    found = decode(DescribeShareGroupOffsetsResponsePartition, 0, True, bytes.fromhex(old))
+    assert (found.start_offset, found.lag) == (NOT_STARTED, UNKNOWN_LAG)
+    new = "00000001 0000000000000005 00000002 0000000000000003 0000 00 00"
+    assert decode(DescribeShareGroupOffsetsResponsePartition, 1, True, bytes.fromhex(new)).lag == 3

@@ -1,0 +1,25 @@
+"""GetTelemetrySubscriptions, byte by byte."""
+
+from pipeline.protocol.messages.get_telemetry_subscriptions import (
+    EVERY_METRIC,
+    NO_INSTANCE_ID,
+    GetTelemetrySubscriptionsRequest,
+    GetTelemetrySubscriptionsResponse,
+)
+from pipeline.wire.reading import decode
+from pipeline.wire.writing import encode
+
+
+def test_first_request() -> None:
+    """A client that has no id yet says so by zeros."""
+    request = GetTelemetrySubscriptionsRequest(client_instance_id=NO_INSTANCE_ID)
+    assert encode(request, 0, True) == bytes(17)
+
+
+def test_all_metrics() -> None:
+    """One empty prefix is all metrics, no prefix is none."""
+    instance = "0f" * 16
+    spelled = f"00000000 0000 {instance} 00000007 03 04 03 00002710 00100000 01 02 01 00"
+    found = decode(GetTelemetrySubscriptionsResponse, 0, True, bytes.fromhex(spelled))
+    assert (found.requested_metrics, found.accepted_compression_types) == ((EVERY_METRIC,), (4, 3))
+    assert found.push_interval_ms == 10_000

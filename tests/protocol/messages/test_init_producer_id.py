@@ -1,0 +1,30 @@
+"""InitProducerId, byte by byte."""
+
+import pytest
+
+from pipeline.errors import EncodeError
+from pipeline.protocol.messages.init_producer_id import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from pipeline.wire.writing import encode
+
+
+def test_id_to_go_on_with() -> None:
+    """From v3 on the id that a producer has is told, -1 for none, and refused before (KIP-360)."""
+    idempotent = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+    assert encode(idempotent, 2, True) == bytes.fromhex("00 0000ea60 00")
+    assert encode(idempotent, 3, True) == bytes.fromhex("00 0000ea60 ffffffffffffffff ffff 00")
+    with pytest.raises(EncodeError):
+        encode(InitProducerIdRequest(producer_id=9, producer_epoch=1), 2, True)
+
+
+def test_no_id() -> None:
+    """No id is -1, in requests as in answers, since 0 is one."""
+    assert (InitProducerIdRequest().producer_id, InitProducerIdRequest().producer_epoch) == (
+        NO_PRODUCER_ID,
+        NO_PRODUCER_EPOCH,
+    )
+    assert InitProducerIdResponse().producer_id == NO_PRODUCER_ID

@@ -1,0 +1,44 @@
+"""JoinGroup, byte by byte."""
+
+import pytest
+
+from pipeline.errors import EncodeError
+from pipeline.protocol.messages.join_group import (
+    CONSUMER_PROTOCOL,
+    NO_GENERATION,
+    NO_MEMBER_ID,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from pipeline.wire.reading import decode
+from pipeline.wire.writing import encode
+
+REQUEST = JoinGroupRequest(
+    group_id="g",
+    session_timeout_ms=10_000,
+    member_id=NO_MEMBER_ID,
+    protocol_type=CONSUMER_PROTOCOL,
+    protocols=(JoinGroupRequestProtocol(name="range", metadata=b"\x07"),),
+)
+
+
+def test_oldest_requests() -> None:
+    """v0 has one timeout, v1 two; the second is that of the session unless it is told."""
+    tail = "0000 0008 636f6e73756d6572 00000001 0005 72616e6765 00000001 07"
+    assert encode(REQUEST, 0, False) == bytes.fromhex(f"0001 67 00002710 {tail}")
+    assert encode(REQUEST, 1, False) == bytes.fromhex(f"0001 67 00002710 ffffffff {tail}")
+
+
+def test_id_to_join_with() -> None:
+    """The first answer of all is error 79 and an id; without a generation, and with null for the protocol (v7)."""
+    spelled = "00000000 004f ffffffff 00 00 01 026d 01 00"
+    found = decode(JoinGroupResponse, 7, True, bytes.fromhex(spelled))
+    assert (found.error_code, found.member_id, found.generation_id) == (79, "m", NO_GENERATION)
+    assert (found.protocol_type, found.protocol_name, found.members) == (None, None, ())
+
+
+def test_static_members() -> None:
+    """A version that does not know static members refuses them (KIP-345), since they would not be static."""
+    with pytest.raises(EncodeError):
+        encode(JoinGroupRequest(group_instance_id="i"), 4, False)

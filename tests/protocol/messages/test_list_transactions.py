@@ -1,0 +1,24 @@
+"""ListTransactions, byte by byte."""
+
+import pytest
+
+from pipeline.errors import EncodeError
+from pipeline.protocol.messages.list_transactions import ListTransactionsRequest
+from pipeline.wire.writing import encode
+
+
+def test_no_filters() -> None:
+    """Empty lists, -1 and null let everything through."""
+    assert encode(ListTransactionsRequest(), 0, True) == bytes.fromhex("01 01 00")
+    assert encode(ListTransactionsRequest(), 1, True) == bytes.fromhex("01 01 ffffffffffffffff 00")
+    assert encode(ListTransactionsRequest(), 2, True) == bytes.fromhex("01 01 ffffffffffffffff 00 00")
+
+
+def test_filters_are_not_ignorable() -> None:
+    """A filter that the version does not know is refused, since it would let everything through."""
+    for request, version in (
+        (ListTransactionsRequest(duration_filter=60_000), 0),
+        (ListTransactionsRequest(transactional_id_pattern="t.*"), 1),
+    ):
+        with pytest.raises(EncodeError):
+            encode(request, version, True)

@@ -1,0 +1,18 @@
+"""SaslAuthenticate, byte by byte."""
+
+from pipeline.protocol.messages.sasl_authenticate import UNLIMITED, SaslAuthenticateRequest, SaslAuthenticateResponse
+from pipeline.wire.reading import decode
+from pipeline.wire.writing import encode
+
+
+def test_tokens() -> None:
+    """Tokens are bytes behind their size; an empty one is one too."""
+    assert encode(SaslAuthenticateRequest(auth_bytes=b"\0u\0p"), 1, False) == bytes.fromhex("00000004 00750070")
+    assert encode(SaslAuthenticateRequest(), 2, True) == bytes.fromhex("01 00")
+
+
+def test_lifetime() -> None:
+    """v1 tells how long the session lasts (KIP-368), v0 that it has no end."""
+    old = decode(SaslAuthenticateResponse, 0, False, bytes.fromhex("0000 ffff 00000000"))
+    new = decode(SaslAuthenticateResponse, 1, False, bytes.fromhex("0000 ffff 00000000 000000000000ea60"))
+    assert (old.session_lifetime_ms, new.session_lifetime_ms) == (UNLIMITED, 60_000)

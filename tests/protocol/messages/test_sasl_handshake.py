@@ -1,0 +1,19 @@
+"""SaslHandshake, byte by byte."""
+
+from pipeline.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest, SaslHandshakeResponse
+from pipeline.wire.reading import decode
+from pipeline.wire.writing import encode
+
+
+def test_never_flexible() -> None:
+    """Both versions look the same, and neither is flexible."""
+    request = SaslHandshakeRequest(mechanism="PLAIN")
+    assert {encode(request, version, False) for version in SASL_HANDSHAKE.versions} == {b"\0\5PLAIN"}
+    assert SASL_HANDSHAKE.flexible is None
+
+
+def test_what_is_enabled() -> None:
+    """A refusal tells what the listener has enabled."""
+    spelled = bytes.fromhex("0021 00000001") + b"\0\5PLAIN"
+    found = decode(SaslHandshakeResponse, 1, False, spelled)
+    assert found == SaslHandshakeResponse(error_code=33, mechanisms=("PLAIN",))

@@ -1,0 +1,19 @@
+"""StreamsGroupDescribe, byte by byte."""
+
+from pipeline.protocol.acls import NOT_ASKED
+from pipeline.protocol.messages.streams_group_describe import DescribedStreamsGroup, DescribedTopology
+from pipeline.wire.reading import decode
+
+
+def test_group_that_does_not_exist() -> None:
+    """An unknown group has an error and a message, and no topology: a byte of -1."""
+    spelled = "0045 026d 0267 01 00000000 00000000 ff 01 80000000 00"
+    found = decode(DescribedStreamsGroup, 0, True, bytes.fromhex(spelled))
+    assert found == DescribedStreamsGroup(error_code=69, error_message="m", group_id="g")
+    assert found.authorized_operations == NOT_ASKED
+
+
+def test_topology_without_parts() -> None:
+    """The parts of a topology may be null, which is not "none"."""
+    assert decode(DescribedTopology, 0, True, bytes.fromhex("00000002 00 00")) == DescribedTopology(epoch=2)
+    assert DescribedTopology().subtopologies is None
