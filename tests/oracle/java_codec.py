@@ -1,15 +1,18 @@
 """Kafka's own codec in a JVM of its own: JSON in, wire bytes out, and back.
 
 The jars hold for each message a data class, which reads and writes bytes, and a converter, which reads and writes JSON.
+`Messages.java` beside this file is compiled against each release's jars and takes many messages in one call.
 """
 
 import base64
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
@@ -17,10 +20,21 @@ from pipeline.sandbox.jars import jar_paths
 from pipeline.sandbox.java import class_path, java_path
 from pipeline.wire.primitives import uuid_bytes
 from pipeline.wire.schema import Array, Blob, Field, Kind, Nested, Scalar, fields_of
+from tests.java_source import compile_java
 
 _MESSAGES = "org.apache.kafka.common.message"
+_ODD_NAMES = {"kraft_version_feature": "kRaftVersionFeature"}
 _PREFIX = 2  # the version, before the message itself
 _JVM_OPTIONS = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+
+
+class Telling(NamedTuple):
+    """A message in JSON as `told_in` that version, to be written in another or the same."""
+
+    name: str
+    told_in: int
+    version: int
+    message: Mapping[str, Any]
 
 
 class JavaCodec:
@@ -29,55 +43,58 @@ class JavaCodec:
     def __init__(self, gateway: JavaGateway, kafka: str) -> None:
         self.kafka = kafka
         self.jvm = gateway.jvm
-        self._mapper = self.jvm.com.fasterxml.jackson.databind.ObjectMapper()
-        self._to_bytes = self.jvm.org.apache.kafka.common.protocol.MessageUtil.toVersionPrefixedBytes
-        self._accessor = self.jvm.org.apache.kafka.common.protocol.ByteBufferAccessor
-        self._wrap = self.jvm.java.nio.ByteBuffer.wrap
-        self._classes: dict[str, tuple[Any, Any, Any]] = {}
 
-    def encode(self, name: str, version: int, told: Mapping[str, Any], told_in: int | None = None) -> bytes:
-        """The bytes that Kafka writes for a message in JSON, which may be told in another version."""
-        _, read_json, _ = self._class(name)
-        message = read_json(self._mapper.readTree(json.dumps(told)), version if told_in is None else told_in)
-        return bytes(self._to_bytes(version, message))[_PREFIX:]
+    def encode(self, told: Iterable[Telling]) -> list[bytes | None]:
+        """The bytes that Kafka writes for each message, None where it refuses to."""
+        items = [(one.name, one.told_in, one.version, one.message) for one in told]
+        answers = json.loads(self.jvm.Messages.encode(json.dumps(items)))
+        return [None if raw is None else base64.b64decode(raw)[_PREFIX:] for raw in answers]
 
-    def decode(self, name: str, version: int, encoded: bytes) -> Any:
-        """The message that Kafka reads in the bytes, in JSON. Kafka does not mind bytes that are left over."""
-        data = self._class(name)[0]
-        return self.json_of(name, data(self._accessor(self.buffer_of(encoded)), version), version)
+    def decode(self, name: str, version: int, encoded: Iterable[bytes]) -> list[Any]:
+        """The message that Kafka reads in each of the bytes, in JSON; a text tells why it refuses them.
+
+        Kafka does not mind bytes that are left over.
+        """
+        items = [(name, version, base64.b64encode(raw).decode()) for raw in encoded]
+        told: list[Any] = json.loads(self.jvm.Messages.decode(json.dumps(items)))
+        return told
+
+    def request_headers(self, frames: Iterable[bytes]) -> list[list[Any]]:
+        """Key, version, correlation id, client id, and where the body begins, of frames without their length."""
+        items = [base64.b64encode(frame).decode() for frame in frames]
+        told: list[list[Any]] = json.loads(self.jvm.Messages.requestHeaders(json.dumps(items)))
+        return told
 
     def buffer_of(self, raw: bytes) -> Any:
         """Our bytes as Java takes them."""
-        return self._wrap(bytearray(raw))
+        return self.jvm.java.nio.ByteBuffer.wrap(bytearray(raw))
 
     def json_of(self, name: str, message: Any, version: int) -> Any:
         """A message of Java's as JSON."""
-        return json.loads(self._class(name)[2](message, version).toString())
-
-    def _class(self, name: str) -> tuple[Any, Any, Any]:
-        """A message's constructor, and how its converter reads and writes."""
-        if name not in self._classes:
-            data = getattr(getattr(self.jvm, _MESSAGES), name)
-            converter = getattr(getattr(self.jvm, _MESSAGES), f"{name}JsonConverter")
-            self._classes[name] = (data, converter.read, converter.write)
-        return self._classes[name]
+        converter = getattr(getattr(self.jvm, _MESSAGES), f"{name}JsonConverter")
+        return json.loads(converter.write(message, version).toString())
 
 
 @contextmanager
 def java_codec(kafka: str) -> Iterator[JavaCodec]:
     """The codecs of a release, in a JVM that ends with the context."""
-    jars = class_path(jar_paths(f"kafka-{kafka}"))
-    port = launch_gateway(classpath=jars, java_path=java_path(), javaopts=_JVM_OPTIONS, die_on_exit=True)
-    # Java keeps what it gave us until it ends: telling it of each object that we drop would double the calls.
-    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, enable_memory_management=False))
-    try:
-        yield JavaCodec(gateway, kafka)
-    finally:
-        gateway.shutdown()
+    jars = jar_paths(f"kafka-{kafka}")
+    with TemporaryDirectory(ignore_cleanup_errors=True) as classes:
+        compile_java(Path(__file__).with_name("Messages.java"), Path(classes), jars)
+        path = class_path([Path(classes), *jars])
+        port = launch_gateway(classpath=path, java_path=java_path(), javaopts=_JVM_OPTIONS, die_on_exit=True)
+        # Java keeps what it gave us until it ends: telling it of each object that we drop would double the calls.
+        gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, enable_memory_management=False))
+        try:
+            yield JavaCodec(gateway, kafka)
+        finally:
+            gateway.shutdown()
 
 
 @cache
 def _camel_case(name: str) -> str:
+    if name in _ODD_NAMES:
+        return _ODD_NAMES[name]
     first, *others = name.split("_")
     return first + "".join(map(str.capitalize, others))
 
@@ -120,6 +137,8 @@ def _value_from_json(kind: Kind, value: Any, version: int) -> Any:
     match kind:
         case Scalar(code="16s"):
             return uuid_bytes(value)
+        case Scalar(code="d"):
+            return float(value)  # Java puts what is no number, or has no end, between quotes
         case Blob():
             return base64.b64decode(value)
         case Array():

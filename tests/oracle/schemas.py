@@ -42,6 +42,23 @@ def versions_of(text: str | None) -> range:
     return range(int(lowest), last + 1)
 
 
+def stable_versions(schema: Mapping[str, Any]) -> range:
+    """The versions of a message that may be used: Kafka keeps the last one back while it can still change."""
+    valid = versions_of(schema["validVersions"])
+    return valid[:-1] if schema.get("latestVersionUnstable") else valid
+
+
+@cache
+def _entries(jar: Path) -> frozenset[str]:
+    with zipfile.ZipFile(jar) as archive:
+        return frozenset(archive.namelist())
+
+
+def knows(jar: Path, name: str) -> bool:
+    """Whether the jar has a message of that name at all."""
+    return f"common/message/{name}.json" in _entries(jar)
+
+
 @cache
 def load(jar: Path, name: str) -> Mapping[str, Any]:
     """The schema of a message, with its common structs put where they are used."""
@@ -63,8 +80,7 @@ def _expand(fields: list[dict[str, Any]], common: Mapping[str, Any]) -> None:
 
 def names(jar: Path) -> dict[int, str]:
     """Every API of the jar by its key, those of brokers among themselves too."""
-    with zipfile.ZipFile(jar) as archive:
-        requests = [n for n in archive.namelist() if re.fullmatch(r"common/message/\w+Request\.json", n)]
+    requests = [name for name in _entries(jar) if re.fullmatch(r"common/message/\w+Request\.json", name)]
     loaded = [load(jar, Path(name).stem) for name in requests]
     return {schema["apiKey"]: schema["name"].removesuffix("Request") for schema in loaded}
 
@@ -107,11 +123,11 @@ def default_of(field: Mapping[str, Any]) -> Any:
 
 
 def absent_somewhere(fields: list[dict[str, Any]], valid: range) -> Iterator[tuple[str, bool]]:
-    """The fields that some version of their struct lacks, as dotted names, and whether they may be left out there."""
+    """The fields that some version of their struct has and some lacks, as dotted names, and whether they may be lost."""
     for field in fields:
         name, present = snake_case(field["name"]), versions_of(field["versions"])
         inside = [version for version in valid if version in present]
-        if len(inside) < len(valid):
+        if 0 < len(inside) < len(valid):
             yield name, field.get("ignorable", False)
         if inside:
             for below, ignorable in absent_somewhere(field.get("fields", []), range(inside[0], inside[-1] + 1)):

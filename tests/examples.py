@@ -1,0 +1,113 @@
+"""Message classes in, random values of them out; and the list of all messages in all versions.
+
+A value holds only what the version can carry: fields that it lacks keep their default, null stands where it may. Plain
+chance and not Hypothesis, which takes ten times as long over a message as all that is asked of it; edges are likely, and
+the seed is the name of the case, so that a failure comes again.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from pipeline.protocol.apis import APIS
+from pipeline.wire.schema import Api, Array, Blob, Field, Kind, Nested, Scalar, Text, fields_of
+
+MakesText = Callable[[Random], str]
+
+_BITS = {"b": 8, "h": 16, "i": 32, "q": 64}
+_UNSIGNED_BITS = {"H": 16, "I": 32}
+_ODD_FLOATS = (0.0, -0.0, 1.0, -1.5, 0.1, 1e16, 5e-324, 1.7976931348623157e308, float("inf"), float("-inf"))
+_ODD_TEXTS = ("", "\0", "ü", "\U0001f600", "\u202e.txt", "a.b-c_d", "x" * 127, "y" * 300)
+_ALPHABETS = (range(128), range(0x80, 0xD800), range(0xE000, 0x10000), range(0x10000, 0x110000))  # no surrogates
+_LENGTHS, _LENGTHS_ARE = (0, 1, 2, 3), (3, 4, 2, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One side of one API in one version."""
+
+    api: Api[Any, Any]
+    version: int
+    cls: type
+
+    def __str__(self) -> str:
+        return f"{self.cls.__name__}-v{self.version}"
+
+    @property
+    def flexible(self) -> bool:
+        """Whether the body has compact lengths and tag sections."""
+        return self.api.is_flexible(self.version)
+
+
+CASES = [Case(api, v, cls) for api in APIS.values() for v in api.versions for cls in (api.request, api.response)]
+
+
+def randoms(seed: object, count: int) -> Iterator[Random]:
+    """As many sources of chance, one for each example, the same in every run."""
+    return (Random(f"{seed} {number}") for number in range(count))
+
+
+def any_text(random: Random) -> str:
+    """Text: short, odd or empty."""
+    if random.random() < 0.4:
+        return random.choice(_ODD_TEXTS)
+    return "".join(chr(random.choice(random.choice(_ALPHABETS))) for _ in range(random.randrange(7)))
+
+
+def any_string(random: Random) -> str:
+    """What strings can hold: bytes that are not UTF-8 arrive as lone surrogates and must leave as the same bytes."""
+    return any_bytes(random).decode("utf-8", "surrogateescape") if random.random() < 0.2 else any_text(random)
+
+
+def any_bytes(random: Random, most: int = 6) -> bytes:
+    """A few bytes, any or none."""
+    return random.randbytes(random.randrange(most + 1))
+
+
+def any_message(random: Random, cls: type, version: int, text: MakesText = any_string) -> Any:
+    """A value of `cls` that `version` can carry, with strings by `text`."""
+    present = [field for field in fields_of(cls) if field.spec.present(version)]
+    return cls(**{field.name: _value(random, field, version, text) for field in present})
+
+
+def _value(random: Random, field: Field, version: int, text: MakesText) -> Any:
+    if field.nullable(version) and random.random() < 0.25:
+        return None
+    return _of_kind(random, field.kind, version, text)
+
+
+def _of_kind(random: Random, kind: Kind, version: int, text: MakesText) -> Any:
+    match kind:
+        case Scalar():
+            return _scalar(random, kind.code)
+        case Text():
+            return text(random)
+        case Blob():
+            return any_bytes(random)
+        case Array():
+            (count,) = random.choices(_LENGTHS, _LENGTHS_ARE)
+            return tuple(_of_kind(random, kind.item, version, text) for _ in range(count))
+        case Nested():
+            return any_message(random, kind.cls, version, text)
+
+
+def _scalar(random: Random, code: str) -> Any:
+    match code:
+        case "?":
+            return random.random() < 0.5
+        case "d":
+            return random.choice((random.choice(_ODD_FLOATS), random.uniform(-1e6, 1e6)))
+        case "16s":
+            return random.choice((bytes(16), random.randbytes(16)))
+    return _integer(random, code)
+
+
+def _integer(random: Random, code: str) -> int:
+    """Edges half the time, else of any magnitude."""
+    if code in _UNSIGNED_BITS:
+        bits = _UNSIGNED_BITS[code]
+        return random.choice((0, 1, 2**bits - 1, random.getrandbits(random.randint(1, bits))))
+    bits = _BITS[code] - 1
+    number = random.getrandbits(random.randint(1, bits))
+    return random.choice((-(2**bits), -1, 0, 1, 2**bits - 1, number, -number, ~number))
