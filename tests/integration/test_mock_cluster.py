@@ -1,0 +1,165 @@
+"""librdkafka's mock brokers: a second implementation of the protocol, which shares no line with Kafka or with us."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as TheirPartition
+
+from pipeline.cli.kafka.run import run
+from pipeline.client import session
+from pipeline.client.cluster import Cluster, TopicPartition
+from pipeline.client.deadline import Deadline
+from pipeline.client.journal import Journal
+from pipeline.client.offsets import HIGH_WATERMARK, LOG_START, list_offsets, offsets_at
+from pipeline.client.producing import ACKS_LEADER, Delivery, Numbering, new_producer, produce
+from pipeline.kafka_settings import KafkaSettings
+from pipeline.protocol.messages.find_coordinator import GROUP
+from pipeline.protocol.messages.metadata import METADATA
+from pipeline.protocol.messages.offset_fetch import OFFSET_FETCH, OffsetFetchRequest, OffsetFetchTopic
+from pipeline.records.compressing import CODECS
+from pipeline.records.encoding import Record
+from pipeline.wire.schema import Versions
+from tests.clock import CLOCK
+from tests.integration.producers import AS_SENT, ODD, Consumed, by_librdkafka, consume
+
+_FLEXIBLE_METADATA = 9  # from there on mock brokers write a byte too many, which we refuse
+
+
+@dataclass(frozen=True)
+class Mock:
+    """Three mock brokers, which live as long as the producer that librdkafka hangs them on."""
+
+    producer: Producer
+    bootstrap_servers: str
+
+    def make(self, topic: str) -> TopicPartition:
+        """The first partition of a topic that is made by asking for it."""
+        self.producer.list_topics(topic, timeout=10)
+        return TopicPartition(topic, 0)
+
+
+@pytest.fixture(scope="module")
+def mock() -> Mock:
+    """Running mock brokers."""
+    producer = Producer({"test.mock.num.brokers": 3, "bootstrap.servers": "none", "log_level": 0})
+    brokers = producer.list_topics(timeout=10).brokers.values()
+    return Mock(producer, ",".join(f"{one.host}:{one.port}" for one in brokers))
+
+
+@pytest.fixture(autouse=True)
+def _old_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask mock brokers for the versions of Metadata that they write rightly."""
+    choose_version = session.choose_version
+
+    def capped(api, offered, node_id, within=None):
+        old = Versions(0, _FLEXIBLE_METADATA - 1)
+        return choose_version(api, offered, node_id, old if api is METADATA else within)
+
+    monkeypatch.setattr(session, "choose_version", capped)
+
+
+@pytest.fixture
+def cluster(mock: Mock) -> Iterator[Cluster]:
+    """Our client, connected."""
+    settings = KafkaSettings(bootstrap_servers=mock.bootstrap_servers)
+    with Cluster.connect(settings, CLOCK, Journal(), soon()) as connected:
+        yield connected
+
+
+def soon() -> Deadline:
+    return Deadline.after(CLOCK, 10_000)
+
+
+def ours() -> list[Record]:
+    """The odd records of the tests of reading, as we write them."""
+    return [
+        Record(one.timestamp_ms, one.key, one.value, [(name.encode(), value) for name, value in one.headers])
+        for one in ODD
+    ]
+
+
+def test_versions_are_agreed_on(cluster: Cluster) -> None:
+    """ApiVersions of our version is refused with a list in a form of their own; v0 is understood by both."""
+    offered = [versions for versions in cluster.spoken() if versions]
+    cluster.refresh((), soon())
+    assert len(cluster.brokers) == 3
+    assert all(versions.api_keys for versions in offered)
+
+
+def test_metadata_is_what_librdkafka_reads(mock: Mock, cluster: Cluster) -> None:
+    """Brokers, and each partition's leader and replicas."""
+    mock.make("seen")
+    (topic,) = cluster.refresh({"seen"}, soon()).topics
+    theirs = mock.producer.list_topics("seen", timeout=10)
+    assert {(id_, one.host, one.port) for id_, one in theirs.brokers.items()} == {
+        (id_, one.host, one.port) for id_, one in cluster.brokers.items()
+    }
+    assert {one.partition_index: (one.leader_id, sorted(one.replica_nodes)) for one in topic.partitions} == {
+        id_: (one.leader, sorted(one.replicas)) for id_, one in theirs.topics["seen"].partitions.items()
+    }
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_what_we_produce_librdkafka_reads(mock: Mock, cluster: Cluster, codec: str) -> None:
+    """Keys, values, times and headers, null and repeated ones too, numbered and not."""
+    at = mock.make(f"ours-{codec}")
+    cluster.refresh({at.topic}, soon())
+    numbering, written = new_producer(cluster, soon()), []
+    for used, delivery in ((numbering, Delivery()), (Numbering(), Delivery(acks=ACKS_LEADER)), (numbering, Delivery())):
+        batch = used.encode(at, ours(), CODECS[codec])
+        found = produce(cluster, {at: batch}, delivery, soon())
+        assert not found.failures
+        used.written(at, len(ODD))
+        written.append(found.answers[at].base_offset)
+    assert written == [0, len(ODD), 2 * len(ODD)]
+    expected = [Consumed(offset, one[2], 0, one[0], one[1], one[3]) for offset, one in enumerate([*ODD, *ODD, *ODD])]
+    assert consume(mock, {at.topic: 0}, "read_uncommitted") == {at.topic: expected}
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_what_librdkafka_produces_we_fetch(mock: Mock, codec: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`lagoon kafka fetch` prints each record once, in order."""
+    at = mock.make(f"theirs-{codec}")
+    by_librdkafka(mock, at.topic, ODD, compression_type=codec)
+    assert (
+        run(
+            ["fetch", f"{at.topic}:0", "-b", mock.bootstrap_servers, "--fields", "offset,key", "--format", "hex"],
+            {},
+            CLOCK,
+        )
+        == 0
+    )
+    lines = [f"{offset}\t{'-' if one.key is None else one.key.hex()}" for offset, one in enumerate(ODD)]
+    assert capsys.readouterr().out.splitlines() == lines
+
+
+def test_offsets_are_what_librdkafka_reads(mock: Mock, cluster: Cluster) -> None:
+    """Both ends of a log. Mock brokers have no index of times, and answer a time with an end."""
+    at = mock.make("ends")
+    by_librdkafka(mock, at.topic, ODD[:5])
+    cluster.refresh({at.topic}, soon())
+    found = list_offsets(cluster, [at], [LOG_START, HIGH_WATERMARK], soon())
+    consumer = Consumer({"bootstrap.servers": mock.bootstrap_servers, "group.id": "ends", "log_level": 0})
+    theirs = consumer.get_watermark_offsets(TheirPartition(*at), timeout=10)
+    consumer.close()
+    assert tuple(found[kind].answers[at].offset for kind in (LOG_START, HIGH_WATERMARK)) == theirs == (0, 5)
+    assert not offsets_at(cluster, {at: AS_SENT}, soon()).failures
+
+
+def test_commits_are_found(mock: Mock, cluster: Cluster) -> None:
+    """A group's coordinator and what it has committed there, by the versions that mock brokers know."""
+    at = mock.make("committed")
+    consumer = Consumer({"bootstrap.servers": mock.bootstrap_servers, "group.id": "readers", "log_level": 0})
+    consumer.commit(offsets=[TheirPartition(*at, 7)], asynchronous=False)
+    consumer.close()
+    cluster.find_coordinators(["readers"], soon(), GROUP)
+    coordinator = cluster.brokers[cluster.coordinators[GROUP, "readers"]]
+    asked = OffsetFetchTopic(name=at.topic, partition_indexes=(0, 1))  # all topics, null, mock brokers take for none
+    request = OffsetFetchRequest(group_id="readers", topics=(asked,))
+    (told,) = coordinator.ask(OFFSET_FETCH, request, soon(), Versions(0, 7)).topics
+    assert [(one.partition_index, one.committed_offset, one.error_code) for one in told.partitions] == [
+        (0, 7, 0),
+        (1, -1, 0),
+    ]
