@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -23,8 +23,8 @@ from typing import Self
 from pipeline.errors import NotStarted
 from pipeline.sandbox import watchdog
 from pipeline.sandbox.jars import jar_paths
-from pipeline.sandbox.node import Node, NodePlace, Server
-from pipeline.sandbox.probe import answers, known_brokers
+from pipeline.sandbox.node import Listener, Node, NodePlace, Server
+from pipeline.sandbox.probe import answers, known_brokers, listens
 from pipeline.sandbox.tools import run_tool
 from pipeline.sandbox.zookeeper import ZooKeeper
 
@@ -43,7 +43,8 @@ class LocalKafka:
     """A cluster of `brokers` brokers of one release, numbered from 1, each of them a controller too (2.8: on ZooKeeper).
 
     `directory` gets one folder per broker with its properties, data and log, and must be empty or absent. `racks` names
-    the brokers' racks in order; `properties` are settings of the brokers beyond ours. On one machine, so without TLS.
+    the brokers' racks in order; `properties` are settings of the brokers beyond ours, `java_options` those of their JVM.
+    Everything here talks to the brokers in the clear; `listeners` are further addresses for clients, with TLS or SASL.
     """
 
     def __init__(
@@ -53,13 +54,18 @@ class LocalKafka:
         version: str = DEFAULT_VERSION,
         brokers: int = 1,
         racks: Sequence[str] = (),
+        listeners: Sequence[Listener] = (),
         properties: Mapping[str, str] | None = None,
+        java_options: Sequence[str] = (),
         heap_mb: int = 320,
     ) -> None:
         self.directory = directory
         self.version = version
+        self._on_zookeeper = version.startswith(_BEFORE_KRAFT)
         self._racks: Sequence[str | None] = racks or [None] * brokers
+        self._listeners = tuple(listeners)
         self._properties = dict(properties or {})
+        self._java_options = tuple(java_options)
         self._heap_mb = heap_mb
         self._jars: list[Path] = []
         self._nodes: dict[int, Node] = {}
@@ -88,6 +94,13 @@ class LocalKafka:
     def bootstrap_servers(self) -> str:
         """Addresses of all brokers, as clients take them."""
         return ",".join(f"127.0.0.1:{node.place.port}" for node in self._nodes.values())
+
+    def bootstrap(self, listener: str) -> str:
+        """Addresses of all brokers at one of the further listeners, by its name."""
+        ports = [
+            port for node in self._nodes.values() for one, port in node.place.others.items() if one.name == listener
+        ]
+        return ",".join(f"localhost:{port}" for port in ports)
 
     @property
     def node_ids(self) -> list[int]:
@@ -152,40 +165,48 @@ class LocalKafka:
             self._watchdog = None
 
     def _start_cluster(self) -> None:
+        ports_each = 2 + len(self._listeners)
         try:
-            self._start_on(_free_ports(2 * len(self._racks)))
+            self._start_on(_free_ports(ports_each * len(self._racks)))
         except NotStarted:
             if not any(_PORTS_TAKEN in log.read_text() for log in self.directory.glob("*/*.log")):
                 raise
             self._end_all()  # somebody was quicker: once more with other ports
-            self._start_on(_free_ports(2 * len(self._racks)))
+            self._start_on(_free_ports(ports_each * len(self._racks)))
 
     def _start_on(self, ports: Sequence[int]) -> None:
-        places = [
-            NodePlace(
-                node_id=node_id,
-                port=ports[2 * node_id - 2],
-                controller_port=ports[2 * node_id - 1],
-                rack=rack,
-                folder=self.directory / f"broker-{node_id}",
-            )
-            for node_id, rack in enumerate(self._racks, 1)
-        ]
-        on_zookeeper = self.version.startswith(_BEFORE_KRAFT)
-        self._nodes = {
-            place.node_id: Node(place=place, jars=self._jars, heap_mb=self._heap_mb, on_zookeeper=on_zookeeper)
-            for place in places
-        }
+        free = iter(ports)
+        places = [self._place(node_id, rack, free) for node_id, rack in enumerate(self._racks, 1)]
+        self._nodes = {place.node_id: self._node(place) for place in places}
         for node in self._nodes.values():
             shutil.rmtree(node.place.folder, ignore_errors=True)
             node.write_properties(places, self._properties)
-        if on_zookeeper:
+        if self._on_zookeeper:
             self._start_zookeeper(places[0].controller_port)
         else:
             self._format()
         for node in self._nodes.values():
             self._launch(node)
         self._wait_until_known(self._answering())
+
+    def _place(self, node_id: int, rack: str | None, ports: Iterator[int]) -> NodePlace:
+        return NodePlace(
+            node_id=node_id,
+            port=next(ports),
+            controller_port=next(ports),
+            rack=rack,
+            folder=self.directory / f"broker-{node_id}",
+            others={listener: next(ports) for listener in self._listeners},
+        )
+
+    def _node(self, place: NodePlace) -> Node:
+        return Node(
+            place=place,
+            jars=self._jars,
+            heap_mb=self._heap_mb,
+            on_zookeeper=self._on_zookeeper,
+            options=self._java_options,
+        )
 
     def _start_zookeeper(self, port: int) -> None:
         folder = self.directory / "zookeeper"
@@ -235,11 +256,11 @@ class LocalKafka:
         """Wait until each of the nodes answers and knows all of them."""
         wanted = {node.place.node_id for node in nodes}
         for node in nodes:
-            _wait_until(partial(_is_up, node.place.port, wanted), node)
+            _wait_until(partial(_is_up, node.place, wanted), node)
 
 
-def _is_up(port: int, wanted: set[int]) -> bool:
-    return answers(port) and known_brokers(port) >= wanted
+def _is_up(place: NodePlace, wanted: set[int]) -> bool:
+    return answers(place.port) and known_brokers(place.port) >= wanted and all(map(listens, place.others.values()))
 
 
 def _wait_until(is_true: Callable[[], bool], server: Server) -> None:

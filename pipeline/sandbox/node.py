@@ -30,9 +30,20 @@ class Server(Protocol):
         """The process, while it is there."""
 
 
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Another address of every broker: its name, and its protocol as `security.protocol` has it.
+
+    How it authenticates is in properties that begin with `listener.name.` and the name in small letters.
+    """
+
+    name: str
+    protocol: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePlace:
-    """Where one broker, which is a controller too, lives; both ports are on the loopback.
+    """Where one broker, which is a controller too, lives; all ports are on the loopback.
 
     Without KRaft, ZooKeeper is at the controller port of the first broker.
     """
@@ -42,6 +53,7 @@ class NodePlace:
     controller_port: int
     rack: str | None
     folder: Path
+    others: Mapping[Listener, int]  # ports beside the plain one
 
     def data(self) -> Path:
         """Folder of the broker's logs in Kafka's sense."""
@@ -64,6 +76,7 @@ class Node:
     jars: Sequence[Path]
     heap_mb: int
     on_zookeeper: bool = False
+    options: Sequence[str] = ()  # of the JVM
     process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def name(self) -> str:
@@ -78,7 +91,7 @@ class Node:
         """Write server.properties; `extra` wins over what we would set."""
         self.place.folder.mkdir(parents=True, exist_ok=True)
         controller = (_on_zookeeper if self.on_zookeeper else _on_kraft)(self.place, cluster)
-        properties = {**_properties(self.place, cluster), **controller, **extra}
+        properties = {**_properties(self.place, cluster), **_listeners(self.place), **controller, **extra}
         lines = (f"{key}={value}" for key, value in properties.items())
         self.place.properties_file().write_text("\n".join(lines) + "\n")
 
@@ -90,7 +103,7 @@ class Node:
     def start(self) -> int:
         """Start the broker's process without waiting for answers; returns its process id."""
         broker = ("kafka.Kafka", str(self.place.properties_file()))
-        self.process = self._java("-cp", class_path(self.jars), *_BROKER_LOG, *broker)
+        self.process = self._java(*self.options, "-cp", class_path(self.jars), *_BROKER_LOG, *broker)
         return self.process.pid
 
     def _java(self, *arguments: str) -> subprocess.Popen[bytes]:
@@ -116,16 +129,28 @@ def _properties(place: NodePlace, cluster: Sequence[NodePlace]) -> dict[str, str
     return {key: str(value) for key, value in properties.items()}
 
 
+def _listeners(place: NodePlace) -> dict[str, str]:
+    """The plain listener, through which brokers talk too, and the others, whose certificates may name `localhost`."""
+    plain = f"PLAINTEXT://127.0.0.1:{place.port}"
+    others = place.others.items()
+    protocols = {"PLAINTEXT": "PLAINTEXT", **{one.name: one.protocol for one in place.others}}
+    return {
+        "listeners": ",".join([plain, *(f"{one.name}://127.0.0.1:{port}" for one, port in others)]),
+        "advertised.listeners": ",".join([plain, *(f"{one.name}://localhost:{port}" for one, port in others)]),
+        "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in protocols.items()),
+        "inter.broker.listener.name": "PLAINTEXT",
+    }
+
+
 def _on_kraft(place: NodePlace, cluster: Sequence[NodePlace]) -> dict[str, str]:
+    plain = _listeners(place)
     return {
         "process.roles": "broker,controller",
         "node.id": str(place.node_id),
         "controller.quorum.voters": ",".join(f"{one.node_id}@127.0.0.1:{one.controller_port}" for one in cluster),
-        "listeners": f"PLAINTEXT://127.0.0.1:{place.port},CONTROLLER://127.0.0.1:{place.controller_port}",
-        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{place.port}",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "listeners": f"{plain['listeners']},CONTROLLER://127.0.0.1:{place.controller_port}",
+        "listener.security.protocol.map": f"{plain['listener.security.protocol.map']},CONTROLLER:PLAINTEXT",
         "controller.listener.names": "CONTROLLER",
-        "inter.broker.listener.name": "PLAINTEXT",
     }
 
 
@@ -134,7 +159,6 @@ def _on_zookeeper(place: NodePlace, cluster: Sequence[NodePlace]) -> dict[str, s
         "broker.id": str(place.node_id),
         "zookeeper.connect": f"127.0.0.1:{cluster[0].controller_port}",
         "zookeeper.session.timeout.ms": "6000",
-        "listeners": f"PLAINTEXT://127.0.0.1:{place.port}",
     }
 
 

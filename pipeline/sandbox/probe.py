@@ -18,6 +18,15 @@ def answers(port: int) -> bool:
     return body is not None and body[:2] == b"\0\0"
 
 
+def listens(port: int) -> bool:
+    """Whether somebody on the loopback accepts connections, in whatever protocol."""
+    try:
+        socket.create_connection(("127.0.0.1", port), _TIMEOUT_S).close()
+    except OSError:
+        return False
+    return True
+
+
 def known_brokers(port: int) -> frozenset[int]:
     """Node ids that the broker gives to clients; empty when it does not answer."""
     body = _ask(port, _METADATA, 1, struct.pack(">i", 0))  # v1 without topics
