@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from pipeline.sandbox.kafka import LocalKafka
+from tests.integration.secured import Secured, secured_kafka
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,7 +21,8 @@ settings.register_profile("shared machine", deadline=None)
 settings.load_profile("shared machine")
 
 # A fixture that costs a broker or a JVM marks every test that uses it, so that `make quick` can leave those out.
-_MARKED_BY_FIXTURE = {"kafka": "kafka", "kafka_392": "kafka", "kafka_282": "kafka", "spark": "spark"}
+_BROKERS = ("kafka", "kafka_392", "kafka_282", "secured", "secured_392", "secured_282")
+_MARKED_BY_FIXTURE = {**dict.fromkeys(_BROKERS, "kafka"), "spark": "spark"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -68,3 +70,24 @@ def spark() -> Iterator["SparkSession"]:
         made.sparkContext.setLogLevel("OFF")
         yield made
         made.stop()
+
+
+@pytest.fixture(scope="session")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """One broker of Kafka 4.3.1 with listeners of every kind that clients must authenticate at."""
+    with secured_kafka(tmp_path_factory.mktemp("secured"), "4.3.1") as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def secured_392(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """The same of Kafka 3.9.2."""
+    with secured_kafka(tmp_path_factory.mktemp("secured-3.9.2"), "3.9.2") as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def secured_282(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """The same of Kafka 2.8.2, with rights that ZooKeeper keeps, and without a check of signed tokens."""
+    with secured_kafka(tmp_path_factory.mktemp("secured-2.8.2"), "2.8.2") as found:
+        yield found

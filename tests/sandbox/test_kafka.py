@@ -10,11 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from pipeline.errors import NotStarted, ToolFailed
 from pipeline.sandbox import kafka as sandbox
 from pipeline.sandbox.kafka import LocalKafka
-from pipeline.sandbox.probe import answers, known_brokers
+from pipeline.sandbox.node import Listener
+from pipeline.sandbox.probe import answers, known_brokers, listens
+from tests.integration.secured import Secured
 
 TOPICS = "org.apache.kafka.tools.TopicCommand"
 
@@ -144,6 +147,34 @@ def test_release_on_zookeeper_comes_back(kafka_282: LocalKafka) -> None:
     kafka_282.start(1)
     assert kafka_282.known_brokers(1) == {1}
     assert any("kafka-clients-2.8.2.jar" in part for part in _command_line(kafka_282))
+
+
+@pytest.mark.parametrize("version", ["4.3.1", "2.8.2"])
+def test_every_broker_has_every_listener(tmp_path: Path, version: str) -> None:
+    """Each on a port of its own and advertised by a name that certificates can have, beside the plain one."""
+    listeners = (Listener("LOGIN", "SASL_SSL"), Listener("MUTUAL", "SSL"))
+    cluster = LocalKafka(tmp_path, version=version, brokers=2, listeners=listeners)
+    ports = iter(range(20_001, 20_009))
+    places = [cluster._place(node_id, None, ports) for node_id in (1, 2)]
+    cluster._nodes = {one.node_id: cluster._node(one) for one in places}
+    cluster._nodes[2].write_properties(places, {})
+    written = dict(line.split("=", 1) for line in places[1].properties_file().read_text().splitlines())
+    ours = [one for one in written["listeners"].split(",") if not one.startswith("CONTROLLER")]
+    assert ours == ["PLAINTEXT://127.0.0.1:20005", "LOGIN://127.0.0.1:20007", "MUTUAL://127.0.0.1:20008"]
+    assert "LOGIN://localhost:20007,MUTUAL://localhost:20008" in written["advertised.listeners"]
+    assert "PLAINTEXT:PLAINTEXT,LOGIN:SASL_SSL,MUTUAL:SSL" in written["listener.security.protocol.map"]
+    assert written["inter.broker.listener.name"] == "PLAINTEXT"
+    assert cluster.bootstrap("MUTUAL") == "localhost:20004,localhost:20008"
+
+
+def test_every_listener_leads_to_itself(secured: Secured) -> None:
+    """A cluster is ready when all its listeners are, and its clients are sent to the address that they came to."""
+    for way in ("scram-512", "mutual"):
+        address = secured.settings(way)["bootstrap_servers"]
+        assert listens(int(address.rpartition(":")[2]))
+        (found,) = AdminClient(secured.peer(way)).list_topics(timeout=30).brokers.values()
+        assert f"{found.host}:{found.port}" == address
+    assert secured.kafka.bootstrap("NOWHERE") == ""
 
 
 def test_probe_of_something_else() -> None:

@@ -1,0 +1,262 @@
+"""A release in; one real broker with every kind of secured listener, and the ways in for two clients, out.
+
+Each way is told twice: as our settings and as librdkafka's, which is how it is proved that a refusal is ours. All of
+them lead to the same user, `lagoon`, who may do everything; `limited` may do what a test allows. What the plain listener
+is for is setting up: whoever comes there is a super user.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from pipeline.sandbox.certificates import Certificate, authority, issue, pem
+from pipeline.sandbox.kafka import LocalKafka
+from pipeline.sandbox.node import Listener
+from tests.integration.tokens import AUDIENCE, ISSUER, TokenEndpoint, token_endpoint
+
+USER, LIMITED = "lagoon", "limited"
+PASSWORD = "Wq7-open-sesame-4711"  # noqa: S105  of a broker that lives for a minute
+KEY_PASSWORD = "Wq7-locked-away-0815"  # noqa: S105
+SESSION_MS = 3_000  # KIP-368, on listener SCRAM for SCRAM-SHA-512
+
+LISTENERS = (
+    Listener("SCRAM", "SASL_PLAINTEXT"),
+    Listener("LOGIN", "SASL_SSL"),
+    Listener("MUTUAL", "SSL"),
+    Listener("EXPIRED", "SSL"),
+    Listener("ELSEWHERE", "SSL"),
+)
+SIGNED_TOKENS = Listener("TOKENS", "SASL_SSL")
+
+# Ways that every release has, and the one that asks somebody else for signed tokens.
+WAYS = ("scram-256", "scram-512", "plain-tls", "scram-tls", "token-tls", "mutual")
+SIGNED_WAY = "signed-token-tls"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secured:
+    """A broker, and what its clients need to get in."""
+
+    kafka: LocalKafka
+    folder: Path
+    tokens: TokenEndpoint | None
+
+    def file(self, name: str) -> str:
+        """Path of a certificate, key or both as PEM."""
+        return str(self.folder / f"{name}.pem")
+
+    def ways(self) -> tuple[str, ...]:
+        """What this release can do."""
+        return (*WAYS, SIGNED_WAY) if self.tokens else WAYS
+
+    def settings(self, way: str) -> dict[str, str]:
+        """One way in, as settings of ours."""
+        listener, mechanism = _WAYS[way]
+        settings = {"bootstrap_servers": self.kafka.bootstrap(listener.name), "security_protocol": listener.protocol}
+        if listener.protocol.endswith("SSL"):
+            settings["ssl_truststore_location"] = self.file("ca")
+        if mechanism:
+            settings["sasl_mechanism"] = mechanism
+        if mechanism == "OAUTHBEARER":
+            return settings | (self._signed() if way == SIGNED_WAY else {"sasl_oauthbearer_unsecured_principal": USER})
+        if mechanism:
+            return settings | {"sasl_username": USER, "sasl_password": PASSWORD}
+        return settings | {"ssl_keystore_location": self.file("client"), "ssl_key_password": KEY_PASSWORD}
+
+    def peer(self, way: str) -> dict[str, str]:
+        """The same way in, as properties of librdkafka."""
+        ours = self.settings(way)
+        same = {_PEER[name]: value for name, value in ours.items() if name in _PEER}
+        if way == "mutual":
+            return same | {"ssl.certificate.location": ours["ssl_keystore_location"]}
+        if way == "token-tls":
+            unsigned = {"enable.sasl.oauthbearer.unsecure.jwt": "true", "sasl.oauthbearer.config": f"principal={USER}"}
+            return same | unsigned
+        return same | (
+            {"sasl.oauthbearer.method": "oidc", "https.ca.location": self.file("ca")} if "token" in way else {}
+        )
+
+    def secrets(self) -> list[bytes]:
+        """What must not be found anywhere: passwords, lines of private keys, signatures of tokens."""
+        keys = [self.folder.joinpath(f"{name}.pem").read_text() for name in ("client", "lapsed")]
+        lines = [line for key in keys for line in key.partition("-----END")[0].splitlines()[1:]]
+        tokens = [token.rpartition(".")[2] for token in self.tokens.given] if self.tokens else []
+        client = [self.tokens.client_secret] if self.tokens else []
+        return [one.encode() for one in (PASSWORD, KEY_PASSWORD, *lines, *tokens, *client)]
+
+    def _signed(self) -> dict[str, str]:
+        assert self.tokens
+        return {
+            "sasl_oauthbearer_token_endpoint_url": self.tokens.url,
+            "sasl_oauthbearer_allowed_urls": self.tokens.url,
+            "sasl_oauthbearer_client_id": self.tokens.client_id,
+            "sasl_oauthbearer_client_secret": self.tokens.client_secret,
+        }
+
+
+_BY_NAME = {one.name: one for one in (*LISTENERS, SIGNED_TOKENS)}
+_WAYS: Mapping[str, tuple[Listener, str | None]] = {
+    "scram-256": (_BY_NAME["SCRAM"], "SCRAM-SHA-256"),
+    "scram-512": (_BY_NAME["SCRAM"], "SCRAM-SHA-512"),
+    "plain-tls": (_BY_NAME["LOGIN"], "PLAIN"),
+    "scram-tls": (_BY_NAME["LOGIN"], "SCRAM-SHA-512"),
+    "token-tls": (_BY_NAME["LOGIN"], "OAUTHBEARER"),
+    "mutual": (_BY_NAME["MUTUAL"], None),
+    SIGNED_WAY: (SIGNED_TOKENS, "OAUTHBEARER"),
+}
+_PEER = {
+    "bootstrap_servers": "bootstrap.servers",
+    "security_protocol": "security.protocol",
+    "ssl_truststore_location": "ssl.ca.location",
+    "sasl_mechanism": "sasl.mechanism",
+    "sasl_username": "sasl.username",
+    "sasl_password": "sasl.password",
+    "ssl_keystore_location": "ssl.key.location",
+    "ssl_key_password": "ssl.key.password",
+    "sasl_oauthbearer_token_endpoint_url": "sasl.oauthbearer.token.endpoint.url",
+    "sasl_oauthbearer_client_id": "sasl.oauthbearer.client.id",
+    "sasl_oauthbearer_client_secret": "sasl.oauthbearer.client.secret",
+}
+
+
+@contextmanager
+def secured_kafka(folder: Path, version: str) -> Iterator[Secured]:
+    """One broker of a release, its users and their rights."""
+    certificates = folder / "certificates"
+    certificates.mkdir()
+    server = _write_certificates(certificates)
+    with token_endpoint(server.chain_pem() + server.key_pem()) as tokens:
+        signed = not version.startswith("2.")
+        (certificates / "jwks.json").write_text(json.dumps(tokens.jwks()))
+        jwks_url = (certificates / "jwks.json").as_uri()
+        listeners = (*LISTENERS, SIGNED_TOKENS) if signed else LISTENERS
+        with LocalKafka(
+            folder / "kafka",
+            version=version,
+            listeners=listeners,
+            properties=_properties(certificates, version) | (_signed_tokens(jwks_url) if signed else {}),
+            java_options=[f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={jwks_url}"],
+        ) as kafka:
+            _make_users(kafka)
+            yield Secured(kafka=kafka, folder=certificates, tokens=tokens if signed else None)
+
+
+def allow(
+    kind: ResourceType,
+    name: str,
+    operation: AclOperation,
+    *,
+    user: str = LIMITED,
+    permission: AclPermissionType = AclPermissionType.ALLOW,
+) -> AclBinding:
+    """A rule for one user from any host; other permissions deny."""
+    return AclBinding(kind, name, ResourcePatternType.LITERAL, f"User:{user}", "*", operation, permission)
+
+
+def add_rules(kafka: LocalKafka, *rules: AclBinding) -> None:
+    """Let rules hold; a broker hears of them a moment later."""
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    for future in admin.create_acls(list(rules)).values():
+        future.result(30)
+
+
+def _write_certificates(folder: Path) -> Certificate:
+    """Files of PEM; returns what the brokers show at good listeners."""
+    ours, theirs = authority("sandbox CA"), authority("somebody else's CA")
+    over = datetime.now(UTC) - timedelta(days=1)
+    server = issue(ours, "broker", ["localhost", "127.0.0.1"])
+    for name, one in (
+        ("server", server),
+        ("expired", issue(ours, "broker", ["localhost"], valid_until=over)),
+        ("elsewhere", issue(ours, "broker", ["kafka.example.org"])),
+    ):
+        (folder / f"{name}.p12").write_bytes(one.pkcs12(KEY_PASSWORD))
+    for name, one, password in (
+        ("client", issue(ours, USER), KEY_PASSWORD),
+        ("lapsed", issue(ours, USER, valid_until=over), None),
+        ("stranger", issue(theirs, USER), None),
+    ):
+        (folder / f"{name}.pem").write_text(one.key_pem(password) + one.chain_pem())
+    (folder / "ca.pem").write_text(pem(ours.chain[0]))
+    (folder / "other-ca.pem").write_text(pem(theirs.chain[0]))
+    return server
+
+
+def _properties(certificates: Path, version: str) -> dict[str, str]:
+    on_zookeeper = version.startswith("2.")
+    kraft = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+    return {
+        "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer" if on_zookeeper else kraft,
+        "super.users": "User:ANONYMOUS",
+        "allow.everyone.if.no.acl.found": "false",
+        "num.network.threads": "1",  # for each listener
+        "ssl.keystore.type": "PKCS12",
+        "ssl.keystore.location": f"{certificates}/server.p12",
+        "ssl.keystore.password": KEY_PASSWORD,
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": f"{certificates}/ca.pem",
+        "ssl.principal.mapping.rules": "RULE:^CN=(.*)$/$1/,DEFAULT",
+        "listener.name.mutual.ssl.client.auth": "required",
+        "listener.name.expired.ssl.keystore.location": f"{certificates}/expired.p12",
+        "listener.name.elsewhere.ssl.keystore.location": f"{certificates}/elsewhere.p12",
+        **_SASL,
+    }
+
+
+_MODULE = "org.apache.kafka.common.security"
+_PLAIN_USERS = " ".join(f'user_{user}="{PASSWORD}"' for user in (USER, LIMITED))
+_SASL = {
+    "listener.name.scram.sasl.enabled.mechanisms": "SCRAM-SHA-256,SCRAM-SHA-512",
+    "listener.name.scram.scram-sha-256.sasl.jaas.config": f"{_MODULE}.scram.ScramLoginModule required;",
+    "listener.name.scram.scram-sha-512.sasl.jaas.config": f"{_MODULE}.scram.ScramLoginModule required;",
+    "listener.name.scram.scram-sha-512.connections.max.reauth.ms": str(SESSION_MS),
+    "listener.name.login.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512,OAUTHBEARER",
+    "listener.name.login.plain.sasl.jaas.config": f"{_MODULE}.plain.PlainLoginModule required {_PLAIN_USERS};",
+    "listener.name.login.scram-sha-512.sasl.jaas.config": f"{_MODULE}.scram.ScramLoginModule required;",
+    "listener.name.login.oauthbearer.sasl.jaas.config": f"{_MODULE}.oauthbearer.OAuthBearerLoginModule required;",
+}
+
+
+def _signed_tokens(jwks_url: str) -> dict[str, str]:
+    """The listener that checks the signatures of tokens."""
+    here = "listener.name.tokens"
+    return {
+        f"{here}.sasl.enabled.mechanisms": "OAUTHBEARER",
+        f"{here}.oauthbearer.sasl.jaas.config": f"{_MODULE}.oauthbearer.OAuthBearerLoginModule required;",
+        f"{here}.oauthbearer.sasl.server.callback.handler.class": (
+            f"{_MODULE}.oauthbearer.OAuthBearerValidatorCallbackHandler"
+        ),
+        f"{here}.sasl.oauthbearer.jwks.endpoint.url": jwks_url,
+        f"{here}.sasl.oauthbearer.expected.audience": AUDIENCE,
+        f"{here}.sasl.oauthbearer.expected.issuer": ISSUER,
+    }
+
+
+def _make_users(kafka: LocalKafka) -> None:
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    users = [
+        UserScramCredentialUpsertion(user, ScramCredentialInfo(mechanism, 4096), PASSWORD.encode())
+        for user in (USER, LIMITED)
+        for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
+    ]
+    for one in users:  # a request may name a user once
+        for future in admin.alter_user_scram_credentials([one]).values():
+            future.result(30)
+    kinds = (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID)
+    everything = [allow(kind, "*", AclOperation.ALL, user=USER) for kind in kinds]
+    add_rules(kafka, *everything, allow(ResourceType.BROKER, "kafka-cluster", AclOperation.ALL, user=USER))
