@@ -5,6 +5,7 @@ Guards one rule: a topic that was named and is not there is a failure; one that 
 
 import argparse
 from collections.abc import Container, Iterable, Sequence
+from dataclasses import replace
 
 from pipeline.cli.kafka.verb import Asked, names
 from pipeline.client.routing import Failure, failure_of
@@ -20,8 +21,9 @@ def add_topics(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen_topology(asked: Asked) -> tuple[Topology, list[Failure]]:
-    """Metadata of the chosen topics, and those that brokers refuse to tell."""
+    """Metadata of the chosen topics, by name, and those that brokers refuse to tell."""
     metadata = asked.cluster.refresh(asked.told.topic, asked.deadline)
+    metadata = replace(metadata, topics=tuple(sorted(metadata.topics, key=lambda one: one.name or "")))
     refused = [failure_of(METADATA, f"topic {one.name}", one.error_code) for one in metadata.topics if one.error_code]
     return topology_of(metadata), refused
 

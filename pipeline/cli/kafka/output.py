@@ -15,6 +15,7 @@ from pipeline.cli.terminal import COMPLETE, INCOMPLETE, say, warn
 from pipeline.client.routing import Failure
 from pipeline.rows import Timestamp
 from pipeline.snapshot.coverage import failure_rows
+from pipeline.snapshot.rows import TopicPartitions
 from pipeline.text import aligned, printable
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -98,7 +99,9 @@ def _cell(value: Any) -> str:
         case bytes():
             return value.hex()
         case tuple() | list():
-            return ",".join(map(_cell, value)) or "[]"
+            return (" " if dataclasses.is_dataclass(value[0]) else ",").join(map(_cell, value)) if value else "[]"
+        case TopicPartitions():
+            return f"{_cell(value.topic or value.topic_id)}:{_cell(value.partitions)}"
         case _ if dataclasses.is_dataclass(value):
             return ":".join(_cell(one) for one in _fields(value).values() if one is not None)
         case _:

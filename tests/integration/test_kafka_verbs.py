@@ -1,0 +1,369 @@
+"""What the verbs of `lagoon kafka` show, against what Kafka's own command-line tools print of the same cluster."""
+
+import json
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer, ShareConsumer
+from confluent_kafka.admin import NewTopic
+
+from pipeline.cli.kafka.run import run
+from pipeline.sandbox.kafka import LocalKafka
+from tests.clock import CLOCK
+from tests.integration import kafka_tools as tools
+from tests.integration.state import create_topics, every_shape, produce
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+NEWEST, OLDER, OLDEST = "4.3.1", "3.9.2", "2.8.2"
+TOPIC = "verbs"
+
+# Where a release keeps its tools, if not where the newest does.
+API_VERSIONS = "org.apache.kafka.tools.BrokerApiVersionsCommand"
+LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
+_IN_CORE = {
+    API_VERSIONS: "kafka.admin.BrokerApiVersionsCommand",
+    LOG_DIRS: "kafka.admin.LogDirsCommand",
+    tools.CONSUMER_GROUPS: "kafka.admin.ConsumerGroupCommand",
+    tools.TOPICS: "kafka.admin.TopicCommand",
+    tools.GET_OFFSETS: "kafka.tools.GetOffsetShell",
+}
+_ELSEWHERE = {NEWEST: {}, OLDER: {API_VERSIONS: _IN_CORE[API_VERSIONS]}, OLDEST: _IN_CORE}
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A cluster, its release, and its tools by the names that they have in the newest."""
+
+    name: str
+    kafka: LocalKafka
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return self.kafka.bootstrap_servers
+
+    def tool(self, main_class: str, *args: str) -> str:
+        return self.kafka.tool(_ELSEWHERE[self.name].get(main_class, main_class), *args)
+
+    def printed(self, main_class: str, *args: str) -> str:
+        """What a tool prints of this cluster."""
+        return self.tool(main_class, "--bootstrap-server", self.bootstrap_servers, *args)
+
+    def shown(self, capsys: pytest.CaptureFixture[str], *argv: str) -> list[dict[str, Any]]:
+        """The rows that a verb shows; nothing may fail, and nothing may be left out."""
+        capsys.readouterr()
+        code = run([*argv, "-b", self.bootstrap_servers, "--json"], {}, CLOCK)
+        told = capsys.readouterr()
+        assert (code, told.err) == (0, "")
+        return [json.loads(line) for line in told.out.splitlines()]
+
+
+@pytest.fixture(scope="module", params=[NEWEST, OLDER, OLDEST])
+def release(request: pytest.FixtureRequest) -> Release:
+    """Every release, with a topic of ours."""
+    fixture = {NEWEST: "kafka", OLDER: "kafka_392", OLDEST: "kafka_282"}[request.param]
+    kafka: LocalKafka = request.getfixturevalue(fixture)
+    create_topics(kafka.bootstrap_servers, [NewTopic(TOPIC, 3, 1, config={"retention.ms": "-1"})])
+    produce(kafka.bootstrap_servers, TOPIC)
+    return Release(request.param, kafka)
+
+
+def of_kind(rows: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [one for one in rows if one["kind"] == kind]
+
+
+def only(*releases: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("release", releases, indirect=True)
+
+
+def test_versions(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every API and range of every broker, and the release that the broker is."""
+    rows = release.shown(capsys, "versions")
+    ours = {
+        (broker_id, one["api"], one["api_key"], one["lowest"], one["highest"])
+        for one in of_kind(rows, "api")
+        for broker_id in one["broker_ids"]
+    }
+    assert ours == set(_api_versions(release.printed(API_VERSIONS)))
+    assert {one["release"] for one in of_kind(rows, "broker")} == {release.name[:3]}
+
+
+def _api_versions(printed: str) -> Iterator[tuple[int, str, int, int, int]]:
+    """Names that the tool does not know it prints as UNKNOWN(key); those of ours go by their key."""
+    broker_id = -1
+    for line in printed.splitlines():
+        if found := re.search(r"\(id: (\d+) ", line):
+            broker_id = int(found[1])
+        elif found := re.match(r"\s*(\w+)\((\d+)\): (\d+)(?: to (\d+))? \[usable", line):
+            yield broker_id, found[1], int(found[2]), int(found[3]), int(found[4] or found[3])
+
+
+def test_log_dirs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
+    """Directories of every broker, and the bytes of every replica of a topic."""
+    rows = release.shown(capsys, "log-dirs", "--topic", TOPIC)
+    printed = release.printed(LOG_DIRS, "--describe", "--topic-list", TOPIC)
+    told = json.loads(printed[printed.index("{") :])
+    replicas = {
+        (
+            broker["broker"],
+            one["logDir"],
+            replica["partition"],
+            replica["size"],
+            replica["offsetLag"],
+            replica["isFuture"],
+        )
+        for broker in told["brokers"]
+        for one in broker["logDirs"]
+        for replica in one["partitions"]
+    }
+    assert len(replicas) == 3
+    assert replicas == {
+        (
+            one["broker_id"],
+            one["log_dir"],
+            f"{TOPIC}-{one['partition']}",
+            one["size_bytes"],
+            one["offset_lag"],
+            one["is_future"],
+        )
+        for one in of_kind(rows, "replica")
+    }
+    assert {(one["broker_id"], one["log_dir"]) for one in of_kind(rows, "log_dir")} == {
+        (broker["broker"], one["logDir"]) for broker in told["brokers"] for one in broker["logDirs"]
+    }
+
+
+@only(OLDEST)
+def test_state_of_the_oldest_release(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
+    """Topics, groups, members, lag and ends: the verbs show what brokers on ZooKeeper have, and say what they lack."""
+    with every_shape(release.bootstrap_servers, 1, with_new_protocol=False, prefix="verbs-"):
+        partitions = of_kind(release.shown(capsys, "metadata"), "partition")
+        assert {
+            (one["topic"], one["partition"]): (one["leader_id"], tuple(one["replicas"]), tuple(one["isr"]))
+            for one in partitions
+        } == {at: (one.leader_id, one.replicas, one.isr) for at, one in tools.topics(release).items()}
+        described = release.shown(capsys, "describe-group")
+        assert {
+            one["group_id"]: (one["coordinator_id"], one["protocol"] or "", one["state"], one["members"])
+            for one in of_kind(described, "group")
+        } == tools.group_states(release)
+        assert {
+            (
+                one["group_id"],
+                one["member_id"],
+                one["client_host"],
+                one["client_id"],
+                sum(len(some["partitions"]) for some in one["assignment"]),
+            )
+            for one in of_kind(described, "member")
+        } == tools.group_members(release)
+        assert _lag(release, capsys) == tools.group_offsets(release)
+        ends = {(one["topic"], one["partition"]): one["high_watermark"] for one in _offsets(release, capsys)}
+        assert ends == tools.offsets(release, "-1")
+
+
+def _offsets(release: Release, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    assert run(["offsets", "-b", release.bootstrap_servers, "--json"], {}, CLOCK) == 0
+    told = capsys.readouterr()
+    assert told.err.startswith("lagoon: brokers are too old to tell the largest timestamp")
+    return [json.loads(line) for line in told.out.splitlines()]
+
+
+def _lag(release: Release, capsys: pytest.CaptureFixture[str]) -> set[tools.GroupOffset]:
+    return {
+        tools.GroupOffset(
+            one["group_id"],
+            one["topic"],
+            one["partition"],
+            one["committed_offset"],
+            one["high_watermark"],
+            one["lag"],
+            one["member_id"],
+            one["client_host"],
+            one["client_id"],
+        )
+        for one in of_kind(release.shown(capsys, "lag"), "lag")
+    }
+
+
+@only(NEWEST, OLDER)
+def test_offsets_at_a_time(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first record at or behind a time, as kafka-get-offsets has it."""
+    (newest, *_) = sorted(
+        (one for one in release.shown(capsys, "offsets", "--topic", TOPIC)), key=lambda one: -one["max_timestamp_ms"]
+    )
+    asked_ms = newest["max_timestamp_ms"] - 1
+    ours = release.shown(capsys, "offsets", "--topic", TOPIC, "--at", str(asked_ms))
+    printed = release.printed(tools.GET_OFFSETS, "--topic-partitions", TOPIC, "--time", str(asked_ms))
+    told = [line.split(":") for line in printed.splitlines()]
+    assert {one["partition"]: one["offset"] for one in ours} == {
+        int(partition): int(offset) if offset else None for _, partition, offset in told
+    }
+
+
+@only(NEWEST, OLDER)
+def test_transactions(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is open, since when and where, by id and by partition."""
+    command, transactional_id = "org.apache.kafka.tools.TransactionsCommand", f"verbs-{release.name}"
+    with _open_transaction(release, transactional_id):
+        (listed,) = (
+            one for one in release.shown(capsys, "transactions") if one["transactional_id"] == transactional_id
+        )
+        lines = [line.split() for line in release.printed(command, "list").splitlines()]
+        assert [
+            listed["transactional_id"],
+            str(listed["coordinator_id"]),
+            str(listed["producer_id"]),
+            listed["state"],
+        ] in lines
+        (described,) = release.shown(capsys, "transactions", transactional_id)
+        printed = release.printed(command, "describe", "--transactional-id", transactional_id)
+        told = printed.splitlines()[1].split()
+        assert told[:7] == [
+            str(described["coordinator_id"]),
+            transactional_id,
+            str(described["producer_id"]),
+            str(described["producer_epoch"]),
+            described["state"],
+            str(described["timeout_ms"]),
+            str(described["started_at_ms"]),
+        ]
+        assert described["partitions"] == [{"topic": TOPIC, "topic_id": None, "partitions": [1]}]
+        assert told[8] == f"{TOPIC}-1"
+        (producer,) = release.shown(capsys, "transactions", "--topic", TOPIC, "--open")
+        printed = release.printed(command, "describe-producers", "--topic", TOPIC, "--partition", "1")
+        assert [str(producer["producer_id"]), str(producer["producer_epoch"]), str(producer["open_since_offset"])] in [
+            [told[0], told[1], told[5]] for line in printed.splitlines() if (told := line.split())
+        ]
+
+
+@contextmanager
+def _open_transaction(release: Release, transactional_id: str) -> Iterator[None]:
+    producer = Producer(
+        {"bootstrap.servers": release.bootstrap_servers, "transactional.id": transactional_id, "log_level": 0}
+    )
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    producer.produce(TOPIC, b"pending", partition=1)
+    assert producer.flush(30) == 0
+    try:
+        yield
+    finally:
+        producer.abort_transaction(30)
+
+
+@only(NEWEST)
+def test_configs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was set on the topic itself is what kafka-configs prints; a broker's own settings come from itself."""
+    rows = release.shown(capsys, "configs", "topic", TOPIC)
+    printed = release.printed(
+        "kafka.admin.ConfigCommand", "--describe", "--entity-type", "topics", "--entity-name", TOPIC
+    )
+    assert {one["name"]: one["value"] for one in rows if one["source"] == "TOPIC_CONFIG"} == dict(
+        re.findall(r"^  (\S+)=(\S*) sensitive=", printed, re.MULTILINE)
+    )
+    brokers = release.shown(capsys, "configs", "broker", "--all")
+    assert {one["value"] for one in brokers if one["name"] == "node.id"} == {"1", "2", "3"}
+
+
+@only(NEWEST)
+def test_quorum(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
+    """The leader, its term, and everybody's role."""
+    rows = release.shown(capsys, "quorum")
+    command = "org.apache.kafka.tools.MetadataQuorumCommand"
+    told = release.printed(command, "describe", "--status")
+    (quorum,) = of_kind(rows, "quorum")
+    assert f"LeaderId:               {quorum['leader_id']}\n" in told
+    assert f"LeaderEpoch:            {quorum['leader_epoch']}\n" in told
+    lines = [line.split() for line in release.printed(command, "describe", "--replication").splitlines()[1:] if line]
+    assert {(one["replica_id"], one["role"]) for one in of_kind(rows, "replica")} == {
+        (int(line[0]), {"Leader": "leader", "Follower": "voter", "Observer": "observer"}[line[-1]]) for line in lines
+    }
+
+
+@only(OLDEST)
+def test_what_the_oldest_release_lacks(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
+    """No quorum on ZooKeeper, no list of transactions: one line each, and exit 3."""
+    for verb, api in (("quorum", "DescribeQuorum"), ("transactions", "ListTransactions")):
+        capsys.readouterr()
+        assert run([verb, "-b", release.bootstrap_servers, "--json"], {}, CLOCK) == 3
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert f"{api}" in told.err
+        assert "UNSUPPORTED_VERSION" in told.err
+
+
+@only(NEWEST)
+def test_a_share_group(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its member, what it shares, and how far it has come (KIP-932)."""
+    command, group_id = "org.apache.kafka.tools.consumer.group.ShareGroupCommand", "verbs-sharing"
+    with _sharing(release, group_id):
+        printed = release.printed(command, "--describe", "--group", group_id, "--members")
+        (line,) = (line.split() for line in printed.splitlines() if line.startswith(group_id))
+        described = release.shown(capsys, "describe-group", group_id)
+        (group,), (member,) = of_kind(described, "group"), of_kind(described, "member")
+        assert (group["group_type"], group["state"], group["members"]) == ("share", "Stable", 1)
+        assert line[1:4] == [member["member_id"], member["client_host"], member["client_id"]]
+        assert [(one["topic"], one["partitions"]) for one in member["assignment"]] == [(TOPIC, [0, 1, 2])]
+        ours = of_kind(release.shown(capsys, "lag", group_id), "share")
+        printed = release.printed(command, "--describe", "--group", group_id, "--offsets")
+        assert {(one["topic"], one["partition"], one["start_offset"], one["lag"]) for one in ours} == {
+            (topic, int(partition), int(start), int(lag))
+            for _, topic, partition, start, lag in (
+                line.split() for line in printed.splitlines() if line.startswith(group_id)
+            )
+        }
+        assert len(ours) == 3
+
+
+@contextmanager
+def _sharing(release: Release, group_id: str) -> Iterator[None]:
+    """A member of a share group that has read something, and is still there."""
+    consumer = ShareConsumer(
+        {"bootstrap.servers": release.bootstrap_servers, "group.id": group_id, "client.id": "sharer", "log_level": 0}
+    )
+    consumer.subscribe([TOPIC])
+    stop, read = threading.Event(), threading.Event()
+
+    def poll() -> None:
+        while not stop.is_set():
+            if consumer.poll(0.2):
+                read.set()
+
+    thread = threading.Thread(target=poll, daemon=True)
+    thread.start()
+    try:
+        for _ in range(60):  # a share group begins at the end, from when on it has its partitions
+            produce(release.bootstrap_servers, TOPIC, 30)
+            if read.wait(0.5):
+                break
+        assert read.is_set(), "the share group was given nothing"
+        yield
+    finally:
+        stop.set()
+        thread.join(10)
+        consumer.close()
+
+
+@only(NEWEST)
+def test_a_pipe_that_is_closed_ends_a_verb_quietly(release: Release) -> None:
+    """`| head -1` in a real shell: one line, no traceback, and the exit code of tools that a closed pipe ended."""
+    verb = f"{sys.executable} -m pipeline kafka metadata -b {release.bootstrap_servers}"
+    done = subprocess.run(
+        ["bash", "-c", f"{verb} --json | head -1; echo ${{PIPESTATUS[0]}}; {verb} --topic {TOPIC} | tail -1"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    first, code, last = done.stdout.splitlines()
+    assert json.loads(first)["kind"] == "cluster"
+    assert code in ("141", "0")  # 0 when everything was written before head had read its line
+    assert last.startswith(f"{TOPIC}          2")
+    assert done.stderr == ""
