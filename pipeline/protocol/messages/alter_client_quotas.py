@@ -5,9 +5,10 @@ the cluster's settings. Surprises:
 
 - Keys are producer_byte_rate, consumer_byte_rate, request_percentage and controller_mutation_rate (KIP-599) for users
   and client ids, connection_creation_rate (KIP-612) for addresses; another one is error 42.
-- Rates hold for each broker, not for the cluster.
+- Rates of bytes and of connections hold for each broker, not for the cluster.
 - Removing what is not there is a success. So are unknown users and client ids: nothing need exist.
-- The same entity, or the same key of one, twice is error 42. Under KRaft values must be above 0, byte rates whole.
+- The same key of an entity twice is error 42. So is an entity that comes twice, but its first entry is carried out.
+- Under KRaft values must be above 0, and byte rates whole (error 42).
 - Entity types are those of DescribeClientQuotas.
 """
 

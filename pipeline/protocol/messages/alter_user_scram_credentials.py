@@ -7,7 +7,8 @@ Needs the right to alter the cluster. Surprises:
   comes out is as good as the password.
 - A user may appear once in a request, whatever the mechanisms: twice is error 92, and nothing of it is done.
 - Deleting what is not there is error 91. Fewer than 4096 iterations, or more than 16384, are error 93.
-- Other brokers know a new password a moment later; connections that were made with the old one stay.
+- Other brokers know a new password a moment later; connections that were made with the old one stay
+  until they authenticate again.
 """
 
 from pipeline.wire.schema import Api, Bytes, Int8, Int16, Int32, Route, String, Versions, struct

@@ -1,6 +1,6 @@
 """CreateDelegationToken (api key 38): a secret with which others may act as its owner, for a while (KIP-48).
 
-Any broker answers: under ZooKeeper it makes the token itself, under KRaft it passes the wish on (KIP-590). Surprises:
+Any broker answers: under ZooKeeper by itself, under KRaft it passes the request on (KIP-590). Surprises:
 
 - Token id and HMAC, in base64, are name and password for SCRAM: the answer is a secret, whoever sees it is the owner.
 - Who came over PLAINTEXT, by TLS without a certificate, or by a token itself is answered error 64.

@@ -1,8 +1,8 @@
 """UnregisterBroker (api key 64): a broker that is gone for good is forgotten (KIP-500).
 
 KRaft only: any broker passes the request on to the controller, under ZooKeeper it is error 35. A broker that is not
-registered is error 102. One that is running is not stopped by it, and registers again when it starts anew. Its replicas
-stay assigned to it: move them first. Needs the right to alter the cluster.
+registered is error 102. One that runs goes on running, but is in no list any more until it is started anew. Its
+replicas stay assigned to it: move them first. Needs the right to alter the cluster.
 """
 
 from pipeline.wire.schema import Api, Int16, Int32, Route, String, Versions, struct
