@@ -8,9 +8,9 @@ The coordinator of the group answers. Surprises:
   exist (error 3).
 - There is no error of the whole request: what concerns the group (16, 14, 30, 22, 25, 27) is in every partition.
 - v10 names topics by id only (error 100), v9 and earlier by name only.
-- From v9 on a member of a group that is not there is error 69, before that 22; 113 is a KIP-848
-  member whose epoch is behind, which asks again after its next heartbeat. Recent brokers take an older epoch for
-  partitions that the member had then and still has (KIP-1251).
+- From v9 on a member of a group that is not there is error 69, before that 22. A KIP-848 member whose epoch is behind
+  is error 113, and asks again after its next heartbeat; recent brokers take an older epoch for partitions that the
+  member had then and still has (KIP-1251).
 - Metadata beyond offset.metadata.max.bytes (4096) are error 12 of the partition alone; the others are stored.
 - v0 stores in ZooKeeper, like old consumers; brokers without one refuse it.
 """

@@ -7,8 +7,8 @@ AddOffsetsToTxn, or from v5 on by this, which may be used only where the cluster
 - Offsets are in force when the transaction is committed. Until then OffsetFetch shows the ones before, or error 88 if
   asked for stable ones (KIP-447).
 - Topics go by name in every version.
-- Up to v2, and without a member, nobody checks that the group still owns what it commits. From v3 on its generation is
-  (KIP-447): 22 and 25 are that the group went on without the member, 82 that its group_instance_id has another owner.
+- Up to v2, and without a member, nobody checks that the member still owns what it commits. From v3 on its generation
+  is checked (KIP-447): 22 and 25, the group went on without it; 82, its group_instance_id has another owner.
 - There is no error of the whole request: it is in every partition.
 """
 

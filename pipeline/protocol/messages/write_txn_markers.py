@@ -7,7 +7,8 @@ coordinator has forgotten (KIP-664). Surprises:
   error 31.
 - A marker of a coordinator that is older than one that wrote before is error 52 (coordinator_epoch), one of an older
   epoch of the producer is 47. To abort by hand, give both as DescribeProducers tells them.
-- transaction_version 2 wants an epoch that is larger than the producer's last, others take the same one too (KIP-1228).
+- transaction_version 2 wants an epoch that is larger than the producer's last, others take the same one too (KIP-1228),
+  so 0 is for doing it by hand.
 - v0 is gone from brokers 4.x, and the answer has no throttle time in any version.
 """
 
