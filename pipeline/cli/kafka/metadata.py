@@ -1,10 +1,12 @@
 """`lagoon kafka metadata`: the cluster, its brokers, topics and partitions."""
 
 import argparse
+from collections.abc import Iterable, Iterator
 
 from pipeline.cli.kafka.chosen import add_topics, chosen_topology, topic_notes
 from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb
-from pipeline.client.routing import UNSUPPORTED
+from pipeline.client.routing import UNSUPPORTED, Failure
+from pipeline.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from pipeline.rows import Int32, column, row
 from pipeline.snapshot.identity import identify
 from pipeline.snapshot.topology import Durability, broker_rows, partition_rows, topic_rows
@@ -27,6 +29,7 @@ def _answer(asked: Asked) -> Answer:
     topology, refused = chosen_topology(asked)
     identity = identify(asked.cluster, asked.deadline)
     brokers = list(broker_rows(topology.metadata, identity.described, identity.controller_id))
+    failures = [one for one in identity.failures if one.name != UNSUPPORTED]
     topics, partitions = list(topic_rows(topology)), list(partition_rows(topology, _NOT_READ))
     cluster = ClusterRow(
         cluster_id=topology.metadata.cluster_id,
@@ -65,9 +68,16 @@ def _answer(asked: Asked) -> Answer:
                 ),
             ),
         ],
-        failures=[*refused, *(one for one in identity.failures if one.name != UNSUPPORTED)],
-        notes=topic_notes(asked, identity),
+        failures=[*refused, *(one for one in failures if one.code != CLUSTER_AUTHORIZATION_FAILED)],
+        notes=[*_refused_notes(failures), *topic_notes(asked, identity)],
     )
+
+
+def _refused_notes(failures: Iterable[Failure]) -> Iterator[str]:
+    """The controller is told to those who may describe the cluster only; that alone leaves nothing else out."""
+    for one in failures:
+        if one.code == CLUSTER_AUTHORIZATION_FAILED:
+            yield f"controller: not known: {one.api}: {one.name}"
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
