@@ -5,15 +5,16 @@ when something could not be asked: a cluster is not well unless it is known to b
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pipeline.cli.kafka.chosen import add_topics, chosen_topology, topic_notes
 from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb, names
 from pipeline.cli.terminal import COMPLETE, INCOMPLETE
-from pipeline.client.routing import UNSUPPORTED
+from pipeline.client.routing import UNSUPPORTED, Failure
+from pipeline.protocol.messages.describe_configs import DESCRIBE_CONFIGS
 from pipeline.snapshot.configs import read_durability
 from pipeline.snapshot.health import FINDINGS, GRAVE, MIN_ISR_UNKNOWN, finding_counts, findings, unhealthy_rows
-from pipeline.snapshot.topology import partition_rows
+from pipeline.snapshot.topology import Durability, partition_rows
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
@@ -43,10 +44,27 @@ def _answer(asked: Asked) -> Answer:
             Part(kind="finding", rows=finding_counts(partitions), columns=("finding", "partitions", "of")),
             Part(kind="partition", rows=unhealthy_rows(partitions, asked.told.only), columns=columns),
         ],
-        failures=[*refused, *(one for one in unread if one.name != UNSUPPORTED)],
+        failures=[*refused, *(one for one in unread if one.name != UNSUPPORTED), *_unread_settings(durability, unread)],
         notes=topic_notes(asked),
         exit_code=INCOMPLETE if grave else COMPLETE,
     )
+
+
+def _unread_settings(durability: Durability, unread: Sequence[Failure]) -> Iterator[Failure]:
+    """Topics whose settings were refused; where nobody answered at all, that is told already."""
+    told = {one.name for one in unread}
+    for topic, problem in sorted(durability.problems.items()):
+        if problem not in told:
+            yield Failure(
+                api=DESCRIBE_CONFIGS.name,
+                node_id=None,
+                scope=f"topic {topic}",
+                code=None,
+                name=problem,
+                attempts=1,
+                elapsed_ms=0,
+                message=None,
+            )
 
 
 def _findings(text: str) -> Sequence[str]:

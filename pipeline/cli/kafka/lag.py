@@ -10,6 +10,7 @@ from pipeline.cli.kafka.chosen import list_notes, not_listed
 from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb
 from pipeline.client.offsets import KINDS_OF_LAG
 from pipeline.protocol.messages.list_groups import LIST_GROUPS
+from pipeline.protocol.messages.offset_fetch import OFFSET_FETCH
 from pipeline.rows import Int32, Int64, column, row
 from pipeline.snapshot.collect import GroupState, check_again, lag_of, read_groups, worth_a_row
 from pipeline.snapshot.group_types import SHARE
@@ -111,7 +112,8 @@ def group_lag_rows(
 
 def _notes(asked: Asked, topology: Topology) -> list[str]:
     changed = [f"{topic}: {problem}" for topic, problem in sorted(topology.changed.items())]
-    return changed if asked.told.group else [*changed, *list_notes(asked, LIST_GROUPS.name, "groups")]
+    groups = () if asked.told.group else list_notes(asked, LIST_GROUPS.name, "groups")
+    return [*changed, *groups, *list_notes(asked, OFFSET_FETCH.name, "topics of groups")]
 
 
 VERB = Verb(

@@ -49,7 +49,8 @@ def _transactions(asked: Asked) -> Answer:
         for one in listed_transaction_rows(found)
         if (not told.id or one.transactional_id in told.id) and (not states or one.state.lower() in states)
     ]
-    if told.id or told.describe:
+    describing = told.id or told.describe
+    if describing:
         part, refused = _described(asked, [one.transactional_id for one in listed])
     else:
         part = Part(
@@ -57,8 +58,9 @@ def _transactions(asked: Asked) -> Answer:
         )
         refused = []
     missing = not_listed(LIST_TRANSACTIONS.name, "transaction", told.id, {one.transactional_id for one in listed})
-    # Nothing but the right to do everything proves that all ids are shown, as with topics.
-    notes = () if told.id else list_notes(asked, METADATA.name, "transactions")
+    # Nothing but the right to do everything proves that all ids, and all topics that they write to, are shown.
+    lists = (("transactions", not told.id), ("topics of transactions", describing))
+    notes = [note for what, is_shown in lists if is_shown for note in list_notes(asked, METADATA.name, what)]
     return Answer(parts=[part], failures=[*found.failures.values(), *refused, *missing], notes=notes)
 
 

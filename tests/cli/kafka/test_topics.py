@@ -84,7 +84,7 @@ def test_health_fails_only_when_told_to(ask: Ask) -> None:
 
 
 def test_health_does_not_call_well_what_it_does_not_know(state: FakeCluster, ask: Ask) -> None:
-    """Where min.insync.replicas may not be read, partitions say so."""
+    """Where min.insync.replicas may not be read, partitions and the exit code say so."""
 
     def refuse(response: object) -> object:
         for one in response.results:
@@ -92,10 +92,12 @@ def test_health_does_not_call_well_what_it_does_not_know(state: FakeCluster, ask
         return response
 
     state.faults.append(Fault(DESCRIBE_CONFIGS.key, Altered(refuse)))
-    rows = ask("health", "--json").rows("partition")
-    assert {(tuple(one["findings"]), one["problem"]) for one in rows} == {
+    shown = ask("health", "--json")
+    assert {(tuple(one["findings"]), one["problem"]) for one in shown.rows("partition")} == {
         (("min_isr_unknown",), "TOPIC_AUTHORIZATION_FAILED")
     }
+    assert shown.code == 3
+    assert shown.err == "lagoon: topic orders, topic other: DescribeConfigs: TOPIC_AUTHORIZATION_FAILED\n"
 
 
 def test_offsets_that_are_refused_are_rows_with_a_problem(state: FakeCluster, ask: Ask) -> None:
