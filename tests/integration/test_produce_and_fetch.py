@@ -1,0 +1,277 @@
+"""What we write, read by Kafka's tools, by librdkafka and by ourselves, on real brokers of three releases."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from pipeline.cli.kafka.run import run
+from pipeline.client.cluster import Cluster, TopicPartition
+from pipeline.client.deadline import Deadline
+from pipeline.client.journal import Journal
+from pipeline.client.partitioner import partition_of
+from pipeline.client.producing import ACKS_LEADER, ACKS_NONE, Delivery, Numbering, new_producer, produce
+from pipeline.kafka_settings import KafkaSettings
+from pipeline.protocol.messages.produce import PRODUCE
+from pipeline.records.compressing import CODECS
+from pipeline.records.encoding import Record
+from pipeline.sandbox.kafka import LocalKafka
+from tests.clock import CLOCK
+from tests.integration.dump import DumpedBatch, dump
+from tests.integration.producers import ODD, Consumed, any_time, consume, create, folder, java_producers
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+
+CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+RELEASES = ("kafka", "kafka_392", "kafka_282")
+OURS = [
+    Record(one.timestamp_ms, one.key, one.value, [(key.encode(), value) for key, value in one.headers]) for one in ODD
+]
+KEYS = [b"", b"a", b"21", b"foobar", *(b"key-%d" % number * (number % 5 + 1) for number in range(40))]
+
+Lagoon = Callable[..., subprocess.CompletedProcess[bytes]]
+
+
+@pytest.fixture(params=RELEASES)
+def release(request: pytest.FixtureRequest) -> LocalKafka:
+    """Brokers of each release."""
+    return request.getfixturevalue(request.param)
+
+
+def soon() -> Deadline:
+    return Deadline.after(CLOCK, 60_000)
+
+
+def kept(kafka: LocalKafka, topic: str) -> None:
+    """Create a topic that takes records of any time and does not delete them."""
+    if kafka.version.startswith("2."):
+        create(kafka, topic, retention_ms="-1")
+    else:
+        any_time(kafka, topic)
+
+
+@contextmanager
+def connected(kafka: LocalKafka, *topics: str) -> Iterator[tuple[Cluster, dict[str, bytes]]]:
+    """Our client, which knows the topics, and their ids where there are any."""
+    settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers)
+    with Cluster.connect(settings, CLOCK, Journal(), soon()) as cluster:
+        told = cluster.refresh(topics, soon()).topics
+        yield cluster, {one.name: one.topic_id for one in told if one.name and any(one.topic_id)}
+
+
+def dumped(kafka: LocalKafka, topics: Iterable[str]) -> dict[str, list[DumpedBatch]]:
+    """The batches of each topic's first partition, as Kafka's DumpLogSegments tells them."""
+    files = {topic: sorted(folder(kafka, topic).glob("*.log")) for topic in topics}
+    segments = dump(kafka.version, [file for some in files.values() for file in some])
+    return {topic: [batch for file in some for batch in segments[file].batches] for topic, some in files.items()}
+
+
+def lagoon(kafka: LocalKafka, *argv: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """`lagoon kafka ...` in a process of its own."""
+    command = [sys.executable, "-m", "pipeline", "kafka", *argv, "-b", kafka.bootstrap_servers]
+    return subprocess.run(command, input=given, capture_output=True, check=False, timeout=120)
+
+
+def test_every_codec_is_read_by_others(release: LocalKafka) -> None:
+    """Numbered and not, with each codec: librdkafka reads every record, and Kafka's dump every batch, as they were written."""
+    topics = {codec: f"written-{codec}" for codec in CODECS}
+    for topic in topics.values():
+        kept(release, topic)
+    with connected(release, *topics.values()) as (cluster, ids):
+        numbering = new_producer(cluster, soon())
+        for used, delivery in ((numbering, Delivery(topic_ids=ids)), (Numbering(), Delivery(acks=ACKS_LEADER))):
+            encoded = {
+                TopicPartition(name, 0): used.encode(TopicPartition(name, 0), OURS, CODECS[codec])
+                for codec, name in topics.items()
+            }
+            found = produce(cluster, encoded, delivery, soon())
+            assert not found.failures
+        spoken = max(one.api_version for one in cluster.journal.exchanges if one.api == PRODUCE.name)
+    assert (release.version, spoken, bool(ids)) in {("4.3.1", 13, True), ("3.9.2", 11, True), ("2.8.2", 9, True)}
+    expected = [Consumed(offset, one[2], 0, one[0], one[1], one[3]) for offset, one in enumerate([*ODD, *ODD])]
+    assert consume(release, dict.fromkeys(topics.values(), 0), "read_uncommitted") == dict.fromkeys(
+        topics.values(), expected
+    )
+    batches = dumped(release, topics.values())
+    for codec, topic in topics.items():
+        numbered, plain = batches[topic]
+        assert (numbered.codec, numbered.magic, numbered.count, numbered.is_valid) == (codec, 2, len(ODD), True)
+        assert (numbered.producer_id, numbered.producer_epoch, numbered.base_sequence) == (*numbering.producer[:2], 0)
+        assert (plain.producer_id, plain.base_sequence, plain.base_offset) == (-1, -1, len(ODD))
+        assert [(one.key, one.value) for one in (*numbered.records, *plain.records)] == [one[3:5] for one in expected]
+
+
+def test_a_repeated_batch_is_there_once(release: LocalKafka) -> None:
+    """A broker knows a batch by its producer id and number, and tells where it is; without, it writes it again."""
+    create(release, "repeated")
+    at = TopicPartition("repeated", 0)
+    with connected(release, "repeated") as (cluster, ids):
+        numbered = new_producer(cluster, soon()).encode(at, OURS[:2], 0)
+        plain = Numbering().encode(at, OURS[:2], 0)
+        for batch, delivery in (
+            (numbered, Delivery(topic_ids=ids)),
+            (plain, Delivery(acks=ACKS_LEADER, topic_ids=ids)),
+        ):
+            offsets = [produce(cluster, {at: batch}, delivery, soon()).answers[at].base_offset for _ in range(2)]
+            assert offsets == ([0, 0] if batch is numbered else [2, 4])
+
+
+def test_without_acks(release: LocalKafka) -> None:
+    """Nobody answers, and the connection goes on: what is sent behind it comes behind it."""
+    create(release, "unanswered")
+    at = TopicPartition("unanswered", 0)
+    with connected(release, "unanswered") as (cluster, ids):
+        for value in (b"one", b"two"):
+            batch = Numbering().encode(at, [Record(CLOCK.now_ms(), None, value)], 0)
+            assert (
+                produce(cluster, {at: batch}, Delivery(acks=ACKS_NONE, topic_ids=ids), soon()).answers[at].base_offset
+                == -1
+            )
+        batch = Numbering().encode(at, [Record(CLOCK.now_ms(), None, b"three")], 0)
+        assert produce(cluster, {at: batch}, Delivery(acks=ACKS_LEADER), soon()).answers[at].base_offset == 2
+    assert [one.value for one in consume(release, {"unanswered": 0}, "read_uncommitted")["unanswered"]] == [
+        b"one",
+        b"two",
+        b"three",
+    ]
+
+
+def test_keys_go_where_others_put_them(kafka: LocalKafka) -> None:
+    """Kafka's Java producer, and librdkafka's as it is told to do the same, choose the partition that we choose."""
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
+    admin.create_topics([NewTopic("keyed", num_partitions=7, replication_factor=1)])["keyed"].result(60)
+    ours = {key: partition_of(key, 7) for key in KEYS}
+    with java_producers(kafka) as java:
+        record = java._jvm.org.apache.kafka.clients.producer.ProducerRecord
+        producer = java.producer()
+        sent = {key: producer.send(record("keyed", key, b"java")) for key in KEYS}
+        assert {key: future.get().partition() for key, future in sent.items()} == ours
+    theirs: dict[bytes, int] = {}
+    rdkafka = Producer({"bootstrap.servers": kafka.bootstrap_servers, "partitioner": "murmur2_random", "log_level": 0})
+    for key in KEYS[1:]:  # for librdkafka an empty key is none
+        rdkafka.produce(
+            "keyed", b"c", key, on_delivery=lambda _, message: theirs.update({message.key(): message.partition()})
+        )
+    assert rdkafka.flush(60) == 0
+    assert theirs == {key: ours[key] for key in KEYS[1:]}
+    lines = b"\n".join(key + b"\tlagoon" for key in KEYS)
+    done = lagoon(kafka, "produce", "keyed", "--key-separator", r"\t", given=lines)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert [int(line.split(b":")[0]) for line in done.stdout.splitlines()] == list(ours.values())
+
+
+def test_console_consumer_reads_what_the_verb_writes(kafka: LocalKafka) -> None:
+    """Key, value, headers and time."""
+    kept(kafka, "verb")
+    options = [
+        "--key",
+        "k",
+        "--header",
+        "a=1",
+        "--header",
+        "b=2",
+        "--timestamp",
+        "1700000000000",
+        "--compression",
+        "snappy",
+    ]
+    assert lagoon(kafka, "produce", "verb", *options, "--value", "grüße").stdout == b"0:0\n"
+    shown = [f"print.{what}=true" for what in ("key", "headers", "timestamp", "offset")]
+    printed = kafka.tool(
+        CONSUMER,
+        "--bootstrap-server",
+        kafka.bootstrap_servers,
+        "--topic",
+        "verb",
+        "--from-beginning",
+        "--max-messages",
+        "1",
+        *(word for one in shown for word in ("--formatter-property", one)),
+    )
+    assert printed == "CreateTime:1700000000000\tOffset:0\ta:1,b:2\tk\tgrüße\n"
+
+
+def test_refusals_of_real_brokers(kafka: LocalKafka, capsys: pytest.CaptureFixture[str]) -> None:
+    """A batch too large, a record without key in a compacted topic: one clear line each."""
+    create(kafka, "small", max_message_bytes="1000")
+    create(kafka, "compacted-by-key", cleanup_policy="compact")
+
+    def refused(*argv: str) -> list[str]:
+        assert run(["produce", *argv, "-b", kafka.bootstrap_servers], {}, CLOCK) == 3
+        told = capsys.readouterr()
+        assert not told.out
+        return told.err.splitlines()
+
+    assert ": MESSAGE_TOO_LARGE" in refused("small", "--value", "x" * 2_000)[0]
+    lines = refused("compacted-by-key", "--value", "no key")
+    assert ": INVALID_RECORD" in lines[0]
+    assert lines[1].startswith("lagoon: line 1: Produce: INVALID_RECORD (")
+
+
+def test_pipes(kafka: LocalKafka) -> None:
+    """Records go from topic to topic through a pipe, unchanged; raw bytes come out as they are; `| head` is no error."""
+    for topic in ("source", "copied"):
+        kept(kafka, topic)
+    with connected(kafka, "source") as (cluster, ids):
+        at = TopicPartition("source", 0)
+        many = [Record(one, b"k%d" % one, b"v" * 100) for one in range(3_000)]
+        for records in (OURS, many):
+            batch = Numbering().encode(at, records, 4)
+            assert not produce(cluster, {at: batch}, Delivery(acks=ACKS_LEADER, topic_ids=ids), soon()).failures
+    fetched = lagoon(kafka, "fetch", "source", "--json")
+    assert (fetched.returncode, fetched.stderr) == (0, b"")
+    done = lagoon(kafka, "produce", "copied", "--json", "--count", "--compression", "lz4", given=fetched.stdout)
+    assert json.loads(done.stdout) == {"kind": "count", "topic": "copied", "records": len(OURS) + 3_000}
+    read = consume(kafka, {"source": 0, "copied": 0}, "read_committed")
+    assert read["copied"] == read["source"]
+    raw = lagoon(kafka, "fetch", "source", "--from", "4", "-n", "1", "--format", "raw", "--fields", "value")
+    assert raw.stdout == b"\n\r | offset: 7 payload: \0\xff\n"
+    words = f"{sys.executable} -m pipeline kafka fetch source --fields offset -b {kafka.bootstrap_servers}"
+    head = subprocess.run(["bash", "-c", f"{words} | head -2"], capture_output=True, check=False, timeout=120)
+    assert (head.returncode, head.stdout, head.stderr) == (0, b"0\n1\n", b"")
+
+
+def test_a_pipe_that_pauses_is_written_and_followed(kafka: LocalKafka) -> None:
+    """Lines are in the topic before the input ends, and a follower shows them."""
+    create(kafka, "slow")
+    base = [sys.executable, "-m", "pipeline", "kafka"]
+    servers = ["-b", kafka.bootstrap_servers]
+    with ExitStack() as running:
+        follow = subprocess.Popen(
+            [*base, "fetch", "slow", "-f", "--from", "earliest", "-n", "3", "--fields", "value", *servers],
+            stdout=subprocess.PIPE,
+        )
+        running.callback(follow.kill)
+        write = subprocess.Popen([*base, "produce", "slow", *servers], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        running.callback(write.kill)
+        assert write.stdin
+        assert write.stdout
+        for number in range(3):
+            write.stdin.write(b"%d\n" % number)
+            write.stdin.flush()
+            assert write.stdout.readline() == b"0:%d\n" % number
+        shown, _ = follow.communicate(timeout=60)
+        assert (shown, follow.returncode) == (b"0\n1\n2\n", 0)
+        write.stdin.close()
+        assert write.wait(60) == 0
+
+
+def test_which_offsets_a_time_begins_at(release: LocalKafka) -> None:
+    """`--from TIME` begins at the first record at or behind it, and `--last` counts from the end."""
+    kept(release, "timed")
+    at, start = TopicPartition("timed", 0), 1_790_000_000_000
+    with connected(release, "timed") as (cluster, _):
+        for number in range(5):
+            batch = Numbering().encode(at, [Record(start + 1000 * number, None, b"%d" % number)], 0)
+            assert not produce(cluster, {at: batch}, Delivery(acks=ACKS_LEADER), soon()).failures
+
+    def values(*argv: str) -> Sequence[bytes]:
+        return lagoon(release, "fetch", "timed", "--fields", "value", *argv).stdout.split()
+
+    assert values("--from", "2026-09-21T14:13:22.5Z") == [b"3", b"4"]
+    assert values("--last", "2", "--by-time") == [b"3", b"4"]
