@@ -3,7 +3,6 @@
 Guards one rule: every fault is listed at once, before any I/O, and no secret is ever part of a message.
 """
 
-import difflib
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 
 from pipeline import java_properties
 from pipeline.errors import ConfigError
+from pipeline.hints import did_you_mean
 from pipeline.kafka_settings import KafkaSettings, Strict, from_properties
 
 ENV_PREFIX = "LAGOON_"
@@ -210,7 +210,7 @@ def _environment(environ: Mapping[str, str], problems: list[str]) -> Iterator[tu
         if path[0] in known:
             yield path, environ[name]
         else:
-            problems.append(f"environment variable {name}: no such setting{_hint(path[0], known)}")
+            problems.append(f"environment variable {name}: no such setting{did_you_mean(path[0], known)}")
 
 
 def _assignments(overrides: Sequence[str], problems: list[str]) -> Iterator[tuple[list[str], str]]:
@@ -236,7 +236,7 @@ def _problem(error: Any) -> str:
     """One line for a fault that pydantic found: the setting's dotted name, and what is wrong with it."""
     where = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
-        return f"{where}: no such setting{_hint(str(error['loc'][-1]), _names_beside(error['loc']))}"
+        return f"{where}: no such setting{did_you_mean(str(error['loc'][-1]), _names_beside(error['loc']))}"
     if error["type"] == "missing":
         return f"{where}: must be set"
     message = error["msg"].removeprefix("Value error, ")
@@ -251,8 +251,3 @@ def _names_beside(location: tuple[Any, ...]) -> set[str]:
             return set(SECTIONS[section].model_fields)
         case _:
             return set(Settings.model_fields)
-
-
-def _hint(name: str, known: set[Any]) -> str:
-    close = difflib.get_close_matches(name, [str(one) for one in known], n=1)
-    return f" (did you mean {close[0]}?)" if close else ""

@@ -4,25 +4,15 @@ Guards one rule: nothing that is wanted drops out in silence. A partition that c
 reason, a topic that was deleted or created anew ends its old sequence with an event, and only then begins another.
 """
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
-from pipeline.client.offsets import (
-    HIGH_WATERMARK,
-    LAST_STABLE,
-    LOG_START,
-    Kind,
-    Offsets,
-    epoch_ends,
-    list_offsets,
-    offsets_at,
-    replica_sizes,
-)
+from pipeline.client.offsets import epoch_ends, offsets_at
 from pipeline.client.routing import Failure, failure_of
 from pipeline.errors import ConfigError
+from pipeline.fetch.logs import ask_logs, range_bytes
 from pipeline.fetch.ranges import (
     END_BEFORE_POSITION,
     TOPIC_DELETED,
@@ -35,12 +25,12 @@ from pipeline.fetch.ranges import (
     limited,
     next_range,
 )
+from pipeline.fetch.split import READ_COMMITTED, READ_UNCOMMITTED
 from pipeline.fetch.wanted import Wanted
+from pipeline.hints import did_you_mean
 from pipeline.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from pipeline.protocol.messages.metadata import METADATA, MetadataResponse, MetadataTopic
 from pipeline.wire.primitives import uuid_text
-
-_GUESSED_BYTES = 512  # of a record, where the brokers do not tell how large their logs are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +54,7 @@ class Plan:
 
     def bytes_of(self, one: PlannedRange) -> int:
         """About how many bytes a range has on its leader's disk."""
-        return self.sizes.get(TopicPartition(one.topic, one.partition), _GUESSED_BYTES * one.offsets)
+        return self.sizes[TopicPartition(one.topic, one.partition)]
 
 
 @dataclass(slots=True)
@@ -99,8 +89,7 @@ def plan(cluster: Cluster, wanted: Wanted, archived: Mapping[str, Archived], dea
     """
     planned_at_ms = cluster.clock.now_ms()
     draft = _choose(cluster, wanted, archived, deadline)
-    offsets = list_offsets(cluster, draft.partitions, [LOG_START, HIGH_WATERMARK, LAST_STABLE], deadline)
-    logs = _logs(cluster, wanted, draft, offsets, deadline)
+    logs = _logs(cluster, wanted, draft, deadline)
     starts = _starts(cluster, wanted, draft, logs, deadline)
     ranges = limited(list(_ranges(cluster, draft, starts, logs, deadline)), wanted.most_offsets)
     return Plan(
@@ -108,7 +97,7 @@ def plan(cluster: Cluster, wanted: Wanted, archived: Mapping[str, Archived], dea
         ranges=ranges,
         events=draft.events,
         failures=draft.failures,
-        sizes=_sizes(cluster, ranges, logs, deadline),
+        sizes=range_bytes(cluster, ranges, logs, deadline),
         planned_at_ms=planned_at_ms,
     )
 
@@ -153,8 +142,7 @@ def _refuse_unknown(
     for name in chosen:
         code = topics[name].error_code
         if code == UNKNOWN_TOPIC_OR_PARTITION and name not in archived:
-            close = difflib.get_close_matches(name, real, n=1)
-            problems.append(f"there is no topic {name}" + (f" (did you mean {close[0]}?)" if close else ""))
+            problems.append(f"there is no topic {name}{did_you_mean(name, real)}")
         elif code and not error_code(code).retriable and name not in archived:
             problems.append(f"topic {name}: {error_code(code).name}")
     if problems:
@@ -196,24 +184,12 @@ def _ending(at: TopicPartition, topic_id: str | None, position: Position, proble
     )
 
 
-def _logs(
-    cluster: Cluster, wanted: Wanted, draft: _Draft, offsets: Mapping[Kind, Offsets], deadline: Deadline
-) -> dict[TopicPartition, LogNow]:
+def _logs(cluster: Cluster, wanted: Wanted, draft: _Draft, deadline: Deadline) -> dict[TopicPartition, LogNow]:
     """Where each log begins and ends for this run; partitions whose leader did not say become failures."""
-    start, watermark, stable = (offsets[kind] for kind in (LOG_START, HIGH_WATERMARK, LAST_STABLE))
-    logs = {}
-    for at in draft.partitions:
-        failure = next((one.failures[at] for one in (start, watermark, stable) if at in one.failures), None)
-        if failure:
-            draft.fail(at, failure)
-            continue
-        high, last_stable = watermark.answers[at].offset, stable.answers[at].offset
-        logs[at] = LogNow(
-            log_start_offset=start.answers[at].offset,
-            high_watermark=high,
-            last_stable_offset=last_stable,
-            end=min(last_stable, high) if wanted.read_committed else high,
-        )
+    level = READ_COMMITTED if wanted.read_committed else READ_UNCOMMITTED
+    logs, failures = ask_logs(cluster, draft.partitions, level, deadline)
+    for at, failure in failures.items():
+        draft.fail(at, failure)
     if wanted.until_ms is None:
         return logs
     return _cut_at(cluster, draft, logs, wanted.until_ms, deadline)
@@ -308,20 +284,3 @@ def _ranges(
             draft.events.append(_ending(at, draft.ids[at.topic], position, None))
         elif not events and logs[at].high_watermark < position.next_offset:
             draft.events.append(_ending(at, draft.ids[at.topic], position, END_BEFORE_POSITION))
-
-
-def _sizes(
-    cluster: Cluster,
-    ranges: Sequence[PlannedRange],
-    logs: Mapping[TopicPartition, LogNow],
-    deadline: Deadline,
-) -> dict[TopicPartition, int]:
-    """Bytes of each range, from its share of the leader's log; ranges whose leader does not tell are left out."""
-    wanted = [TopicPartition(one.topic, one.partition) for one in ranges]
-    told = replica_sizes(cluster, wanted, deadline).answers if wanted else {}
-    sizes = {}
-    for at, one in zip(wanted, ranges, strict=True):
-        length = logs[at].high_watermark - logs[at].log_start_offset
-        if at in told and length > 0:
-            sizes[at] = told[at] * (one.to_offset - one.first_readable) // length
-    return sizes

@@ -22,7 +22,7 @@ from pipeline.records.decoding import Counts
 from pipeline.tables.files import DataFile
 
 if TYPE_CHECKING:
-    from pipeline.tables.record_files import RecordFiles  # noqa: PLC0415  the driver needs neither this nor a decoder
+    from pipeline.tables.record_files import RecordFiles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

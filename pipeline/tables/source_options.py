@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.errors import ConfigError
+from pipeline.fetch.split import READ_COMMITTED, READ_UNCOMMITTED
 
 EARLIEST, LATEST = -2, -1  # as the connector spells them in JSON
-READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 TOPIC_IDS = "#topic_ids"  # beside the topics of a stream's offsets: no topic can be called so
 
 _TOPICS = ("subscribe", "assign", "subscribePattern")

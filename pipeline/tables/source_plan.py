@@ -4,7 +4,6 @@ Guards one rule: what is asked for and cannot be had is an error that says so, o
 the log; a shorter answer is never given in silence.
 """
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,30 +14,24 @@ from pipeline import log
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
 from pipeline.client.offsets import (
-    HIGH_WATERMARK,
-    LAST_STABLE,
-    LOG_START,
-    Kind,
-    Offsets,
-    list_offsets,
     offsets_at,
-    replica_sizes,
 )
 from pipeline.client.routing import Failure
 from pipeline.errors import BrokerError, ConfigError, RecordsError
+from pipeline.fetch.logs import ask_logs, range_bytes
 from pipeline.fetch.ranges import LOST, LogNow, PlannedRange
 from pipeline.fetch.tasks import Task, divide
+from pipeline.hints import did_you_mean
 from pipeline.kafka_settings import KafkaSettings, from_properties
 from pipeline.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from pipeline.protocol.messages.metadata import METADATA, MetadataTopic
 from pipeline.tables import source_options
 from pipeline.tables.source_filters import Pushed
-from pipeline.tables.source_options import EARLIEST, LATEST, READ_COMMITTED, Edge, SourceOptions, Times
+from pipeline.tables.source_options import EARLIEST, LATEST, Edge, SourceOptions, Times
 from pipeline.wire.primitives import uuid_text
 
 _TASK_BYTES = 64 << 20  # of a partition's log; small enough that the last tasks of a query end about together
 _NOBODY_SAID = -1  # Kafka's number for what has none
-_GUESSED_BYTES = 512  # of a record, where the brokers do not tell how large their logs are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +65,7 @@ def batch_tasks(cluster: Cluster, options: SourceOptions, pushed: Pushed, deadli
     for edge in (start, options.end):
         require_all(edge, chosen)
     wanted = [at for at in chosen.partitions if pushed.admits(at.topic, at.partition)]
-    logs = ask_logs(cluster, wanted, options.isolation_level, deadline)
+    logs = all_logs(cluster, wanted, options.isolation_level, deadline)
     starts = edge_offsets(cluster, options, start, logs, deadline)
     ends = edge_offsets(cluster, options, options.end, logs, deadline)
     ranges = (_range(at, chosen.topic_ids[at.topic], starts[at], ends[at], logs[at]) for at in wanted)
@@ -112,12 +105,7 @@ def _refuse_unknown(
     if unknown:
         everything = cluster.refresh(None, deadline)
         names = [topic.name for topic in everything.topics if topic.name is not None]
-        raise ConfigError([f"there is no topic {name}{_hint(name, names)}" for name in sorted(unknown)])
-
-
-def _hint(name: str, names: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, names, n=1)
-    return f" (did you mean {close[0]}?)" if close else ""
+        raise ConfigError([f"there is no topic {name}{did_you_mean(name, names)}" for name in sorted(unknown)])
 
 
 def require_all(edge: Edge, chosen: Chosen) -> None:
@@ -139,24 +127,13 @@ def _recreated(edge: Edge, topic_ids: Mapping[str, str | None]) -> list[str]:
     return [name for name, topic_id in edge.topic_ids.items() if topic_ids.get(name) != topic_id]
 
 
-def ask_logs(
+def all_logs(
     cluster: Cluster, partitions: Sequence[TopicPartition], isolation_level: str, deadline: Deadline
 ) -> dict[TopicPartition, LogNow]:
-    """Where each log starts and ends; the last stable offset is the end for read_committed."""
-    kinds = [LOG_START, HIGH_WATERMARK, LAST_STABLE]
-    found: dict[Kind, Offsets] = list_offsets(cluster, partitions, kinds, deadline)
-    for one in found.values():
-        refuse_failures(one.failures.values())
-    start, high, stable = ({at: one.offset for at, one in found[kind].answers.items()} for kind in kinds)
-    return {
-        at: LogNow(
-            log_start_offset=start[at],
-            high_watermark=high[at],
-            last_stable_offset=stable[at],
-            end=min(stable[at], high[at]) if isolation_level == READ_COMMITTED else high[at],
-        )
-        for at in partitions
-    }
+    """Every log as it is now."""
+    logs, failures = ask_logs(cluster, partitions, isolation_level, deadline)
+    refuse_failures(failures.values())
+    return logs
 
 
 def refuse_failures(failures: Iterable[Failure]) -> None:
@@ -274,7 +251,7 @@ def tasks(
     deadline: Deadline,
 ) -> list[Task]:
     """Splits of even bytes: about as many as partitions, but small partitions share one and large ones have several."""
-    sizes = _sizes(cluster, ranges, logs, deadline)
+    sizes = range_bytes(cluster, ranges, logs, deadline)
     most = _TASK_BYTES
     if options.min_partitions:
         most = max(1, min(most, sum(sizes.values()) // options.min_partitions))
@@ -283,21 +260,6 @@ def tasks(
     if options.max_records_per_partition is None:
         return found
     return [short for task in found for short in _short(task, options.max_records_per_partition)]
-
-
-def _sizes(
-    cluster: Cluster,
-    ranges: Sequence[PlannedRange],
-    logs: Mapping[TopicPartition, LogNow],
-    deadline: Deadline,
-) -> dict[TopicPartition, int]:
-    wanted = {TopicPartition(one.topic, one.partition): one.offsets for one in ranges}
-    told = replica_sizes(cluster, list(wanted), deadline).answers if wanted else {}
-    lengths = {at: logs[at].high_watermark - logs[at].log_start_offset for at in wanted}
-    return {
-        at: told[at] * offsets // lengths[at] if at in told and lengths[at] else _GUESSED_BYTES * offsets
-        for at, offsets in wanted.items()
-    }
 
 
 def _short(task: Task, most: int) -> list[Task]:

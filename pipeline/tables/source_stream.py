@@ -16,8 +16,9 @@ from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
 from pipeline.client.offsets import HIGH_WATERMARK, LAST_STABLE, LOG_START, list_offsets
 from pipeline.fetch.ranges import LogNow, PlannedRange, limited
-from pipeline.tables.source_options import LATEST, READ_COMMITTED, TOPIC_IDS, Offsets
-from pipeline.tables.source_plan import ask_logs, choose, edge_offsets, lose, refuse_failures, require_all, tasks
+from pipeline.fetch.split import READ_COMMITTED
+from pipeline.tables.source_options import LATEST, TOPIC_IDS, Offsets
+from pipeline.tables.source_plan import all_logs, choose, edge_offsets, lose, refuse_failures, require_all, tasks
 from pipeline.tables.source_query import Query
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         start = options.start or Offsets(option="startingOffsets", everywhere=LATEST)
         chosen = choose(cluster, options, deadline)
         require_all(start, chosen)
-        logs = ask_logs(cluster, chosen.partitions, options.isolation_level, deadline)
+        logs = all_logs(cluster, chosen.partitions, options.isolation_level, deadline)
         offsets = edge_offsets(cluster, options, start, logs, deadline)
         return Marks(offsets=_inside(offsets, logs), topic_ids=_told(chosen.topic_ids)).to_json()
 
@@ -128,7 +129,7 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._known |= {at.topic for at in unread}
         there = set(choose(cluster, options, deadline, self._known).partitions)
         lose(options, [f"{at.topic}:{at.partition} is gone" for at in unread if at not in there])
-        logs = ask_logs(cluster, [at for at in unread if at in there], options.isolation_level, deadline)
+        logs = all_logs(cluster, [at for at in unread if at in there], options.isolation_level, deadline)
         ranges = [_range(at, goes_on, reached, log) for at, log in logs.items()]
         lose(
             options, [line for one in ranges for line in _outside(one, logs[TopicPartition(one.topic, one.partition)])]

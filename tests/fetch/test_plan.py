@@ -16,9 +16,11 @@ from pipeline.fetch.ranges import (
     Position,
 )
 from pipeline.fetch.wanted import Start, Wanted
+from pipeline.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from pipeline.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Fault, Raw
 
 Connect = Callable[..., Cluster]
 
@@ -170,5 +172,6 @@ def test_bytes_come_from_the_brokers_or_are_guessed(state: FakeCluster, connect:
     log.high_watermark, log.size = 100, 1_000_000
     found = planned(connect, wanted("t"), at(state, 50))
     assert found.bytes_of(found.ranges[0]) == 500_000
-    other = Plan(topic_ids={}, ranges=found.ranges, events=(), failures=(), sizes={}, planned_at_ms=0)
-    assert other.bytes_of(found.ranges[0]) > 0
+    state.faults.append(Fault(DESCRIBE_LOG_DIRS.key, Raw(b"\x00\x00\x00\x06\x00\x00\x00\x01ab"), times=1000))
+    guessed = planned(connect, wanted("t"), at(state, 50))
+    assert guessed.bytes_of(guessed.ranges[0]) == 50 * 512

@@ -30,6 +30,7 @@ from tests.clock import CLOCK
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
+IN_ORDER = {"max.in.flight.requests.per.connection": 1}  # also where a first batch is sent again
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 SMALL = ReadOptions(fetch_bytes=20_000)
 
@@ -45,7 +46,7 @@ def create(kafka: LocalKafka, topic: str, *, replicas: int, config: dict[str, st
 
 
 def produce(kafka: LocalKafka, topic: str, values: Sequence[bytes], **config: str | int) -> None:
-    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "batch.num.messages": 100, **config})
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "batch.num.messages": 100, **IN_ORDER, **config})
     for value in values:
         producer.produce(topic, value, key=b"k" + value[:8], partition=0)
     assert producer.flush(60) == 0
@@ -267,7 +268,7 @@ def test_the_replica_in_our_rack(kafka: LocalKafka, connect: Callable[..., Clust
 def test_questions_about_logs(each_release: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
     """Times, ends of terms and sizes, from a leader that has them."""
     create(each_release, "reading-asked", replicas=1)
-    producer = Producer({"bootstrap.servers": each_release.bootstrap_servers})
+    producer = Producer({"bootstrap.servers": each_release.bootstrap_servers, **IN_ORDER})
     for number in range(100):
         producer.produce("reading-asked", bytes(100), partition=0, timestamp=1_700_000_000_000 + number)
     producer.flush(60)

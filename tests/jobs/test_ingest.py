@@ -153,7 +153,8 @@ def test_loss_and_change_are_facts(kafka: LocalKafka, tmp_path: Path) -> None:
 def test_where_topics_begin_and_runs_end(kafka: LocalKafka, tmp_path: Path) -> None:
     """From an offset up to a time, then a limit, then the rest: each run goes on where the one before ended."""
     create_topics(kafka.bootstrap_servers, [NewTopic("begin", 2, 3, config={"retention.ms": "-1"})])  # old timestamps
-    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    in_order = {"max.in.flight.requests.per.connection": 1}
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, **in_order})
     for number in range(200):
         producer.produce(
             "begin", value=b"%d" % number, partition=number % 2, timestamp=1_700_000_000_000 + number * 1000

@@ -82,7 +82,9 @@ def _wait_until_stable(kafka: LocalKafka, at: TopicPartition) -> None:
 
 def _producer(kafka: LocalKafka, properties: Mapping[str, Any]) -> Producer:
     named = {name.replace("_", "."): value for name, value in properties.items()}
-    return Producer({"bootstrap.servers": kafka.bootstrap_servers, "linger.ms": 50, **named})
+    # In order even where the first batch meets a leader that does not know the topic yet and is sent again.
+    in_order = {"max.in.flight.requests.per.connection": 1}
+    return Producer({"bootstrap.servers": kafka.bootstrap_servers, "linger.ms": 50, **in_order, **named})
 
 
 def _send(producer: Producer, topic: str, partition: int, value: Any, timestamp_ms: int) -> None:
