@@ -3,8 +3,9 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
@@ -34,13 +35,26 @@ OURS = [
 ]
 KEYS = [b"", b"a", b"21", b"foobar", *(b"key-%d" % number * (number % 5 + 1) for number in range(40))]
 
-Lagoon = Callable[..., subprocess.CompletedProcess[bytes]]
+Ask = Callable[..., str]
 
 
 @pytest.fixture(params=RELEASES)
 def release(request: pytest.FixtureRequest) -> LocalKafka:
     """Brokers of each release."""
     return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def ask(capsys: pytest.CaptureFixture[str]) -> Ask:
+    """What `lagoon kafka ...` prints, in this process; it must be complete."""
+
+    def verb(kafka: LocalKafka, *argv: str) -> str:
+        code = run([*argv, "-b", kafka.bootstrap_servers], {}, CLOCK)
+        told = capsys.readouterr()
+        assert (code, told.err) == (0, "")
+        return told.out
+
+    return verb
 
 
 def soon() -> Deadline:
@@ -213,8 +227,8 @@ def test_refusals_of_real_brokers(kafka: LocalKafka, capsys: pytest.CaptureFixtu
     assert lines[1].startswith("lagoon: line 1: Produce: INVALID_RECORD (")
 
 
-def test_pipes(kafka: LocalKafka) -> None:
-    """Records go from topic to topic through a pipe, unchanged; raw bytes come out as they are; `| head` is no error."""
+def test_copies(kafka: LocalKafka, ask: Ask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Records go from topic to topic as JSON lines, unchanged."""
     for topic in ("source", "copied"):
         kept(kafka, topic)
     with connected(kafka, "source") as (cluster, ids):
@@ -223,17 +237,26 @@ def test_pipes(kafka: LocalKafka) -> None:
         for records in (OURS, many):
             batch = Numbering().encode(at, records, 4)
             assert not produce(cluster, {at: batch}, Delivery(acks=ACKS_LEADER, topic_ids=ids), soon()).failures
-    fetched = lagoon(kafka, "fetch", "source", "--json")
-    assert (fetched.returncode, fetched.stderr) == (0, b"")
-    done = lagoon(kafka, "produce", "copied", "--json", "--count", "--compression", "lz4", given=fetched.stdout)
-    assert json.loads(done.stdout) == {"kind": "count", "topic": "copied", "records": len(OURS) + 3_000}
+    lines = tmp_path / "lines"
+    lines.write_text(ask(kafka, "fetch", "source", "--json"))
+    monkeypatch.setattr("sys.stdin", lines.open())
+    done = ask(kafka, "produce", "copied", "--json", "--count", "--compression", "lz4")
+    assert json.loads(done) == {"kind": "count", "topic": "copied", "records": len(OURS) + 3_000}
     read = consume(kafka, {"source": 0, "copied": 0}, "read_committed")
     assert read["copied"] == read["source"]
-    raw = lagoon(kafka, "fetch", "source", "--from", "4", "-n", "1", "--format", "raw", "--fields", "value")
-    assert raw.stdout == b"\n\r | offset: 7 payload: \0\xff\n"
-    words = f"{sys.executable} -m pipeline kafka fetch source --fields offset -b {kafka.bootstrap_servers}"
-    head = subprocess.run(["bash", "-c", f"{words} | head -2"], capture_output=True, check=False, timeout=120)
-    assert (head.returncode, head.stdout, head.stderr) == (0, b"0\n1\n", b"")
+
+
+def test_a_pipe_that_closes(kafka: LocalKafka) -> None:
+    """`| head` is no error, and raw bytes come out as they are."""
+    create(kafka, "raw")
+    values = [b"\n\r\0\xff", b"two", *(b"x" * 1000 for _ in range(500))]
+    with connected(kafka, "raw") as (cluster, _):
+        at = TopicPartition("raw", 0)
+        batch = Numbering().encode(at, [Record(CLOCK.now_ms(), None, value) for value in values], 0)
+        assert not produce(cluster, {at: batch}, Delivery(acks=ACKS_LEADER), soon()).failures
+    words = f"{sys.executable} -m pipeline kafka fetch raw --format raw --fields value -b {kafka.bootstrap_servers}"
+    head = subprocess.run(["bash", "-c", f"{words} | head -3"], capture_output=True, check=False, timeout=120)
+    assert (head.returncode, head.stdout, head.stderr) == (0, b"\n\r\0\xff\ntwo\n", b"")
 
 
 def test_a_pipe_that_pauses_is_written_and_followed(kafka: LocalKafka) -> None:
@@ -261,7 +284,7 @@ def test_a_pipe_that_pauses_is_written_and_followed(kafka: LocalKafka) -> None:
         assert write.wait(60) == 0
 
 
-def test_which_offsets_a_time_begins_at(release: LocalKafka) -> None:
+def test_which_offsets_a_time_begins_at(release: LocalKafka, ask: Ask) -> None:
     """`--from TIME` begins at the first record at or behind it, and `--last` counts from the end."""
     kept(release, "timed")
     at, start = TopicPartition("timed", 0), 1_790_000_000_000
@@ -270,8 +293,6 @@ def test_which_offsets_a_time_begins_at(release: LocalKafka) -> None:
             batch = Numbering().encode(at, [Record(start + 1000 * number, None, b"%d" % number)], 0)
             assert not produce(cluster, {at: batch}, Delivery(acks=ACKS_LEADER), soon()).failures
 
-    def values(*argv: str) -> Sequence[bytes]:
-        return lagoon(release, "fetch", "timed", "--fields", "value", *argv).stdout.split()
-
-    assert values("--from", "2026-09-21T14:13:22.5Z") == [b"3", b"4"]
-    assert values("--last", "2", "--by-time") == [b"3", b"4"]
+    fields = ("fetch", "timed", "--fields", "value")
+    assert ask(release, *fields, "--from", "2026-09-21T14:13:22.5Z").split() == ["3", "4"]
+    assert ask(release, *fields, "--last", "2", "--by-time").split() == ["3", "4"]
