@@ -1,0 +1,87 @@
+"""`lagoon kafka metadata` from start to end, against the same question by librdkafka and by Kafka's own tool.
+
+All are whole processes, started anew each time, that print every topic and partition of one broker on this machine.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from confluent_kafka.admin import NewTopic
+
+from pipeline.sandbox.jars import jar_paths
+from pipeline.sandbox.java import class_path, java_command
+from pipeline.sandbox.kafka import DEFAULT_VERSION, LocalKafka
+from tests.bench.measure import Comparison, Findings, Sample, alternate
+from tests.integration.state import create_topics
+
+_TOPICS, _PARTITIONS = 20, 5
+_ROUNDS = 8
+_PEER = """
+import sys
+from confluent_kafka.admin import AdminClient
+found = AdminClient({"bootstrap.servers": sys.argv[1]}).list_topics(timeout=10)
+for topic in sorted(found.topics.values(), key=lambda one: one.topic):
+    for number, one in sorted(topic.partitions.items()):
+        print(topic.topic, number, one.leader, one.replicas, one.isrs)
+"""
+
+
+def run() -> Findings:
+    """Ours against two peers."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder, LocalKafka(Path(folder, "kafka")) as kafka:
+        servers = kafka.bootstrap_servers
+        create_topics(servers, [NewTopic(f"topic-{number:02}", _PARTITIONS, 1) for number in range(_TOPICS)])
+        samples = alternate(
+            {
+                "ours": _process(sys.executable, "-m", "pipeline", "kafka", "metadata", "-b", servers),
+                "librdkafka": _process(sys.executable, "-c", _PEER, servers),
+                "java": _process(*_topic_command(servers)),
+                "nothing": _process(sys.executable, "-c", f"print({'topic-00 0 ' * _TOPICS * _PARTITIONS!r})"),
+            },
+            rounds=_ROUNDS,
+        )
+    what = f"`lagoon kafka metadata`, one broker, {_TOPICS * _PARTITIONS} partitions, start to end"
+    ours = samples["ours"]
+    peers = {"librdkafka": "confluent-kafka's list_topics in a new interpreter", "java": "kafka-topics --describe"}
+    idle = Comparison(what="", ours=ours, peer="", theirs=samples["nothing"])
+    return Findings(
+        comparisons=[
+            Comparison(what=what, ours=ours, peer=peer, theirs=samples[name], measure=measure)
+            for name, peer in peers.items()
+            for measure in ("wall_s", "cpu_s")
+        ],
+        notes=[f"An interpreter that only prints needs {idle.median(samples['nothing']):.3f} s of that."],
+    )
+
+
+def _topic_command(bootstrap_servers: str) -> list[str]:
+    jars = class_path(jar_paths(f"kafka-{DEFAULT_VERSION}"))
+    main_class = "org.apache.kafka.tools.TopicCommand"
+    return java_command("-cp", jars, main_class, "--bootstrap-server", bootstrap_servers, "--describe")
+
+
+def _process(*command: str) -> Callable[[], Sample]:
+    """A case that runs a command to its end, which has to be a good one, and looks whether it showed the partitions."""
+
+    def run() -> Sample:
+        with tempfile.TemporaryFile(mode="w+") as output:
+            began = time.perf_counter()
+            process = subprocess.Popen(list(command), stdout=output, stderr=subprocess.STDOUT)
+            _, status, used = os.wait4(process.pid, 0)
+            wall_s = time.perf_counter() - began
+            process.returncode = os.waitstatus_to_exitcode(status)
+            output.seek(0)
+            _check(process.returncode, output.read())
+        return Sample(wall_s=wall_s, cpu_s=used.ru_utime + used.ru_stime, peak_mb=used.ru_maxrss / 1024)
+
+    return run
+
+
+def _check(code: int, printed: str) -> None:
+    assert code == 0, printed
+    assert printed.count("topic-00") >= _PARTITIONS, printed
