@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from pipeline.cli.arguments import add_settings_options
 from pipeline.cli.kafka.verb import Verb
+from pipeline.cli.rights import needs_line
 from pipeline.errors import ConfigError
 from pipeline.kafka_settings import KafkaSettings
 from pipeline.settings import load
@@ -15,7 +16,8 @@ from pipeline.settings import load
 
 def parse(verb: Verb, name: str, argv: Sequence[str]) -> argparse.Namespace:
     """The verb's own arguments and those that all verbs have; ConfigError lists what the verb finds wrong with them."""
-    parser = argparse.ArgumentParser(prog=f"lagoon kafka {name}", description=verb.summary, allow_abbrev=False)
+    summary = f"{verb.summary} Rights it needs: {needs_line(f'kafka {name}')}."
+    parser = argparse.ArgumentParser(prog=f"lagoon kafka {name}", description=summary, allow_abbrev=False)
     verb.declare(parser)
     parser.add_argument(
         "-b",

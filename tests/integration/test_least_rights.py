@@ -1,0 +1,325 @@
+"""The rights that every command needs, on a real broker: with them it shows what a super user sees, and with one less it
+neither does nor looks as if it did.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from pipeline.cli.kafka.run import VERBS
+from pipeline.cli.rights import NEEDS, Right
+from pipeline.client.cluster import Cluster
+from pipeline.client.deadline import Deadline
+from pipeline.client.journal import Journal
+from pipeline.client.routing import Failure, ask_whole
+from pipeline.kafka_settings import KafkaSettings
+from pipeline.protocol import acls
+from pipeline.protocol.messages import describe_configs
+from pipeline.protocol.messages.incremental_alter_configs import (
+    INCREMENTAL_ALTER_CONFIGS,
+    IncrementalAlterConfigsEntry,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
+)
+from pipeline.snapshot import rows
+from pipeline.snapshot.collect import collect
+from tests.clock import CLOCK
+from tests.integration.secured import PASSWORD, USER, Secured, add_rules, allow
+from tests.integration.state import commit, create_topics, live_member, produce
+from tests.jobs import commands
+
+LEAST = "least"
+ORDERS, PAID, WRITTEN, READERS, PAYER = "least-orders", "least-paid", "least-written", "least-readers", "least-payer"
+RECORDS = 20
+
+# What is run to prove each need.
+RUN: Mapping[str, Sequence[str]] = {
+    "kafka versions": (),
+    "kafka metadata": (),
+    "kafka health": (),
+    "kafka offsets": (),
+    "kafka groups": (),
+    "kafka describe-group": (),
+    "kafka describe-group GROUP": (READERS, f"{READERS}-live"),
+    "kafka lag": (),
+    "kafka lag GROUP": (READERS, f"{READERS}-live"),
+    "kafka configs topic": (),
+    "kafka configs topic TOPIC": (ORDERS,),
+    "kafka configs broker": (),
+    "kafka configs broker-logger": (),
+    "kafka configs client-metrics": (),
+    "kafka configs group": (),
+    "kafka configs group GROUP": (READERS,),
+    "kafka acls": ("--principal", f"User:{USER}"),
+    "kafka log-dirs": ("--replicas",),
+    "kafka quorum": (),
+    "kafka transactions": (),
+    "kafka transactions --describe": (),
+    "kafka transactions ID": (PAYER,),
+    "kafka transactions --topic TOPIC": (PAID,),
+    "kafka fetch": (ORDERS,),
+    "kafka produce": (WRITTEN, "--value", "v", "--partition", "0"),
+}
+JOBS = {"snapshot", "ingest"}
+
+_NAMES = ("topic", "partition", "group_id", "resource_name", "name", "transactional_id", "broker_id", "finding", "api")
+_KINDS = {
+    acls.TOPIC: (ResourceType.TOPIC, "*"),
+    acls.GROUP: (ResourceType.GROUP, "*"),
+    acls.CLUSTER: (ResourceType.BROKER, acls.CLUSTER_NAME),
+    acls.TRANSACTIONAL_ID: (ResourceType.TRANSACTIONAL_ID, "*"),
+}
+# Nothing but the right to do everything proves these lists.
+_NEVER_PROVEN = ("topics", "topics of groups", "transactions", "topics of transactions")
+NEVER_PROVEN = {
+    f"lagoon: {what}: perhaps not all of them: brokers leave out those that we may not describe"
+    for what in _NEVER_PROVEN
+}
+
+_DESCRIBE_GROUP = next(one for one in NEEDS["kafka lag"].rights if one.resource_type == acls.GROUP)
+
+Shape = Counter[tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a run ended with: its exit code, what its rows are about and which of their fields say something, and lines
+    beside them.
+    """
+
+    code: int
+    shape: Shape
+    lines: frozenset[str]
+
+
+class Place:
+    """A secured broker, and a user whose rights are those that a test gives it."""
+
+    def __init__(self, secured: Secured) -> None:
+        self.plain = secured.kafka.bootstrap_servers
+        self.way_in = {**secured.settings("scram-256"), "sasl_username": LEAST, "sasl_password": PASSWORD}
+        self._kafka = secured.kafka
+        self._admin = AdminClient({"bootstrap.servers": self.plain})
+
+    def make_user(self) -> None:
+        """The user, who may do nothing."""
+        told = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
+        user = UserScramCredentialUpsertion(LEAST, told, PASSWORD.encode())
+        for future in self._admin.alter_user_scram_credentials([user]).values():
+            future.result(30)
+
+    @contextmanager
+    def granted(self, rights: Iterable[Right]) -> Iterator[None]:
+        """The user has these rights, and no other, while the context lasts."""
+        rules = [_rule(right) for right in rights]
+        if rules:
+            add_rules(self._kafka, *rules)
+        self._wait_for(len(rules))
+        try:
+            yield
+        finally:
+            for future in self._admin.delete_acls([_of_user()]).values():
+                future.result(30)
+            self._wait_for(0)
+
+    def _wait_for(self, rules: int) -> None:
+        """Until the broker, who hears of rules from the controller, goes by so many."""
+        deadline = Deadline.after(CLOCK, 30_000)
+        while len(self._admin.describe_acls(_of_user()).result(30)) != rules:
+            assert not deadline.passed()
+
+    def as_user(self, command: Sequence[str]) -> Shown:
+        """What the user is shown."""
+        told = [word for name, value in self.way_in.items() for word in ("--set", f"kafka.{name}={value}")]
+        return _shown([*command, *told])
+
+    def as_super_user(self, command: Sequence[str]) -> Shown:
+        """What somebody who may do everything is shown."""
+        return _shown([*command, "-b", self.plain])
+
+
+def _rule(right: Right) -> AclBinding:
+    kind, name = _KINDS[right.resource_type]
+    return allow(kind, name, AclOperation[acls.OPERATIONS[right.operation]], user=LEAST)
+
+
+def _of_user() -> AclBindingFilter:
+    every = (ResourceType.ANY, None, ResourcePatternType.ANY, f"User:{LEAST}")
+    return AclBindingFilter(*every, None, AclOperation.ANY, AclPermissionType.ANY)
+
+
+def _shown(argv: Sequence[str]) -> Shown:
+    ended = commands.here(*argv, "--json")
+    told = [json.loads(line) for line in ended.stdout.splitlines()]
+    return Shown(ended.returncode, _shape(told), frozenset(ended.stderr.splitlines()))
+
+
+def _shape(told: Iterable[Mapping[str, Any]]) -> Shape:
+    """Rows without what moves between two questions: what they are about, and which of their fields say something."""
+    return Counter(
+        (
+            row["kind"],
+            *(row.get(name) for name in _NAMES),
+            frozenset(name for name, value in row.items() if value not in (None, [], ())),
+        )
+        for row in told
+    )
+
+
+@pytest.fixture(scope="module")
+def place(secured: Secured) -> Iterator[Place]:
+    """Something of everything that can be hidden: topics, groups, settings, a transaction."""
+    found = Place(secured)
+    found.make_user()
+    create_topics(found.plain, [NewTopic(ORDERS, 2, 1), NewTopic(PAID, 1, 1), NewTopic(WRITTEN, 1, 1)])
+    produce(found.plain, ORDERS, RECORDS)
+    commit(found.plain, READERS, {(ORDERS, 0): 1, (ORDERS, 1): 1})
+    _set_up_group(found.plain)
+    with ExitStack() as stack:
+        stack.enter_context(_open_transaction(found.plain))
+        stack.enter_context(live_member(found.plain, f"{READERS}-live", ORDERS, **{"group.protocol": "consumer"}))
+        commit(found.plain, f"{READERS}-live-commits", {(ORDERS, 0): 1})
+        yield found
+
+
+@contextmanager
+def _open_transaction(bootstrap_servers: str) -> Iterator[None]:
+    """A transaction with a record that nobody has committed."""
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "transactional.id": PAYER, "log_level": 0})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    producer.produce(PAID, b"p")
+    assert producer.flush(30) == 0
+    try:
+        yield
+    finally:
+        producer.abort_transaction(30)
+
+
+def _set_up_group(bootstrap_servers: str) -> None:
+    """A setting of a group, which librdkafka cannot make."""
+    setting = IncrementalAlterConfigsEntry(name="consumer.session.timeout.ms", config_operation=0, value="50000")
+    group = IncrementalAlterConfigsResource(
+        resource_type=describe_configs.GROUP, resource_name=READERS, configs=(setting,)
+    )
+    request = IncrementalAlterConfigsRequest(resources=(group,), validate_only=False)
+    deadline = Deadline.after(CLOCK, 30_000)
+    with Cluster.connect(KafkaSettings(bootstrap_servers=bootstrap_servers), CLOCK, Journal(), deadline) as cluster:
+        answer = ask_whole(cluster, INCREMENTAL_ALTER_CONFIGS, request, READERS, deadline)
+        assert not isinstance(answer, Failure)
+        assert [one.error_code for one in answer.responses] == [0]
+
+
+def test_every_verb_is_in_the_table() -> None:
+    """A new verb needs a row, and a row a proof."""
+    assert set(NEEDS) == set(RUN) | JOBS
+    assert {name.split()[1] for name in RUN} == set(VERBS)
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_rights_of_verbs_are_enough_and_least(place: Place, name: str) -> None:
+    """With the rights of the table the user is shown what a super user is, and nothing is refused. With one less that is
+    not so, and either the exit code or a line says so.
+    """
+    command, rights = [*_typed(name), *RUN[name]], NEEDS[name].rights
+    with place.granted(rights):
+        whole, expected = place.as_user(command), place.as_super_user(command)
+    assert (whole.code, whole.shape) == (0, expected.shape), whole.lines
+    assert whole.lines <= expected.lines | NEVER_PROVEN
+    for right in rights:
+        with place.granted(one for one in rights if one is not right):
+            lacking = place.as_user(command)
+        assert lacking != whole, f"{right} is not needed"
+        assert lacking.code or lacking.lines, f"without {right} it looks as if all were there"
+        assert not any("Traceback" in line for line in lacking.lines)
+
+
+def _typed(name: str) -> list[str]:
+    """A command as it is in the table, without what stands for names."""
+    return [word for word in name.split() if not word.isupper()]
+
+
+def test_rights_of_a_snapshot_are_enough_and_least(place: Place) -> None:
+    """With the rights of the table all rows are those that a super user gets, and the list of groups is proven."""
+    rights = NEEDS["snapshot"].rights
+    with place.granted(rights):
+        whole, expected = _gathered(place.way_in), _gathered({"bootstrap_servers": place.plain})
+    assert whole == expected
+    assert whole[:2] == ("complete", "complete")
+    for right in rights:
+        with place.granted(one for one in rights if one is not right):
+            assert _gathered(place.way_in) != whole, f"{right} is not needed"
+
+
+def _gathered(settings: Mapping[str, str]) -> tuple[str, str | None, Shape]:
+    """Status of a snapshot, how far its list of groups can be trusted, and what its rows are about."""
+    deadline = Deadline.after(CLOCK, 60_000)
+    with Cluster.connect(KafkaSettings.model_validate(settings), CLOCK, Journal(), deadline) as cluster:
+        snapshot = collect(cluster, "least", CLOCK.now_ms(), deadline, lambda _name, _items: None)
+    (groups,) = {one.visibility for one in snapshot.of(rows.CoverageRow) if one.api == "ListGroups"}
+    about_itself = {rows.SnapshotRow, rows.CoverageRow, rows.CollectionFailureRow}
+    told = (
+        {"kind": kind.__name__, **asdict(one)}
+        for kind, some in snapshot.rows.items()
+        for one in some
+        if kind not in about_itself
+    )
+    return snapshot.published.status, groups, _shape(told)
+
+
+@pytest.mark.usefixtures("spark")
+def test_rights_of_an_ingest_are_enough_and_least(place: Place, tmp_path: Path) -> None:
+    """With READ on the topic every record is archived; without it nothing is, and the exit code says so."""
+    told = [word for name, value in place.way_in.items() for word in ("--set", f"kafka.{name}={value}")]
+    (right,) = NEEDS["ingest"].rights
+    with place.granted([right]):
+        whole = commands.here("ingest", "--topics", ORDERS, "--warehouse", str(tmp_path / "whole"), *told)
+    assert whole.returncode == 0, whole.stdout + whole.stderr
+    assert len(commands.rows(tmp_path / "whole", "records", "offset")) == RECORDS
+    with place.granted([]):
+        lacking = commands.here("ingest", "--topics", ORDERS, "--warehouse", str(tmp_path / "none"), *told)
+    assert lacking.returncode in (1, 3), lacking.stdout
+    assert "TOPIC_AUTHORIZATION_FAILED" in lacking.stdout + lacking.stderr
+
+
+def test_what_fewer_rights_still_show(place: Place) -> None:
+    """DESCRIBE on groups lists those, as a part of all; groups of the old type are described without their topics."""
+    groups, described = ["kafka", "groups"], ["kafka", "describe-group", READERS]
+    with place.granted([_DESCRIBE_GROUP]):
+        listed, expected = place.as_user(groups), place.as_super_user(groups)
+        assert place.as_user(described) == place.as_super_user(described)
+    assert (listed.code, listed.shape) == (0, expected.shape)
+    assert listed.lines == {"lagoon: groups: not all of them: brokers leave out those that we may not describe"}
+
+
+def test_rights_on_the_oldest_release(secured_282: Secured) -> None:
+    """Kafka 2.8 on ZooKeeper: the controller is known without a right on the cluster, and WRITE is enough to write."""
+    place = Place(secured_282)
+    place.make_user()
+    create_topics(place.plain, [NewTopic(WRITTEN, 1, 1)])
+    topics, _ = NEEDS["kafka metadata"].rights
+    for name, rights in (("kafka metadata", [topics]), ("kafka produce", NEEDS["kafka produce"].rights)):
+        command = [*_typed(name), *RUN[name]]
+        with place.granted(rights):
+            whole, expected = place.as_user(command), place.as_super_user(command)
+        assert (whole.code, whole.shape) == (0, expected.shape), whole.lines
