@@ -10,8 +10,7 @@ from pipeline.client.sasl.kerberos import Kerberos
 from pipeline.client.sasl.oauthbearer import OAuthBearer, read_extensions, unsecured
 from pipeline.client.sasl.plain import Plain
 from pipeline.client.sasl.scram import Scram
-from pipeline.client.sasl.token import Token, TokenCache
-from pipeline.client.sasl.token_endpoint import TokenEndpoint, check_url
+from pipeline.client.sasl.token import Source, Token, TokenCache
 from pipeline.client.sasl.token_provider import TokenProvider
 from pipeline.errors import ConfigError
 from pipeline.kafka_settings import KafkaSettings, is_loopback
@@ -62,7 +61,9 @@ def _token(settings: KafkaSettings, host: str, clock: Clock) -> Token:
     return _TOKENS.token(_endpoint(settings), clock)
 
 
-def _endpoint(settings: KafkaSettings) -> TokenEndpoint:
+def _endpoint(settings: KafkaSettings) -> Source:
+    from pipeline.client.sasl.token_endpoint import TokenEndpoint, check_url  # noqa: PLC0415  20 ms for HTTP
+
     url = settings.sasl_oauthbearer_token_endpoint_url or ""
     check_url(url, settings.sasl_oauthbearer_allowed_urls)
     return TokenEndpoint(
