@@ -8,6 +8,7 @@ import json
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any, get_args
 
 from pipeline.cli.kafka.verb import Answer, Part
@@ -34,8 +35,9 @@ def show(answer: Answer, *, as_json: bool) -> int:
 
 def json_lines(part: Part) -> Iterator[str]:
     """One object a row, with the part's kind first. Bytes are `{"base64": ...}`; times stay epoch milliseconds."""
+    encode = json.JSONEncoder(default=_plain).encode
     for row in part.rows:
-        yield json.dumps({"kind": part.kind, **_fields(row)}, default=_plain)
+        yield encode({"kind": part.kind, **_fields(row)})
 
 
 def people_lines(part: Part, *, titled: bool, first: bool) -> Iterable[str]:
@@ -94,22 +96,28 @@ def _cell(value: Any) -> str:
             return "-"
         case bool():
             return "yes" if value else "no"
+        case int() | float():
+            return str(value)
         case str():
             return printable(value) or '""'
         case bytes():
             return value.hex()
         case tuple() | list():
-            return (" " if dataclasses.is_dataclass(value[0]) else ",").join(map(_cell, value)) if value else "[]"
+            between = "," if all(isinstance(one, int | str) for one in value) else " "
+            return between.join(map(_cell, value)) if value else "[]"
         case TopicPartitions():
             return f"{_cell(value.topic or value.topic_id)}:{_cell(value.partitions)}"
-        case _ if dataclasses.is_dataclass(value):
-            return ":".join(_cell(one) for one in _fields(value).values() if one is not None)
         case _:
-            return str(value)
+            return ":".join(_cell(one) for one in _fields(value).values() if one is not None)
 
 
 def _fields(row: Any) -> dict[str, Any]:
-    return {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}
+    return {name: getattr(row, name) for name in _names(type(row))}
+
+
+@cache
+def _names(cls: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(cls))
 
 
 def _plain(value: Any) -> Any:
