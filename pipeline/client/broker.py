@@ -71,6 +71,12 @@ class Broker:
         """What the broker said it speaks, None while there is no connection."""
         return self._session.versions if self._session else None
 
+    def become(self, node_id: int) -> None:
+        """Be known by a number from now on; the open connection stays."""
+        self.node_id = node_id
+        if self._session:
+            self._session.node_id = node_id
+
     def ask(self, api: Api[Any, R], request: object, deadline: Deadline, within: Versions | None = None) -> R:
         """The answer to one request; raises what kept it from coming."""
         (reply,) = self.ask_all([Call(api, request, within)], deadline)

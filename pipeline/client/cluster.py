@@ -193,7 +193,16 @@ class Cluster:
             return broker
         if broker:
             broker.close()
-        return self._broker(told.node_id, told.host, told.port)
+        return self._adopted(told) or self._broker(told.node_id, told.host, told.port)
+
+    def _adopted(self, told: Any) -> Broker | None:
+        """The bootstrap server that turns out to be this broker, if its connection is open: that saves another one."""
+        for i, one in enumerate(self._bootstrap):
+            if (one.host, one.port) == (told.host, told.port) and one.versions:
+                self._bootstrap[i] = self._broker(None, one.host, one.port)
+                one.become(told.node_id)
+                return one
+        return None
 
     def _broker(self, node_id: int | None, host: str, port: int) -> Broker:
         return Broker(node_id, host, port, self._access)

@@ -31,6 +31,7 @@ from pipeline.wire.schema import Api, Versions
 
 R = TypeVar("R")
 _RENEWED_AT = (0.85, 0.95)  # of the session's life, as Kafka's own clients do, so that not all come back at once
+_RENEWED_AFTER_S = 1.0  # brokers refuse to be told more often; too late is no harm, they wait for the next request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,8 @@ class Session:
 
     def __init__(self, transport: Transport, node_id: int | None, host: str, access: Access) -> None:
         self.address = transport.address
-        self._transport, self._node_id, self._host = transport, node_id, host
+        self.node_id = node_id  # None until the cluster has said who listens there
+        self._transport, self._host = transport, host
         self._settings, self._clock, self._journal = access.settings, access.clock, access.journal
         self._connection = Connection(self._settings.client_id, self._settings.receive_message_max_bytes)
         self.versions: ApiVersionsResponse | None = None  # what the broker said it speaks
@@ -93,7 +95,7 @@ class Session:
 
     def version(self, api: Api[Any, Any], within: Versions | None) -> int:
         """The version to speak; UnsupportedVersion when there is none in common."""
-        return choose_version(api, self._offered, self._node_id, within)
+        return choose_version(api, self._offered, self.node_id, within)
 
     def frame(self, api: Api[Any, Any], version: int, request: object) -> bytes:
         """The bytes of a request, which from now on waits for its answer."""
@@ -132,7 +134,7 @@ class Session:
             Exchange(
                 api=request.api.name,
                 api_version=request.version,
-                node_id=self._node_id,
+                node_id=self.node_id,
                 response_bytes=answer.size,
                 at=now,
                 elapsed_ms=(now - sent_at) * 1000,
@@ -154,7 +156,8 @@ class Session:
         except StopIteration as end:
             lifetime_ms: int = end.value
         share = random.uniform(*_RENEWED_AT)  # noqa: S311  jitter, not a secret
-        self._renew_at = self._clock.monotonic() + lifetime_ms / 1000 * share if lifetime_ms else None
+        rest = max(lifetime_ms / 1000 * share, _RENEWED_AFTER_S)
+        self._renew_at = self._clock.monotonic() + rest if lifetime_ms else None
 
     def interrupt(self) -> None:
         """End an exchange that another thread waits in, with ConnectionLost there."""
@@ -197,7 +200,7 @@ class Session:
         return response
 
     def _sent(self, api: Api[Any, Any], frame: bytes) -> bytes:
-        self._journal.sent.append(Sent(api.name, self._node_id, len(frame)))
+        self._journal.sent.append(Sent(api.name, self.node_id, len(frame)))
         return frame
 
     def _hint(self) -> str:
