@@ -8,7 +8,6 @@ import json
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from typing import Any, get_args
 
 from pipeline.cli.kafka.verb import Answer, Part
@@ -112,12 +111,7 @@ def _cell(value: Any) -> str:
 
 
 def _fields(row: Any) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in _names(type(row))}
-
-
-@cache
-def _names(cls: type[Any]) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(cls))
+    return {name: getattr(row, name) for name in row.__dataclass_fields__}  # dataclasses.fields costs half of a row
 
 
 def _plain(value: Any) -> Any:
