@@ -69,7 +69,7 @@ maintain: $(READY) ## small files joined, old ones removed: make maintain CONF=c
 
 lock: ## requirements.lock anew from pyproject.toml, which needs uv
 	echo setuptools | uv pip compile --quiet --upgrade --python-version 3.11 --universal \
-		--generate-hashes --no-emit-index-url --no-header --all-extras --output-file requirements.lock pyproject.toml -
+		--generate-hashes --no-emit-index-url --no-header --extra demo --extra test --extra lint --output-file requirements.lock pyproject.toml -
 
 clean: ## away with the environment, the caches and the demo's tables
 	rm -rf $(VENV) .cache build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
