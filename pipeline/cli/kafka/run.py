@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from io import TextIOWrapper
 
 from pipeline.cli.terminal import BAD_CONFIGURATION, COMPLETE, reported
 from pipeline.client.deadline import Clock
@@ -29,7 +30,8 @@ VERBS: Mapping[str, str] = {
     "fetch": "records of a topic, from where you say",
     "produce": "lines of standard input into a topic",
 }
-_BROKEN_PIPE = 128 + signal.SIGPIPE  # how a shell reports tools that a closed pipe ended
+# How a shell reports tools that a closed pipe or Ctrl-C ended.
+_BROKEN_PIPE, _INTERRUPTED = 128 + signal.SIGPIPE, 128 + signal.SIGINT
 
 
 def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
@@ -39,8 +41,13 @@ def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
         asked = name in ("-h", "--help")
         print(_usage(), file=sys.stdout if asked else sys.stderr)
         return COMPLETE if asked else BAD_CONFIGURATION
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal may lack letters of a name
     try:
         return reported(lambda: _answer(name, rest[:-1], environ, clock))
+    except KeyboardInterrupt:
+        return _INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has enough of it. What is left in the buffer must not be tried again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

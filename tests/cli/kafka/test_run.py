@@ -1,12 +1,19 @@
 """What `lagoon kafka` promises for every verb: a quick start, readable faults, and exit codes."""
 
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
 from pipeline.cli.kafka.run import VERBS, run
+from pipeline.protocol.messages.api_versions import API_VERSIONS
 from tests.clock import CLOCK
+from tests.fake.broker import fake_cluster
+from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Fault, Hang
 
 _HEAVY = ("pyspark", "pyarrow", "numba", "numpy", "rich")
 
@@ -39,6 +46,11 @@ def test_the_help_names_every_verb(capsys: pytest.CaptureFixture[str]):
             ["--set", "clusters.a.bootstrap_servers=a:1", "--set", "clusters.b.bootstrap_servers=b:1"],
             "several clusters: choose one by --cluster (a, b)",
         ),
+        (
+            ["--set", "clusters.a.bootstrap_servers=a:1", "--cluster", "b"],
+            "--cluster b: no such cluster in the settings (a)",
+        ),
+        (["-b", "a:1", "--set", "kafka.nope=1"], "kafka.nope: no such setting"),
     ],
 )
 def test_faults_of_arguments_are_one_line_each(argv: list[str], line: str, capsys: pytest.CaptureFixture[str]):
@@ -48,7 +60,60 @@ def test_faults_of_arguments_are_one_line_each(argv: list[str], line: str, capsy
     assert (code, told.out, told.err) == (2, "", f"lagoon: {line}\n")
 
 
+def test_brokers_on_the_command_line_win(capsys: pytest.CaptureFixture[str]):
+    """-b names brokers of the cluster that is chosen, whatever the settings say of it."""
+    several = ["--set", "clusters.a.bootstrap_servers=a:1", "--set", "clusters.b.bootstrap_servers=b:1"]
+    assert run(["versions", *several, "--cluster", "b", "-b", "127.0.0.1:1"], {}, CLOCK) == 1
+    assert run(["versions", "-b", "127.0.0.1:1"], {"LAGOON_KAFKA__BOOTSTRAP_SERVERS": "a:1"}, CLOCK) == 1
+    assert capsys.readouterr().err == "lagoon: 127.0.0.1:1: connect: Connection refused\n" * 2
+
+
 def test_a_cluster_that_does_not_answer_is_one_line(capsys: pytest.CaptureFixture[str]):
     """Exit 1 and the address with its refusal."""
     assert run(["versions", "-b", "127.0.0.1:1"], {}, CLOCK) == 1
     assert capsys.readouterr().err == "lagoon: 127.0.0.1:1: connect: Connection refused\n"
+
+
+def _verb(state: FakeCluster, *argv: str) -> list[str]:
+    host, port = state.addresses[1]
+    return [sys.executable, "-m", "pipeline", "kafka", *argv, "-b", f"{host}:{port}"]
+
+
+def test_a_closed_pipe_ends_a_verb_quietly() -> None:
+    """`| head -1` of more than a pipe holds: one line, nothing on standard error, the exit code of other tools."""
+    state = FakeCluster()
+    state.add_topic("wide", 5_000)
+    with fake_cluster(state, 1):
+        line = f"{' '.join(_verb(state, 'metadata', '--json'))} | head -1; echo ${{PIPESTATUS[0]}}"
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=True)
+    first, code = done.stdout.splitlines()
+    assert first.startswith('{"kind": "cluster"')
+    assert (code, done.stderr) == (str(128 + signal.SIGPIPE), "")
+
+
+def test_names_that_a_terminal_cannot_show_are_spelled_out() -> None:
+    """A locale without the letters of a topic's name costs the letters, not the answer."""
+    state = FakeCluster()
+    state.add_topic("größe", 1, nodes=1)
+    with fake_cluster(state, 1):
+        done = subprocess.run(
+            _verb(state, "metadata"),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+            env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        )
+    assert r"gr\xf6\xdfe" in done.stdout
+
+
+def test_an_interrupt_ends_a_verb_quietly() -> None:
+    """Ctrl-C while a broker does not answer: no traceback, the exit code of other tools."""
+    state = FakeCluster(faults=[Fault(API_VERSIONS.key, Hang(), times=1_000)])
+    with fake_cluster(state, 1):
+        process = subprocess.Popen(_verb(state, "metadata"), stderr=subprocess.PIPE, text=True)
+        while not state.asked:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=30)
+    assert (process.returncode, told) == (128 + signal.SIGINT, "")
