@@ -1,4 +1,4 @@
-"""The generated parts of README: tables and settings, from the code that makes them.
+"""The generated parts of README: tables, settings and rights, from the code that makes them.
 
 `python -m tests.readme` writes them; a test compares.
 """
@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from pipeline.cli.rights import NEEDS, Need
 from pipeline.settings import SECTIONS, Settings
 from pipeline.tables.schema import TABLES
 from pipeline.tables.views import VIEWS
@@ -57,13 +58,23 @@ def _default(field: FieldInfo) -> str:
     return "" if value is None else f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
+def rights_table() -> str:
+    """Every way to run a command with the least rights that it needs, and what each is for."""
+    lines = ["| command | least rights, and what happens without each | remark |", "|---|---|---|"]
+    return "\n".join([*lines, *(f"| `{name}` | {_rights(need)} | {need.remark} |" for name, need in NEEDS.items())])
+
+
+def _rights(need: Need) -> str:
+    return "<br>".join(f"**{right}**: {right.without}" for right in need.rights) or "none"
+
+
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
 
 def renewed(readme: str) -> str:
     """README with its generated parts as they ought to be."""
-    for name, text in (("tables", table_dictionary()), ("settings", settings_table())):
+    for name, text in (("tables", table_dictionary()), ("settings", settings_table()), ("rights", rights_table())):
         pattern = rf"(<!-- {name}: generated -->\n).*?(\n<!-- end of {name} -->)"
         readme, found = re.subn(pattern, lambda m, t=text: m[1] + t + m[2], readme, flags=re.DOTALL)
         assert found == 1, name

@@ -8,7 +8,7 @@ from tests.readme import README, renewed
 
 
 def test_generated_parts_are_fresh() -> None:
-    """Tables and settings in README are those of the code; `python -m tests.readme` writes them anew."""
+    """Tables, settings and rights in README are those of the code; `python -m tests.readme` writes them anew."""
     text = README.read_text("utf-8")
     assert renewed(text) == text
 

@@ -1,7 +1,7 @@
 """A command in, the least rights that it needs on the cluster out.
 
 Guards one rule: every list is enough and least, which tests/integration/test_least_rights.py proves on real brokers.
-READ, WRITE, ALTER and DELETE on something bring DESCRIBE on it; a denial wins over all.
+DESCRIBE comes with READ, WRITE, ALTER and DELETE, and DESCRIBE_CONFIGS with ALTER_CONFIGS.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,12 +44,12 @@ class Need:
 
 
 _TOPICS = Right(DESCRIBE, TOPIC, "topics are left out of the list")
-_TOPICS_OF_GROUPS = Right(
-    DESCRIBE, TOPIC, "commits are left out; groups of type consumer, share and streams are refused"
-)
+_TOPICS_OF_MEMBERS = Right(DESCRIBE, TOPIC, "groups of type consumer or share are refused")
+_TOPICS_OF_COMMITS = Right(DESCRIBE, TOPIC, "commits are left out; groups of type consumer or share are refused")
 _TOPIC_SETTINGS = Right(DESCRIBE_CONFIGS, TOPIC, "refused for each topic")
 _GROUPS = Right(DESCRIBE, GROUP, "refused for each group")
-_ALL_GROUPS = Right(DESCRIBE, CLUSTER, "groups that DESCRIBE on Group does not show are left out of the list")
+_NAMED_GROUPS = Right(DESCRIBE, GROUP, "the group is not listed")
+_ALL_GROUPS = Right(DESCRIBE, CLUSTER, "only groups that DESCRIBE on Group shows are listed")
 _CLUSTER = Right(DESCRIBE, CLUSTER, "refused")
 _CLUSTER_SETTINGS = Right(DESCRIBE_CONFIGS, CLUSTER, "refused")
 _TRANSACTIONS = Right(DESCRIBE, TRANSACTIONAL_ID, "transactions are left out of the list")
@@ -60,7 +60,7 @@ _READ = Right(READ, TOPIC, "refused")
 NEEDS: Mapping[str, Need] = {
     "snapshot": Need(
         rights=(
-            Right(DESCRIBE, TOPIC, "topics, and the commits to them, are left out"),
+            Right(DESCRIBE, TOPIC, "topics are left out, with their partitions, offsets and commits"),
             Right(DESCRIBE_CONFIGS, TOPIC, "columns about min.insync.replicas are null"),
             Right(DESCRIBE, GROUP, "members, commits and lag are refused for each group"),
             Right(DESCRIBE, CLUSTER, "the controller is unknown, and the list of groups is filtered"),
@@ -68,7 +68,7 @@ NEEDS: Mapping[str, Need] = {
     ),
     "ingest": Need(
         rights=(_READ,),
-        remark="With DESCRIBE on Cluster too it knows how large partitions are, and reads large ones in parts.",
+        remark="Topics without it do not match a pattern. With DESCRIBE on Cluster too, large partitions are read in parts.",
     ),
     "kafka versions": Need(),
     "kafka metadata": Need(
@@ -78,14 +78,13 @@ NEEDS: Mapping[str, Need] = {
     "kafka health": Need(rights=(_TOPICS, _TOPIC_SETTINGS)),
     "kafka offsets": Need(rights=(_TOPICS,)),
     "kafka groups": Need(
-        rights=(_ALL_GROUPS,), remark="With DESCRIBE on Group instead: those groups, and a line that these are not all."
+        rights=(_ALL_GROUPS,),
+        remark="With DESCRIBE on Group in its place, a line says that those may not be all.",
     ),
-    "kafka describe-group": Need(rights=(_ALL_GROUPS, _GROUPS, _TOPICS_OF_GROUPS)),
-    "kafka describe-group GROUP": Need(
-        rights=(_GROUPS, _TOPICS_OF_GROUPS), remark="Groups of type classic are described without DESCRIBE on Topic."
-    ),
-    "kafka lag": Need(rights=(_ALL_GROUPS, _GROUPS, _TOPICS_OF_GROUPS)),
-    "kafka lag GROUP": Need(rights=(_GROUPS, _TOPICS_OF_GROUPS)),
+    "kafka describe-group": Need(rights=(_ALL_GROUPS, _GROUPS, _TOPICS_OF_MEMBERS)),
+    "kafka describe-group GROUP": Need(rights=(_NAMED_GROUPS, _TOPICS_OF_MEMBERS)),
+    "kafka lag": Need(rights=(_ALL_GROUPS, _GROUPS, _TOPICS_OF_COMMITS)),
+    "kafka lag GROUP": Need(rights=(_NAMED_GROUPS, _TOPICS_OF_COMMITS)),
     "kafka configs topic": Need(rights=(_TOPICS, _TOPIC_SETTINGS)),
     "kafka configs topic TOPIC": Need(rights=(_TOPIC_SETTINGS,)),
     "kafka configs broker": Need(rights=(_CLUSTER_SETTINGS,)),
@@ -103,12 +102,14 @@ NEEDS: Mapping[str, Need] = {
     "kafka quorum": Need(rights=(_CLUSTER,)),
     "kafka transactions": Need(rights=(_TRANSACTIONS,)),
     "kafka transactions --describe": Need(rights=(_TRANSACTIONS, _TOPICS_OF_TRANSACTIONS)),
-    "kafka transactions ID": Need(rights=(_TRANSACTIONS, _TOPICS_OF_TRANSACTIONS)),
+    "kafka transactions ID": Need(
+        rights=(Right(DESCRIBE, TRANSACTIONAL_ID, "the transaction is not listed"), _TOPICS_OF_TRANSACTIONS)
+    ),
     "kafka transactions --topic TOPIC": Need(rights=(_READ,)),
     "kafka fetch": Need(rights=(_READ,)),
     "kafka produce": Need(
         rights=(Right(WRITE, TOPIC, "refused"),),
-        remark="From Kafka 2.8 on; IDEMPOTENT_WRITE on Cluster is not needed.",
+        remark="Brokers from 2.8 on do not want IDEMPOTENT_WRITE on Cluster for it.",
     ),
 }
 
