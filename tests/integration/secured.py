@@ -32,7 +32,7 @@ from tests.integration.tokens import AUDIENCE, ISSUER, TokenEndpoint, token_endp
 USER, LIMITED = "lagoon", "limited"
 PASSWORD = "Wq7-open-sesame-4711"  # noqa: S105  of a broker that lives for a minute
 KEY_PASSWORD = "Wq7-locked-away-0815"  # noqa: S105
-SESSION_MS = 3_000  # KIP-368, on listener SCRAM for SCRAM-SHA-512
+SESSION_MS = 1_000  # KIP-368, on listener SCRAM for SCRAM-SHA-512
 
 LISTENERS = (
     Listener("SCRAM", "SASL_PLAINTEXT"),

@@ -1,0 +1,338 @@
+"""Every way into a secured cluster, by real brokers of three releases: what leads in, and what is said where nothing does."""
+
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+
+import pytest
+from confluent_kafka.admin import AclOperation, AclPermissionType, AdminClient, NewTopic, ResourceType
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from pipeline.client.cluster import Cluster, TopicPartition
+from pipeline.client.deadline import Deadline
+from pipeline.client.journal import Journal
+from pipeline.client.offsets import HIGH_WATERMARK, LOG_START, list_offsets
+from pipeline.errors import AuthenticationFailed, PipelineError
+from pipeline.fetch.reader import SplitReader
+from pipeline.fetch.split import ReadOptions, Split
+from pipeline.kafka_settings import KafkaSettings
+from pipeline.protocol.messages.metadata import METADATA, MetadataRequest
+from pipeline.snapshot.collect import collect
+from pipeline.snapshot.rows import (
+    BrokerRow,
+    CollectionFailureRow,
+    ConsumerLagRow,
+    CoverageRow,
+    PartitionOffsetsRow,
+    Snapshot,
+    SnapshotRow,
+    TopicRow,
+)
+from pipeline.wire.primitives import uuid_text
+from tests.clock import CLOCK
+from tests.integration.secured import LIMITED, SESSION_MS, SIGNED_WAY, WAYS, Secured, add_rules, allow
+from tests.integration.state import commit, create_topics, every_shape, produce
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
+
+RELEASES = ("secured", "secured_392", "secured_282")
+SECRET = "Wq7-"  # noqa: S105  what every secret of these brokers begins with
+LONGEST_REFUSAL_S = 10.0  # of which a second or two are pauses between attempts, and the rest is for slow machines
+
+Settings = dict[str, str]
+Facts = dict[str, list[dict[str, object]]]
+
+
+@pytest.fixture(scope="module", params=RELEASES)
+def broker(request: pytest.FixtureRequest) -> Iterator[Secured]:
+    """Each release, with topics and groups of every shape."""
+    secured: Secured = request.getfixturevalue(request.param)
+    with every_shape(secured.kafka.bootstrap_servers, 1, with_new_protocol=request.param == "secured"):
+        yield secured
+
+
+@pytest.fixture(scope="module")
+def plainly(broker: Secured) -> Facts:
+    """What the plain listener shows to a super user."""
+    return facts(snapshot_by({"bootstrap_servers": broker.kafka.bootstrap_servers}))
+
+
+def soon() -> Deadline:
+    return Deadline.after(CLOCK, 60_000)
+
+
+def connect(settings: Mapping[str, str], journal: Journal | None = None) -> Cluster:
+    return Cluster.connect(KafkaSettings(**settings), CLOCK, journal or Journal(), soon())
+
+
+def snapshot_by(settings: Mapping[str, str]) -> Snapshot:
+    with connect(settings) as cluster:
+        return collect(cluster, "test", CLOCK.now_ms(), soon(), lambda _name, _items: None)
+
+
+def facts(snapshot: Snapshot) -> Facts:
+    """What a snapshot says of the cluster, whoever asked, wherever and whenever."""
+    how = {"host", "port", "read_at_ms"}
+    kinds = [kind for kind in snapshot.rows if kind not in (CoverageRow, SnapshotRow)]
+    told = {
+        kind.__name__: [
+            {name: value for name, value in asdict(row).items() if name not in how} for row in snapshot.of(kind)
+        ]
+        for kind in kinds
+    }
+    seen = {row.api: (row.expected, row.answered, row.failed, row.visibility) for row in snapshot.of(CoverageRow)}
+    asked = {api: items for api, items in seen.items() if not api.startswith(("Sasl", "ApiVersions"))}
+    return told | {"coverage": [asked], "snapshot": [{"status": snapshot.published.status}]}
+
+
+def values_of(cluster: Cluster, topic: str) -> tuple[list[bytes | None], str | None]:
+    """All values of a topic's partition 0, and what kept the reader from more."""
+    (described,) = cluster.refresh({topic}, soon()).topics
+    at = TopicPartition(topic, 0)
+    ends = list_offsets(cluster, [at], [LOG_START, HIGH_WATERMARK], soon())
+    end = ends[HIGH_WATERMARK].answers[at].offset
+    split = Split(
+        topic=topic,
+        topic_id=uuid_text(described.topic_id),
+        partition=0,
+        from_offset=ends[LOG_START].answers[at].offset,
+        to_offset=end,
+        stable_end=end,
+    )
+    reader = SplitReader(cluster, split, ReadOptions())
+    values = [value for rows in reader.batches() for value in rows["value"].to_pylist()]
+    return values, reader.outcome.failure
+
+
+@pytest.mark.parametrize("way", [*WAYS, SIGNED_WAY])
+def test_every_way_leads_to_the_same_cluster(broker: Secured, plainly: Facts, way: str) -> None:
+    """Where librdkafka gets in, we do: the snapshot is that of the plain listener, and records are read."""
+    if way not in broker.ways():
+        pytest.skip("this release has no check of signed tokens")
+    settings = broker.settings(way)
+    admin = AdminClient(broker.peer(way))
+    admin.poll(0)  # which is when it gets its token
+    (known,) = admin.list_topics(timeout=30).brokers.values()
+    assert f"{known.host}:{known.port}" == settings["bootstrap_servers"]
+
+    snapshot = snapshot_by(settings)
+    assert facts(snapshot) == plainly
+    assert snapshot.published.status == "complete"
+    (row,) = snapshot.of(BrokerRow)
+    assert f"{row.host}:{row.port}" == settings["bootstrap_servers"]
+    with connect(settings) as cluster:
+        found, failure = values_of(cluster, "single")
+    assert failure is None
+    assert found == [b"v" * 50] * len(found) != []
+
+
+def without(settings: Settings, part: str) -> Settings:
+    return {name: value for name, value in settings.items() if part not in name}
+
+
+def at(listener: str, way: str) -> Callable[[Secured], Settings]:
+    """A way that leads to another listener; PLAIN is the one without anything."""
+
+    def settings(broker: Secured) -> Settings:
+        address = broker.kafka.bootstrap_servers if listener == "PLAIN" else broker.kafka.bootstrap(listener)
+        return (broker.settings(way) if way != "plain" else {}) | {"bootstrap_servers": address}
+
+    return settings
+
+
+def but(way: str, **other: str) -> Callable[[Secured], Settings]:
+    """A way with some settings changed."""
+    return lambda broker: broker.settings(way) | other
+
+
+def with_certificate(name: str) -> Callable[[Secured], Settings]:
+    """The way of client certificates, with another one."""
+    return lambda broker: (
+        without(broker.settings("mutual"), "ssl_key_password") | {"ssl_keystore_location": broker.file(name)}
+    )
+
+
+def trusting(name: str) -> Callable[[Secured], Settings]:
+    return lambda broker: broker.settings("mutual") | {"ssl_truststore_location": broker.file(name)}
+
+
+def verifying(listener: str) -> Callable[[Secured], Settings]:
+    return lambda broker: without(at(listener, "mutual")(broker), "ssl_key")
+
+
+WRONG, WRONG_KEY_PASSWORD = {"sasl_password": "Wq7-wrong"}, {"ssl_key_password": "Wq7-wrong"}
+CREDENTIALS = "invalid credentials with SASL mechanism"
+NO_SASL, WANTS_SASL = "this listener does not authenticate", "as listeners do that want SASL"
+NOT_TLS, TLS = "a listener without TLS does that", "the answer is TLS, not Kafka"
+OURS = "certificate"  # releases differ in what they tell of a client's one
+
+FAULTS: dict[str, tuple[Callable[[Secured], Settings], str]] = {
+    "wrong password, SCRAM-SHA-256": (but("scram-256", **WRONG), f"{CREDENTIALS} SCRAM-SHA-256"),
+    "wrong password, SCRAM-SHA-512": (but("scram-512", **WRONG), f"{CREDENTIALS} SCRAM-SHA-512"),
+    "wrong password, PLAIN": (but("plain-tls", **WRONG), "Invalid username or password"),
+    "unknown user, SCRAM": (but("scram-tls", sasl_username="nobody"), f"{CREDENTIALS} SCRAM-SHA-512"),
+    "unknown user, PLAIN": (but("plain-tls", sasl_username="nobody"), "Invalid username or password"),
+    "client's certificate has expired": (with_certificate("lapsed"), "see ssl_keystore_location"),
+    "client's certificate is a stranger's": (with_certificate("stranger"), "see ssl_keystore_location"),
+    "client has no certificate": (verifying("MUTUAL"), "see ssl_keystore_location"),
+    "wrong password of the key": (but("mutual", **WRONG_KEY_PASSWORD), "ssl_key_password: does not open"),
+    "server's certificate has expired": (verifying("EXPIRED"), "the certificate of 'broker' expired on "),
+    "server's certificate is of another host": (verifying("ELSEWHERE"), "for kafka.example.org, not for localhost"),
+    "authority is unknown": (trusting("other-ca"), "signed by 'sandbox CA', which is not trusted"),
+    "no authority is told": (lambda broker: without(broker.settings("mutual"), "trust"), "which is not trusted"),
+    "mechanism is not offered": (
+        but("scram-512", sasl_mechanism="PLAIN", allow_plaintext_credentials="true"),
+        "broker offers SCRAM-SHA-512, SCRAM-SHA-256; see sasl_mechanism",
+    ),
+    "plain at TLS": (at("MUTUAL", "plain"), f"{TLS}; see security_protocol"),
+    "plain at SASL": (at("SCRAM", "plain"), f"{WANTS_SASL}; see security_protocol"),
+    "plain at SASL with TLS": (at("LOGIN", "plain"), f"{TLS}; see security_protocol"),
+    "TLS at plain": (at("PLAIN", "mutual"), f"{NOT_TLS}, see security_protocol"),
+    "TLS at SASL": (at("SCRAM", "mutual"), f"{NOT_TLS}, see security_protocol"),
+    "TLS at SASL with TLS": (at("LOGIN", "mutual"), f"{WANTS_SASL}; see security_protocol"),
+    "SASL at plain": (at("PLAIN", "scram-512"), f"{NO_SASL}; see security_protocol"),
+    "SASL at TLS": (at("MUTUAL", "scram-512"), f"{TLS}; see security_protocol"),
+    "SASL with TLS at plain": (at("PLAIN", "scram-tls"), f"{NOT_TLS}, see security_protocol"),
+    "SASL with TLS at SASL": (at("SCRAM", "scram-tls"), f"{NOT_TLS}, see security_protocol"),
+    "SASL with TLS at TLS that wants certificates": (at("MUTUAL", "scram-tls"), "see ssl_keystore_location"),
+}
+
+
+def refusal(settings: Settings, journal: Journal | None = None) -> PipelineError:
+    """Why there is no way in; it is told soon, and clearly, and no secret is in it."""
+    began = time.monotonic()
+    with pytest.raises(PipelineError) as caught, connect(settings, journal):
+        pass
+    assert time.monotonic() - began < LONGEST_REFUSAL_S
+    assert "\n" not in str(caught.value)
+    everything = "".join(traceback.format_exception(caught.value)) + repr(caught.value)
+    assert SECRET not in everything
+    return caught.value
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_way_that_leads_nowhere(broker: Secured, fault: str, caplog: pytest.LogCaptureFixture) -> None:
+    """One line says what is wrong and which setting to look at; credentials that were refused are not tried again."""
+    settings, words = FAULTS[fault]
+    journal = Journal()
+    error = refusal(settings(broker), journal)
+    assert words in str(error)
+    tries = Counter(one.api for one in journal.sent)
+    if isinstance(error, AuthenticationFailed):
+        assert tries["SaslHandshake"] <= 1, "a user may be locked out after some"
+    assert tries["Metadata"] <= 6
+    assert SECRET not in caplog.text
+
+
+@pytest.fixture
+def signed(secured: Secured) -> Iterator[Secured]:
+    """The newest release, whose tokens the test may spoil."""
+    assert secured.tokens
+    lifetime_s, key = secured.tokens.lifetime_s, secured.tokens.key
+    yield secured
+    secured.tokens.lifetime_s, secured.tokens.key = lifetime_s, key
+
+
+def test_tokens_that_are_refused(signed: Secured) -> None:
+    """By the endpoint, by a broker that finds them expired or forged, and by a URL that nobody allowed."""
+    tokens = signed.tokens
+    assert tokens
+    settings = signed.settings(SIGNED_WAY)
+    wrong = refusal(settings | {"sasl_oauthbearer_client_secret": "Wq7-wrong"})
+    assert "the token endpoint answered 401: invalid_client, no such client or secret" in str(wrong)
+    own = {name: value for name, value in settings.items() if not name.startswith("sasl_oauthbearer")}
+    tokens.lifetime_s = -100
+    given = tokens.token()
+    expired = refusal(own | {"sasl_oauthbearer_token": given})
+    tokens.lifetime_s, tokens.key = 600, rsa.generate_private_key(65537, 2048)
+    forged = refusal(own | {"sasl_oauthbearer_token": tokens.token()})
+    for one in (expired, forged):
+        assert "OAUTHBEARER: the broker refuses the token" in str(one)
+        assert not any(token.rpartition(".")[2] in str(one) for token in tokens.given)
+    unsigned = refusal(own | {"sasl_oauthbearer_unsecured_principal": "lagoon"})
+    assert "the broker refuses the token" in str(unsigned)
+    elsewhere = refusal(settings | {"sasl_oauthbearer_allowed_urls": "https://tokens.example.org/"})
+    assert "is not among sasl_oauthbearer_allowed_urls" in str(elsewhere)
+
+
+def ask_for(cluster: Cluster, seconds: float) -> int:
+    """How many requests in a row are answered while so much time passes."""
+    end, count = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        cluster.brokers[1].ask(METADATA, MetadataRequest(topics=()), soon())
+        count += 1
+        time.sleep(0.01)
+    return count
+
+
+def test_a_connection_outlives_its_session(broker: Secured) -> None:
+    """Longer than the broker lets us be who we are, busy or idle, without an error or another connection (KIP-368)."""
+    journal = Journal()
+    with connect(broker.settings("scram-512"), journal) as cluster:
+        asked = ask_for(cluster, 2 * SESSION_MS / 1000)
+        time.sleep(SESSION_MS / 1000 + 0.1)
+        asked += ask_for(cluster, 0.1)
+    answered = answers(journal)
+    assert answered["Metadata"] == asked + 1
+    assert answered["SaslHandshake"] >= 3
+    assert answered["SaslAuthenticate"] == 2 * answered["SaslHandshake"]
+
+
+def test_tokens_are_renewed_before_they_expire(signed: Secured) -> None:
+    """A connection goes on with a new token when its first one ends, which is where the broker's session ends."""
+    assert signed.tokens
+    signed.tokens.lifetime_s = 2
+    not_cached = {"sasl_oauthbearer_scope": "short"}
+    journal, before = Journal(), len(signed.tokens.given)
+    with connect(signed.settings(SIGNED_WAY) | not_cached, journal) as cluster:
+        ask_for(cluster, 3)
+    assert answers(journal)["SaslHandshake"] >= 2
+    assert len(signed.tokens.given) - before >= 2
+
+
+def answers(journal: Journal) -> Counter[str]:
+    """How often the broker answered what, on a connection that was never made anew."""
+    apis = [one.api for one in journal.exchanges]
+    assert "ApiVersions" not in apis[apis.index("Metadata") :]
+    return Counter(apis)
+
+
+def test_rights_that_are_denied(broker: Secured) -> None:
+    """A topic that may not be read is one that says so; one that may not be seen is absent, and the list not called
+    complete; all else is whole.
+    """
+    servers = broker.kafka.bootstrap_servers
+    names = ["open", "unreadable", "unseen"]
+    create_topics(servers, [NewTopic(name, 1, 1) for name in names])
+    for name in names:
+        produce(servers, name, 10)
+    commit(servers, "limited-group", {(name, 0): 4 for name in names})
+    deny = AclPermissionType.DENY
+    add_rules(
+        broker.kafka,
+        allow(ResourceType.TOPIC, "*", AclOperation.READ),
+        allow(ResourceType.TOPIC, "*", AclOperation.DESCRIBE_CONFIGS),
+        allow(ResourceType.GROUP, "*", AclOperation.DESCRIBE),
+        allow(ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE),
+        allow(ResourceType.TOPIC, "unreadable", AclOperation.READ, permission=deny),
+        allow(ResourceType.TOPIC, "unreadable", AclOperation.DESCRIBE),
+        allow(ResourceType.TOPIC, "unseen", AclOperation.DESCRIBE, permission=deny),
+    )
+    settings = broker.settings("scram-tls") | {"sasl_username": LIMITED}
+    with connect(settings) as cluster:
+        assert values_of(cluster, "open") == ([b"v" * 50] * 10, None)
+        assert values_of(cluster, "unreadable") == ([], "TOPIC_AUTHORIZATION_FAILED")
+        (unseen,) = cluster.refresh({"unseen"}, soon()).topics
+        assert unseen.error_code == 29
+    snapshot = snapshot_by(settings)
+    every = {row.topic for row in snapshot_by({"bootstrap_servers": servers}).of(TopicRow)}
+    assert {row.topic for row in snapshot.of(TopicRow)} == every - {"unseen"}
+    ends = {row.topic: (row.high_watermark, row.problem) for row in snapshot.of(PartitionOffsetsRow)}
+    assert (ends["open"], ends["unreadable"]) == ((10, None), (10, None))
+    lag = {row.topic: row.lag for row in snapshot.of(ConsumerLagRow) if row.group_id == "limited-group"}
+    assert lag == {"open": 6, "unreadable": 6}
+    visibility = {row.api: row.visibility for row in snapshot.of(CoverageRow)}
+    assert visibility["Metadata"] != "complete"
+    assert not snapshot.of(CollectionFailureRow)
