@@ -5,31 +5,28 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 from pipeline.cli.kafka.output import moment
-from pipeline.cli.kafka.reading import Missing, Row, Source, Span, by_partition, by_time, following, logs
 from pipeline.cli.kafka.shown import FORMATS, NULL, as_text, escaped, text_or_bytes
+from pipeline.cli.kafka.spans import Missing, Span, begun, logs, start_ms
 from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb, refuse
 from pipeline.client.cluster import TopicPartition
 from pipeline.client.deadline import Deadline
-from pipeline.client.offsets import offsets_at
 from pipeline.errors import BrokerError
 from pipeline.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, ReadOptions
-from pipeline.fetch.wanted import parse_time_ms
 from pipeline.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
-from pipeline.protocol.messages import list_offsets
 from pipeline.protocol.messages.metadata import METADATA, MetadataTopic
-from pipeline.records.buffers import DECODED
 from pipeline.records.decoding import DecodeOptions
 from pipeline.records.layout import NO_TIME
 from pipeline.wire.primitives import uuid_text
 
+Row = dict[str, Any]
+
 _PLACE = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})(?::(?P<partitions>\d{1,9}(?:,\d{1,9})*))?")
 _FIELDS = ("partition", "offset", "timestamp", "key", "value", "headers")
 _FEW_RECORDS, _FEW_BYTES, _MANY_BYTES = 1_000, 1 << 20, 8 << 20
-_COLUMNS = frozenset(DECODED.names) - {"timestamp"}  # the milliseconds say the same, for every time
 
 _EPILOG = """\
 order:
@@ -45,7 +42,7 @@ output:
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # frozen ones cost as much as all else that is done for a record
 class Header:
     """A header of a record, in its place."""
 
@@ -53,7 +50,7 @@ class Header:
     value: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FetchedRecord:
     """A record with all that its batch says of it; key and value in the format that was asked for."""
 
@@ -113,35 +110,20 @@ def _faults(told: argparse.Namespace) -> Iterator[str]:
     if any(number is not None and number < 0 for number in (told.number, told.last)):
         yield "-n and --last: must not be below 0"
     try:
-        _start_ms(told.start)
+        start_ms(told.start)
     except ValueError as error:
         yield f"--from: {error}"
-
-
-def _start_ms(start: str | None) -> int | None:
-    """The time of `--from`, None if that is none."""
-    return None if start is None or start in ("earliest", "latest") or start.isdecimal() else parse_time_ms(start)
 
 
 def _answer(asked: Asked) -> Answer:
     told, missing = asked.told, Missing()
     topic, partitions = _topic(asked)
-    source = Source(
-        topic=topic.name or "",
-        topic_id=uuid_text(topic.topic_id),
-        options=ReadOptions(
-            isolation_level=told.isolation_level,
-            fetch_bytes=_FEW_BYTES if told.number is not None and told.number <= _FEW_RECORDS else _MANY_BYTES,
-            decoding=DecodeOptions(columns=_COLUMNS),
-        ),
-    )
     committed = told.isolation_level == READ_COMMITTED
-    spans = logs(asked.cluster, partitions, missing, asked.deadline, committed=committed)
-    spans = _begun(asked, spans, missing)
+    spans = begun(asked, logs(asked.cluster, partitions, missing, asked.deadline, committed=committed), missing)
     if told.format == "raw" or told.key_format == "raw":
         sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]  # bytes that are no UTF-8 pass
-    rows = _limited(_rows(asked, source, spans, missing), told.number)
-    shown = _records(rows, source.topic, told) if told.json else rows
+    rows = _limited(_rows(asked, topic, spans, missing), told.number)
+    shown = _records(rows, topic.name or "", told) if told.json else rows
     part = Part(kind="record", rows=shown, line=_line(told))
     return Answer(parts=[part], failures=missing.failures, notes=missing.notes)
 
@@ -162,48 +144,29 @@ def _topic(asked: Asked) -> tuple[MetadataTopic, list[TopicPartition]]:
     return topic, [TopicPartition(name, one) for one in dict.fromkeys(wanted)]
 
 
-def _begun(asked: Asked, spans: Mapping[TopicPartition, Span], missing: Missing) -> dict[TopicPartition, Span]:
-    """Spans that begin where the arguments say. An offset outside of a log is told; that log is read from where it begins."""
-    told = asked.told
-    if told.last is not None:
-        return {at: replace(one, start=max(one.start, one.end - told.last)) for at, one in spans.items()}
-    start = told.start or ("latest" if told.follow else "earliest")
-    if start == "earliest":
-        return dict(spans)
-    if start == "latest":
-        return {at: replace(one, start=one.end) for at, one in spans.items()}
-    if start.isdecimal():
-        return {at: _from_offset(at, one, int(start), missing) for at, one in spans.items()}
-    return _from_time(asked, spans, missing)
-
-
-def _from_offset(at: TopicPartition, span: Span, start: int, missing: Missing) -> Span:
-    if not span.start <= start <= span.end:
-        missing.notes.append(f"{at.topic}-{at.partition}: offset {start} is outside of {span.start} to {span.end}")
-    return replace(span, start=max(span.start, start))
-
-
-def _from_time(asked: Asked, spans: Mapping[TopicPartition, Span], missing: Missing) -> dict[TopicPartition, Span]:
-    start_ms = cast("int", _start_ms(asked.told.start))
-    level = (
-        list_offsets.READ_COMMITTED if asked.told.isolation_level == READ_COMMITTED else list_offsets.READ_UNCOMMITTED
-    )
-    found = offsets_at(asked.cluster, dict.fromkeys(spans, start_ms), asked.deadline, level)
-    missing.failures += found.failures.values()
-    begun = {}
-    for at, answer in found.answers.items():
-        begun[at] = replace(spans[at], start=answer.offset if answer.offset >= 0 else spans[at].end)
-    return begun
-
-
-def _rows(asked: Asked, source: Source, spans: Mapping[TopicPartition, Span], missing: Missing) -> Iterator[Row]:
+def _rows(asked: Asked, topic: MetadataTopic, spans: Mapping[TopicPartition, Span], missing: Missing) -> Iterator[Row]:
     """Rows in the order that was asked for; with `--timeout` reading ends when it passes, and that is told."""
+    from pipeline.cli.kafka.reading import Source, by_partition, by_time, following  # noqa: PLC0415  takes over a second
+
     told, cluster = asked.told, asked.cluster
+    source = Source(topic=topic.name or "", topic_id=uuid_text(topic.topic_id), options=_options(told))
     until = asked.deadline if told.timeout else None
     if told.follow:
         return following(cluster, source, spans, missing, until)
     rows = (by_time if told.by_time else by_partition)(cluster, source, spans, missing)
     return _in_time(rows, until, missing) if until else rows
+
+
+def _options(told: argparse.Namespace) -> ReadOptions:
+    """As much at once as a few records need, and of them only what is shown."""
+    is_few = told.number is not None and told.number <= _FEW_RECORDS
+    shown = {"timestamp_ms" if name == "timestamp" else name for name in told.fields}
+    columns = FetchedRecord.__dataclass_fields__ if told.json else {*shown, "offset", "timestamp_ms"}
+    return ReadOptions(
+        isolation_level=told.isolation_level,
+        fetch_bytes=_FEW_BYTES if is_few else _MANY_BYTES,
+        decoding=DecodeOptions(columns=frozenset(columns)),
+    )
 
 
 def _in_time(rows: Iterator[Row], until: Deadline, missing: Missing) -> Iterator[Row]:

@@ -5,32 +5,22 @@ transactions) are no loss; offsets that were deleted, or cannot be decoded, are 
 """
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from pipeline.cli.kafka.spans import Missing, Span, logs
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
 from pipeline.client.journal import Journal
-from pipeline.client.offsets import HIGH_WATERMARK, LAST_STABLE, LOG_START, Offsets, list_offsets
-from pipeline.client.routing import UNSUPPORTED, Failure
 from pipeline.fetch.reader import SplitReader
-from pipeline.fetch.split import READ_COMMITTED, ReadOptions, Split
+from pipeline.fetch.split import READ_COMMITTED, Outcome, ReadOptions, Split
 from pipeline.records.columns import HEADER_KEY_NOT_UTF8
 
 Row = dict[str, Any]
 
 _POLL_S = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Offsets `start` to `end` (not included); behind `stable_end` transactions may be open."""
-
-    start: int
-    end: int
-    stable_end: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,66 +42,6 @@ class Source:
             stable_end=span.stable_end,
             last_epoch=last_epoch,
         )
-
-
-@dataclass(slots=True)
-class Missing:
-    """What was not read, and why."""
-
-    failures: list[Failure] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    def add(self, reader: SplitReader) -> None:
-        """Take over what a reader has to say."""
-        outcome = reader.outcome
-        name = f"{outcome.split.topic}-{outcome.split.partition}"
-        if outcome.failure:
-            self.fail(name, outcome.failure, outcome.detail)
-        for problem in outcome.problems:
-            if problem.reason == HEADER_KEY_NOT_UTF8:
-                self.notes.append(
-                    f"{name}: offset {problem.base_offset}: header keys that are not UTF-8 are spelled out"
-                )
-            else:
-                self.fail(
-                    f"{name} offsets {problem.base_offset} to {problem.last_offset}", problem.reason, problem.detail
-                )
-        if outcome.counts.lost:
-            self.notes.append(f"{name}: {outcome.counts.lost:,} offsets were deleted before they were read")
-
-    def fail(self, scope: str, name: str, message: str | None) -> None:
-        """Note something that could not be read."""
-        failure = Failure(
-            api="Fetch", node_id=None, scope=scope, code=None, name=name, attempts=1, elapsed_ms=0, message=message
-        )
-        self.failures.append(failure)
-
-
-def logs(
-    cluster: Cluster, partitions: Sequence[TopicPartition], missing: Missing, deadline: Deadline, *, committed: bool
-) -> dict[TopicPartition, Span]:
-    """Where each log begins and ends for a reader of committed records, or of all; the others are missing."""
-    found = list_offsets(cluster, partitions, [LOG_START, HIGH_WATERMARK, LAST_STABLE], deadline)
-    spans = dict[TopicPartition, Span]()
-    for at in partitions:
-        stable = _stable(found, at)
-        failure = next(
-            (found[kind].failures[at] for kind in (LOG_START, HIGH_WATERMARK) if at in found[kind].failures), None
-        )
-        if failure or stable is None:
-            missing.failures.append(failure or found[LAST_STABLE].failures[at])
-            continue
-        start, end = (found[kind].answers[at].offset for kind in (LOG_START, HIGH_WATERMARK))
-        spans[at] = Span(start, stable if committed else end, stable)
-    return spans
-
-
-def _stable(found: Mapping[Any, Offsets], at: TopicPartition) -> int | None:
-    """The last stable offset; brokers before ListOffsets v2 have no transactions, so all that is there is stable."""
-    if at in found[LAST_STABLE].answers:
-        return found[LAST_STABLE].answers[at].offset
-    is_old = found[LAST_STABLE].failures[at].name == UNSUPPORTED and at in found[HIGH_WATERMARK].answers
-    return found[HIGH_WATERMARK].answers[at].offset if is_old else None
 
 
 def by_partition(
@@ -151,10 +81,7 @@ def following(
             reader = SplitReader(cluster, source.split(at.partition, span, last_epoch), source.options)
             yield from _rows_of(reader, missing)
             outcome = reader.outcome
-            places[at] = (
-                replace(span, start=outcome.next_offset),
-                outcome.leader_epoch if outcome.counts.records else last_epoch,
-            )
+            places[at] = (replace(span, start=outcome.next_offset), max(last_epoch, outcome.leader_epoch))
             if outcome.failure:
                 del places[at]
         cluster.clock.sleep(_POLL_S)
@@ -169,10 +96,29 @@ def _rows(cluster: Cluster, split: Split, options: ReadOptions, missing: Missing
 
 
 def _rows_of(reader: SplitReader, missing: Missing) -> Iterator[Row]:
+    """Column by column, which takes half the time of pyarrow's rows."""
     partition = reader.outcome.split.partition
     with closing(reader):
         for batch in reader.batches():
-            for row in batch.to_pylist():
-                row["partition"] = partition
-                yield row
-    missing.add(reader)
+            names = ("partition", *batch.schema.names)
+            columns = [column.to_pylist() for column in batch.columns]
+            for values in zip([partition] * batch.num_rows, *columns, strict=True):
+                yield dict(zip(names, values, strict=True))
+    _tell(missing, reader.outcome)
+
+
+def _tell(missing: Missing, outcome: Outcome) -> None:
+    """What a reader has to say of what it did not give."""
+    name = f"{outcome.split.topic}-{outcome.split.partition}"
+    if outcome.failure:
+        missing.fail(name, outcome.failure, outcome.detail)
+    for problem in outcome.problems:
+        if problem.reason == HEADER_KEY_NOT_UTF8:
+            missing.notes.append(
+                f"{name}: offset {problem.base_offset}: header keys that are not UTF-8 are spelled out"
+            )
+        else:
+            offsets = f"{name} offsets {problem.base_offset} to {problem.last_offset}"
+            missing.fail(offsets, problem.reason, problem.detail)
+    if outcome.counts.lost:
+        missing.notes.append(f"{name}: {outcome.counts.lost:,} offsets were deleted before they were read")

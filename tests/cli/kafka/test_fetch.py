@@ -1,6 +1,8 @@
 """`lagoon kafka fetch`: which records are shown, in which order and format, and what is said of those that are not."""
 
 import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -39,6 +41,12 @@ def odd(state: FakeCluster) -> FakePartition:
     (log,) = state.add_topic("odd", 1, end=0).partitions
     append(log, *ODD)
     return log
+
+
+def test_arguments_are_read_at_once() -> None:
+    """What decodes records is imported when there is something to read, not before a fault of the arguments is told."""
+    code = "import sys, pipeline.cli.kafka.fetch, pipeline.cli.kafka.produce; print(*{'numba', 'numpy', 'pyarrow'} & {*sys.modules})"
+    assert not subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.strip()
 
 
 @pytest.mark.usefixtures("odd")

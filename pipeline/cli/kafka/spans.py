@@ -1,0 +1,105 @@
+"""Partitions and `--from` or `--last` in, the offsets to read out; and what cannot be read, which others add to.
+
+Guards one rule: a partition of which nobody says where its log begins and ends is told beside the records of the others.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from pipeline.cli.kafka.verb import Asked
+from pipeline.client.cluster import Cluster, TopicPartition
+from pipeline.client.deadline import Deadline
+from pipeline.client.offsets import HIGH_WATERMARK, LAST_STABLE, LOG_START, Offsets, list_offsets, offsets_at
+from pipeline.client.routing import UNSUPPORTED, Failure
+from pipeline.fetch.split import READ_COMMITTED
+from pipeline.fetch.wanted import parse_time_ms
+from pipeline.protocol.messages import list_offsets as messages
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Offsets `start` to `end` (not included); behind `stable_end` transactions may be open."""
+
+    start: int
+    end: int
+    stable_end: int
+
+
+@dataclass(slots=True)
+class Missing:
+    """What was not read, and why."""
+
+    failures: list[Failure] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def fail(self, scope: str, name: str, message: str | None) -> None:
+        """Note something that could not be read."""
+        failure = Failure(
+            api="Fetch", node_id=None, scope=scope, code=None, name=name, attempts=1, elapsed_ms=0, message=message
+        )
+        self.failures.append(failure)
+
+
+def logs(
+    cluster: Cluster, partitions: Sequence[TopicPartition], missing: Missing, deadline: Deadline, *, committed: bool
+) -> dict[TopicPartition, Span]:
+    """Where each log begins and ends for a reader of committed records, or of all; the others are missing."""
+    found = list_offsets(cluster, partitions, [LOG_START, HIGH_WATERMARK, LAST_STABLE], deadline)
+    spans = dict[TopicPartition, Span]()
+    for at in partitions:
+        stable = _stable(found, at)
+        failure = next(
+            (found[kind].failures[at] for kind in (LOG_START, HIGH_WATERMARK) if at in found[kind].failures), None
+        )
+        if failure or stable is None:
+            missing.failures.append(failure or found[LAST_STABLE].failures[at])
+            continue
+        start, end = (found[kind].answers[at].offset for kind in (LOG_START, HIGH_WATERMARK))
+        spans[at] = Span(start, stable if committed else end, stable)
+    return spans
+
+
+def _stable(found: Mapping[Any, Offsets], at: TopicPartition) -> int | None:
+    """The last stable offset; brokers before ListOffsets v2 have no transactions, so all that is there is stable."""
+    if at in found[LAST_STABLE].answers:
+        return found[LAST_STABLE].answers[at].offset
+    is_old = found[LAST_STABLE].failures[at].name == UNSUPPORTED and at in found[HIGH_WATERMARK].answers
+    return found[HIGH_WATERMARK].answers[at].offset if is_old else None
+
+
+def start_ms(start: str | None) -> int | None:
+    """The time of `--from`, None if that is none."""
+    return None if start is None or start in ("earliest", "latest") or start.isdecimal() else parse_time_ms(start)
+
+
+def begun(asked: Asked, spans: Mapping[TopicPartition, Span], missing: Missing) -> dict[TopicPartition, Span]:
+    """Spans that begin where the arguments say. An offset outside of a log is told; that log is read from where it begins."""
+    told = asked.told
+    if told.last is not None:
+        return {at: replace(one, start=max(one.start, one.end - told.last)) for at, one in spans.items()}
+    start = told.start or ("latest" if told.follow else "earliest")
+    if start == "earliest":
+        return dict(spans)
+    if start == "latest":
+        return {at: replace(one, start=one.end) for at, one in spans.items()}
+    if start.isdecimal():
+        return {at: _from_offset(at, one, int(start), missing) for at, one in spans.items()}
+    return _from_time(asked, spans, missing)
+
+
+def _from_offset(at: TopicPartition, span: Span, start: int, missing: Missing) -> Span:
+    if not span.start <= start <= span.end:
+        missing.notes.append(f"{at.topic}-{at.partition}: offset {start} is outside of {span.start} to {span.end}")
+    return replace(span, start=max(span.start, start))
+
+
+def _from_time(asked: Asked, spans: Mapping[TopicPartition, Span], missing: Missing) -> dict[TopicPartition, Span]:
+    moment_ms = cast("int", start_ms(asked.told.start))
+    level = messages.READ_COMMITTED if asked.told.isolation_level == READ_COMMITTED else messages.READ_UNCOMMITTED
+    found = offsets_at(asked.cluster, dict.fromkeys(spans, moment_ms), asked.deadline, level)
+    missing.failures += found.failures.values()
+    placed = {}
+    for at, answer in found.answers.items():
+        placed[at] = replace(spans[at], start=answer.offset if answer.offset >= 0 else spans[at].end)
+    return placed
