@@ -75,8 +75,10 @@ class Configs:
 
 def list_resources(cluster: Cluster, kind: int, deadline: Deadline) -> list[str] | Failure:
     """Names of the resources of a kind that have settings of their own."""
-    request = ListConfigResourcesRequest(resource_types=(kind,))
-    answer = ask_whole(cluster, LIST_CONFIG_RESOURCES, request, f"every {_NAMES[kind]}", deadline, _OF_TYPES)
+    # Without types the answer is about client metrics in v0, and about everything later.
+    types, within = ((), None) if kind == CLIENT_METRICS else ((kind,), _OF_TYPES)
+    request = ListConfigResourcesRequest(resource_types=types)
+    answer = ask_whole(cluster, LIST_CONFIG_RESOURCES, request, f"every {_NAMES[kind]}", deadline, within)
     if isinstance(answer, Failure):
         return answer
     return sorted(one.resource_name for one in answer.config_resources if one.resource_type == kind)

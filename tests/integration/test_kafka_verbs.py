@@ -277,6 +277,25 @@ def test_configs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
     assert {one["value"] for one in brokers if one["name"] == "node.id"} == {"1", "2", "3"}
 
 
+@pytest.mark.parametrize(
+    ("release", "kind", "entity_type", "setting"),
+    [
+        (NEWEST, "group", "groups", "consumer.session.timeout.ms=50000"),
+        (OLDER, "client-metrics", "client-metrics", "interval.ms=60000"),
+    ],
+    indirect=["release"],
+)
+def test_configs_of_resources_that_are_not_named(
+    release: Release, kind: str, entity_type: str, setting: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Groups and client metrics that have settings of their own are found, where brokers list them."""
+    entity = ("--entity-type", entity_type, "--entity-name", "verbs")
+    release.printed("kafka.admin.ConfigCommand", "--alter", *entity, "--add-config", setting)
+    rows = release.shown(capsys, "configs", kind)
+    assert ("verbs", setting) in {(one["resource_name"], f"{one['name']}={one['value']}") for one in rows}
+    assert {one["resource_name"] for one in rows} == {"verbs"}
+
+
 @only(NEWEST)
 def test_quorum(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
     """The leader, and everybody's role."""
