@@ -64,11 +64,13 @@ class TopicWriter:
     def write(self, bursts: Iterable[Sequence[bytes]], read: Callable[[bytes], Draft]) -> Iterator[WrittenRecord]:
         """Write every burst at its end at the latest, and tell where its lines are."""
         for burst in bursts:
-            now_ms = self._cluster.clock.now_ms()
+            default_ms = (
+                self._cluster.clock.now_ms() if self._target.timestamp_ms is None else self._target.timestamp_ms
+            )
             for line in burst:
                 self._line += 1
                 draft = self._draft(line, read)
-                if draft is None or self._take(draft, now_ms):
+                if draft is None or self._take(draft, default_ms):
                     yield from self._flush()
                 if self.failures:
                     break
@@ -89,10 +91,9 @@ class TopicWriter:
         self._fail(self._line, BAD_LINE, f"no partition {draft.partition}: the topic has {self._target.partitions}")
         return None
 
-    def _take(self, draft: Draft, now_ms: int) -> bool:
+    def _take(self, draft: Draft, default_ms: int) -> bool:
         """Put a record where it belongs; True if that batch is full."""
-        given = (draft.timestamp_ms, self._target.timestamp_ms, now_ms)
-        timestamp_ms = next(one for one in given if one is not None)
+        timestamp_ms = default_ms if draft.timestamp_ms is None else draft.timestamp_ms
         record = Record(timestamp_ms, draft.key, draft.value, draft.headers)
         batch = self._waiting.setdefault(self._partition(draft), _Batch())
         batch.lines.append(self._line)
