@@ -1,0 +1,167 @@
+"""The jobs through secured listeners: they do what they do without security, and no secret is left anywhere."""
+
+import tomllib
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+from confluent_kafka.admin import AclOperation, AclPermissionType, NewTopic, ResourceType
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
+from deltalake import DeltaTable
+
+from tests.integration.secured import KEY_PASSWORD, LIMITED, PASSWORD, SIGNED_WAY, Secured, add_rules, allow
+from tests.integration.state import create_topics, produce
+from tests.jobs.archived import archived, assert_tiled, consumed
+from tests.jobs.commands import ROOT, here, lagoon, rows, run
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(240)]
+
+TOPIC, RECORDS = "secured-records", 500
+Run = CompletedProcess[str]
+
+
+@pytest.fixture(scope="module")
+def filled(secured: Secured) -> Secured:
+    """A broker with a topic to read."""
+    create_topics(secured.kafka.bootstrap_servers, [NewTopic(TOPIC, 2, 1)])
+    produce(secured.kafka.bootstrap_servers, TOPIC, RECORDS)
+    return secured
+
+
+def conf_file(folder: Path, name: str, kafka: Mapping[str, str]) -> Path:
+    """A configuration with these settings; tables go to `lake` in the folder."""
+    path = folder / f"{name}.toml"
+    lines = [f"{key} = '''{value}'''" for key, value in kafka.items()]
+    path.write_text("\n".join([f'warehouse = "{folder / "left" / "lake"}"', "[kafka]", *lines, ""]))
+    tomllib.loads(path.read_text())
+    return path
+
+
+def submit(job: str, conf: Path, *arguments: str, **environ: str) -> Run:
+    """The job by spark-submit, with Spark's own event log beside the tables."""
+    events = conf.parent / "left" / "events"
+    events.mkdir(parents=True, exist_ok=True)
+    log = {"enabled": "true", "compress": "false", "dir": str(events)}
+    options = [part for name, value in log.items() for part in ("--conf", f"spark.eventLog.{name}={value}")]
+    return run(["spark-submit", *options, str(ROOT / "jobs" / f"{job}.py"), "--conf", str(conf), *arguments], **environ)
+
+
+def leaks(secrets: Sequence[bytes], left: Path, runs: Sequence[Run]) -> list[tuple[str, bytes]]:
+    """Where a secret, or its base64, is found: in what runs said, in any file, or in any row of a table."""
+    found = {f"stdout of run {n}": one.stdout.encode() for n, one in enumerate(runs)}
+    found |= {f"stderr of run {n}": one.stderr.encode() for n, one in enumerate(runs)}
+    found |= {str(path): path.read_bytes() for path in left.rglob("*") if path.is_file()}
+    for log in left.rglob("_delta_log"):
+        found[f"rows of {log.parent}"] = repr(DeltaTable(str(log.parent)).to_pyarrow_table().to_pylist()).encode()
+    shapes = {shape for secret in secrets for shape in (secret, b64encode(secret))}
+    return [(where, shape) for where, held in found.items() for shape in shapes if shape in held]
+
+
+def assert_archived(secured: Secured, lake: Path) -> None:
+    """The tables hold the cluster as it is, and every record that another client sees."""
+    assert {row["topic"] for row in rows(lake, "topics")} >= {TOPIC}
+    assert [row["status"] for row in rows(lake, "snapshots")] == ["complete"]
+    assert archived(lake) == consumed(secured.kafka.bootstrap_servers, [TOPIC])
+    assert_tiled(lake)
+
+
+def assert_whole(runs: Sequence[Run]) -> None:
+    for one in runs:
+        assert one.returncode == 0, one.stdout + one.stderr
+        assert " WARN " not in one.stderr
+
+
+def test_jobs_by_spark_submit_with_passwords(filled: Secured, tmp_path: Path) -> None:
+    """SCRAM over TLS, the password in the file itself and on the command line, then by reference: it is nowhere else."""
+    literal = filled.settings("scram-tls")
+    told = conf_file(tmp_path, "literal", literal)
+    referred = conf_file(tmp_path, "reference", literal | {"sasl_password": "env:BROKER_PASSWORD"})
+    runs = [
+        submit("snapshot", told, "--set", f"kafka.sasl_password={PASSWORD}"),
+        submit("ingest", referred, "--topics", TOPIC, BROKER_PASSWORD=PASSWORD),
+    ]
+    assert_whole(runs)
+    left = tmp_path / "left"
+    assert_archived(filled, left / "lake")
+    assert len(list((left / "events").iterdir())) == 2
+    assert leaks([b"SparkListenerEnvironmentUpdate", b"localhost"], left, runs), "the search finds what is there"
+    assert leaks(filled.secrets(), left, runs) == []
+
+
+def test_jobs_by_spark_submit_with_certificates(filled: Secured, tmp_path: Path) -> None:
+    """Mutual TLS, the key's password by reference to a file, then key and chain in the configuration itself."""
+    (tmp_path / "password").write_text(KEY_PASSWORD + "\n")
+    by_file = filled.settings("mutual") | {"ssl_key_password": f"file:{tmp_path / 'password'}"}
+    encrypted = Path(by_file["ssl_keystore_location"]).read_bytes()
+    key = load_pem_private_key(encrypted, KEY_PASSWORD.encode())
+    plain = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    inline = {name: value for name, value in by_file.items() if not name.startswith("ssl_key")}
+    inline |= {
+        "ssl_keystore_key": plain,
+        "ssl_keystore_certificate_chain": encrypted.decode().partition("KEY-----\n")[2],
+    }
+    inline["ssl_keystore_certificate_chain"] = encrypted[encrypted.index(b"-----BEGIN CERT") :].decode()
+    runs = [
+        submit("snapshot", conf_file(tmp_path, "by-file", by_file)),
+        submit("ingest", conf_file(tmp_path, "inline", inline), "--topics", TOPIC),
+    ]
+    assert_whole(runs)
+    left = tmp_path / "left"
+    assert_archived(filled, left / "lake")
+    lines = [line.encode() for line in plain.splitlines()[1:-1]]
+    assert leaks([*filled.secrets(), *lines], left, runs) == []
+
+
+def test_a_run_that_is_refused(filled: Secured, tmp_path: Path) -> None:
+    """A wrong password in the file, and one on the command line: exit 1, one line, nothing written, and neither shown."""
+    wrong = "Wq7-not-the-password"
+    settings = filled.settings("plain-tls")
+    right = conf_file(tmp_path, "right", settings)
+    runs = [
+        submit("snapshot", conf_file(tmp_path, "wrong", settings | {"sasl_password": wrong})),
+        lagoon("ingest", "--conf", str(right), "--topics", TOPIC, "--set", f"kafka.sasl_password={wrong}"),
+    ]
+    for one in runs:
+        said = one.stdout + one.stderr
+        assert one.returncode == 1, said
+        (line,) = [line for line in said.splitlines() if line.startswith("lagoon: ")]
+        assert "PLAIN: SASL_AUTHENTICATION_FAILED: Authentication failed: Invalid username or password" in line
+        assert "Traceback" not in said
+    assert leaks([*filled.secrets(), wrong.encode(), b"Wq7-"], tmp_path / "left", runs) == []
+    assert not (tmp_path / "left" / "lake").exists()
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("way", ["scram-512", "plain-tls", "token-tls", SIGNED_WAY])
+def test_jobs_by_other_ways(filled: Secured, tmp_path: Path, way: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """The same by every other mechanism, in this process."""
+    conf = conf_file(tmp_path, "conf", filled.settings(way))
+    runs = [here("snapshot", "--conf", str(conf)), here("ingest", "--conf", str(conf), "--topics", TOPIC)]
+    runs.append(CompletedProcess((), 0, *capfd.readouterr()))
+    assert_whole(runs)
+    assert_archived(filled, tmp_path / "left" / "lake")
+    assert leaks(filled.secrets(), tmp_path / "left", runs) == []
+
+
+@pytest.mark.usefixtures("spark")
+def test_topics_that_may_not_be_read(filled: Secured, tmp_path: Path) -> None:
+    """One of two topics is denied: it is a line and exit 3, and the other one is archived."""
+    denied = "secured-denied"
+    create_topics(filled.kafka.bootstrap_servers, [NewTopic(denied, 1, 1)])
+    produce(filled.kafka.bootstrap_servers, denied, 10)
+    add_rules(
+        filled.kafka,
+        allow(ResourceType.TOPIC, TOPIC, AclOperation.READ),
+        allow(ResourceType.TOPIC, denied, AclOperation.DESCRIBE),
+        allow(ResourceType.TOPIC, denied, AclOperation.READ, permission=AclPermissionType.DENY),
+    )
+    conf = conf_file(tmp_path, "conf", filled.settings("scram-tls") | {"sasl_username": LIMITED})
+    done = here("ingest", "--conf", str(conf), "--topics", f"{TOPIC},{denied}")
+    assert done.returncode == 3, done.stdout + done.stderr
+    lake = tmp_path / "left" / "lake"
+    assert archived(lake) == consumed(filled.kafka.bootstrap_servers, [TOPIC])
+    assert_tiled(lake)
+    problems = {(row["topic"], row["problem"]) for row in rows(lake, "record_ranges")}
+    assert problems == {(TOPIC, None), (denied, "TOPIC_AUTHORIZATION_FAILED")}
