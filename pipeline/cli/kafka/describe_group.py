@@ -10,6 +10,12 @@ from pipeline.snapshot.group_types import STREAMS, Listed
 from pipeline.snapshot.groups import describe_groups, list_groups
 from pipeline.snapshot.topology import topology_of
 
+_GROUP = ("group_id", "group_type", "state", "protocol", "coordinator_id", "members", "group_epoch", "problem")
+_MEMBER = (
+    *("group_id", "member_id", "group_instance_id", "client_id", "client_host", "rack_id", "member_epoch"),
+    "assignment",
+)
+
 
 def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("group", nargs="*", metavar="GROUP", help="ids of groups; default: all")
@@ -20,24 +26,10 @@ def _answer(asked: Asked) -> Answer:
     listed, lists = list_groups(asked.cluster, asked.deadline)
     chosen = {group_id: one for group_id, one in listed.items() if not wanted or group_id in wanted}
     groups = describe_groups(asked.cluster, chosen, asked.deadline, _partitions(asked, chosen))
-    group_columns = (
-        "group_id",
-        "group_type",
-        "state",
-        "protocol",
-        "coordinator_id",
-        "members",
-        "group_epoch",
-        "problem",
-    )
-    member_columns = (
-        *("group_id", "member_id", "group_instance_id", "client_id", "client_host", "rack_id", "member_epoch"),
-        "assignment",
-    )
     return Answer(
         parts=[
-            Part(kind="group", rows=groups.groups, columns=group_columns),
-            Part(kind="member", rows=groups.members, columns=member_columns),
+            Part(kind="group", rows=groups.groups, columns=_GROUP),
+            Part(kind="member", rows=groups.members, columns=_MEMBER),
         ],
         failures=[
             *lists.failures.values(),

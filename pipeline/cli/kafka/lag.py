@@ -19,6 +19,13 @@ from pipeline.snapshot.rows import ConsumerGroupRow, ConsumerLagRow
 from pipeline.snapshot.shares import ShareOffsets, share_offsets
 from pipeline.snapshot.topology import Topology, topology_of
 
+_GROUP = ("group_id", "group_type", "state", "members", "partitions", "known_partitions", "lag", "highest_lag")
+_LAG = (
+    *("group_id", "topic", "partition", "committed_offset", "log_start_offset", "last_stable_offset"),
+    *("high_watermark", "lag", "client_id", "client_host", "problem"),
+)
+_SHARE = ("group_id", "topic", "partition", "start_offset", "lag", "problem")
+
 
 @row
 class GroupLagRow:
@@ -65,26 +72,11 @@ def _shares(asked: Asked, state: GroupState) -> ShareOffsets:
 
 
 def _parts(state: GroupState, lag: Sequence[ConsumerLagRow], shares: ShareOffsets) -> list[Part]:
-    group_columns = (
-        "group_id",
-        "group_type",
-        "state",
-        "members",
-        "partitions",
-        "known_partitions",
-        "lag",
-        "highest_lag",
-    )
-    lag_columns = (
-        *("group_id", "topic", "partition", "committed_offset", "log_start_offset", "last_stable_offset"),
-        *("high_watermark", "lag", "client_id", "client_host", "problem"),
-    )
-    share_columns = ("group_id", "topic", "partition", "start_offset", "lag", "problem")
     parts = [
-        Part(kind="group", rows=group_lag_rows(state.groups.groups, lag, shares), columns=group_columns),
-        Part(kind="lag", rows=lag, columns=lag_columns),
+        Part(kind="group", rows=group_lag_rows(state.groups.groups, lag, shares), columns=_GROUP),
+        Part(kind="lag", rows=lag, columns=_LAG),
     ]
-    return [*parts, Part(kind="share", rows=shares.rows, columns=share_columns)] if shares.rows else parts
+    return [*parts, Part(kind="share", rows=shares.rows, columns=_SHARE)] if shares.rows else parts
 
 
 def group_lag_rows(

@@ -11,6 +11,10 @@ from pipeline.rows import Int32, column, row
 from pipeline.snapshot.identity import identify
 from pipeline.snapshot.topology import Durability, broker_rows, partition_rows, topic_rows
 
+_CLUSTER = ("cluster_id", "controller_id", "brokers", "topics", "partitions")
+_BROKER = ("broker_id", "host", "port", "rack", "is_controller", "is_fenced")
+_TOPIC = ("topic", "topic_id", "partitions", "replication_factor", "is_internal", "problem")
+_PARTITION = ("topic", "partition", "leader_id", "leader_epoch", "replicas", "isr", "offline_replicas", "problem")
 _NOT_READ = Durability(min_insync_replicas={}, eligible={}, problems={})
 
 
@@ -40,33 +44,10 @@ def _answer(asked: Asked) -> Answer:
     )
     return Answer(
         parts=[
-            Part(
-                kind="cluster",
-                rows=[cluster],
-                columns=("cluster_id", "controller_id", "brokers", "topics", "partitions"),
-            ),
-            Part(
-                kind="broker", rows=brokers, columns=("broker_id", "host", "port", "rack", "is_controller", "is_fenced")
-            ),
-            Part(
-                kind="topic",
-                rows=topics,
-                columns=("topic", "topic_id", "partitions", "replication_factor", "is_internal", "problem"),
-            ),
-            Part(
-                kind="partition",
-                rows=partitions,
-                columns=(
-                    "topic",
-                    "partition",
-                    "leader_id",
-                    "leader_epoch",
-                    "replicas",
-                    "isr",
-                    "offline_replicas",
-                    "problem",
-                ),
-            ),
+            Part(kind="cluster", rows=[cluster], columns=_CLUSTER),
+            Part(kind="broker", rows=brokers, columns=_BROKER),
+            Part(kind="topic", rows=topics, columns=_TOPIC),
+            Part(kind="partition", rows=partitions, columns=_PARTITION),
         ],
         failures=[*refused, *(one for one in failures if one.code != CLUSTER_AUTHORIZATION_FAILED)],
         notes=[*_refused_notes(failures), *topic_notes(asked, identity)],

@@ -1,7 +1,7 @@
 """`lagoon kafka transactions`: transactions, what some of them are about, and the producers that a partition knows."""
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from pipeline.cli.kafka.chosen import add_topics, chosen_topology, list_notes, not_listed
 from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb, names
@@ -9,12 +9,23 @@ from pipeline.client.routing import Failure
 from pipeline.protocol.messages.list_transactions import LIST_TRANSACTIONS
 from pipeline.protocol.messages.metadata import METADATA
 from pipeline.snapshot.transactions import (
+    ListedTransactionRow,
     describe_listed,
     list_transactions,
     listed_transaction_rows,
     producer_rows,
     read_producers,
     transaction_rows,
+)
+
+_LISTED = ("transactional_id", "state", "producer_id", "coordinator_id")
+_DESCRIBED = (
+    *("transactional_id", "state", "producer_id", "producer_epoch", "coordinator_id", "timeout_ms"),
+    *("started_at_ms", "duration_ms", "partitions"),
+)
+_PRODUCER = (
+    *("topic", "partition", "producer_id", "producer_epoch", "last_sequence", "last_written_at_ms"),
+    *("coordinator_epoch", "open_since_offset"),
 )
 
 
@@ -43,20 +54,10 @@ def _answer(asked: Asked) -> Answer:
 def _transactions(asked: Asked) -> Answer:
     told = asked.told
     found = list_transactions(asked.cluster, asked.deadline, told.longer_than_ms)
-    states = {one.lower() for one in told.state or ()}
-    listed = [
-        one
-        for one in listed_transaction_rows(found)
-        if (not told.id or one.transactional_id in told.id) and (not states or one.state.lower() in states)
-    ]
+    listed = list(listed_transaction_rows(found))
+    chosen = [one for one in listed if _is_chosen(one, told)]
     describing = told.id or told.describe
-    if describing:
-        part, refused = _described(asked, [one.transactional_id for one in listed])
-    else:
-        part = Part(
-            kind="transaction", rows=listed, columns=("transactional_id", "state", "producer_id", "coordinator_id")
-        )
-        refused = []
+    part, refused = _described(asked, chosen) if describing else (_listed(chosen), [])
     missing = not_listed(LIST_TRANSACTIONS.name, "transaction", told.id, {one.transactional_id for one in listed})
     # Nothing but the right to do everything proves that all ids, and all topics that they write to, are shown.
     lists = (("transactions", not told.id), ("topics of transactions", describing))
@@ -64,26 +65,27 @@ def _transactions(asked: Asked) -> Answer:
     return Answer(parts=[part], failures=[*found.failures.values(), *refused, *missing], notes=notes)
 
 
-def _described(asked: Asked, transactional_ids: list[str]) -> tuple[Part, Iterable[Failure]]:
-    found = describe_listed(asked.cluster, transactional_ids, asked.deadline)
-    columns = (
-        *("transactional_id", "state", "producer_id", "producer_epoch", "coordinator_id", "timeout_ms"),
-        *("started_at_ms", "duration_ms", "partitions"),
-    )
+def _is_chosen(one: ListedTransactionRow, told: argparse.Namespace) -> bool:
+    states = {state.lower() for state in told.state or ()}
+    return (not told.id or one.transactional_id in told.id) and (not states or one.state.lower() in states)
+
+
+def _listed(chosen: Sequence[ListedTransactionRow]) -> Part:
+    return Part(kind="transaction", rows=chosen, columns=_LISTED)
+
+
+def _described(asked: Asked, chosen: Sequence[ListedTransactionRow]) -> tuple[Part, list[Failure]]:
+    found = describe_listed(asked.cluster, [one.transactional_id for one in chosen], asked.deadline)
     rows = transaction_rows(found, asked.cluster.clock.now_ms())
-    return Part(kind="transaction", rows=rows, columns=columns), found.failures.values()
+    return Part(kind="transaction", rows=rows, columns=_DESCRIBED), list(found.failures.values())
 
 
 def _producers(asked: Asked) -> Answer:
     topology, refused = chosen_topology(asked)
     found = read_producers(asked.cluster, topology.every_partition(), asked.deadline)
     rows = (row for row in producer_rows(found.answers) if row.open_since_offset is not None or not asked.told.open)
-    columns = (
-        *("topic", "partition", "producer_id", "producer_epoch", "last_sequence", "last_written_at_ms"),
-        *("coordinator_epoch", "open_since_offset"),
-    )
     return Answer(
-        parts=[Part(kind="producer", rows=rows, columns=columns)], failures=[*refused, *found.failures.values()]
+        parts=[Part(kind="producer", rows=rows, columns=_PRODUCER)], failures=[*refused, *found.failures.values()]
     )
 
 

@@ -209,6 +209,8 @@ def test_transactions_are_listed_of_every_broker(state: FakeCluster, ask: Ask) -
     ]
     assert shown.err.startswith("lagoon: transactions: perhaps not all of them")
     assert ask("transactions", "--state", "empty", "--json").out == ""
+    filtered = ask("transactions", "pay\x1b", "--state", "empty", "--json")
+    assert (filtered.code, filtered.out) == (0, "")  # it is listed, in another state
 
 
 @pytest.mark.usefixtures("transactions")
