@@ -86,7 +86,10 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--by-time", action="store_true", help="the earliest record first, over all partitions")
     parser.add_argument(
-        "--isolation-level", choices=(READ_COMMITTED, READ_UNCOMMITTED), default=READ_COMMITTED, help=READ_COMMITTED
+        "--isolation-level",
+        choices=(READ_COMMITTED, READ_UNCOMMITTED),
+        default=READ_COMMITTED,
+        help="default: read_committed",
     )
     parser.add_argument("--fields", type=_fields, default=_FIELDS, metavar="A,B", help=f"some of {','.join(_FIELDS)}")
     parser.add_argument("--format", choices=FORMATS, default="text", help="of keys and values (default: text)")

@@ -25,7 +25,7 @@ acks and what they guarantee:
        breaks, because the broker knows a repeated batch by its producer id
   1    the leader has it; lost if the leader is lost before others have it. Without a producer id: a batch whose answer
        is lost is not sent again, and the failure says that it may have been written
-  0    it was sent: nobody answers, offsets are not known, and refusals are not either
+  0    it was sent: nobody answers, so neither offsets nor refusals are known
 
 input:
   each line is a value, without its line feed; an empty line is an empty value. With --json each line is an object:
@@ -90,7 +90,12 @@ def _faults(told: argparse.Namespace) -> Iterator[str]:
 def _answer(asked: Asked) -> Answer:
     told, cluster = asked.told, asked.cluster
     topic = _topic(asked)
-    delivery = Delivery(acks=_ACKS[told.acks], topic_ids={told.topic: topic.topic_id} if any(topic.topic_id) else {})
+    budget_ms = round(told.timeout * 1000) if told.timeout else cluster.settings.default_api_timeout_ms
+    delivery = Delivery(
+        acks=_ACKS[told.acks],
+        timeout_ms=min(budget_ms, cluster.settings.request_timeout_ms) * 3 // 4,  # REQUEST_TIMED_OUT still arrives
+        topic_ids={told.topic: topic.topic_id} if any(topic.topic_id) else {},
+    )
     target = Target(
         topic=told.topic,
         partitions=len(topic.partitions),
@@ -98,7 +103,7 @@ def _answer(asked: Asked) -> Answer:
         codec=CODECS[told.compression],
         delivery=delivery,
         batch_bytes=told.batch_bytes,
-        budget_ms=round(told.timeout * 1000) if told.timeout else cluster.settings.default_api_timeout_ms,
+        budget_ms=budget_ms,
         partition=told.partition,
         timestamp_ms=told.timestamp,
     )
