@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -296,3 +297,29 @@ def test_which_offsets_a_time_begins_at(release: LocalKafka, ask: Ask) -> None:
     fields = ("fetch", "timed", "--fields", "value")
     assert ask(release, *fields, "--from", "2026-09-21T14:13:22.5Z").split() == ["3", "4"]
     assert ask(release, *fields, "--last", "2", "--by-time").split() == ["3", "4"]
+
+
+def test_a_leader_that_dies(kafka: LocalKafka) -> None:
+    """Killed while it is written to: the new leader gets what is left, and every record is there once, in order."""
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
+    admin.create_topics([NewTopic("survives", num_partitions=1, replication_factor=3)])["survives"].result(60)
+    at, count = TopicPartition("survives", 0), 400
+    with connected(kafka, "survives") as (cluster, ids):
+        numbering, leader_id = new_producer(cluster, soon()), cluster.leader_of(at)
+        assert leader_id is not None
+        killing = threading.Timer(0.3, kafka.kill, (leader_id,))
+        killing.start()
+        try:
+            for number in range(count):
+                batch = numbering.encode(at, [Record(CLOCK.now_ms(), None, b"%d" % number)], 0)
+                found = produce(cluster, {at: batch}, Delivery(topic_ids=ids), soon())
+                assert not found.failures
+                numbering.written(at, 1)
+                if number == count // 2:
+                    killing.join()
+            assert cluster.leader_of(at) != leader_id
+        finally:
+            killing.join()
+            kafka.start(leader_id)
+    read = consume(kafka, {"survives": 0}, "read_committed")["survives"]
+    assert [one.value for one in read] == [b"%d" % number for number in range(count)]
