@@ -12,9 +12,14 @@ from pipeline.cli.terminal import COMPLETE, INCOMPLETE, Steps, one_by_one, say
 from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Clock, Deadline
 from pipeline.client.journal import Journal
+from pipeline.client.routing import Failure
 from pipeline.fetch.accounting import LOSSES, Settled
 from pipeline.kafka_settings import KafkaSettings
+from pipeline.protocol.acls import NOT_ASKED
+from pipeline.protocol.messages.metadata import METADATA
 from pipeline.settings import IngestSettings
+from pipeline.snapshot.coverage import list_note
+from pipeline.snapshot.identity import describe_cluster
 from pipeline.tables.ingest import STEPS, Ingested, ingest, turn
 from pipeline.tables.session import session
 from pipeline.tables.warehouse import Warehouse, open_warehouse
@@ -45,7 +50,19 @@ class _Runs:
             mine = turn(self._warehouse, self._settings, cluster_id, self._clock, self._arguments.after_restore)
             with mine as own, Steps(name, STEPS) as steps:
                 done = ingest(own, cluster, self._settings, self._arguments.wanted, steps.tell)
-        return self._conclude(name, cluster_id, done, self._clock.monotonic() - started)
+            note = self._hidden_topics(cluster, deadline)
+        exit_code = self._conclude(name, cluster_id, done, self._clock.monotonic() - started)
+        if note:
+            say(f"{name}: {note}")
+        return exit_code
+
+    def _hidden_topics(self, cluster: Cluster, deadline: Deadline) -> str | None:
+        """What to say of the topics that a pattern found, if there may be others that we are not shown."""
+        if not self._arguments.wanted.pattern:
+            return None
+        described = describe_cluster(cluster, deadline)
+        operations = NOT_ASKED if isinstance(described, Failure) else described.cluster_authorized_operations
+        return list_note(operations, METADATA.name, "topics that match the pattern")
 
     def _conclude(self, name: str, cluster_id: str, done: Ingested, seconds: float) -> int:
         say(ingest_line(name, cluster_id, done, self._settings.place(), seconds))

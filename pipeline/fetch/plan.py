@@ -28,7 +28,7 @@ from pipeline.fetch.ranges import (
 from pipeline.fetch.split import READ_COMMITTED, READ_UNCOMMITTED
 from pipeline.fetch.wanted import Wanted
 from pipeline.hints import did_you_mean
-from pipeline.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
+from pipeline.protocol.error_codes import INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION, error_code
 from pipeline.protocol.messages.metadata import METADATA, MetadataResponse, MetadataTopic
 from pipeline.wire.primitives import uuid_text
 
@@ -143,7 +143,7 @@ def _refuse_unknown(
         code = topics[name].error_code
         if code == UNKNOWN_TOPIC_OR_PARTITION and name not in archived:
             problems.append(f"there is no topic {name}{did_you_mean(name, real)}")
-        elif code and not error_code(code).retriable and name not in archived:
+        elif code == INVALID_TOPIC_EXCEPTION:
             problems.append(f"topic {name}: {error_code(code).name}")
     if problems:
         raise ConfigError(problems)

@@ -49,6 +49,15 @@ def visibility(cluster_operations: int) -> dict[str, str]:
     return {"ListGroups": groups, **dict.fromkeys(TOPIC_LISTS, topics)}
 
 
+def list_note(cluster_operations: int, api: str, what: str) -> str | None:
+    """What to say of a list that brokers may have shortened without an error; None if it is proven complete."""
+    trusted = visibility(cluster_operations).get(api, UNKNOWN)
+    if trusted == COMPLETE:
+        return None
+    perhaps = "perhaps " if trusted == UNKNOWN else ""
+    return f"{what}: {perhaps}not all of them: brokers leave out those that we may not describe"
+
+
 def coverage_rows(journal: Journal, trusted: Mapping[str, str]) -> Iterator[CoverageRow]:
     """One row per API and broker that was asked; an API that is asked as a whole counts its answers as items."""
     exchanges: defaultdict[tuple[str, int | None], list[Exchange]] = defaultdict(list)

@@ -17,10 +17,11 @@ from pipeline.fetch.ranges import (
 )
 from pipeline.fetch.wanted import Start, Wanted
 from pipeline.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
+from pipeline.protocol.messages.metadata import METADATA, MetadataResponse
 from pipeline.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster
-from tests.fake.faults import Fault, Raw
+from tests.fake.faults import Altered, Fault, Raw
 
 Connect = Callable[..., Cluster]
 
@@ -94,6 +95,23 @@ def test_an_unknown_topic_is_refused(connect: Connect):
     """With the name that it may have meant."""
     with pytest.raises(ConfigError, match="there is no topic tt \\(did you mean t"):
         planned(connect, wanted("tt", "t"))
+
+
+def test_a_topic_that_we_may_not_see_costs_itself_only(state: FakeCluster, connect: Connect):
+    """It is a failure with the broker's reason, and the other topics are planned."""
+    state.add_topic("secret", 1, end=5)
+    state.topics["t"].partitions[0].high_watermark = 100
+
+    def hide(answer: MetadataResponse) -> MetadataResponse:
+        for topic in answer.topics:
+            if topic.name == "secret":
+                topic.error_code, topic.partitions = 29, ()  # type: ignore[misc]  frozen to the checker
+        return answer
+
+    state.faults.append(Fault(METADATA.key, Altered(hide), times=1000))
+    found = planned(connect, wanted("secret", "t"))
+    assert [(one.scope, one.name) for one in found.failures] == [("secret", "TOPIC_AUTHORIZATION_FAILED")]
+    assert spans(found) == [("t", 0, 0, 100)]
 
 
 def test_offsets_outside_of_the_log_are_refused(state: FakeCluster, connect: Connect):

@@ -305,8 +305,8 @@ def test_rights_of_an_ingest_are_enough_and_least(place: Place, tmp_path: Path) 
     assert archived == [{"topic": ORDERS}] * RECORDS
     with place.granted([]):
         lacking = _ingested(place, tmp_path / "none", "--topics", ORDERS)
-    assert lacking.returncode != 0
-    assert lacking.stderr.splitlines()[-1] == f"lagoon: topic {ORDERS}: TOPIC_AUTHORIZATION_FAILED"
+    assert lacking.returncode == 3
+    assert lacking.stdout.splitlines()[-1] == f"default: {ORDERS}: TOPIC_AUTHORIZATION_FAILED"
 
 
 def _ingested(place: Place, warehouse: Path, *topics: str) -> subprocess.CompletedProcess[str]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pipeline.cli.kafka.verb import Asked, names
 from pipeline.client.routing import Failure, failure_of
 from pipeline.protocol.messages.metadata import METADATA
-from pipeline.snapshot.coverage import COMPLETE, FILTERED, visibility
+from pipeline.snapshot.coverage import list_note
 from pipeline.snapshot.identity import Identity, describe_cluster
 from pipeline.snapshot.topology import Topology, topology_of
 
@@ -36,13 +36,8 @@ def topic_notes(asked: Asked, identity: Identity | None = None) -> Sequence[str]
 def list_notes(asked: Asked, api: str, what: str, identity: Identity | None = None) -> Sequence[str]:
     """What to say of a list that brokers may have shortened without an error."""
     known = identity or _described(asked)
-    match visibility(known.operations).get(api):
-        case state if state == COMPLETE:
-            return ()
-        case state if state == FILTERED:
-            return (f"{what}: not all of them: brokers leave out those that we may not describe",)
-        case _:
-            return (f"{what}: perhaps not all of them: brokers leave out those that we may not describe",)
+    note = list_note(known.operations, api, what)
+    return (note,) if note else ()
 
 
 def _described(asked: Asked) -> Identity:
