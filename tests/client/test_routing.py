@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -13,8 +13,19 @@ from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
 from pipeline.client.journal import Journal
 from pipeline.client.offsets import HIGH_WATERMARK, LARGEST_TIMESTAMP, list_offsets
-from pipeline.client.routing import ByCoordinator, ByLeader, Failure, Gathered, Question, ask_whole, gather
+from pipeline.client.routing import (
+    ByController,
+    ByCoordinator,
+    ByLeader,
+    Failure,
+    Gathered,
+    Question,
+    ask_whole,
+    gather,
+)
+from pipeline.protocol.error_codes import ERROR_CODES
 from pipeline.protocol.messages.find_coordinator import GROUP
+from pipeline.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest, ListGroupsResponse
 from pipeline.protocol.messages.list_offsets import LIST_OFFSETS
 from pipeline.protocol.messages.metadata import METADATA, MetadataRequest
 from pipeline.snapshot.commits import committed_offsets
@@ -89,6 +100,74 @@ def test_a_transient_error_is_retried(state: FakeCluster, connect: Connect) -> N
     found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
     assert set(found.answers) == set(ORDERS)
     assert state.count(METADATA.key) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "refreshed"),
+    [
+        ("UNKNOWN_TOPIC_OR_PARTITION", True),
+        ("LEADER_NOT_AVAILABLE", True),
+        ("NOT_LEADER_OR_FOLLOWER", True),
+        ("REQUEST_TIMED_OUT", False),
+        ("REPLICA_NOT_AVAILABLE", True),
+        ("NETWORK_EXCEPTION", True),
+        ("KAFKA_STORAGE_ERROR", True),
+        ("FENCED_LEADER_EPOCH", True),
+        ("UNKNOWN_LEADER_EPOCH", False),
+        ("OFFSET_NOT_AVAILABLE", False),
+        ("THROTTLING_QUOTA_EXCEEDED", False),
+    ],
+)
+def test_what_passes_is_waited_for(state: FakeCluster, connect: Connect, name: str, refreshed: bool) -> None:
+    """Each condition that the protocol calls passing is asked again, after a look at the metadata where that may help."""
+    (code,) = (one.code for one in ERROR_CODES.values() if one.name == name)
+
+    def refuse(answer: Any) -> Any:
+        for partition in answer.topics[0].partitions:
+            partition.error_code = code
+        return answer
+
+    cluster = connect()
+    cluster.refresh(None, soon())
+    before = state.count(METADATA.key)
+    state.faults.append(Fault(LIST_OFFSETS.key, Altered(refuse), node_id=2, times=2))
+    found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
+    assert set(found.answers) == set(ORDERS)
+    assert (state.count(METADATA.key) > before) == refreshed
+
+
+@pytest.mark.parametrize(
+    "name", ["TOPIC_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "INVALID_REQUEST", "UNSUPPORTED_FOR_MESSAGE_FORMAT"]
+)
+def test_what_lasts_is_a_failure_at_once(state: FakeCluster, connect: Connect, name: str) -> None:
+    """A refusal that asking again does not change costs its own partitions, by Kafka's name, and is asked once."""
+    (code,) = (one.code for one in ERROR_CODES.values() if one.name == name)
+    for at in ORDERS[1::3]:
+        state.topics["orders"].partitions[at.partition].error_code = code
+    found = ends(connect())
+    assert {at: (one.name, one.attempts) for at, one in found.failures.items()} == dict.fromkeys(
+        ORDERS[1::3], (name, 1)
+    )
+    assert len(found.answers) == 4
+
+
+def test_a_moved_controller_is_found(state: FakeCluster, connect: Connect) -> None:
+    """NOT_CONTROLLER: the controller that metadata name now is asked."""
+    cluster = connect()
+
+    def moved(answer: ListGroupsResponse) -> ListGroupsResponse:
+        state.controller_id = 2
+        answer.error_code = 41  # type: ignore[misc]  frozen to the checker
+        return answer
+
+    def read(answer: ListGroupsResponse, items: Sequence[str]) -> Iterator[tuple[str, int, int]]:
+        yield items[0], answer.error_code, len(answer.groups)
+
+    state.faults.append(Fault(LIST_GROUPS.key, Altered(moved), node_id=1, times=1000))
+    question = Question(api=LIST_GROUPS, items=["all"], build=lambda _: ListGroupsRequest(), read=read)
+    (found,) = gather(cluster, ByController(cluster), [question], soon())
+    assert found.answers == {"all": 0}
+    assert found.sources["all"].node_id == 2
 
 
 def test_a_deleted_topic_is_a_failure_soon(state: FakeCluster, connect: Connect) -> None:

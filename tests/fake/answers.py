@@ -37,7 +37,7 @@ def _metadata(state: FakeCluster, _node: int, version: int, request: Any) -> Any
     return metadata.MetadataResponse(
         brokers=brokers,
         cluster_id="fake",
-        controller_id=min(state.addresses),
+        controller_id=state.controller_id,
         topics=tuple(_topic(state, name, version) for name in wanted),
     )
 
@@ -268,7 +268,10 @@ def _describe_cluster(state: FakeCluster, _node: int, _version: int, _request: A
         for node, (host, port) in sorted(state.addresses.items())
     )
     return describe_cluster.DescribeClusterResponse(
-        cluster_id="fake", controller_id=1, brokers=brokers, cluster_authorized_operations=state.cluster_operations
+        cluster_id="fake",
+        controller_id=state.controller_id,
+        brokers=brokers,
+        cluster_authorized_operations=state.cluster_operations,
     )
 
 

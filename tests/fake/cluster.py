@@ -94,6 +94,7 @@ class FakeCluster:
     racks: dict[int, str] = field(default_factory=dict)
     addresses: dict[int, tuple[str, int]] = field(default_factory=dict)
     highest: dict[int, int] = field(default_factory=dict)  # api key -> highest version, where not our own
+    controller_id: int = 1  # as metadata name it
     cluster_operations: int = 8096
     faults: list[Fault] = field(default_factory=list)
     asked: list[tuple[int, int, int]] = field(default_factory=list)  # (node, api key, version), in order of arrival
