@@ -68,7 +68,8 @@ NEEDS: Mapping[str, Need] = {
     ),
     "ingest": Need(
         rights=(_READ,),
-        remark="Topics without it do not match a pattern, and a line says that there may be such. With DESCRIBE on Cluster too, large partitions are read in parts.",
+        remark="Topics without it do not match a pattern, and a line says that there may be such. With DESCRIBE on "
+        "Cluster too, large partitions are read in parts.",
     ),
     "kafka versions": Need(),
     "kafka metadata": Need(

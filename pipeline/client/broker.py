@@ -28,9 +28,6 @@ from pipeline.wire.schema import Api, Versions
 
 R = TypeVar("R")
 
-# Java's max.in.flight.requests.per.connection. The broker works on one request of a connection at a time, so more would
-# only fill its socket buffer.
-_PIPELINED = 5
 _ATTEMPTS = 3
 _ON_THE_WAY = ("resolve", "connect")  # where it is the address that fails
 
@@ -152,7 +149,7 @@ class Broker:
         while answered < len(ready):
             if not session.in_flight:
                 session = self._ready(deadline)
-            while len(sent_at) < len(ready) and session.in_flight < _PIPELINED and not session.must_renew:
+            while len(sent_at) < len(ready) and session.in_flight < session.most_in_flight and not session.must_renew:
                 i, version = ready[len(sent_at)]
                 outgoing += session.frame(calls[i].api, version, calls[i].request)
                 sent_at.append(clock.monotonic())

@@ -27,9 +27,17 @@ from pipeline.errors import (
 from pipeline.kafka_settings import KafkaSettings
 from pipeline.protocol.error_codes import error_code
 from pipeline.protocol.messages.api_versions import API_VERSIONS, ApiVersionsResponse
+from pipeline.protocol.messages.fetch import FETCH
 from pipeline.wire.schema import Api, Versions
 
 R = TypeVar("R")
+
+# Java's max.in.flight.requests.per.connection. The broker works on one request of a connection at a time, so more would
+# only fill its socket buffer.
+_PIPELINED = 5
+# Brokers before 3.3 let what they have read ahead of a TLS connection lie for 300 ms (KAFKA-13559). This version of Fetch
+# came with 3.5; those between lose nothing but the pipelining.
+_READS_ON = 14
 _RENEWED_AT = (0.85, 0.95)  # of the session's life, as Kafka's own clients do, so that not all come back at once
 _RENEWED_AFTER_S = 1.0  # brokers refuse to be told more often; too late is no harm, they wait for the next request
 
@@ -55,6 +63,7 @@ class Session:
         self._connection = Connection(self._settings.client_id, self._settings.receive_message_max_bytes)
         self.versions: ApiVersionsResponse | None = None  # what the broker said it speaks
         self._offered: dict[int, Versions] = {}
+        self._is_secure = access.tls is not None
         self._is_used = False  # something was answered besides what opening takes
         self._quiet_until = 0.0  # monotonic; KIP-219: the broker answers a throttled request at once and we wait
         self._renew_at: float | None = None  # monotonic
@@ -87,6 +96,12 @@ class Session:
     def in_flight(self) -> int:
         """How many requests wait for their answer."""
         return self._connection.in_flight
+
+    @property
+    def most_in_flight(self) -> int:
+        """How many requests may wait for their answer."""
+        told = self._offered.get(FETCH.key)
+        return 1 if self._is_secure and (told is None or told.highest < _READS_ON) else _PIPELINED
 
     @property
     def must_renew(self) -> bool:

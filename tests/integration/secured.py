@@ -27,6 +27,7 @@ from confluent_kafka.admin import (
 from pipeline.sandbox.certificates import Certificate, authority, issue, pem
 from pipeline.sandbox.kafka import LocalKafka
 from pipeline.sandbox.node import Listener
+from tests.integration import tokens
 from tests.integration.tokens import AUDIENCE, ISSUER, TokenEndpoint, token_endpoint
 
 USER, LIMITED = "lagoon", "limited"
@@ -39,6 +40,7 @@ SESSION_MS, SHORTEST_SESSION_MS = 2_000, 1_000
 LISTENERS = (
     Listener("SCRAM", "SASL_PLAINTEXT"),
     Listener("LOGIN", "SASL_SSL"),
+    Listener("ENCRYPTED", "SSL"),
     Listener("MUTUAL", "SSL"),
     Listener("EXPIRED", "SSL"),
     Listener("ELSEWHERE", "SSL"),
@@ -46,8 +48,8 @@ LISTENERS = (
 SIGNED_TOKENS = Listener("TOKENS", "SASL_SSL")
 
 # Ways that every release has, and the one that asks somebody else for signed tokens.
-WAYS = ("scram-256", "scram-512", "plain-tls", "scram-tls", "token-tls", "mutual")
-SIGNED_WAY = "signed-token-tls"
+WAYS = ("scram-256", "scram-512", "plain-tls", "scram-tls", "token-tls", "tls", "mutual")
+SIGNED_WAY, PROVIDED_WAY, GIVEN_WAY = "signed-token-tls", "provided-token-tls", "given-token-tls"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +64,6 @@ class Secured:
         """Path of a certificate, key or both as PEM."""
         return str(self.folder / f"{name}.pem")
 
-    def ways(self) -> tuple[str, ...]:
-        """What this release can do."""
-        return (*WAYS, SIGNED_WAY) if self.tokens else WAYS
-
     def settings(self, way: str) -> dict[str, str]:
         """One way in, as settings of ours."""
         listener, mechanism = _WAYS[way]
@@ -75,10 +73,12 @@ class Secured:
         if mechanism:
             settings["sasl_mechanism"] = mechanism
         if mechanism == "OAUTHBEARER":
-            return settings | (self._signed() if way == SIGNED_WAY else {"sasl_oauthbearer_unsecured_principal": USER})
+            return settings | self._token(way)
         if mechanism:
             return settings | {"sasl_username": USER, "sasl_password": PASSWORD}
-        return settings | {"ssl_keystore_location": self.file("client"), "ssl_key_password": KEY_PASSWORD}
+        if way == "mutual":
+            return settings | {"ssl_keystore_location": self.file("client"), "ssl_key_password": KEY_PASSWORD}
+        return settings
 
     def peer(self, way: str) -> dict[str, str]:
         """The same way in, as properties of librdkafka."""
@@ -101,8 +101,16 @@ class Secured:
         client = [self.tokens.client_secret] if self.tokens else []
         return [one.encode() for one in (PASSWORD, KEY_PASSWORD, *lines, *tokens, *client)]
 
-    def _signed(self) -> dict[str, str]:
+    def _token(self, way: str) -> dict[str, str]:
+        if way == "token-tls":
+            return {"sasl_oauthbearer_unsecured_principal": USER}
         assert self.tokens
+        if way == PROVIDED_WAY:
+            tokens.provide = self.tokens.token
+            return {"sasl_oauthbearer_token_provider": "tests.integration.tokens:provided"}
+        if way == GIVEN_WAY:
+            self.folder.joinpath("token").write_text(self.tokens.token())
+            return {"sasl_oauthbearer_token": f"file:{self.folder / 'token'}"}
         return {
             "sasl_oauthbearer_token_endpoint_url": self.tokens.url,
             "sasl_oauthbearer_allowed_urls": self.tokens.url,
@@ -118,8 +126,9 @@ _WAYS: Mapping[str, tuple[Listener, str | None]] = {
     "plain-tls": (_BY_NAME["LOGIN"], "PLAIN"),
     "scram-tls": (_BY_NAME["LOGIN"], "SCRAM-SHA-512"),
     "token-tls": (_BY_NAME["LOGIN"], "OAUTHBEARER"),
+    "tls": (_BY_NAME["ENCRYPTED"], None),
     "mutual": (_BY_NAME["MUTUAL"], None),
-    SIGNED_WAY: (SIGNED_TOKENS, "OAUTHBEARER"),
+    **dict.fromkeys((SIGNED_WAY, PROVIDED_WAY, GIVEN_WAY), (SIGNED_TOKENS, "OAUTHBEARER")),
 }
 _PEER = {
     "bootstrap_servers": "bootstrap.servers",
@@ -142,9 +151,9 @@ def secured_kafka(folder: Path, version: str) -> Iterator[Secured]:
     certificates = folder / "certificates"
     certificates.mkdir()
     server = _write_certificates(certificates)
-    with token_endpoint(server.chain_pem() + server.key_pem()) as tokens:
+    with token_endpoint(server.chain_pem() + server.key_pem()) as endpoint:
         signed = not version.startswith("2.")
-        (certificates / "jwks.json").write_text(json.dumps(tokens.jwks()))
+        (certificates / "jwks.json").write_text(json.dumps(endpoint.jwks()))
         jwks_url = (certificates / "jwks.json").as_uri()
         listeners = (*LISTENERS, SIGNED_TOKENS) if signed else LISTENERS
         with LocalKafka(
@@ -155,7 +164,7 @@ def secured_kafka(folder: Path, version: str) -> Iterator[Secured]:
             java_options=[f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={jwks_url}"],
         ) as kafka:
             _make_users(kafka)
-            yield Secured(kafka=kafka, folder=certificates, tokens=tokens if signed else None)
+            yield Secured(kafka=kafka, folder=certificates, tokens=endpoint if signed else None)
 
 
 def allow(

@@ -1,5 +1,6 @@
 """Every way into a secured cluster, by real brokers of three releases: what leads in, and what is said where nothing does."""
 
+import re
 import time
 import traceback
 from collections import Counter
@@ -32,8 +33,19 @@ from pipeline.snapshot.rows import (
 )
 from pipeline.wire.primitives import uuid_text
 from tests.clock import CLOCK
-from tests.integration.secured import LIMITED, SESSION_MS, SIGNED_WAY, WAYS, Secured, add_rules, allow
+from tests.integration.secured import (
+    GIVEN_WAY,
+    LIMITED,
+    PROVIDED_WAY,
+    SESSION_MS,
+    SIGNED_WAY,
+    WAYS,
+    Secured,
+    add_rules,
+    allow,
+)
 from tests.integration.state import commit, create_topics, every_shape, produce
+from tests.readme import README
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
 
@@ -106,11 +118,9 @@ def values_of(cluster: Cluster, topic: str) -> tuple[list[bytes | None], str | N
     return values, reader.outcome.failure
 
 
-@pytest.mark.parametrize("way", [*WAYS, SIGNED_WAY])
+@pytest.mark.parametrize("way", WAYS)
 def test_every_way_leads_to_the_same_cluster(broker: Secured, plainly: Facts, way: str) -> None:
     """Where librdkafka gets in, we do: the snapshot is that of the plain listener, and records are read."""
-    if way not in broker.ways():
-        pytest.skip("this release has no check of signed tokens")
     settings = broker.settings(way)
     admin = AdminClient(broker.peer(way))
     admin.poll(0)  # which is when it gets its token
@@ -126,6 +136,48 @@ def test_every_way_leads_to_the_same_cluster(broker: Secured, plainly: Facts, wa
         found, failure = values_of(cluster, "single")
     assert failure is None
     assert found == [b"v" * 50] * len(found) != []
+
+
+@pytest.mark.parametrize(
+    ("release", "way"),
+    [
+        ("secured", SIGNED_WAY),
+        ("secured", PROVIDED_WAY),  # not of the other release as well: a function's token is kept for its host
+        ("secured", GIVEN_WAY),
+        ("secured_392", SIGNED_WAY),
+        ("secured_392", GIVEN_WAY),
+    ],
+)
+def test_signed_tokens_lead_in(request: pytest.FixtureRequest, release: str, way: str) -> None:
+    """From an endpoint, from a function of the user's, or from a file: Kafka's own validator takes them."""
+    secured: Secured = request.getfixturevalue(release)
+    with connect(secured.settings(way)) as cluster:
+        assert list(cluster.brokers) == [1]
+
+
+# How README calls a way; Kerberos has a test of its own, with a key distribution centre (tests/oracle/test_kerberos.py).
+TOLD = {
+    "TLS": "tls",
+    "TLS with a client certificate": "mutual",
+    "PLAIN over TLS": "plain-tls",
+    "SCRAM over TLS": "scram-tls",
+    "SCRAM without TLS": "scram-512",
+    "OAUTHBEARER by client credentials": SIGNED_WAY,
+    "OAUTHBEARER by a cloud's own library": PROVIDED_WAY,
+    "OAUTHBEARER with a token that somebody else renews": GIVEN_WAY,
+}
+
+
+def test_what_readme_tells_is_what_leads_in(secured: Secured) -> None:
+    """The settings in README's table of ways in are those that the tests above get in with, no more and no fewer."""
+    table = re.findall(r"^\| ([^|]+) \| (`security_protocol`[^|]+) \|$", README.read_text("utf-8"), re.MULTILINE)
+    assert dict(table).keys() == {*TOLD, "GSSAPI (Kerberos)"}
+    for name, way in TOLD.items():
+        told = dict(re.findall(r"`(\w+)`(?: = ([\w-]+))?", dict(table)[name]))
+        used = secured.settings(way)
+        assert told.keys() | {"bootstrap_servers"} == used.keys(), name
+        fixed = ("security_protocol", "sasl_mechanism")
+        assert {key: told.get(key) for key in fixed} == {key: used.get(key) for key in fixed}, name
 
 
 def without(settings: Settings, part: str) -> Settings:

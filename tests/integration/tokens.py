@@ -62,6 +62,17 @@ class TokenEndpoint:
         return 200, {"access_token": self.token(), "token_type": "Bearer", "expires_in": int(self.lifetime_s)}
 
 
+def provide() -> str:
+    """A token; set by who has an endpoint."""
+    raise NotImplementedError
+
+
+def provided(host: str) -> tuple[str, int]:
+    """A provider as users write one."""
+    assert host == "localhost"
+    return provide(), int((time.time() + _LIFETIME_S) * 1000)
+
+
 @contextmanager
 def token_endpoint(certificate_and_key: str) -> Iterator[TokenEndpoint]:
     """An endpoint with this certificate, which is to name `localhost`."""
