@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
-from pipeline.client.routing import ByLeader, Gathered, Question, gather
+from pipeline.client.routes import ByLeader
+from pipeline.client.routing import Gathered, Question, gather
 from pipeline.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED, LOG_DIR_NOT_FOUND
 from pipeline.protocol.messages.describe_log_dirs import (
     DESCRIBE_LOG_DIRS,

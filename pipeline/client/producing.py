@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline, backoff
-from pipeline.client.routing import ByLeader, Failure, Question, failure_of, gather
+from pipeline.client.routes import ByLeader
+from pipeline.client.routing import Failure, Question, failure_of, gather
 from pipeline.errors import BrokerError, PipelineError
 from pipeline.protocol.error_codes import (
     DUPLICATE_SEQUENCE_NUMBER,
@@ -18,6 +19,9 @@ from pipeline.protocol.error_codes import (
 )
 from pipeline.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from pipeline.protocol.messages.produce import (
+    ALL_ACKS,
+    BY_NAME,
+    NO_ACKS,
     PRODUCE,
     PartitionProduceData,
     PartitionProduceResponse,
@@ -28,9 +32,7 @@ from pipeline.protocol.messages.produce import (
 from pipeline.records.encoding import ANYBODY, NO_PRODUCER, Producer, Record, encode_batch, next_sequence, producer_of
 from pipeline.wire.schema import LATEST, Versions
 
-ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
-BY_ID, BY_NAME = Versions(13, LATEST), Versions(3, 12)  # KIP-516; message format 2 since v3
-_ANY = Versions(BY_NAME.lowest, LATEST)
+_FORMAT_2 = Versions(3, LATEST)  # the only format that we write
 _NO_ID = bytes(16)
 _TRANSACTION_TIMEOUT_MS = 60_000  # not looked at without a transactional id
 _MAYBE_WRITTEN = "it may have been written all the same"
@@ -52,11 +54,11 @@ class Produced:
 class Delivery:
     """How batches are written: by topic id where `topic_ids` has one and the broker takes it, else by name.
 
-    `acks`: ACKS_NONE has no answer, so nothing is known; ACKS_LEADER is lost if the leader is lost before others have
-    it; ACKS_ALL waits for all in-sync replicas, for `timeout_ms` at most.
+    `acks`: NO_ACKS has no answer, so nothing is known; LEADER_ACKS is lost if the leader is lost before others have
+    it; ALL_ACKS waits for all in-sync replicas, for `timeout_ms` at most.
     """
 
-    acks: int = ACKS_ALL
+    acks: int = ALL_ACKS
     timeout_ms: int = 30_000
     topic_ids: Mapping[str, bytes] = field(default_factory=dict)
 
@@ -99,9 +101,9 @@ def produce(
     """Write one batch to each partition; `cluster` must know the leaders (`refresh`).
 
     All batches for one broker go in one request, which brokers take up to socket.request.max.bytes (100 MB). The
-    offset is -1 where it is not known: with ACKS_NONE, and of a repeated batch that the broker no longer remembers well.
+    offset is -1 where it is not known: with NO_ACKS, and of a repeated batch that the broker no longer remembers well.
     """
-    if delivery.acks == ACKS_NONE:
+    if delivery.acks == NO_ACKS:
         return _tell_leaders(cluster, batches, delivery, deadline)
     refused: dict[TopicPartition, PartitionProduceResponse] = {}
     question = Question(
@@ -122,7 +124,7 @@ def produce(
 
 def _versions(batches: Mapping[TopicPartition, bytes], delivery: Delivery) -> Versions:
     has_ids = all(at.topic in delivery.topic_ids for at in batches)
-    return _ANY if has_ids else BY_NAME
+    return _FORMAT_2 if has_ids else Versions(_FORMAT_2.lowest, BY_NAME.highest)
 
 
 def _tell_leaders(

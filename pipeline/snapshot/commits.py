@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Deadline
-from pipeline.client.routing import UNSUPPORTED, ByCoordinator, Failure, Gathered, Question, Source, failure_of, gather
+from pipeline.client.routes import ByCoordinator
+from pipeline.client.routing import UNSUPPORTED, Failure, Gathered, Question, Source, failure_of, gather
 from pipeline.protocol.error_codes import UNSTABLE_OFFSET_COMMIT, error_code
 from pipeline.protocol.messages.offset_fetch import (
     OFFSET_FETCH,

@@ -11,7 +11,8 @@ from typing import Any
 
 from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Deadline
-from pipeline.client.routing import UNSUPPORTED, ByBroker, ByCoordinator, Failure, Gathered, Question, gather
+from pipeline.client.routes import ByBroker, ByCoordinator
+from pipeline.client.routing import UNSUPPORTED, Failure, Gathered, Question, gather
 from pipeline.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest
 from pipeline.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
 from pipeline.protocol.messages.find_coordinator import GROUP

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Deadline
-from pipeline.client.routing import ByBroker, Failure, Gathered, Question, failure_of, gather
+from pipeline.client.routes import ByBroker
+from pipeline.client.routing import Failure, Gathered, Question, failure_of, gather
 from pipeline.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED, error_code
 from pipeline.protocol.messages.describe_log_dirs import (
     DESCRIBE_LOG_DIRS,

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Deadline
-from pipeline.client.routing import ByBroker, Failure, Question, ask_whole, failure_of, gather
+from pipeline.client.routes import ByBroker
+from pipeline.client.routing import Failure, Question, ask_whole, failure_of, gather
 from pipeline.protocol.messages.describe_configs import (
     BROKER,
     BROKER_LOGGER,

@@ -10,7 +10,8 @@ from typing import Any
 
 from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Deadline
-from pipeline.client.routing import ByCoordinator, Failure, Gathered, Question, failure_of, gather
+from pipeline.client.routes import ByCoordinator
+from pipeline.client.routing import Failure, Gathered, Question, failure_of, gather
 from pipeline.protocol.error_codes import error_code
 from pipeline.protocol.messages.describe_share_group_offsets import (
     DESCRIBE_SHARE_GROUP_OFFSETS,

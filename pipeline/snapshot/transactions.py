@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
-from pipeline.client.routing import ByBroker, ByCoordinator, ByLeader, Gathered, Question, gather
+from pipeline.client.routes import ByBroker, ByCoordinator, ByLeader
+from pipeline.client.routing import Gathered, Question, gather
 from pipeline.protocol.messages.describe_producers import (
     DESCRIBE_PRODUCERS,
     DescribeProducersPartitionResponse,

@@ -10,7 +10,8 @@ from pipeline import __version__
 from pipeline.client.cluster import Cluster
 from pipeline.client.connection import SOFTWARE_NAME
 from pipeline.client.deadline import Deadline
-from pipeline.client.routing import ByBroker, Gathered, Question, gather
+from pipeline.client.routes import ByBroker
+from pipeline.client.routing import Gathered, Question, gather
 from pipeline.protocol.apis import APIS, api_name
 from pipeline.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest, ApiVersionsResponse
 from pipeline.rows import Int32, column, row

@@ -7,11 +7,11 @@ import pytest
 
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
-from pipeline.client.producing import ACKS_LEADER, ACKS_NONE, Delivery, Numbering, Produced, new_producer, produce
+from pipeline.client.producing import Delivery, Numbering, Produced, new_producer, produce
 from pipeline.errors import BrokerError
 from pipeline.protocol.messages.init_producer_id import INIT_PRODUCER_ID
 from pipeline.protocol.messages.metadata import METADATA
-from pipeline.protocol.messages.produce import PRODUCE, BatchIndexAndErrorMessage
+from pipeline.protocol.messages.produce import LEADER_ACKS, NO_ACKS, PRODUCE, BatchIndexAndErrorMessage
 from pipeline.records.encoding import Record
 from tests.clock import CLOCK
 from tests.fake.broker import FakeBroker
@@ -20,7 +20,7 @@ from tests.fake.faults import Altered, Close, Fault, Hang
 
 NEWS = [TopicPartition("news", partition) for partition in range(3)]
 RECORDS = [Record(1_000, b"k", b"v"), Record(2_000, None, None)]
-PLAIN = Delivery(acks=ACKS_LEADER)
+PLAIN = Delivery(acks=LEADER_ACKS)
 Connect = Callable[[], Cluster]
 
 
@@ -180,7 +180,7 @@ def test_a_batch_that_the_broker_has_already(state: FakeCluster, cluster: Cluste
 
 def test_without_acks_nothing_is_waited_for(state: FakeCluster, cluster: Cluster) -> None:
     """All that is known is that it was sent; the connection goes on with the next request."""
-    delivery = Delivery(acks=ACKS_NONE)
+    delivery = Delivery(acks=NO_ACKS)
     for _ in range(2):
         found = write(cluster, Numbering(), delivery)
         assert {one.base_offset for one in found.answers.values()} == {-1}
@@ -196,7 +196,7 @@ def test_without_acks_a_broker_that_is_not_there(
     brokers[3].die()
     state.topics["news"].partitions[0].leader_id = -1
     cluster.refresh({"news"}, soon())
-    found = write(cluster, Numbering(), Delivery(acks=ACKS_NONE))
+    found = write(cluster, Numbering(), Delivery(acks=NO_ACKS))
     assert {failure.name for failure in found.failures.values()} == {"CONNECTION_FAILED", "LEADER_NOT_AVAILABLE"}
     assert len(found.answers) == 1
 

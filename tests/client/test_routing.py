@@ -13,16 +13,8 @@ from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
 from pipeline.client.journal import Journal
 from pipeline.client.offsets import HIGH_WATERMARK, LARGEST_TIMESTAMP, list_offsets
-from pipeline.client.routing import (
-    ByController,
-    ByCoordinator,
-    ByLeader,
-    Failure,
-    Gathered,
-    Question,
-    ask_whole,
-    gather,
-)
+from pipeline.client.routes import ByController, ByCoordinator, ByLeader
+from pipeline.client.routing import Failure, Gathered, Question, ask_whole, gather
 from pipeline.protocol.error_codes import ERROR_CODES
 from pipeline.protocol.messages.find_coordinator import GROUP
 from pipeline.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest, ListGroupsResponse

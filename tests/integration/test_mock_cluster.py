@@ -13,11 +13,12 @@ from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
 from pipeline.client.journal import Journal
 from pipeline.client.offsets import HIGH_WATERMARK, LOG_START, list_offsets, offsets_at
-from pipeline.client.producing import ACKS_LEADER, Delivery, Numbering, new_producer, produce
+from pipeline.client.producing import Delivery, Numbering, new_producer, produce
 from pipeline.kafka_settings import KafkaSettings
 from pipeline.protocol.messages.find_coordinator import GROUP
 from pipeline.protocol.messages.metadata import METADATA
 from pipeline.protocol.messages.offset_fetch import OFFSET_FETCH, OffsetFetchRequest, OffsetFetchTopic
+from pipeline.protocol.messages.produce import LEADER_ACKS
 from pipeline.records.compressing import CODECS
 from pipeline.records.encoding import Record
 from pipeline.wire.schema import Versions
@@ -107,7 +108,7 @@ def test_what_we_produce_librdkafka_reads(mock: Mock, cluster: Cluster, codec: s
     at = mock.make(f"ours-{codec}")
     cluster.refresh({at.topic}, soon())
     numbering, written = new_producer(cluster, soon()), []
-    for used, delivery in ((numbering, Delivery()), (Numbering(), Delivery(acks=ACKS_LEADER)), (numbering, Delivery())):
+    for used, delivery in ((numbering, Delivery()), (Numbering(), Delivery(acks=LEADER_ACKS)), (numbering, Delivery())):
         batch = used.encode(at, ours(), CODECS[codec])
         found = produce(cluster, {at: batch}, delivery, soon())
         assert not found.failures

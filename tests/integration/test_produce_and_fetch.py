@@ -17,9 +17,9 @@ from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
 from pipeline.client.journal import Journal
 from pipeline.client.partitioner import partition_of
-from pipeline.client.producing import ACKS_LEADER, ACKS_NONE, Delivery, Numbering, new_producer, produce
+from pipeline.client.producing import Delivery, Numbering, new_producer, produce
 from pipeline.kafka_settings import KafkaSettings
-from pipeline.protocol.messages.produce import PRODUCE
+from pipeline.protocol.messages.produce import LEADER_ACKS, NO_ACKS, PRODUCE
 from pipeline.records.compressing import CODECS
 from pipeline.records.encoding import Record
 from pipeline.sandbox.kafka import LocalKafka
@@ -99,7 +99,7 @@ def test_every_codec_is_read_by_others(release: LocalKafka) -> None:
         kept(release, topic)
     with connected(release, *topics.values()) as (cluster, ids):
         numbering = new_producer(cluster, soon())
-        for used, delivery in ((numbering, Delivery(topic_ids=ids)), (Numbering(), Delivery(acks=ACKS_LEADER))):
+        for used, delivery in ((numbering, Delivery(topic_ids=ids)), (Numbering(), Delivery(acks=LEADER_ACKS))):
             encoded = {
                 TopicPartition(name, 0): used.encode(TopicPartition(name, 0), OURS, CODECS[codec])
                 for codec, name in topics.items()
@@ -130,7 +130,7 @@ def test_a_repeated_batch_is_there_once(release: LocalKafka) -> None:
         plain = Numbering().encode(at, OURS[:2], 0)
         for batch, delivery in (
             (numbered, Delivery(topic_ids=ids)),
-            (plain, Delivery(acks=ACKS_LEADER, topic_ids=ids)),
+            (plain, Delivery(acks=LEADER_ACKS, topic_ids=ids)),
         ):
             offsets = [produce(cluster, {at: batch}, delivery, soon()).answers[at].base_offset for _ in range(2)]
             assert offsets == ([0, 0] if batch is numbered else [2, 4])
@@ -144,11 +144,11 @@ def test_without_acks(release: LocalKafka) -> None:
         for value in (b"one", b"two"):
             batch = Numbering().encode(at, [Record(CLOCK.now_ms(), None, value)], 0)
             assert (
-                produce(cluster, {at: batch}, Delivery(acks=ACKS_NONE, topic_ids=ids), soon()).answers[at].base_offset
+                produce(cluster, {at: batch}, Delivery(acks=NO_ACKS, topic_ids=ids), soon()).answers[at].base_offset
                 == -1
             )
         batch = Numbering().encode(at, [Record(CLOCK.now_ms(), None, b"three")], 0)
-        assert produce(cluster, {at: batch}, Delivery(acks=ACKS_LEADER), soon()).answers[at].base_offset == 2
+        assert produce(cluster, {at: batch}, Delivery(acks=LEADER_ACKS), soon()).answers[at].base_offset == 2
     assert [one.value for one in consume(release, {"unanswered": 0}, "read_uncommitted")["unanswered"]] == [
         b"one",
         b"two",
@@ -237,7 +237,7 @@ def test_copies(kafka: LocalKafka, ask: Ask, monkeypatch: pytest.MonkeyPatch, tm
         many = [Record(one, b"k%d" % one, b"v" * 100) for one in range(3_000)]
         for records in (OURS, many):
             batch = Numbering().encode(at, records, 4)
-            assert not produce(cluster, {at: batch}, Delivery(acks=ACKS_LEADER, topic_ids=ids), soon()).failures
+            assert not produce(cluster, {at: batch}, Delivery(acks=LEADER_ACKS, topic_ids=ids), soon()).failures
     lines = tmp_path / "lines"
     lines.write_text(ask(kafka, "fetch", "source", "--json"))
     monkeypatch.setattr("sys.stdin", lines.open())
@@ -254,7 +254,7 @@ def test_a_pipe_that_closes(kafka: LocalKafka) -> None:
     with connected(kafka, "raw") as (cluster, _):
         at = TopicPartition("raw", 0)
         batch = Numbering().encode(at, [Record(CLOCK.now_ms(), None, value) for value in values], 0)
-        assert not produce(cluster, {at: batch}, Delivery(acks=ACKS_LEADER), soon()).failures
+        assert not produce(cluster, {at: batch}, Delivery(acks=LEADER_ACKS), soon()).failures
     words = f"{sys.executable} -m pipeline kafka fetch raw --format raw --fields value -b {kafka.bootstrap_servers}"
     head = subprocess.run(["bash", "-c", f"{words} | head -3"], capture_output=True, check=False, timeout=120)
     assert (head.returncode, head.stdout, head.stderr) == (0, b"\n\r\0\xff\ntwo\n", b"")
@@ -292,7 +292,7 @@ def test_which_offsets_a_time_begins_at(release: LocalKafka, ask: Ask) -> None:
     with connected(release, "timed") as (cluster, _):
         for number in range(5):
             batch = Numbering().encode(at, [Record(start + 1000 * number, None, b"%d" % number)], 0)
-            assert not produce(cluster, {at: batch}, Delivery(acks=ACKS_LEADER), soon()).failures
+            assert not produce(cluster, {at: batch}, Delivery(acks=LEADER_ACKS), soon()).failures
 
     fields = ("fetch", "timed", "--fields", "value")
     assert ask(release, *fields, "--from", "2026-09-21T14:13:22.5Z").split() == ["3", "4"]

@@ -9,14 +9,15 @@ from pipeline.cli.kafka.drafts import Draft, json_reader, text_reader
 from pipeline.cli.kafka.lines import bursts
 from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb, moment_ms, refuse
 from pipeline.cli.kafka.writing import Target, TopicWriter, WrittenRecord
-from pipeline.client.producing import ACKS_ALL, ACKS_LEADER, ACKS_NONE, Delivery, Numbering, new_producer
+from pipeline.client.producing import Delivery, Numbering, new_producer
 from pipeline.errors import BrokerError
 from pipeline.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION, error_code
 from pipeline.protocol.messages.metadata import METADATA, MetadataTopic
+from pipeline.protocol.messages.produce import ALL_ACKS, LEADER_ACKS, NO_ACKS
 from pipeline.records.compressing import CODECS
 from pipeline.records.encoding import Header
 
-_ACKS = {"all": ACKS_ALL, "-1": ACKS_ALL, "1": ACKS_LEADER, "0": ACKS_NONE}
+_ACKS = {"all": ALL_ACKS, "-1": ALL_ACKS, "1": LEADER_ACKS, "0": NO_ACKS}
 _BURST_BYTES = 4 << 20
 
 _EPILOG = """\
@@ -107,7 +108,7 @@ def _answer(asked: Asked) -> Answer:
         partition=told.partition,
         timestamp_ms=told.timestamp,
     )
-    writer = TopicWriter(cluster, target, _numbering(asked) if delivery.acks == ACKS_ALL else Numbering())
+    writer = TopicWriter(cluster, target, _numbering(asked) if delivery.acks == ALL_ACKS else Numbering())
     rows = _written(writer, told)
     part = (
         Part(kind="count", rows=_count(writer, rows, told.topic), line=lambda row: f"{row.records:,} records written")
