@@ -13,9 +13,11 @@ PROJECT = tomllib.loads((CLONE / "pyproject.toml").read_text())
 
 
 def requirements() -> list[Requirement]:
-    """Everything that pyproject.toml names, all extras and the build included."""
-    extras = PROJECT["project"]["optional-dependencies"].values()
-    lists = [PROJECT["project"]["dependencies"], PROJECT["build-system"]["requires"], *extras]
+    """Everything that `make setup` installs: the product, the extras that `make lock` names, and what builds them."""
+    extras = re.findall(r"--extra (\w+)", (CLONE / "Makefile").read_text())
+    assert {"demo", "test", "lint"} <= set(extras)
+    optional = [PROJECT["project"]["optional-dependencies"][name] for name in extras]
+    lists = [PROJECT["project"]["dependencies"], PROJECT["build-system"]["requires"], *optional]
     return [Requirement(text) for texts in lists for text in texts]
 
 
