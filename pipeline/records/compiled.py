@@ -19,10 +19,11 @@ from contextlib import suppress
 from ctypes import CFUNCTYPE, c_int64
 from dataclasses import astuple, dataclass
 from importlib import import_module
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import llvmlite
 import llvmlite.binding as llvm
 
 Kernel = Callable[..., int]
@@ -70,8 +71,15 @@ def _host() -> Host:
 def _key(source: str, host: Host) -> bytes:
     """What distinguishes object code of these sources, in a folder or in an archive, from every other."""
     sources = [pkgutil.get_data(__package__, name) or b"" for name in (*_SHARED_SOURCES, f"{source}.py")]
-    makers = [version("numba"), version("llvmlite"), sys.version, *astuple(host)]
+    makers = [_numba_version(), llvmlite.__version__, sys.version, *astuple(host)]
     return hashlib.sha256(b"\0".join([*sources, *(one.encode() for one in makers)])).digest()
+
+
+def _numba_version() -> str:
+    try:
+        return version("numba")
+    except PackageNotFoundError:  # packed without what an installer adds
+        return str(import_module("numba").__version__)
 
 
 def _name(source: str, key: bytes) -> str:
