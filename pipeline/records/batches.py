@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.records import layout
-from pipeline.records.scan import walk_batches
+from pipeline.records.kernels import walk_batches
 
 Buffer = bytes | bytearray | memoryview
 Table = NDArray[np.int64]

@@ -20,9 +20,9 @@ from pipeline.records.buffers import Buffers, schema_of
 from pipeline.records.codecs import CODEC_NAMES
 from pipeline.records.decoding import Counts, DecodeOptions, Problem
 from pipeline.records.fates import Fates
+from pipeline.records.kernels import decode_batches
 from pipeline.records.legacy import LegacyRecord, decode_messages
 from pipeline.records.messages import message_batch
-from pipeline.records.scan import decode_batches
 
 HEADER_KEY_NOT_UTF8 = "HEADER_KEY_NOT_UTF8"
 

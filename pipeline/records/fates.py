@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from crc32c import crc32c
 
-from pipeline.records import layout, scan
+from pipeline.records import kernels, layout
 from pipeline.records.batches import Batches, Table
 from pipeline.records.transactions import AbortedTransactions
 
@@ -85,8 +85,8 @@ class Fates:
         is_packed = (attributes & layout.CONTROL_BIT > 0) & (attributes & layout.CODEC_BITS > 0)
         for packed in (np.flatnonzero(is_packed & (fates == layout.DECODE)) + line).tolist():
             self._expand(packed)
-            scan.read_markers(self._table.ctypes.data, packed, packed + 1)
-        scan.read_markers(self._table.ctypes.data, line, stop)
+            kernels.read_markers(self._table.ctypes.data, packed, packed + 1)
+        kernels.read_markers(self._table.ctypes.data, line, stop)
 
     def _before_doubtful(self, line: int, stop: int) -> int:
         """The last line, if it is not trusted and something before it was read, is better asked for again.

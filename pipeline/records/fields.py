@@ -4,7 +4,7 @@ Guards one rule: nothing at or behind `end` is read. What does not fit ends NOWH
 fails, too: a walk over several parts is checked once, at its end. Parts of kernels, see scan.py.
 """
 
-from pipeline.records.compiled import inlined, load8
+from pipeline.records.compiler import inlined, load8
 
 NOWHERE = 1 << 62
 MAX_INT64 = (1 << 63) - 1

@@ -11,7 +11,7 @@ share of the checksum. Copying short keys and values by vector instructions inst
 """
 
 from pipeline.records import layout
-from pipeline.records.compiled import (
+from pipeline.records.compiler import (
     copy,
     inlined,
     kernel,

@@ -1,25 +1,40 @@
-"""Compiled kernels: compiled once, kept where only we can write, and never missing because of where that is."""
+"""Kernels: compiled once, kept where only we can write, and never missing because of where that is."""
 
 import os
 import shutil
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from pipeline.records import compiled, kernels
 from pipeline.records.compiled import cache_folder
 
 ROOT = Path(__file__).parents[2]
-KERNEL = """
-from pipeline.records.compiled import kernel
+USERS_FOLDER, ENVIRON = cache_folder(), dict(os.environ)
+KERNELS = """
+from pipeline.records.compiler import kernel
+
+@kernel("int64(int64, int64)")
+def product(one, other):
+    return one * other
 
 @kernel("int64(int64)")
-def double(number):
-    return 2 * number
+def inverse(number):
+    return 100 // number  # raises for 0, which nobody hears of
 """
-DOUBLE = "from pipeline.records.ours import double; assert double(21) == 42"
+CALLS = """
+import sys
+from pipeline.records.compiled import kernels
+ours = kernels("ours", {"product": 2, "inverse": 1})
+assert ours["product"](-6, 7) == -42
+assert (ours["inverse"](7), ours["inverse"](0)) == (14, -1)
+print("compiled" if "numba" in sys.modules else "loaded")
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -52,14 +67,106 @@ def test_a_folder_that_others_can_write_to_is_not_used(tmp_path):
         cache_folder()
 
 
+KEY = b"key"
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """A file with object code, as it is kept."""
+    path = tmp_path / "kept.o"
+    compiled._keep(path, KEY, b"object code")
+    assert compiled._kept(path, KEY) == b"object code"
+    return path
+
+
+@pytest.mark.parametrize("spoil", [lambda raw: raw[:-1], lambda raw: raw + b"\0", lambda _: b"", lambda raw: raw[:20]])
+def test_what_is_not_whole_is_not_run(kept, spoil):
+    """A file that was cut, or has grown, counts as none."""
+    kept.write_bytes(spoil(kept.read_bytes()))
+    assert compiled._kept(kept, KEY) is None
+
+
+def test_what_is_damaged_is_not_run(kept):
+    """Nor is a file in which a single byte is another."""
+    whole = kept.read_bytes()
+    for at in range(len(whole)):
+        kept.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        assert compiled._kept(kept, KEY) is None
+
+
+def test_what_was_made_for_something_else_is_not_run(kept):
+    """A file under the name of another version or another processor counts as none."""
+    assert compiled._kept(kept, b"another key") is None
+
+
+def test_what_others_can_write_is_not_run(kept, monkeypatch):
+    """Object code is run unseen, so it must be ours, or root's, and nobody else may write to it."""
+    for mode in (0o620, 0o602):
+        kept.chmod(mode)
+        assert compiled._kept(kept, KEY) is None
+    kept.chmod(0o600)
+    assert compiled._kept(kept, KEY)
+    if os.getuid() == 0:
+        os.chown(kept, 12345, -1)
+        assert compiled._kept(kept, KEY) is None
+        monkeypatch.setattr("os.getuid", lambda: 12345)
+        assert compiled._kept(kept, KEY)
+        os.chown(kept, 0, -1)
+        assert compiled._kept(kept, KEY)
+
+
+def test_a_folder_that_is_full_keeps_nothing(tmp_path, monkeypatch):
+    """Of object code that cannot be written nothing remains, and nobody hears of it."""
+    monkeypatch.setattr(Path, "replace", mock.Mock(side_effect=OSError("no space")))
+    compiled._keep(tmp_path / "tmp" / "kept.o", KEY, b"object code")
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+def test_the_key_is_all_that_code_depends_on(monkeypatch):
+    """Other sources, versions, processors and features of a processor have keys of their own."""
+    host = compiled._host()
+    keys = {
+        compiled._key("scan", host),
+        compiled._key("fields", host),
+        compiled._key("scan", replace(host, triple="aarch64-linux-gnu")),
+        compiled._key("scan", replace(host, cpu="z80")),
+        compiled._key("scan", replace(host, features=host.features + ",-sse2")),
+    }
+    for maker, name in ((compiled, "_numba_version"), (compiled.llvmlite, "__version__"), (compiled.sys, "version")):
+        with monkeypatch.context() as patch:
+            patch.setattr(maker, name, (lambda: "0") if name == "_numba_version" else "0")
+            keys.add(compiled._key("scan", host))
+    assert len(keys) == 8
+
+
+def test_no_kernel_raises():
+    """numba writes what a function may raise into its code, and Python's machinery to raise it is not there."""
+    assert kernels.walk_batches(0, 0, 0) == 0
+    key = compiled._key("scan", compiled._host())
+    code = compiled._kept(USERS_FOLDER / compiled._name("scan", key), key)
+    assert code
+    assert b".const.pickle" not in code
+
+
+def test_who_decodes_needs_no_numba():
+    """What this process has loaded, or compiled, another takes from the user's folder."""
+    code = "import sys, pipeline.records.columns; print('numba' in sys.modules)"
+    command = [sys.executable, "-c", code]
+    assert subprocess.run(command, capture_output=True, check=True, env=ENVIRON, text=True).stdout == "False\n"
+
+
 def run(code: str, cache: Path, path: Path) -> subprocess.Popen:
     env = {"PATH": os.environ["PATH"], "NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(path)}
-    return subprocess.Popen([sys.executable, "-c", code], env=env, cwd=cache.parent, stderr=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", code]
+    return subprocess.Popen(
+        command, env=env, cwd=cache.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
-def finish(process: subprocess.Popen) -> None:
-    _, errors = process.communicate(timeout=120)
+def finish(process: subprocess.Popen) -> str:
+    output, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
+    return output.strip()
 
 
 def test_from_an_archive_by_two_at_once_and_then_not_again(tmp_path):
@@ -68,20 +175,19 @@ def test_from_an_archive_by_two_at_once_and_then_not_again(tmp_path):
     with zipfile.ZipFile(archive, "w") as packed:
         for source in sorted((ROOT / "pipeline").rglob("*.py")):
             packed.write(source, source.relative_to(ROOT))
-        packed.writestr("pipeline/records/ours.py", KERNEL)
+        packed.writestr("pipeline/records/ours.py", KERNELS)
     cache = tmp_path / "cache"
     cache.mkdir(mode=0o700)
-    both = [run(DOUBLE, cache, archive) for _ in range(2)]
-    for process in both:
-        finish(process)
-    kept = {path: path.stat().st_mtime_ns for path in cache.rglob("*.nb*")}
-    assert kept
+    both = [run(CALLS, cache, archive) for _ in range(2)]
+    assert [finish(process) for process in both] == ["compiled"] * 2
+    (kept,) = cache.iterdir()
+    made = kept.stat().st_mtime_ns, kept.read_bytes()
     shutil.copy(archive, tmp_path / "other.zip")
-    finish(run(DOUBLE, cache, tmp_path / "other.zip"))
-    assert {path: path.stat().st_mtime_ns for path in cache.rglob("*.nb*")} == kept
-    for path in kept:
-        path.write_bytes(b"spoiled")
-    finish(run(DOUBLE, cache, archive))
+    assert finish(run(CALLS, cache, tmp_path / "other.zip")) == "loaded"
+    assert (kept.stat().st_mtime_ns, kept.read_bytes()) == made
+    kept.write_bytes(made[1][:-1] + b"?")
+    assert finish(run(CALLS, cache, archive)) == "compiled"
+    assert finish(run(CALLS, cache, archive)) == "loaded"
     shutil.rmtree(cache)
     cache.touch()
-    finish(run(DOUBLE, cache, archive))
+    assert finish(run(CALLS, cache, archive)) == "compiled"
