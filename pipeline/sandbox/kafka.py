@@ -5,6 +5,7 @@ process dies, no broker runs. The brokers' folders and logs stay where the calle
 """
 
 import base64
+import os
 import random
 import shutil
 import signal
@@ -140,6 +141,9 @@ class LocalKafka:
         """Freeze one broker (SIGSTOP): its connections stay open and nobody answers."""
         self._paused.add(node_id)
         self._signal(node_id, signal.SIGSTOP)
+        if process := self._nodes[node_id].running():
+            # A signal is sent before it is obeyed, and a busy machine lets a broker answer once more.
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self, node_id: int) -> None:
         """Let a frozen broker go on (SIGCONT)."""
