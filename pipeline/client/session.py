@@ -6,7 +6,7 @@ who we are; and who we are is said anew before the broker forgets it (KIP-368).
 
 import random
 import ssl
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -162,14 +162,11 @@ class Session:
         from pipeline.client.authentication import authenticate  # noqa: PLC0415  most verbs need none of this
         from pipeline.client.sasl.mechanism import mechanism_for  # noqa: PLC0415
 
-        conversation = authenticate(mechanism_for(self._settings, self._host, self._clock), self.address)
-        try:
-            api, request = next(conversation)
-            while True:
-                version = self.version(api, None)
-                api, request = conversation.send(self._ask(api, version, request, deadline, "authenticate"))
-        except StopIteration as end:
-            lifetime_ms: int = end.value
+        def ask(api: Api[Any, R], request: object) -> R:
+            return self._ask(api, self.version(api, None), request, deadline, "authenticate")
+
+        mechanism = mechanism_for(self._settings, self._host, self._clock)
+        lifetime_ms = _converse(authenticate(mechanism, self.address), ask)
         share = random.uniform(*_RENEWED_AT)  # noqa: S311  jitter, not a secret
         rest = max(lifetime_ms / 1000 * share, _RENEWED_AFTER_S)
         self._renew_at = self._clock.monotonic() + rest if lifetime_ms else None
@@ -183,13 +180,10 @@ class Session:
         self._transport.close()
 
     def _agree(self, deadline: Deadline) -> ApiVersionsResponse:
-        conversation: Generator[Any, Any, ApiVersionsResponse] = negotiate()
-        version, request = next(conversation)
-        try:
-            while True:
-                version, request = conversation.send(self._ask(API_VERSIONS, version, request, deadline, "handshake"))
-        except StopIteration as end:
-            response: ApiVersionsResponse = end.value
+        def ask(version: int, request: object) -> ApiVersionsResponse:
+            return self._ask(API_VERSIONS, version, request, deadline, "handshake")
+
+        response = _converse(negotiate(), ask)
         if response.error_code:
             raise BrokerError(
                 response.error_code, error_code(response.error_code).name, API_VERSIONS.name, self.address
@@ -230,3 +224,14 @@ class Session:
         if self._settings.uses_sasl():
             return ""
         return ", after the first request, as listeners do that want SASL; see security_protocol"
+
+
+def _converse(conversation: Generator[tuple[Any, Any], Any, R], ask: Callable[[Any, Any], Any]) -> R:
+    """What a conversation comes to when each of its questions is asked."""
+    try:
+        question = next(conversation)
+        while True:
+            question = conversation.send(ask(*question))
+    except StopIteration as end:
+        result: R = end.value
+        return result
