@@ -172,7 +172,11 @@ def _read_sizes(
         for one in topic.partitions
         if not one.is_future_key
     }
-    # Up to v2 a list without directories is how a missing right looks.
-    absent = response.error_code or (LOG_DIR_NOT_FOUND if response.results else CLUSTER_AUTHORIZATION_FAILED)
+    absent = log_dirs_refusal(response) or LOG_DIR_NOT_FOUND
     for at in items:
         yield at, 0 if at in sizes else absent, sizes.get(at)
+
+
+def log_dirs_refusal(response: DescribeLogDirsResponse) -> int:
+    """The error code of a whole answer about disks; up to v2 a list without directories is how a missing right looks."""
+    return response.error_code or (0 if response.results else CLUSTER_AUTHORIZATION_FAILED)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Deadline
+from pipeline.client.offsets import log_dirs_refusal
 from pipeline.client.routes import ByBroker
 from pipeline.client.routing import Failure, Gathered, Question, failure_of, gather
-from pipeline.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED, error_code
+from pipeline.protocol.error_codes import error_code
 from pipeline.protocol.messages.describe_log_dirs import (
     DESCRIBE_LOG_DIRS,
     DescribeLogDirsRequest,
@@ -63,7 +64,7 @@ def describe_log_dirs(cluster: Cluster, broker_ids: Sequence[int], deadline: Dea
         api=DESCRIBE_LOG_DIRS,
         items=broker_ids,
         build=lambda _: DescribeLogDirsRequest(topics=None),
-        read=lambda response, items: [(items[0], _code(response), response)],
+        read=lambda response, items: [(items[0], log_dirs_refusal(response), response)],
         chunk=1,
     )
     found: LogDirs = gather(cluster, ByBroker(cluster), [question], deadline)[0]
@@ -74,10 +75,6 @@ def describe_log_dirs(cluster: Cluster, broker_ids: Sequence[int], deadline: Dea
         if one.error_code
     ]
     return Disks(answers=dict(sorted(found.answers.items())), failures=[*found.failures.values(), *broken])
-
-
-def _code(response: DescribeLogDirsResponse) -> int:
-    return response.error_code or (0 if response.results else CLUSTER_AUTHORIZATION_FAILED)
 
 
 def log_dir_rows(disks: Disks) -> Iterator[LogDirRow]:
