@@ -55,6 +55,7 @@ INCOMPLETE = Certificate(key=BELOW.key, chain=BELOW.chain[:1])  # without the au
             rf"the certificate is signed by 'evil\u001b[2J\u202e', {TRUST}",
         ),
     ],
+    ids=["expired", "other-names", "nameless", "stranger", "incomplete", "self-signed", "control-characters"],
 )
 def test_certificates_that_are_not_accepted(version: ssl.TLSVersion, certificate: Certificate, reason: str) -> None:
     """What is wrong with a broker's certificate is told in one line, with what it says and what to change."""
