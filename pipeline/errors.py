@@ -170,7 +170,8 @@ class UnsupportedVersion(PipelineError):
 
     def __str__(self) -> str:
         offered = f"versions {self.theirs[0]} to {self.theirs[1]}" if self.theirs else "no version"
-        return f"{self.api}: we speak versions {self.ours[0]} to {self.ours[1]}, broker {self.node_id} offers {offered}"
+        broker = "the broker" if self.node_id is None else f"broker {self.node_id}"
+        return f"{self.api}: we speak versions {self.ours[0]} to {self.ours[1]}, {broker} offers {offered}"
 
 
 class BrokerError(PipelineError):

@@ -38,6 +38,7 @@ from pipeline.wire.schema import LATEST, Api, Versions
 
 R = TypeVar("R")
 _ROUNDS = 3
+_CREATES_NOTHING = Versions(4, LATEST)  # before Kafka 0.11 asking for a topic may create it
 _ONE_KEY, _MANY_KEYS = Versions(0, 3), Versions(4, LATEST)  # KIP-699: FindCoordinator takes several groups from v4 on
 
 
@@ -58,7 +59,7 @@ class Cluster:
         )
         self.brokers: dict[int, Broker] = {}
         self.controller_id: int | None = None  # as metadata names it: the true one only under ZooKeeper
-        self.cluster_id: str | None = None  # Kafka's own; brokers before 0.10.1 have none
+        self.cluster_id: str | None = None
         self.coordinators: dict[tuple[int, str], int] = {}  # by type of key, as FindCoordinator has them, and key
         self.unreachable: set[int] = (
             set()
@@ -97,7 +98,7 @@ class Cluster:
         """Ask any broker for the brokers and for some topics, all of them for None; learn leaders and addresses from it."""
         wanted = None if topics is None else tuple(MetadataRequestTopic(name=name) for name in sorted(topics))
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
-        response = self.ask_any(METADATA, request, deadline)
+        response = self.ask_any(METADATA, request, deadline, within=_CREATES_NOTHING)
         if response.error_code:
             raise BrokerError(response.error_code, error_code(response.error_code).name, METADATA.name, "cluster")
         self._learn(response)

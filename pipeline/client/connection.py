@@ -123,7 +123,7 @@ def choose_version(
     theirs = offered.get(api.key)
     shared = ours.common(theirs) if ours and theirs else None
     if shared is None:
-        asked = within or api.versions
+        asked = ours or api.versions
         bounds = (theirs.lowest, theirs.highest) if theirs else None
         raise UnsupportedVersion(api.name, (asked.lowest, asked.highest), bounds, node_id)
     return shared.highest

@@ -5,7 +5,7 @@ reason, a topic that was deleted or created anew ends its old sequence with an e
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
@@ -203,12 +203,7 @@ def _cut_at(
         del logs[at]
         draft.fail(at, failure)
     return {
-        at: LogNow(
-            log_start_offset=log.log_start_offset,
-            high_watermark=log.high_watermark,
-            last_stable_offset=log.last_stable_offset,
-            end=log.end if found.answers[at].offset < 0 else min(log.end, found.answers[at].offset),
-        )
+        at: log if found.answers[at].offset < 0 else replace(log, end=min(log.end, found.answers[at].offset))
         for at, log in logs.items()
     }
 

@@ -8,7 +8,7 @@ import pytest
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
 from pipeline.client.journal import Journal
-from pipeline.errors import ConnectionFailed
+from pipeline.errors import ConnectionFailed, UnsupportedVersion
 from pipeline.protocol.messages.find_coordinator import FIND_COORDINATOR, GROUP
 from pipeline.protocol.messages.metadata import METADATA
 from tests.clock import CLOCK
@@ -145,6 +145,15 @@ def test_a_broker_that_speaks_less_is_believed(state: FakeCluster, connect: Call
     cluster = connect()
     assert [version for _, key, version in state.asked if key == API_VERSIONS_KEY][:2] == [4, 2]
     assert sorted(cluster.brokers) == [1, 2, 3]
+
+
+def test_a_broker_that_could_create_topics(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """Before Kafka 0.11 asking for a topic could create it: nothing is asked, and the refusal says what is missing."""
+    state.highest[METADATA.key] = 3
+    with pytest.raises(UnsupportedVersion) as refused:
+        connect()
+    assert str(refused.value) == "Metadata: we speak versions 4 to 13, the broker offers versions 0 to 3"
+    assert not state.count(METADATA.key)
 
 
 def test_a_leader_that_another_broker_names(connect: Callable[[], Cluster]) -> None:

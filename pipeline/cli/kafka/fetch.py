@@ -122,8 +122,8 @@ def _faults(told: argparse.Namespace) -> Iterator[str]:
 def _answer(asked: Asked) -> Answer:
     told, missing = asked.told, Missing()
     topic, partitions = _topic(asked)
-    committed = told.isolation_level == READ_COMMITTED
-    spans = begun(asked, logs(asked.cluster, partitions, missing, asked.deadline, committed=committed), missing)
+    found = logs(asked.cluster, partitions, missing, told.isolation_level, asked.deadline)
+    spans = begun(asked, found, missing)
     if told.format == "raw" or told.key_format == "raw":
         sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]  # bytes that are no UTF-8 pass
     rows = _limited(_rows(asked, topic, spans, missing), told.number)

@@ -15,7 +15,7 @@ from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
 from pipeline.client.journal import Journal
 from pipeline.fetch.reader import SplitReader
-from pipeline.fetch.split import READ_COMMITTED, Outcome, ReadOptions, Split
+from pipeline.fetch.split import Outcome, ReadOptions, Split
 from pipeline.records.columns import HEADER_KEY_NOT_UTF8
 
 Row = dict[str, Any]
@@ -86,8 +86,7 @@ def following(
                 del places[at]
         cluster.clock.sleep(_POLL_S)
         deadline = Deadline.after(cluster.clock, cluster.settings.default_api_timeout_ms)
-        committed = source.options.isolation_level == READ_COMMITTED
-        now = logs(cluster, list(places), missing, deadline, committed=committed)
+        now = logs(cluster, list(places), missing, source.options.isolation_level, deadline)
         places = {at: (replace(now[at], start=span.start), epoch) for at, (span, epoch) in places.items() if at in now}
 
 

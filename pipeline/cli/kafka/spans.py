@@ -5,13 +5,14 @@ Guards one rule: a partition of which nobody says where its log begins and ends 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import cast
 
 from pipeline.cli.kafka.verb import Asked
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
-from pipeline.client.offsets import HIGH_WATERMARK, LAST_STABLE, LOG_START, Offsets, list_offsets, offsets_at
-from pipeline.client.routing import UNSUPPORTED, Failure
+from pipeline.client.offsets import offsets_at
+from pipeline.client.routing import Failure
+from pipeline.fetch.logs import ask_logs
 from pipeline.fetch.split import READ_COMMITTED
 from pipeline.fetch.wanted import parse_time_ms
 from pipeline.protocol.messages import list_offsets as messages
@@ -42,30 +43,12 @@ class Missing:
 
 
 def logs(
-    cluster: Cluster, partitions: Sequence[TopicPartition], missing: Missing, deadline: Deadline, *, committed: bool
+    cluster: Cluster, partitions: Sequence[TopicPartition], missing: Missing, isolation_level: str, deadline: Deadline
 ) -> dict[TopicPartition, Span]:
-    """Where each log begins and ends for a reader of committed records, or of all; the others are missing."""
-    found = list_offsets(cluster, partitions, [LOG_START, HIGH_WATERMARK, LAST_STABLE], deadline)
-    spans = dict[TopicPartition, Span]()
-    for at in partitions:
-        stable = _stable(found, at)
-        failure = next(
-            (found[kind].failures[at] for kind in (LOG_START, HIGH_WATERMARK) if at in found[kind].failures), None
-        )
-        if failure or stable is None:
-            missing.failures.append(failure or found[LAST_STABLE].failures[at])
-            continue
-        start, end = (found[kind].answers[at].offset for kind in (LOG_START, HIGH_WATERMARK))
-        spans[at] = Span(start, stable if committed else end, stable)
-    return spans
-
-
-def _stable(found: Mapping[Any, Offsets], at: TopicPartition) -> int | None:
-    """The last stable offset; brokers before ListOffsets v2 have no transactions, so all that is there is stable."""
-    if at in found[LAST_STABLE].answers:
-        return found[LAST_STABLE].answers[at].offset
-    is_old = found[LAST_STABLE].failures[at].name == UNSUPPORTED and at in found[HIGH_WATERMARK].answers
-    return found[HIGH_WATERMARK].answers[at].offset if is_old else None
+    """Where each log begins and ends for such a reader; what is not known is missing."""
+    found, failures = ask_logs(cluster, partitions, isolation_level, deadline)
+    missing.failures += failures.values()
+    return {at: Span(log.log_start_offset, log.end, log.last_stable_offset) for at, log in found.items()}
 
 
 def start_ms(start: str | None) -> int | None:
