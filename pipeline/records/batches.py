@@ -22,7 +22,7 @@ _LENGTH_AT, _OVERHEAD, _MIN_LENGTH = 8, 12, 14  # of an entry in any format
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Batches:
-    """The whole batches at the front of a buffer, magic 0, 1 and 2, a line each in `table` (`scan.py` names its columns).
+    """The whole batches at the front of a buffer, magic 0, 1 and 2, a line each in `table` (`layout.py` names its columns).
 
     `next_offset` is behind the last of them, None if there is none; `needed_bytes` the size of a first batch that was
     cut, else 0; `broken_at` where there is something that is no batch.

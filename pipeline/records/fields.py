@@ -1,10 +1,11 @@
-"""Addresses in, the parts of a record out: numbers of variable length, fields behind their length, UTF-8.
+"""Addresses in, the parts of a record out: numbers of variable length, fields behind their length, UTF-8; lines of tables.
 
 Guards one rule: nothing at or behind `end` is read. What does not fit ends NOWHERE, behind every end, where the next part
-fails, too: a walk over several parts is checked once, at its end. Parts of kernels, see scan.py.
+fails, too: a walk over several parts is checked once, at its end. The kernels are in walk.py and scan.py.
 """
 
-from pipeline.records.compiler import inlined, load8
+from pipeline.records import layout
+from pipeline.records.compiler import inlined, load8, load64, store64
 
 NOWHERE = 1 << 62
 MAX_INT64 = (1 << 63) - 1
@@ -14,8 +15,26 @@ _LEAST_OF_2, _LEAST_OF_3, _SURROGATES, _LEAST_OF_4, _MOST_OF_4 = 0xC2, 0xE0, 0xE
 
 
 @inlined
-def varint(at: int, end: int) -> tuple[int, int]:
-    """A zigzag number of 32 bits and where it ends; longer forms of small numbers are read as Java reads them."""
+def get(numbers: int, field: int) -> int:
+    """A number of a run, or of a line of a table."""
+    return load64(numbers + (field << 3))
+
+
+@inlined
+def put(numbers: int, field: int, value: int) -> None:
+    """Set a number of a run, or of a line of a table."""
+    store64(numbers + (field << 3), value)
+
+
+@inlined
+def line_at(table: int, line: int) -> int:
+    """The address of a line of a table."""
+    return table + ((line * layout.COLUMNS) << 3)
+
+
+@inlined
+def _sevens(at: int, end: int, last_shift: int) -> tuple[int, int]:
+    """A number of seven bits a byte, lowest first, the last byte's at most `last_shift` up; and where it ends."""
     if at >= end:
         return 0, NOWHERE
     byte = load8(at)
@@ -23,12 +42,19 @@ def varint(at: int, end: int) -> tuple[int, int]:
     value = byte & 0x7F
     shift = 7
     while byte >= _MORE:
-        if at >= end or shift > _LAST_SHIFT_32:
+        if at >= end or shift > last_shift:
             return 0, NOWHERE
         byte = load8(at)
         at += 1
         value |= (byte & 0x7F) << shift
         shift += 7
+    return value, at
+
+
+@inlined
+def varint(at: int, end: int) -> tuple[int, int]:
+    """A zigzag number of 32 bits and where it ends; longer forms of small numbers are read as Java reads them."""
+    value, at = _sevens(at, end, _LAST_SHIFT_32)
     value &= 0xFFFFFFFF
     return (value >> 1) ^ -(value & 1), at
 
@@ -36,19 +62,7 @@ def varint(at: int, end: int) -> tuple[int, int]:
 @inlined
 def varlong(at: int, end: int) -> tuple[int, int]:
     """A zigzag number of 64 bits and where it ends."""
-    if at >= end:
-        return 0, NOWHERE
-    byte = load8(at)
-    at += 1
-    value = byte & 0x7F
-    shift = 7
-    while byte >= _MORE:
-        if at >= end or shift > _LAST_SHIFT_64:
-            return 0, NOWHERE
-        byte = load8(at)
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
+    value, at = _sevens(at, end, _LAST_SHIFT_64)
     return ((value >> 1) & MAX_INT64) ^ -(value & 1), at
 
 

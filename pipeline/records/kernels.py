@@ -1,9 +1,9 @@
-"""Addresses in, columns out: the functions of scan.py as machine code. Their parameters and results are described there."""
+"""Addresses in, columns out: the functions of walk.py and scan.py as machine code. What they take and give stands there."""
 
 from pipeline.records.compiled import kernels
 
-_KERNELS = kernels("scan", {"walk_batches": 3, "decode_batches": 4, "read_markers": 3})
+_WALK, _SCAN = kernels("walk", {"walk_batches": 3, "read_markers": 3}), kernels("scan", {"decode_batches": 4})
 
-walk_batches = _KERNELS["walk_batches"]
-decode_batches = _KERNELS["decode_batches"]
-read_markers = _KERNELS["read_markers"]
+walk_batches = _WALK["walk_batches"]
+read_markers = _WALK["read_markers"]
+decode_batches = _SCAN["decode_batches"]

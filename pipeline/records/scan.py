@@ -1,113 +1,18 @@
-"""Addresses in, columns out: the kernels that walk batches and records and write Arrow's buffers.
+"""Batches in, columns out: the kernel that reads records and writes Arrow's buffers.
 
-Guards one rule: nothing outside the bounds that a caller gave is read or written, whatever the bytes say. What lies is given
-a fate and a fault in the table of batches, and the walk goes on behind it.
+Guards one rule: nothing outside the bounds that a caller gave is read or written, whatever the bytes say. A batch that lies
+is given a fault in the table of batches, and the next one is read.
 
-This is the one numeric module, with its parts in fields.py and its arrays in layout.py; `tests/reference` holds the same in
-slow and obvious Python. All numbers are int64, for numba makes floats of mixed signs.
+walk.py fills the table; fields.py has the parts of both, layout.py their arrays; `tests/reference` holds the same in slow and
+obvious Python. All numbers are int64, for numba makes floats of mixed signs.
 
 Measured: 20 ns for a record of 116 bytes whose offset, time, key and value are wanted, of which 5 are memory's; 26 with its
 share of the checksum. Copying short keys and values by vector instructions instead of memcpy gained nothing.
 """
 
 from pipeline.records import layout
-from pipeline.records.compiler import (
-    copy,
-    inlined,
-    kernel,
-    load8,
-    load16_big,
-    load32_big,
-    load64,
-    load64_big,
-    store8,
-    store32,
-    store64,
-)
-from pipeline.records.fields import MAX_INT64, NOWHERE, is_sound, is_utf8, skip, varint, varlong
-
-_MIN_ENTRY_SIZE, _OVERHEAD, _LENGTH_AT, _MAGIC_AT, _LEGACY_ATTRIBUTES_AT = 26, 12, 8, 16, 17
-_VERSION_AND_TYPE = 4
-
-
-@inlined
-def get(numbers: int, field: int) -> int:
-    """A number of a run, or of a line of a table."""
-    return load64(numbers + (field << 3))
-
-
-@inlined
-def put(numbers: int, field: int, value: int) -> None:
-    """Set a number of a run, or of a line of a table."""
-    store64(numbers + (field << 3), value)
-
-
-@inlined
-def _line(table: int, line: int) -> int:
-    return table + ((line * layout.COLUMNS) << 3)
-
-
-@inlined
-def _describe_current(address: int, size: int, base: int, line: int) -> None:
-    last_delta = load32_big(address + 23)
-    put(line, layout.EPOCH, load32_big(address + 12))
-    put(line, layout.CRC, load32_big(address + 17) & 0xFFFFFFFF)
-    put(line, layout.ATTRIBUTES, load16_big(address + 21))
-    put(line, layout.BASE_TIME, load64_big(address + 27))
-    put(line, layout.MAX_TIME, load64_big(address + 35))
-    put(line, layout.PRODUCER, load64_big(address + 43))
-    put(line, layout.PRODUCER_EPOCH, load16_big(address + 51))
-    put(line, layout.COUNT, load32_big(address + 57))
-    put(line, layout.START, address + layout.BATCH_HEADER_SIZE)
-    put(line, layout.END, address + size)
-    if base < 0 or last_delta < 0 or base > MAX_INT64 - 1 - last_delta:
-        put(line, layout.FATE, layout.UNTRUSTED)
-        put(line, layout.FAULT, layout.BAD_HEADER)
-    else:
-        put(line, layout.LAST, base + last_delta)
-
-
-@inlined
-def _describe(address: int, position: int, size: int, line: int) -> None:
-    magic = load8(address + _MAGIC_AT)
-    base = load64_big(address)
-    put(line, layout.POSITION, position)
-    put(line, layout.SIZE, size)
-    put(line, layout.BASE, base)
-    put(line, layout.LAST, base)
-    put(line, layout.MAGIC, magic)
-    put(line, layout.EPOCH, -1)
-    for column in range(layout.CRC, layout.COLUMNS):
-        put(line, column, 0)
-    if magic < layout.CURRENT_MAGIC:
-        put(line, layout.ATTRIBUTES, load8(address + _LEGACY_ATTRIBUTES_AT))
-        put(line, layout.FATE, layout.LEGACY)
-    elif magic > layout.CURRENT_MAGIC:
-        put(line, layout.FATE, layout.UNTRUSTED)
-        put(line, layout.FAULT, layout.BAD_MAGIC)
-    elif size < layout.BATCH_HEADER_SIZE:
-        put(line, layout.FATE, layout.UNTRUSTED)
-        put(line, layout.FAULT, layout.BAD_HEADER)
-    else:
-        _describe_current(address, size, base, line)
-
-
-@kernel("int64(int64, int64, int64)")
-def walk_batches(address: int, size: int, table: int) -> int:
-    """How many whole entries the buffer begins with; each is described in the table, unless the table is 0.
-
-    Stops at a length that no entry can have. Where that is, the last line of the table tells.
-    """
-    lines = position = 0
-    while position + _OVERHEAD <= size:
-        entry_size = load32_big(address + position + _LENGTH_AT) + _OVERHEAD
-        if entry_size < _MIN_ENTRY_SIZE or entry_size > size - position:
-            break
-        if table:
-            _describe(address + position, position, entry_size, _line(table, lines))
-        lines += 1
-        position += entry_size
-    return lines
+from pipeline.records.compiler import copy, inlined, kernel, load8, store8, store32, store64
+from pipeline.records.fields import NOWHERE, get, is_sound, is_utf8, line_at, put, skip, varint, varlong
 
 
 @inlined
@@ -306,21 +211,21 @@ def _add(run: int, field: int, amount: int) -> None:
 @inlined
 def _end(table: int, line: int, run: int) -> int:
     """Behind a batch's last offset. Of one that may lie, the batch behind it tells where that is."""
-    end = get(_line(table, line), layout.LAST) + 1
+    end = get(line_at(table, line), layout.LAST) + 1
     is_followed = (
-        line + 1 < get(run, layout.LINES) and get(_line(table, line + 1), layout.MAGIC) == layout.CURRENT_MAGIC
+        line + 1 < get(run, layout.LINES) and get(line_at(table, line + 1), layout.MAGIC) == layout.CURRENT_MAGIC
     )
-    if get(_line(table, line), layout.FATE) == layout.UNTRUSTED and is_followed:
-        following = get(_line(table, line + 1), layout.BASE)
-        if following > min(get(_line(table, line), layout.BASE), get(run, layout.NEXT_OFFSET)):
+    if get(line_at(table, line), layout.FATE) == layout.UNTRUSTED and is_followed:
+        following = get(line_at(table, line + 1), layout.BASE)
+        if following > min(get(line_at(table, line), layout.BASE), get(run, layout.NEXT_OFFSET)):
             end = following
     return min(end, get(run, layout.TO_OFFSET))
 
 
 @inlined
 def _is_full(table: int, line: int, run: int) -> bool:
-    size = get(_line(table, line), layout.END) - get(_line(table, line), layout.START)
-    rows = min(get(_line(table, line), layout.COUNT), size // layout.MIN_RECORD_SIZE)
+    size = get(line_at(table, line), layout.END) - get(line_at(table, line), layout.START)
+    rows = min(get(line_at(table, line), layout.COUNT), size // layout.MIN_RECORD_SIZE)
     has_bytes = size <= get(run, layout.ROOM_BYTES) - get(run, layout.FILLED_BYTES)
     return not has_bytes or rows > get(run, layout.ROOM_ROWS) - get(run, layout.FILLED_ROWS)
 
@@ -328,12 +233,12 @@ def _is_full(table: int, line: int, run: int) -> bool:
 @inlined
 def _count(table: int, line: int, start: int, end: int, run: int) -> None:
     """Account for a batch's offsets, which are `start` to `end`."""
-    fate, rows = get(_line(table, line), layout.FATE), get(_line(table, line), layout.ROWS)
+    fate, rows = get(line_at(table, line), layout.FATE), get(line_at(table, line), layout.ROWS)
     if fate in (layout.DECODE, layout.LEGACY):
         _add(run, layout.RECORDS, rows)
         _add(run, layout.COMPACTEDS, end - start - rows)
-        _add(run, layout.DECODED_BYTES, get(_line(table, line), layout.END) - get(_line(table, line), layout.START))
-        codec = get(_line(table, line), layout.ATTRIBUTES) & layout.CODEC_BITS
+        _add(run, layout.DECODED_BYTES, get(line_at(table, line), layout.END) - get(line_at(table, line), layout.START))
+        codec = get(line_at(table, line), layout.ATTRIBUTES) & layout.CODEC_BITS
         put(run, layout.CODECS, get(run, layout.CODECS) | (1 << codec))
     elif fate == layout.CONTROL:
         _add(run, layout.CONTROLS, end - start)
@@ -350,64 +255,20 @@ def decode_batches(table: int, line: int, stop: int, run: int) -> int:
     while line < stop:
         following, end = get(run, layout.NEXT_OFFSET), _end(table, line, run)
         if end > following:
-            if get(_line(table, line), layout.FATE) == layout.DECODE:
+            if get(line_at(table, line), layout.FATE) == layout.DECODE:
                 if _is_full(table, line, run):
                     break
-                fault = _read_records(_line(table, line), run)
+                fault = _read_records(line_at(table, line), run)
                 if fault != layout.NO_FAULT:
-                    put(_line(table, line), layout.FATE, layout.CORRUPT)
-                    put(_line(table, line), layout.FAULT, fault)
-            start = max(following, get(_line(table, line), layout.BASE))
+                    put(line_at(table, line), layout.FATE, layout.CORRUPT)
+                    put(line_at(table, line), layout.FAULT, fault)
+            start = max(following, get(line_at(table, line), layout.BASE))
             if start >= end:  # an untrusted batch whose base is as wrong
                 start = following
             _add(run, layout.COMPACTEDS, start - following)
             _count(table, line, start, end, run)
-            put(_line(table, line), layout.FROM, start)
-            put(_line(table, line), layout.TO, end)
+            put(line_at(table, line), layout.FROM, start)
+            put(line_at(table, line), layout.TO, end)
             put(run, layout.NEXT_OFFSET, end)
         line += 1
     return line
-
-
-@inlined
-def _read_marker(line: int) -> int:
-    at, end, count = get(line, layout.START), get(line, layout.END), get(line, layout.COUNT)
-    last, last_delta = -1, get(line, layout.LAST) - get(line, layout.BASE)
-    if count < 0 or count > (end - at) // layout.MIN_RECORD_SIZE:
-        return layout.BAD_COUNT
-    for record in range(count):
-        size, at = varint(at, end)
-        if size > end - at or size < 1:
-            return layout.BAD_RECORD
-        record_end = at + size
-        _, at = varlong(at + 1, record_end)
-        delta, at = varint(at, record_end)
-        if not is_sound(at, record_end):
-            return layout.BAD_RECORD
-        if delta <= last or delta > last_delta:
-            return layout.BAD_ORDER
-        last = delta
-        key_size, at = varint(at, record_end)
-        if (
-            key_size < _VERSION_AND_TYPE or load16_big(at) < 0
-        ):  # version and type, which may be ones that we do not know
-            return layout.BAD_CONTROL
-        if record == 0:
-            put(line, layout.MARKER, load16_big(at + 2))
-        at = record_end
-    return layout.NO_FAULT if at == end else layout.BAD_END
-
-
-@kernel("int64(int64, int64, int64)")
-def read_markers(table: int, line: int, stop: int) -> int:
-    """Check the control batches among lines of the table and note the type of each first record, -1 if there is none."""
-    found = 0
-    for control in range(line, stop):
-        is_control = get(_line(table, control), layout.ATTRIBUTES) & layout.CONTROL_BIT
-        if is_control and get(_line(table, control), layout.FATE) == layout.DECODE:
-            put(_line(table, control), layout.MARKER, -1)
-            fault = _read_marker(_line(table, control))
-            put(_line(table, control), layout.FATE, layout.CONTROL if fault == layout.NO_FAULT else layout.CORRUPT)
-            put(_line(table, control), layout.FAULT, fault)
-            found += 1
-    return found
