@@ -1,0 +1,85 @@
+"""A log with content, a split of it, and what reading that gives, of which everything is checked that holds always."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from pipeline.client.cluster import Cluster
+from pipeline.fetch.reader import SplitReader
+from pipeline.fetch.split import Outcome, ReadOptions, Split
+from pipeline.wire.primitives import uuid_text
+from tests.fake.batches import batch
+from tests.fake.cluster import FakeBatch, FakeCluster, FakePartition
+from tests.fake.faults import Altered
+
+Connect = Callable[..., Cluster]
+QUICK = ReadOptions(fetch_wait_ms=10, patience_ms=1_500)
+
+
+def small(**more: Any) -> ReadOptions:
+    """Options under which an answer holds about one batch."""
+    return ReadOptions(fetch_bytes=150, **{"fetch_wait_ms": 10, "patience_ms": 1_500, **more})
+
+
+def log(state: FakeCluster) -> FakePartition:
+    """The partition."""
+    return state.topics["t"].partitions[0]
+
+
+def fill(state: FakeCluster, batches: int = 5, records: int = 4) -> None:
+    """Batches of some records each, without gaps."""
+    for number in range(batches):
+        base = number * records
+        log(state).append(batch(base, [b"%d" % offset for offset in range(base, base + records)]))
+
+
+def split(state: FakeCluster, **more: Any) -> Split:
+    """All of the log, unless told otherwise."""
+    told = {
+        "topic": "t",
+        "topic_id": uuid_text(state.topics["t"].topic_id),
+        "partition": 0,
+        "from_offset": 0,
+        "to_offset": log(state).high_watermark,
+        "stable_end": log(state).high_watermark,
+        **more,
+    }
+    return Split(**told)
+
+
+def read(cluster: Cluster, wanted: Split, options: ReadOptions = QUICK) -> tuple[dict[int, bytes | None], Outcome]:
+    """The values by offset, and the outcome, of which everything is checked that holds always."""
+    reader = SplitReader(cluster, wanted, options)
+    values: dict[int, bytes | None] = {}
+    for rows in reader.batches():
+        for offset, value in zip(rows["offset"].to_pylist(), rows["value"].to_pylist(), strict=True):
+            assert offset not in values
+            values[offset] = value
+    outcome = reader.outcome
+    check(wanted, outcome)
+    assert outcome.counts.records == len(values)
+    assert all(wanted.from_offset <= offset < outcome.next_offset for offset in values)
+    return values, outcome
+
+
+def check(wanted: Split, outcome: Outcome) -> None:
+    """Counts add up to what was passed; nothing is left only if nothing failed; no thread is left."""
+    assert outcome.counts.offsets() == outcome.next_offset - wanted.from_offset
+    assert wanted.from_offset <= outcome.next_offset <= wanted.to_offset
+    assert (outcome.failure is None) == (outcome.next_offset == wanted.to_offset)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("fetch")]
+
+
+def altered(change: Callable[[Any], None]) -> Altered:
+    """An answer whose partition is changed."""
+
+    def apply(answer: Any) -> Any:
+        change(answer.responses[0].partitions[0])
+        return answer
+
+    return Altered(apply)
+
+
+def damage(one: FakeBatch, position: int) -> bytes:
+    """The batch with one byte turned round."""
+    return one.data[:position] + bytes([one.data[position] ^ 0xFF]) + one.data[position + 1 :]

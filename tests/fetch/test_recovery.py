@@ -1,0 +1,251 @@
+"""Splits read while leaders, replicas, connections, logs and topics change: it goes on, or says why it cannot."""
+
+from typing import Any
+
+import pytest
+
+from pipeline.client.cluster import Cluster
+from pipeline.client.deadline import Deadline
+from pipeline.fetch.reader import SplitReader
+from pipeline.protocol.messages.fetch import FETCH
+from tests.clock import CLOCK
+from tests.fake.broker import FakeBroker
+from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Altered, Close, Fault, Raw, Slow
+from tests.fetch.reading import Connect, altered, check, fill, log, read, small, split
+
+
+@pytest.mark.parametrize("version", [18, 11])
+def test_the_leader_moves(state: FakeCluster, connect: Connect, version: int) -> None:
+    """It is followed at once if the old one says who it is, and looked up otherwise."""
+    fill(state)
+    state.highest[FETCH.key] = version
+    cluster = connect()
+    log(state).leader_id, log(state).leader_epoch = 2, 1
+    asked = len([one for one in state.asked if one[1] == 3])
+    values, outcome = read(cluster, split(state), small())
+    assert (len(values), outcome.failure) == (20, None)
+    assert len([one for one in state.asked if one[1] == 3]) - asked == (0 if version == 18 else 1)
+
+
+def test_the_leader_moves_meanwhile(state: FakeCluster, connect: Connect) -> None:
+    """Also while an answer is decoded."""
+    fill(state)
+    reader = SplitReader(connect(), split(state), small())
+    rows = 0
+    for number, arrow_batch in enumerate(reader.batches()):
+        log(state).leader_id, log(state).leader_epoch = number % 3 + 1, number + 1
+        rows += arrow_batch.num_rows
+    check(split(state), reader.outcome)
+    assert (rows, reader.outcome.failure) == (20, None)
+
+
+def fetched_from(cluster: Cluster) -> set[int | None]:
+    """The brokers that answered Fetch."""
+    return {one.node_id for one in cluster.journal.exchanges if one.api == FETCH.name}
+
+
+def test_a_replica_in_our_rack(state: FakeCluster, connect: Connect) -> None:
+    """KIP-392: the leader sends readers of a rack to a replica there, and that one is read."""
+    fill(state)
+    log(state).preferred["here"] = 3
+    cluster = connect(client_rack="here")
+    values, outcome = read(cluster, split(state), small())
+    assert (len(values), outcome.failure) == (20, None)
+    fetches = [one.node_id for one in cluster.journal.exchanges if one.api == FETCH.name]
+    assert fetches.count(1) == 1
+    assert set(fetches) == {1, 3}
+
+
+def test_other_racks_read_from_the_leader(state: FakeCluster, connect: Connect) -> None:
+    """Without a rack of ours, or with another one, nobody else is asked."""
+    fill(state)
+    log(state).preferred["here"] = 3
+    for told in ({}, {"client_rack": "there"}):
+        cluster = connect(**told)
+        assert len(read(cluster, split(state))[0]) == 20
+        assert fetched_from(cluster) == {1}
+
+
+@pytest.mark.parametrize("action", [Close(), altered(lambda one: setattr(one, "error_code", 9))])
+def test_a_replica_that_fails(state: FakeCluster, connect: Connect, action: Any) -> None:
+    """The leader itself is read when the replica that it named refuses or drops us."""
+    fill(state)
+    log(state).preferred["here"] = 3
+    state.faults.append(Fault(FETCH.key, action, node_id=3, times=1000))
+    values, outcome = read(connect(client_rack="here"), split(state))
+    assert (len(values), outcome.failure) == (20, None)
+
+
+def test_a_replica_that_has_nothing_yet(state: FakeCluster, connect: Connect) -> None:
+    """An empty answer of a replica is not taken for the end of the log: the leader has the records."""
+    fill(state)
+    log(state).preferred["here"] = 3
+    empty = altered(lambda one: setattr(one, "records", b""))
+    state.faults.append(Fault(FETCH.key, empty, node_id=3, times=1000))
+    values, outcome = read(connect(client_rack="here"), split(state), small())
+    assert (len(values), outcome.failure, outcome.counts.compacted) == (20, None, 0)
+
+
+def test_no_leader(state: FakeCluster, connect: Connect) -> None:
+    """A partition without a leader is waited for, and named when nobody comes."""
+    fill(state)
+    cluster = connect()
+    log(state).leader_id, log(state).leader_epoch = -1, 1
+    cluster.refresh({"t"}, Deadline.after(CLOCK, 1_000))
+    assert read(cluster, split(state))[1].failure == "LEADER_NOT_AVAILABLE"
+    log(state).leader_id, log(state).leader_epoch = 3, 2
+    assert len(read(cluster, split(state))[0]) == 20
+
+
+@pytest.mark.parametrize("code", [5, 9, 56, 74, 75, 78, -1, 2])
+def test_passing_refusals(state: FakeCluster, connect: Connect, code: int) -> None:
+    """What Kafka calls retriable, and an error that it does not explain, is asked again."""
+
+    def refuse(partition: Any) -> None:
+        partition.error_code, partition.records = code, None
+
+    fill(state)
+    state.faults.append(Fault(FETCH.key, altered(refuse), times=2))
+    values, outcome = read(connect(), split(state), small())
+    assert (len(values), outcome.failure) == (20, None)
+
+
+@pytest.mark.parametrize(("code", "name"), [(29, "TOPIC_AUTHORIZATION_FAILED"), (56, "KAFKA_STORAGE_ERROR")])
+def test_lasting_refusals(state: FakeCluster, connect: Connect, code: int, name: str) -> None:
+    """What lasts ends the split with Kafka's name, and what was read before stands."""
+    fill(state)
+    reader = SplitReader(connect(), split(state), small())
+    rows = 0
+    for arrow_batch in reader.batches():
+        rows += arrow_batch.num_rows
+        change = altered(lambda partition: setattr(partition, "error_code", code))
+        state.faults.append(Fault(FETCH.key, change, times=1000))
+    check(split(state), reader.outcome)
+    assert reader.outcome.failure == name
+    assert reader.outcome.next_offset == rows > 0
+
+
+@pytest.mark.parametrize("action", [Close(), Close(sent=60), Slow(0.7), Raw(b"\0\0\0\6\0\0\0\1ab")])
+def test_a_connection_that_fails(state: FakeCluster, connect: Connect, action: Any) -> None:
+    """Closed, cut, too slow or garbled: the answer is asked for again."""
+    fill(state)
+    state.faults.append(Fault(FETCH.key, action))
+    values, outcome = read(connect(), split(state), small(patience_ms=5_000))
+    assert (len(values), outcome.failure) == (20, None)
+
+
+def test_a_broker_that_dies(state: FakeCluster, brokers: dict[int, FakeBroker], connect: Connect) -> None:
+    """Nobody takes over: what was read stands, and the connection's end is named."""
+    fill(state)
+    reader = SplitReader(connect(), split(state), small())
+    batches = reader.batches()
+    rows = next(batches).num_rows
+    brokers[1].die()
+    rows += sum(arrow_batch.num_rows for arrow_batch in batches)
+    check(split(state), reader.outcome)
+    assert reader.outcome.failure in {"CONNECTION_LOST", "CONNECTION_FAILED"}
+    assert reader.outcome.next_offset == rows
+
+
+def test_the_log_starts_later(state: FakeCluster, connect: Connect) -> None:
+    """What was deleted before it was read is counted as lost, from within a batch too, and does not come back."""
+    fill(state)
+    log(state).log_start_offset = 6
+    values, outcome = read(connect(), split(state), small())
+    assert list(values) == list(range(6, 20))
+    assert outcome.counts.lost == 6
+
+
+def test_the_log_starts_behind_the_split(state: FakeCluster, connect: Connect) -> None:
+    """All of it is lost, and that is no failure to read."""
+    fill(state)
+    log(state).log_start_offset = 15
+    values, outcome = read(connect(), split(state, from_offset=3, to_offset=12), small())
+    assert (values, outcome.counts.lost, outcome.next_offset, outcome.failure) == ({}, 9, 12, None)
+
+
+@pytest.mark.parametrize("start", [5, 6, 8, 20])
+def test_the_log_start_moves_meanwhile(state: FakeCluster, connect: Connect, start: int) -> None:
+    """An answer that still holds deleted records says so: they are lost."""
+    fill(state)
+    reader = SplitReader(connect(), split(state), small())
+    batches = reader.batches()
+    offsets = next(batches)["offset"].to_pylist()
+    state.faults.clear()
+    log(state).log_start_offset = start
+    for rows in batches:
+        offsets += rows["offset"].to_pylist()
+    check(split(state), reader.outcome)
+    held = offsets[-1] if start == 20 else None  # the second answer was under way already
+    assert held in {None, 3, 7}
+    assert reader.outcome.counts.lost + len(offsets) == 20
+    assert reader.outcome.counts.lost > 0 or start in {5, 6, 8}
+
+
+def test_within_an_answer(state: FakeCluster, connect: Connect) -> None:
+    """A log start in the middle of a batch that the same answer ships."""
+    fill(state)
+    moved = altered(lambda partition: setattr(partition, "log_start_offset", 6))
+    state.faults.append(Fault(FETCH.key, moved))
+    values, outcome = read(connect(), split(state))
+    assert list(values) == list(range(6, 20))
+    assert outcome.counts.lost == 6
+
+
+def test_the_log_ends_earlier(state: FakeCluster, connect: Connect) -> None:
+    """A position behind the end of the log means that it was cut off, and nothing is reset."""
+    fill(state)
+    values, outcome = read(connect(), split(state, from_offset=30, to_offset=40, stable_end=40))
+    assert (values, outcome.failure, outcome.truncated_to) == ({}, "LOG_TRUNCATED", 20)
+
+
+def test_a_diverging_term(state: FakeCluster, connect: Connect) -> None:
+    """A leader whose log ends earlier for our term is believed; what was read stands and the point is told."""
+    fill(state)
+    log(state).epoch_ends = {0: 6}
+    _, outcome = read(connect(), split(state, from_offset=8, last_epoch=0), small())
+    assert (outcome.failure, outcome.truncated_to, outcome.next_offset) == ("LOG_TRUNCATED", 6, 8)
+
+
+def test_a_term_that_is_forgotten(state: FakeCluster, connect: Connect) -> None:
+    """A leader that cannot judge the term answers out of range: within its log that proves nothing."""
+
+    def refuse(answer: Any) -> Any:
+        if state.fetches[-1].topics[0].partitions[0].last_fetched_epoch == 3:
+            answer.responses[0].partitions[0].error_code = 1
+        return answer
+
+    fill(state)
+    state.faults.append(Fault(FETCH.key, Altered(refuse), times=1000))
+    values, outcome = read(connect(), split(state, from_offset=4, last_epoch=3), small())
+    assert (list(values), outcome.failure) == (list(range(4, 20)), None)
+
+
+def test_a_topic_made_anew(state: FakeCluster, connect: Connect) -> None:
+    """Its id is another one: nothing of it is read."""
+    fill(state)
+    planned = split(state)
+    state.topics["t"].topic_id = bytes(15) + b"\x99"
+    values, outcome = read(connect(), planned)
+    assert (values, outcome.failure) == ({}, "TOPIC_RECREATED")
+
+
+@pytest.mark.parametrize("version", [18, 12])
+def test_a_deleted_topic(state: FakeCluster, connect: Connect, version: int) -> None:
+    """It is gone when that is heard several times; one broker may be behind."""
+    fill(state)
+    state.highest[FETCH.key] = version
+    cluster, planned = connect(), split(state)
+    state.topics["other"] = state.topics.pop("t")
+    if version >= 13:
+        state.topics["other"].topic_id = bytes(15) + b"\x99"
+    assert read(cluster, planned)[1].failure == "TOPIC_DELETED"
+
+
+def test_a_broker_that_does_not_know_yet(state: FakeCluster, connect: Connect) -> None:
+    """An unknown id that metadata confirms is news that has not spread."""
+    fill(state)
+    unknown = altered(lambda partition: setattr(partition, "error_code", 100))
+    state.faults.append(Fault(FETCH.key, unknown, times=4))
+    assert len(read(connect(), split(state))[0]) == 20
