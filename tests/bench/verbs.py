@@ -4,6 +4,7 @@ All are whole processes, started anew each time, that print every topic and part
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,27 +33,32 @@ for topic in sorted(found.topics.values(), key=lambda one: one.topic):
 
 
 def run() -> Findings:
-    """Ours against two peers."""
+    """Ours against its peers; kcat, a program in C, is one where it is installed."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder, LocalKafka(Path(folder, "kafka")) as kafka:
         servers = kafka.bootstrap_servers
         create_topics(servers, [NewTopic(f"topic-{number:02}", _PARTITIONS, 1) for number in range(_TOPICS)])
-        samples = alternate(
-            {
-                "ours": _process(sys.executable, "-m", "pipeline", "kafka", "metadata", "-b", servers),
-                "librdkafka": _process(sys.executable, "-c", _PEER, servers),
-                "java": _process(*_topic_command(servers)),
-                "nothing": _process(sys.executable, "-c", f"print({'topic-00 0 ' * _TOPICS * _PARTITIONS!r})"),
-            },
-            rounds=_ROUNDS,
-        )
+        cases = {
+            "ours": _process(sys.executable, "-m", "pipeline", "kafka", "metadata", "-b", servers),
+            "librdkafka": _process(sys.executable, "-c", _PEER, servers),
+            "java": _process(*_topic_command(servers)),
+            "nothing": _process(sys.executable, "-c", f"print({'topic-00 0 ' * _TOPICS * _PARTITIONS!r})"),
+        }
+        if kcat := shutil.which("kcat"):
+            cases["kcat"] = _process(kcat, "-L", "-b", servers, each="    partition ")
+        samples = alternate(cases, rounds=_ROUNDS)
     what = f"`lagoon kafka metadata`, one broker, {_TOPICS * _PARTITIONS} partitions, start to end"
     ours = samples["ours"]
-    peers = {"librdkafka": "confluent-kafka's list_topics in a new interpreter", "java": "kafka-topics --describe"}
+    peers = {
+        "kcat": "kcat -L",
+        "librdkafka": "confluent-kafka's list_topics in a new interpreter",
+        "java": "kafka-topics --describe",
+    }
     idle = Comparison(what="", ours=ours, peer="", theirs=samples["nothing"])
     return Findings(
         comparisons=[
             Comparison(what=what, ours=ours, peer=peer, theirs=samples[name], measure=measure)
             for name, peer in peers.items()
+            if name in samples
             for measure in ("wall_s", "cpu_s")
         ],
         notes=[f"An interpreter that only prints needs {idle.median(samples['nothing']):.3f} s of that."],
@@ -65,8 +71,8 @@ def _topic_command(bootstrap_servers: str) -> list[str]:
     return java_command("-cp", jars, main_class, "--bootstrap-server", bootstrap_servers, "--describe")
 
 
-def _process(*command: str) -> Callable[[], Sample]:
-    """A case that runs a command to its end, which has to be a good one, and looks whether it showed the partitions."""
+def _process(*command: str, each: str = "topic-") -> Callable[[], Sample]:
+    """A case that runs a command to its end, which has to be a good one, and looks whether it showed every partition."""
 
     def run() -> Sample:
         with tempfile.TemporaryFile(mode="w+") as output:
@@ -76,12 +82,9 @@ def _process(*command: str) -> Callable[[], Sample]:
             wall_s = time.perf_counter() - began
             process.returncode = os.waitstatus_to_exitcode(status)
             output.seek(0)
-            _check(process.returncode, output.read())
+            printed = output.read()
+            assert process.returncode == 0, printed
+            assert printed.count(each) >= _TOPICS * _PARTITIONS, printed
         return Sample(wall_s=wall_s, cpu_s=used.ru_utime + used.ru_stime, peak_mb=used.ru_maxrss / 1024)
 
     return run
-
-
-def _check(code: int, printed: str) -> None:
-    assert code == 0, printed
-    assert printed.count("topic-00") >= _PARTITIONS, printed
