@@ -4,65 +4,24 @@ import json
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
-from confluent_kafka import Producer, ShareConsumer
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from pipeline.cli.kafka.run import run
 from pipeline.sandbox.kafka import LocalKafka
 from tests.clock import CLOCK
 from tests.integration import kafka_tools as tools
+from tests.integration.releases import API_VERSIONS, LOG_DIRS, NEWEST, OLDER, OLDEST, Release, of_kind
 from tests.integration.state import create_topics, every_shape, produce
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
-NEWEST, OLDER, OLDEST = "4.3.1", "3.9.2", "2.8.2"
 TOPIC = "verbs"
 
-# Where a release keeps its tools, if not where the newest does.
-API_VERSIONS = "org.apache.kafka.tools.BrokerApiVersionsCommand"
-LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
-_IN_CORE = {
-    API_VERSIONS: "kafka.admin.BrokerApiVersionsCommand",
-    LOG_DIRS: "kafka.admin.LogDirsCommand",
-    tools.CONSUMER_GROUPS: "kafka.admin.ConsumerGroupCommand",
-    tools.TOPICS: "kafka.admin.TopicCommand",
-    tools.GET_OFFSETS: "kafka.tools.GetOffsetShell",
-}
 _RENAMED = {"AlterIsr": "AlterPartition", "ListClientMetricsResources": "ListConfigResources"}
-_ELSEWHERE = {NEWEST: {}, OLDER: {API_VERSIONS: _IN_CORE[API_VERSIONS]}, OLDEST: _IN_CORE}
-
-
-@dataclass(frozen=True, slots=True)
-class Release:
-    """A cluster, its release, and its tools by the names that they have in the newest."""
-
-    name: str
-    kafka: LocalKafka
-
-    @property
-    def bootstrap_servers(self) -> str:
-        return self.kafka.bootstrap_servers
-
-    def tool(self, main_class: str, *args: str) -> str:
-        return self.kafka.tool(_ELSEWHERE[self.name].get(main_class, main_class), *args)
-
-    def printed(self, main_class: str, *args: str) -> str:
-        """What a tool prints of this cluster."""
-        return self.tool(main_class, "--bootstrap-server", self.bootstrap_servers, *args)
-
-    def shown(self, capsys: pytest.CaptureFixture[str], *argv: str) -> list[dict[str, Any]]:
-        """The rows that a verb shows; nothing may fail, and nothing may be left out."""
-        capsys.readouterr()
-        code = run([*argv, "-b", self.bootstrap_servers, "--json"], {}, CLOCK)
-        told = capsys.readouterr()
-        assert (code, told.err) == (0, "")
-        return [json.loads(line) for line in told.out.splitlines()]
 
 
 @pytest.fixture(scope="module", params=[NEWEST, OLDER, OLDEST])
@@ -74,10 +33,6 @@ def release(request: pytest.FixtureRequest) -> Release:
         create_topics(kafka.bootstrap_servers, [NewTopic(TOPIC, 3, 1, config={"retention.ms": "-1"})])
         produce(kafka.bootstrap_servers, TOPIC)
     return Release(request.param, kafka)
-
-
-def of_kind(rows: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-    return [one for one in rows if one["kind"] == kind]
 
 
 def only(*releases: str) -> pytest.MarkDecorator:
@@ -320,58 +275,6 @@ def test_what_the_oldest_release_lacks(release: Release, capsys: pytest.CaptureF
         assert told.out == ""
         assert f"{api}" in told.err
         assert "UNSUPPORTED_VERSION" in told.err
-
-
-@only(NEWEST)
-def test_a_share_group(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its member, what it shares, and how far it has come (KIP-932)."""
-    command, group_id = "org.apache.kafka.tools.consumer.group.ShareGroupCommand", "verbs-sharing"
-    with _sharing(release, group_id):
-        printed = release.printed(command, "--describe", "--group", group_id, "--members")
-        (line,) = (line.split() for line in printed.splitlines() if line.startswith(group_id))
-        described = release.shown(capsys, "describe-group", group_id)
-        (group,), (member,) = of_kind(described, "group"), of_kind(described, "member")
-        assert (group["group_type"], group["state"], group["members"]) == ("share", "Stable", 1)
-        assert line[1:4] == [member["member_id"], member["client_host"], member["client_id"]]
-        assert [(one["topic"], one["partitions"]) for one in member["assignment"]] == [(TOPIC, [0, 1, 2])]
-        ours = of_kind(release.shown(capsys, "lag", group_id), "share")
-        printed = release.printed(command, "--describe", "--group", group_id, "--offsets")
-        assert {(one["topic"], one["partition"], one["start_offset"], one["lag"]) for one in ours} == {
-            (topic, int(partition), *(None if one == "-" else int(one) for one in (start, lag)))
-            for _, topic, partition, start, lag in (
-                line.split() for line in printed.splitlines() if line.startswith(group_id)
-            )
-        }
-        assert len(ours) == 3
-
-
-@contextmanager
-def _sharing(release: Release, group_id: str) -> Iterator[None]:
-    """A member of a share group that has read something, and is still there."""
-    consumer = ShareConsumer(
-        {"bootstrap.servers": release.bootstrap_servers, "group.id": group_id, "client.id": "sharer", "log_level": 0}
-    )
-    consumer.subscribe([TOPIC])
-    stop, read = threading.Event(), threading.Event()
-
-    def poll() -> None:
-        while not stop.is_set():
-            if consumer.poll(0.2):
-                read.set()
-
-    thread = threading.Thread(target=poll, daemon=True)
-    thread.start()
-    try:
-        for _ in range(60):  # a share group begins at the end, from when on it has its partitions
-            produce(release.bootstrap_servers, TOPIC, 30)
-            if read.wait(0.5):
-                break
-        assert read.is_set(), "the share group was given nothing"
-        yield
-    finally:
-        stop.set()
-        thread.join(10)
-        consumer.close()
 
 
 @only(NEWEST)

@@ -1,0 +1,58 @@
+"""A release of Kafka, what its tools print of a cluster, and what the verbs of `lagoon kafka` show of it."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from pipeline.cli.kafka.run import run
+from pipeline.sandbox.kafka import LocalKafka
+from tests.clock import CLOCK
+from tests.integration import kafka_tools as tools
+
+NEWEST, OLDER, OLDEST = "4.3.1", "3.9.2", "2.8.2"
+
+# Where a release keeps its tools, if not where the newest does.
+API_VERSIONS = "org.apache.kafka.tools.BrokerApiVersionsCommand"
+LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
+_IN_CORE = {
+    API_VERSIONS: "kafka.admin.BrokerApiVersionsCommand",
+    LOG_DIRS: "kafka.admin.LogDirsCommand",
+    tools.CONSUMER_GROUPS: "kafka.admin.ConsumerGroupCommand",
+    tools.TOPICS: "kafka.admin.TopicCommand",
+    tools.GET_OFFSETS: "kafka.tools.GetOffsetShell",
+}
+_ELSEWHERE = {NEWEST: {}, OLDER: {API_VERSIONS: _IN_CORE[API_VERSIONS]}, OLDEST: _IN_CORE}
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A cluster, its release, and its tools by the names that they have in the newest."""
+
+    name: str
+    kafka: LocalKafka
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return self.kafka.bootstrap_servers
+
+    def tool(self, main_class: str, *args: str) -> str:
+        return self.kafka.tool(_ELSEWHERE[self.name].get(main_class, main_class), *args)
+
+    def printed(self, main_class: str, *args: str) -> str:
+        """What a tool prints of this cluster."""
+        return self.tool(main_class, "--bootstrap-server", self.bootstrap_servers, *args)
+
+    def shown(self, capsys: pytest.CaptureFixture[str], *argv: str) -> list[dict[str, Any]]:
+        """The rows that a verb shows; nothing may fail, and nothing may be left out."""
+        capsys.readouterr()
+        code = run([*argv, "-b", self.bootstrap_servers, "--json"], {}, CLOCK)
+        told = capsys.readouterr()
+        assert (code, told.err) == (0, "")
+        return [json.loads(line) for line in told.out.splitlines()]
+
+
+def of_kind(rows: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    """The rows of one kind."""
+    return [one for one in rows if one["kind"] == kind]

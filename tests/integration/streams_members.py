@@ -1,0 +1,155 @@
+"""Members of a streams group (KIP-1071) that join, take their tasks and commit, without Kafka Streams.
+
+They speak by our own messages, which the oracle compares with Kafka's; what the broker makes of them is its own tool's to say.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pipeline.client.broker import Broker
+from pipeline.client.cluster import Cluster
+from pipeline.client.deadline import Deadline
+from pipeline.client.journal import Journal
+from pipeline.kafka_settings import KafkaSettings
+from pipeline.protocol.messages.offset_commit import (
+    BY_NAME,
+    OFFSET_COMMIT,
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from pipeline.protocol.messages.streams_group_heartbeat import (
+    JOIN,
+    LEAVE,
+    STREAMS_GROUP_HEARTBEAT,
+    UNCHANGED,
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+    StreamsSubtopology,
+    StreamsTaskIds,
+    StreamsTopicInfo,
+    StreamsTopology,
+)
+from tests.clock import CLOCK
+
+_PATIENCE_S = 60
+
+
+def topology(group_id: str, source: str) -> StreamsTopology:
+    """One part reads the source and writes by another key, the other reads that: a topic of two partitions."""
+    between = f"{group_id}-by-key-repartition"
+    internal = StreamsTopicInfo(name=between, partitions=2, replication_factor=1, topic_configs=())
+    return StreamsTopology(
+        epoch=0,
+        subtopologies=(
+            _part("0", source_topics=(source,), repartition_sink_topics=(between,)),
+            _part("1", repartition_source_topics=(internal,)),
+        ),
+    )
+
+
+def _part(subtopology_id: str, **topics: tuple[str, ...] | tuple[StreamsTopicInfo, ...]) -> StreamsSubtopology:
+    none: dict[str, tuple[()]] = {
+        "source_topics": (),
+        "source_topic_regex": (),
+        "state_changelog_topics": (),
+        "repartition_sink_topics": (),
+        "repartition_source_topics": (),
+        "copartition_groups": (),
+    }
+    return StreamsSubtopology(subtopology_id=subtopology_id, **{**none, **topics})  # type: ignore[arg-type]
+
+
+@dataclass(slots=True)
+class Member:
+    """A member, and what the coordinator gave it last."""
+
+    group_id: str
+    member_id: str
+    broker: Broker
+    epoch: int = JOIN
+    tasks: tuple[StreamsTaskIds, ...] = ()
+    is_ready: bool = False
+
+    def beat(self, topology: StreamsTopology | None = None) -> None:
+        """Say that it is there and has the tasks it was given, and take what it is given now."""
+        told = self._ask(self.epoch, topology)
+        self.epoch = told.member_epoch
+        has_news = told.active_tasks is not None and told.active_tasks != self.tasks
+        self.tasks = self.tasks if told.active_tasks is None else told.active_tasks
+        self.is_ready = not has_news and not told.status and bool(self.tasks)
+
+    def leave(self) -> None:
+        """Be no member any more."""
+        self._ask(LEAVE, None)
+
+    def _ask(self, epoch: int, topology: StreamsTopology | None) -> StreamsGroupHeartbeatResponse:
+        request = StreamsGroupHeartbeatRequest(
+            group_id=self.group_id,
+            member_id=self.member_id,
+            member_epoch=epoch,
+            endpoint_information_epoch=-1,
+            rebalance_timeout_ms=30_000 if topology else UNCHANGED,
+            topology=topology,
+            active_tasks=self.tasks,
+            standby_tasks=(),
+            warmup_tasks=(),
+            process_id=f"process-{self.member_id}",
+            shutdown_application=False,
+        )
+        answer = self.broker.ask(STREAMS_GROUP_HEARTBEAT, request, _soon())
+        assert not answer.error_code, answer
+        return answer
+
+
+@contextmanager
+def streams_members(
+    bootstrap_servers: str, group_id: str, source: str, member_ids: Sequence[str]
+) -> Iterator[list[Member]]:
+    """Members that share all tasks of `topology`, and leave at the end."""
+    with Cluster.connect(KafkaSettings(bootstrap_servers=bootstrap_servers), CLOCK, Journal(), _soon()) as cluster:
+        broker = _coordinator(cluster, group_id)
+        members = [Member(group_id, member_id, broker) for member_id in member_ids]
+        for one in members:
+            one.beat(topology(group_id, source))
+        begun = time.monotonic()
+        while not all(one.is_ready for one in members) or len({one.epoch for one in members}) > 1:
+            assert time.monotonic() - begun < _PATIENCE_S, members
+            time.sleep(0.2)
+            for one in members:
+                one.beat()
+        yield members
+        for one in members:
+            one.leave()
+
+
+def commit(member: Member, topic: str, offsets: dict[int, int]) -> None:
+    """Commit offsets of partitions that the member reads."""
+    partitions = tuple(
+        OffsetCommitRequestPartition(partition_index=partition, committed_offset=offset, committed_metadata=None)
+        for partition, offset in offsets.items()
+    )
+    request = OffsetCommitRequest(
+        group_id=member.group_id,
+        generation_id_or_member_epoch=member.epoch,
+        member_id=member.member_id,
+        topics=(OffsetCommitRequestTopic(name=topic, partitions=partitions),),
+    )
+    answer = member.broker.ask(OFFSET_COMMIT, request, _soon(), BY_NAME)
+    assert {one.error_code for told in answer.topics for one in told.partitions} == {0}, answer
+
+
+def _coordinator(cluster: Cluster, group_id: str) -> Broker:
+    """Asked until there is one: the first group of a cluster waits for __consumer_offsets."""
+    deadline = _soon()
+    while not cluster.coordinators and not deadline.passed():
+        cluster.find_coordinators([group_id], deadline)
+        time.sleep(0.1)
+    (node_id,) = cluster.coordinators.values()
+    return cluster.brokers[node_id]
+
+
+def _soon() -> Deadline:
+    return Deadline.after(CLOCK, _PATIENCE_S * 1000)

@@ -1,0 +1,127 @@
+"""Share groups and streams groups on real brokers: what the verbs show of them, against Kafka's own tools."""
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from confluent_kafka import ShareConsumer
+from confluent_kafka.admin import NewTopic
+
+from pipeline.sandbox.kafka import LocalKafka
+from tests.integration.releases import NEWEST, Release, of_kind
+from tests.integration.state import create_topics, produce
+from tests.integration.streams_members import commit, streams_members
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+TOPIC = "newer-groups"
+SHARE_GROUPS = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
+STREAMS_GROUPS = "org.apache.kafka.tools.streams.StreamsGroupCommand"
+
+
+@pytest.fixture(scope="module")
+def release(kafka: LocalKafka) -> Release:
+    """The newest release, with a topic of ours."""
+    create_topics(kafka.bootstrap_servers, [NewTopic(TOPIC, 3, 1)])
+    produce(kafka.bootstrap_servers, TOPIC)
+    return Release(NEWEST, kafka)
+
+
+def test_a_share_group(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its member, what it shares, and how far it has come (KIP-932)."""
+    group_id = "newer-sharing"
+    with _sharing(release, group_id):
+        printed = release.printed(SHARE_GROUPS, "--describe", "--group", group_id, "--members")
+        (line,) = (line.split() for line in printed.splitlines() if line.startswith(group_id))
+        described = release.shown(capsys, "describe-group", group_id)
+        (group,), (member,) = of_kind(described, "group"), of_kind(described, "member")
+        assert (group["group_type"], group["state"], group["members"]) == ("share", "Stable", 1)
+        assert line[1:4] == [member["member_id"], member["client_host"], member["client_id"]]
+        assert [(one["topic"], one["partitions"]) for one in member["assignment"]] == [(TOPIC, [0, 1, 2])]
+        ours = of_kind(release.shown(capsys, "lag", group_id), "share")
+        printed = release.printed(SHARE_GROUPS, "--describe", "--group", group_id, "--offsets")
+        assert {(one["topic"], one["partition"], one["start_offset"], one["lag"]) for one in ours} == {
+            (topic, int(partition), *(None if one == "-" else int(one) for one in (start, lag)))
+            for _, topic, partition, start, lag in (
+                line.split() for line in printed.splitlines() if line.startswith(group_id)
+            )
+        }
+        assert len(ours) == 3
+
+
+@contextmanager
+def _sharing(release: Release, group_id: str) -> Iterator[None]:
+    """A member of a share group that has read something, and is still there."""
+    consumer = ShareConsumer(
+        {"bootstrap.servers": release.bootstrap_servers, "group.id": group_id, "client.id": "sharer", "log_level": 0}
+    )
+    consumer.subscribe([TOPIC])
+    stop, read = threading.Event(), threading.Event()
+
+    def poll() -> None:
+        while not stop.is_set():
+            if consumer.poll(0.2):
+                read.set()
+
+    thread = threading.Thread(target=poll, daemon=True)
+    thread.start()
+    try:
+        for _ in range(60):  # a share group begins at the end, from when on it has its partitions
+            produce(release.bootstrap_servers, TOPIC, 30)
+            if read.wait(0.5):
+                break
+        assert read.is_set(), "the share group was given nothing"
+        yield
+    finally:
+        stop.set()
+        thread.join(10)
+        consumer.close()
+
+
+def test_a_streams_group(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its members, the partitions that their tasks read, its commits and its lag (KIP-1071)."""
+    group_id = "newer-streaming"
+    between = f"{group_id}-by-key-repartition"
+    with streams_members(release.bootstrap_servers, group_id, TOPIC, ["one", "two"]) as members:
+        for one in members:
+            mine = next((task.partitions for task in one.tasks if task.subtopology_id == "0"), ())
+            commit(one, TOPIC, {partition: 1 + partition for partition in mine if partition != 2})
+        described = release.shown(capsys, "describe-group", group_id)
+        (group,) = of_kind(described, "group")
+        (line,) = _lines(release, group_id, "--state")
+        assert (group["group_type"], group["group_id"]) == ("streams", group_id)
+        assert line[2:] == [f"({group['coordinator_id']})", group["state"], str(group["members"])]
+        assert (group["state"], group["members"]) == ("Stable", 2)
+        reads = {"0": TOPIC, "1": between}  # the topic of each subtopology
+        assert {
+            (one["member_id"], one["client_id"], one["member_epoch"], topic, partition)
+            for one in of_kind(described, "member")
+            for topic, partition in _owned(one["assignment"])
+        } == {
+            (member_id, client_id, int(epoch), reads[subtopology], int(partition))
+            for _, _, _, member_id, _, epoch, _, client_id, _, *tasks in _lines(
+                release, group_id, "--members", "--verbose"
+            )
+            for subtopology, partitions in re.findall(r"(\d+):\[([\d,]+)\]", " ".join(tasks).split("TARGET")[0])
+            for partition in partitions.split(",")
+        }
+        ours = of_kind(release.shown(capsys, "lag", group_id), "lag")
+        assert len(ours) == 5
+        told = _lines(release, group_id, "--offsets", "--verbose")
+        assert {(one["topic"], one["partition"], one["committed_offset"], one["high_watermark"]) for one in ours} == {
+            (topic, int(partition), None if current == "-" else int(current), int(end))
+            for _, topic, partition, current, _, end, _ in told
+        }
+    release.printed(STREAMS_GROUPS, "--delete", "--group", group_id, "--delete-all-internal-topics")
+
+
+def _owned(assignment: list[dict[str, Any]]) -> set[tuple[str, int]]:
+    return {(one["topic"], partition) for one in assignment for partition in one["partitions"]}
+
+
+def _lines(release: Release, group_id: str, *what: str) -> list[list[str]]:
+    """The words of each line that the tool prints of a group."""
+    printed = release.printed(STREAMS_GROUPS, "--describe", "--group", group_id, *what)
+    return [line.split() for line in printed.splitlines() if line.startswith(group_id)]
