@@ -44,8 +44,10 @@ class Need:
 
 
 _TOPICS = Right(DESCRIBE, TOPIC, "topics are left out of the list")
-_TOPICS_OF_MEMBERS = Right(DESCRIBE, TOPIC, "groups of type consumer or share are refused")
-_TOPICS_OF_COMMITS = Right(DESCRIBE, TOPIC, "commits are left out; groups of type consumer or share are refused")
+_TOPICS_OF_MEMBERS = Right(DESCRIBE, TOPIC, "groups of type consumer, share or streams are refused")
+_TOPICS_OF_COMMITS = Right(
+    DESCRIBE, TOPIC, "commits are left out; groups of type consumer, share or streams are refused"
+)
 _TOPIC_SETTINGS = Right(DESCRIBE_CONFIGS, TOPIC, "refused for each topic")
 _GROUPS = Right(DESCRIBE, GROUP, "refused for each group")
 _NAMED_GROUPS = Right(DESCRIBE, GROUP, "the group is not listed")

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, ShareConsumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 RECORDS = 120
@@ -61,6 +61,35 @@ def live_member(bootstrap_servers: str, group_id: str, topic: str, **more: str |
     thread.start()
     assert assigned.wait(60), f"{group_id} was assigned nothing"
     try:
+        yield
+    finally:
+        stop.set()
+        thread.join(10)
+        consumer.close()
+
+
+@contextmanager
+def sharing(bootstrap_servers: str, group_id: str, topic: str) -> Iterator[None]:
+    """A member of a share group that has read something, and is still there."""
+    consumer = ShareConsumer(
+        {"bootstrap.servers": bootstrap_servers, "group.id": group_id, "client.id": "sharer", "log_level": 0}
+    )
+    consumer.subscribe([topic])
+    stop, read = threading.Event(), threading.Event()
+
+    def poll() -> None:
+        while not stop.is_set():
+            if consumer.poll(0.2):
+                read.set()
+
+    thread = threading.Thread(target=poll, daemon=True)
+    thread.start()
+    try:
+        for _ in range(60):  # a share group begins at the end, from when on it has its partitions
+            produce(bootstrap_servers, topic, 30)
+            if read.wait(0.5):
+                break
+        assert read.is_set(), f"{group_id} was given nothing"
         yield
     finally:
         stop.set()

@@ -46,7 +46,8 @@ from pipeline.snapshot import rows
 from pipeline.snapshot.collect import collect
 from tests.clock import CLOCK
 from tests.integration.secured import PASSWORD, USER, Secured, add_rules, allow
-from tests.integration.state import commit, create_topics, live_member, produce
+from tests.integration.state import commit, create_topics, live_member, produce, sharing
+from tests.integration.streams_members import streams_members
 from tests.jobs import commands
 
 LEAST = "least"
@@ -321,6 +322,26 @@ def test_what_fewer_rights_still_show(place: Place) -> None:
         assert place.as_user(described) == place.as_super_user(described)
     assert (listed.code, listed.shape) == (0, expected.shape)
     assert listed.lines == {"lagoon: groups: not all of them: brokers leave out those that we may not describe"}
+
+
+@pytest.mark.parametrize("group_type", ["share", "streams"])
+def test_newer_groups_want_the_right_to_their_topics(place: Place, group_type: str) -> None:
+    """With the rights of the table groups of these types are shown; without the one to topics they are refused."""
+    group_id = f"{READERS}-{group_type}"
+    member = {
+        "share": lambda: sharing(place.plain, group_id, WRITTEN),
+        "streams": lambda: streams_members(place.plain, group_id, WRITTEN, ["one"]),
+    }[group_type]
+    with member():
+        for name in ("kafka describe-group GROUP", "kafka lag GROUP"):
+            command, rights = [*_typed(name), group_id], NEEDS[name].rights
+            with place.granted(rights):
+                whole, expected = place.as_user(command), place.as_super_user(command)
+            with place.granted(one for one in rights if one.resource_type != acls.TOPIC):
+                lacking = place.as_user(command)
+            assert (whole.code, whole.shape) == (0, expected.shape), whole.lines
+            assert lacking.code == 3
+            assert any("TOPIC_AUTHORIZATION_FAILED" in line for line in lacking.lines), lacking.lines
 
 
 def test_rights_on_the_oldest_release(secured_282: Secured) -> None:

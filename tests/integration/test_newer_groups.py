@@ -1,18 +1,14 @@
 """Share groups and streams groups on real brokers: what the verbs show of them, against Kafka's own tools."""
 
 import re
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from confluent_kafka import ShareConsumer
 from confluent_kafka.admin import NewTopic
 
 from pipeline.sandbox.kafka import LocalKafka
 from tests.integration.releases import NEWEST, Release, of_kind
-from tests.integration.state import create_topics, produce
+from tests.integration.state import create_topics, produce, sharing
 from tests.integration.streams_members import commit, streams_members
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
@@ -32,7 +28,7 @@ def release(kafka: LocalKafka) -> Release:
 def test_a_share_group(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
     """Its member, what it shares, and how far it has come (KIP-932)."""
     group_id = "newer-sharing"
-    with _sharing(release, group_id):
+    with sharing(release.bootstrap_servers, group_id, TOPIC):
         printed = release.printed(SHARE_GROUPS, "--describe", "--group", group_id, "--members")
         (line,) = (line.split() for line in printed.splitlines() if line.startswith(group_id))
         described = release.shown(capsys, "describe-group", group_id)
@@ -49,35 +45,6 @@ def test_a_share_group(release: Release, capsys: pytest.CaptureFixture[str]) -> 
             )
         }
         assert len(ours) == 3
-
-
-@contextmanager
-def _sharing(release: Release, group_id: str) -> Iterator[None]:
-    """A member of a share group that has read something, and is still there."""
-    consumer = ShareConsumer(
-        {"bootstrap.servers": release.bootstrap_servers, "group.id": group_id, "client.id": "sharer", "log_level": 0}
-    )
-    consumer.subscribe([TOPIC])
-    stop, read = threading.Event(), threading.Event()
-
-    def poll() -> None:
-        while not stop.is_set():
-            if consumer.poll(0.2):
-                read.set()
-
-    thread = threading.Thread(target=poll, daemon=True)
-    thread.start()
-    try:
-        for _ in range(60):  # a share group begins at the end, from when on it has its partitions
-            produce(release.bootstrap_servers, TOPIC, 30)
-            if read.wait(0.5):
-                break
-        assert read.is_set(), "the share group was given nothing"
-        yield
-    finally:
-        stop.set()
-        thread.join(10)
-        consumer.close()
 
 
 def test_a_streams_group(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
