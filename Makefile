@@ -42,7 +42,7 @@ demo: $(READY) ## two snapshots and two ingests of a real three-broker Kafka, an
 	$(BIN)/python -m pipeline.sandbox.demo
 
 test: $(READY) ## all tests: units, properties, Kafka's own codec, real brokers, Spark
-	$(BIN)/python -m pytest --ignore=tests/bench --numprocesses=$(WORKERS) --dist=loadfile tests
+	$(BIN)/python -m pytest --ignore=tests/bench --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder tests
 
 quick: $(READY) ## tests without brokers, Java and Spark
 	$(BIN)/python -m pytest --ignore=tests/bench -m "not kafka and not spark and not java" tests

@@ -20,17 +20,26 @@ if TYPE_CHECKING:
 settings.register_profile("shared machine", deadline=None)
 settings.load_profile("shared machine")
 
+# Files are shared out between workers in this order, what takes longest first, so that all end at about the same time.
+_LONGEST_FIRST = ("jobs", "sandbox", "tables", "integration")
+
 # A fixture that costs a broker or a JVM marks every test that uses it, so that `make quick` can leave those out.
 _BROKERS = ("kafka", "kafka_392", "kafka_282", "secured", "secured_392", "secured_282")
 _MARKED_BY_FIXTURE = {**dict.fromkeys(_BROKERS, "kafka"), "spark": "spark"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give tests the marker of what they use."""
+    """Give tests the marker of what they use, and their place in the order."""
+    items.sort(key=_place)
     for item in items:
         for fixture in getattr(item, "fixturenames", ()):
             if fixture in _MARKED_BY_FIXTURE:
                 item.add_marker(_MARKED_BY_FIXTURE[fixture])
+
+
+def _place(item: pytest.Item) -> int:
+    folder = item.path.parent.name
+    return _LONGEST_FIRST.index(folder) if folder in _LONGEST_FIRST else len(_LONGEST_FIRST)
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,8 @@
 """A release in; one real broker with every kind of secured listener, and the ways in for two clients, out.
 
 Each way is told twice: as our settings and as librdkafka's, which is how it is proved that a refusal is ours. All of
-them lead to the same user, `lagoon`, who may do everything; `limited` may do what a test allows. What the plain listener
-is for is setting up: whoever comes there is a super user.
+them lead to the same user, `lagoon`, who may do everything; `limited` may do what a test allows, and `guest` nothing. What
+the plain listener is for is setting up: whoever comes there is a super user.
 """
 
 import json
@@ -30,7 +30,7 @@ from pipeline.sandbox.node import Listener
 from tests.integration import tokens
 from tests.integration.tokens import AUDIENCE, ISSUER, TokenEndpoint, token_endpoint
 
-USER, LIMITED = "lagoon", "limited"
+USER, LIMITED, GUEST = "lagoon", "limited", "guest"
 PASSWORD = "Wq7-open-sesame-4711"  # noqa: S105  of a broker that lives for a minute
 KEY_PASSWORD = "Wq7-locked-away-0815"  # noqa: S105
 # How long brokers believe who came by listener SCRAM (KIP-368), with SCRAM-SHA-512 and with SCRAM-SHA-256. They refuse to
@@ -230,7 +230,7 @@ def _properties(certificates: Path, version: str) -> dict[str, str]:
 
 
 _MODULE = "org.apache.kafka.common.security"
-_PLAIN_USERS = " ".join(f'user_{user}="{PASSWORD}"' for user in (USER, LIMITED))
+_PLAIN_USERS = " ".join(f'user_{user}="{PASSWORD}"' for user in (USER, LIMITED, GUEST))
 _SASL = {
     "listener.name.scram.sasl.enabled.mechanisms": "SCRAM-SHA-256,SCRAM-SHA-512",
     "listener.name.scram.scram-sha-256.sasl.jaas.config": f"{_MODULE}.scram.ScramLoginModule required;",
@@ -263,7 +263,7 @@ def _make_users(kafka: LocalKafka) -> None:
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
     users = [
         UserScramCredentialUpsertion(user, ScramCredentialInfo(mechanism, 4096), PASSWORD.encode())
-        for user in (USER, LIMITED)
+        for user in (USER, LIMITED, GUEST)
         for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
     ]
     for one in users:  # a request may name a user once

@@ -3,23 +3,15 @@
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    NewTopic,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka.admin import AclOperation, AclPermissionType, NewTopic, ResourceType
 
 from pipeline.sandbox.kafka import LocalKafka
 from pipeline.snapshot.rows import CollectionFailureRow, ConsumerLagRow, CoverageRow, Snapshot, TopicRow
+from tests.integration.secured import add_rules, allow
 from tests.integration.state import commit, create_topics, produce
 from tests.integration.test_against_kafka_tools import snapshot_of
 
 pytestmark = pytest.mark.kafka
-ANONYMOUS = "User:ANONYMOUS"
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "allow.everyone.if.no.acl.found": "true",
@@ -38,16 +30,6 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
         yield kafka
 
 
-def rule(kind: ResourceType, name: str, operation: AclOperation, permission: AclPermissionType) -> AclBinding:
-    return AclBinding(kind, name, ResourcePatternType.LITERAL, ANONYMOUS, "*", operation, permission)
-
-
-def apply(kafka: LocalKafka, *rules: AclBinding) -> None:
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-    for future in admin.create_acls(list(rules)).values():
-        future.result(30)
-
-
 def trusted(snapshot: Snapshot) -> dict[str, str | None]:
     return {row.api: row.visibility for row in snapshot.of(CoverageRow)}
 
@@ -60,12 +42,12 @@ def test_what_rights_hide_is_not_taken_for_absent(guarded: LocalKafka) -> None:
     assert {row.topic for row in before.of(TopicRow)} >= {"seen", "hidden"}
     assert (trusted(before)["ListGroups"], trusted(before)["Metadata"]) == ("complete", "complete")
 
+    us, deny = "ANONYMOUS", AclPermissionType.DENY
     needed = (AclOperation.CLUSTER_ACTION, AclOperation.ALTER, AclOperation.CREATE, AclOperation.DESCRIBE_CONFIGS)
-    cluster = [rule(ResourceType.BROKER, "kafka-cluster", one, AclPermissionType.ALLOW) for one in needed]
-    denied = rule(ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE, AclPermissionType.DENY)
-    hidden = rule(ResourceType.TOPIC, "hidden", AclOperation.DESCRIBE, AclPermissionType.DENY)
-    apply(guarded, *cluster)
-    apply(guarded, hidden, denied)
+    add_rules(guarded, *(allow(ResourceType.BROKER, "kafka-cluster", one, user=us) for one in needed))
+    denied = allow(ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE, user=us, permission=deny)
+    hidden = allow(ResourceType.TOPIC, "hidden", AclOperation.DESCRIBE, user=us, permission=deny)
+    add_rules(guarded, hidden, denied)
 
     after = snapshot_of(guarded)
     assert {row.topic for row in after.of(TopicRow)} & {"seen", "hidden"} == {"seen"}
