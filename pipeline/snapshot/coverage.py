@@ -21,6 +21,9 @@ from pipeline.protocol.acls import (
     IDEMPOTENT_WRITE,
     allows,
 )
+from pipeline.protocol.messages.api_versions import API_VERSIONS
+from pipeline.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
+from pipeline.protocol.messages.sasl_handshake import SASL_HANDSHAKE
 from pipeline.snapshot.rows import CollectionFailureRow, CoverageRow
 
 COMPLETE, FILTERED, UNKNOWN = "complete", "filtered", "unknown"
@@ -34,6 +37,7 @@ _ALL_CLUSTER_OPERATIONS = (
     ALTER_CONFIGS,
     IDEMPOTENT_WRITE,
 )
+_OF_CONNECTIONS = {api.name for api in (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)}
 _LONGEST_MESSAGE = 1024
 _SCOPES_SHOWN = 3
 
@@ -59,7 +63,10 @@ def list_note(cluster_operations: int, api: str, what: str) -> str | None:
 
 
 def coverage_rows(journal: Journal, trusted: Mapping[str, str]) -> Iterator[CoverageRow]:
-    """One row per API and broker that was asked; an API that is asked as a whole counts its answers as items."""
+    """One row per API and broker that was asked; an API that is asked as a whole counts its answers as items.
+
+    To open a connection asks about no item: how complete a snapshot is does not depend on the way in.
+    """
     exchanges: defaultdict[tuple[str, int | None], list[Exchange]] = defaultdict(list)
     sent: defaultdict[tuple[str, int | None], list[Sent]] = defaultdict(list)
     for exchange in journal.exchanges:
@@ -70,7 +77,7 @@ def coverage_rows(journal: Journal, trusted: Mapping[str, str]) -> Iterator[Cove
     for key in sorted(exchanges.keys() | sent.keys() | journal.tallies.keys(), key=_order):
         answers = exchanges[key]
         tally = journal.tallies.get(key, Tally())
-        if key[0] not in itemised:
+        if key[0] not in itemised | _OF_CONNECTIONS:
             tally = Tally(len(answers), len(sent[key]) - len(answers))
         yield CoverageRow(
             api=key[0],

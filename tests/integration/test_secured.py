@@ -96,7 +96,8 @@ def facts(snapshot: Snapshot) -> Facts:
     }
     seen = {row.api: (row.expected, row.answered, row.failed, row.visibility) for row in snapshot.of(CoverageRow)}
     asked = {api: items for api, items in seen.items() if not api.startswith(("Sasl", "ApiVersions"))}
-    return told | {"coverage": [asked], "snapshot": [{"status": snapshot.published.status}]}
+    published = {"status": snapshot.published.status, "completeness": snapshot.published.completeness}
+    return told | {"coverage": [asked], "snapshot": [published]}
 
 
 def values_of(cluster: Cluster, topic: str) -> tuple[list[bytes | None], str | None]:
