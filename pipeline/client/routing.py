@@ -322,5 +322,5 @@ def _count(cluster: Cluster, run: _Run[I, Any]) -> None:
     tallies, api = cluster.journal.tallies, run.question.api.name
     for node_id, answered in Counter(source.node_id for source in run.sources.values()).items():
         tallies[api, node_id].answered += answered
-    for failed_node, failed in Counter(failure.node_id for failure in run.failures.values()).items():
-        tallies[api, failed_node].failed += failed
+    for failure in run.failures.values():
+        tallies[api, failure.node_id].failed += failure.name != UNSUPPORTED  # what cannot be asked was not asked

@@ -302,7 +302,7 @@ def test_old_brokers_leave_columns_null_and_nothing_failed() -> None:
     state = healthy()
     state.highest = {LIST_OFFSETS.key: 5, LIST_GROUPS.key: 2, DESCRIBE_GROUPS.key: 2, OFFSET_FETCH.key: 5, 3: 9}
     snapshot = captured(state)
-    assert snapshot.published.status == "complete"
+    assert (snapshot.published.status, snapshot.published.completeness) == ("complete", 1.0)
     assert snapshot.of(ConsumerGroupRow)[0].group_type is None
     assert {row.local_log_start_offset for row in snapshot.of(PartitionOffsetsRow)} == {None}
     assert {row.topic_id for row in snapshot.of(TopicRow)} == {None}
