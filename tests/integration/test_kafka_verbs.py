@@ -96,6 +96,15 @@ def test_log_dirs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
+@only(NEWEST)
+def test_a_topic_that_is_on_no_disk(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was named and is not there is a failure, and not an empty list."""
+    assert run(["log-dirs", "-b", release.bootstrap_servers, "--topic", f"{TOPIC},no-such-topic"], {}, CLOCK) == 3
+    told = capsys.readouterr()
+    assert "topic no-such-topic: DescribeLogDirs: NOT_LISTED" in told.err
+    assert f"topic {TOPIC}:" not in told.err
+
+
 @only(OLDEST)
 def test_state_of_the_oldest_release(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
     """Topics, groups, members, lag and ends: the verbs show what brokers on ZooKeeper have, and say what they lack."""

@@ -3,9 +3,11 @@
 import argparse
 from collections.abc import Sequence
 
-from pipeline.cli.kafka.chosen import add_topics
+from pipeline.cli.kafka.chosen import add_topics, not_listed
 from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb, names
-from pipeline.snapshot.log_dirs import describe_log_dirs, log_dir_rows, replica_rows
+from pipeline.client.routing import Failure
+from pipeline.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
+from pipeline.snapshot.log_dirs import Disks, describe_log_dirs, log_dir_rows, replica_rows
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +35,14 @@ def _answer(asked: Asked) -> Answer:
         rows = (one for one in replica_rows(disks) if told.topic is None or one.topic in told.topic)
         replica_columns = ("broker_id", "log_dir", "topic", "partition", "size_bytes", "offset_lag", "is_future")
         parts.append(Part(kind="replica", rows=rows, columns=replica_columns))
-    return Answer(parts=parts, failures=disks.failures)
+    return Answer(parts=parts, failures=[*disks.failures, *_nowhere(told, disks)])
+
+
+def _nowhere(told: argparse.Namespace, disks: Disks) -> list[Failure]:
+    """Named topics without a replica; nobody knows where disks did not answer, or on brokers that were not asked."""
+    if told.topic is None or told.broker is not None or disks.failures:
+        return []
+    return not_listed(DESCRIBE_LOG_DIRS.name, "topic", told.topic, {one.topic for one in replica_rows(disks)})
 
 
 def _ids(text: str) -> list[int]:
