@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from pipeline.client.deadline import Clock
 from pipeline.errors import ConfigError
@@ -139,9 +139,20 @@ def sql_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> SqlArgumen
     return SqlArguments(settings=settings, statement=told.statement, as_json=told.json)
 
 
-def parser_of(command: str, description: str) -> argparse.ArgumentParser:
+class Parser(argparse.ArgumentParser):
+    """Arguments of `lagoon` and a command. A fault is one line, as any other is: ConfigError, and no usage before it."""
+
+    def __init__(self, command: str, description: str) -> None:
+        super().__init__(prog=f"lagoon {command}", description=description, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        """Called by argparse for the first fault."""
+        raise ConfigError([f"{message.removeprefix('argument ')}; see {self.prog} --help"])
+
+
+def parser_of(command: str, description: str) -> Parser:
     """A parser with the options that every command has."""
-    parser = argparse.ArgumentParser(prog=f"lagoon {command}", description=description, allow_abbrev=False)
+    parser = Parser(command, description)
     add_settings_options(parser)
     parser.add_argument("--warehouse", metavar="PLACE", help="short for --set warehouse=PLACE")
     return parser

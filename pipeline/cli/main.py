@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pipeline.cli.terminal import BAD_CONFIGURATION, reported
+from pipeline.cli.terminal import not_a_command, reported
 
 _USAGE = """usage: lagoon COMMAND [OPTION ...]
 
@@ -26,9 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     command, *rest = [*(sys.argv[1:] if argv is None else argv), ""]
     run = _COMMANDS.get(command)
     if run is None:
-        asked = command in ("-h", "--help")
-        print(_USAGE, file=sys.stdout if asked else sys.stderr)
-        return 0 if asked else BAD_CONFIGURATION
+        return not_a_command("lagoon", command, _COMMANDS, _USAGE)
     _find_spark_settings()
     return run(rest[:-1])
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from pipeline import log
 from pipeline.errors import ConfigError, LockHeld, PipelineError, SnapshotExists
+from pipeline.hints import did_you_mean
 from pipeline.text import printable
 
 if TYPE_CHECKING:
@@ -87,6 +88,18 @@ def complain(error: PipelineError) -> int:
             return COMPLETE
         case _:
             return FAILED
+
+
+def not_a_command(program: str, name: str, known: Iterable[str], usage: str) -> int:
+    """The usage for those who ask for it, or name nothing; one line for a name that is unknown. The exit code."""
+    if name in ("-h", "--help"):
+        say(usage)
+        return COMPLETE
+    if name:
+        warn(f"{name}: no such command{did_you_mean(name, known)}; see {program} --help")
+    else:
+        print(usage, file=sys.stderr)  # noqa: T201  this is where the product speaks
+    return BAD_CONFIGURATION
 
 
 def reported(run: Callable[[], int]) -> int:

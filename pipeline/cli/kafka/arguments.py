@@ -6,7 +6,7 @@ Guards one rule: `--bootstrap-servers` alone is enough; where settings know seve
 import argparse
 from collections.abc import Mapping, Sequence
 
-from pipeline.cli.arguments import add_settings_options
+from pipeline.cli.arguments import Parser, add_settings_options
 from pipeline.cli.kafka.verb import Verb
 from pipeline.cli.rights import needs_line
 from pipeline.errors import ConfigError
@@ -17,7 +17,7 @@ from pipeline.settings import load
 def parse(verb: Verb, name: str, argv: Sequence[str]) -> argparse.Namespace:
     """The verb's own arguments and those that all verbs have; ConfigError lists what the verb finds wrong with them."""
     summary = f"{verb.summary} Rights it needs: {needs_line(f'kafka {name}')}."
-    parser = argparse.ArgumentParser(prog=f"lagoon kafka {name}", description=summary, allow_abbrev=False)
+    parser = Parser(f"kafka {name}", summary)
     verb.declare(parser)
     parser.add_argument(
         "-b",

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from io import TextIOWrapper
 
-from pipeline.cli.terminal import BAD_CONFIGURATION, COMPLETE, reported
+from pipeline.cli.terminal import not_a_command, reported
 from pipeline.client.deadline import Clock
 
 # Name -> summary, in the order of the help. The module of a verb has its name, with _ for -.
@@ -38,9 +38,7 @@ def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
     """The exit code of the verb that the arguments name."""
     name, *rest = [*argv, ""]
     if name not in VERBS:
-        asked = name in ("-h", "--help")
-        print(_usage(), file=sys.stdout if asked else sys.stderr)
-        return COMPLETE if asked else BAD_CONFIGURATION
+        return not_a_command("lagoon kafka", name, VERBS, _usage())
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal may lack letters of a name

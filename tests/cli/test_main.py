@@ -1,0 +1,40 @@
+"""`lagoon` itself: what is said of commands and options that are not there."""
+
+import pytest
+
+from pipeline.cli.main import main
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (["ingets"], "ingets: no such command (did you mean ingest?); see lagoon --help"),
+        (["frob"], "frob: no such command; see lagoon --help"),
+        (["kafka", "lga"], "lga: no such command (did you mean lag?); see lagoon kafka --help"),
+        (["kafka", "lag", "--frob"], "unrecognized arguments: --frob; see lagoon kafka lag --help"),
+        (
+            ["kafka", "metadata", "--timeout", "0"],
+            "--timeout: '0' is not a number of seconds above 0; see lagoon kafka",
+        ),
+        (["snapshot", "--frob"], "unrecognized arguments: --frob; see lagoon snapshot --help"),
+        (["maintain", "--frob"], "unrecognized arguments: --frob; see lagoon maintain --help"),
+    ],
+)
+def test_a_wrong_word_is_one_line(argv: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Which word, and where help is: exit 2, and no page of usage before it."""
+    assert main(argv) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith(f"lagoon: {line}")
+    assert told.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("argv", [[], ["kafka"]])
+def test_usage(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """On standard output for those who ask for it, and exit 0; for those who say nothing an error."""
+    assert main([*argv, "--help"]) == 0
+    asked = capsys.readouterr()
+    assert asked.out.startswith(f"usage: lagoon {'kafka VERB' if argv else 'COMMAND'}")
+    assert main(argv) == 2
+    assert capsys.readouterr() == ("", asked.out)
+    assert asked.err == ""
