@@ -73,11 +73,11 @@ def coverage_rows(journal: Journal, trusted: Mapping[str, str]) -> Iterator[Cove
         exchanges[exchange.api, exchange.node_id].append(exchange)
     for request in journal.sent:
         sent[request.api, request.node_id].append(request)
-    itemised = {api for api, _ in journal.tallies}
+    itemised = _OF_CONNECTIONS.union(api for api, _ in journal.tallies)
     for key in sorted(exchanges.keys() | sent.keys() | journal.tallies.keys(), key=_order):
         answers = exchanges[key]
         tally = journal.tallies.get(key, Tally())
-        if key[0] not in itemised | _OF_CONNECTIONS:
+        if key[0] not in itemised:
             tally = Tally(len(answers), len(sent[key]) - len(answers))
         yield CoverageRow(
             api=key[0],

@@ -114,15 +114,17 @@ def streams_members(
         members = [Member(group_id, member_id, broker) for member_id in member_ids]
         for one in members:
             one.beat(topology(group_id, source))
-        begun = time.monotonic()
+        deadline = _soon()
         while not all(one.is_ready for one in members) or len({one.epoch for one in members}) > 1:
-            assert time.monotonic() - begun < _PATIENCE_S, members
+            assert not deadline.passed(), members
             time.sleep(0.2)
             for one in members:
                 one.beat()
-        yield members
-        for one in members:
-            one.leave()
+        try:
+            yield members
+        finally:
+            for one in members:
+                one.leave()
 
 
 def commit(member: Member, topic: str, offsets: dict[int, int]) -> None:

@@ -29,20 +29,16 @@ def test_a_share_group(release: Release, capsys: pytest.CaptureFixture[str]) -> 
     """Its member, what it shares, and how far it has come (KIP-932)."""
     group_id = "newer-sharing"
     with sharing(release.bootstrap_servers, group_id, TOPIC):
-        printed = release.printed(SHARE_GROUPS, "--describe", "--group", group_id, "--members")
-        (line,) = (line.split() for line in printed.splitlines() if line.startswith(group_id))
+        (line,) = _lines(release, SHARE_GROUPS, group_id, "--members")
         described = release.shown(capsys, "describe-group", group_id)
         (group,), (member,) = of_kind(described, "group"), of_kind(described, "member")
         assert (group["group_type"], group["state"], group["members"]) == ("share", "Stable", 1)
         assert line[1:4] == [member["member_id"], member["client_host"], member["client_id"]]
         assert [(one["topic"], one["partitions"]) for one in member["assignment"]] == [(TOPIC, [0, 1, 2])]
         ours = of_kind(release.shown(capsys, "lag", group_id), "share")
-        printed = release.printed(SHARE_GROUPS, "--describe", "--group", group_id, "--offsets")
         assert {(one["topic"], one["partition"], one["start_offset"], one["lag"]) for one in ours} == {
             (topic, int(partition), *(None if one == "-" else int(one) for one in (start, lag)))
-            for _, topic, partition, start, lag in (
-                line.split() for line in printed.splitlines() if line.startswith(group_id)
-            )
+            for _, topic, partition, start, lag in _lines(release, SHARE_GROUPS, group_id, "--offsets")
         }
         assert len(ours) == 3
 
@@ -57,7 +53,7 @@ def test_a_streams_group(release: Release, capsys: pytest.CaptureFixture[str]) -
             commit(one, TOPIC, {partition: 1 + partition for partition in mine if partition != 2})
         described = release.shown(capsys, "describe-group", group_id)
         (group,) = of_kind(described, "group")
-        (line,) = _lines(release, group_id, "--state")
+        (line,) = _lines(release, STREAMS_GROUPS, group_id, "--state")
         assert (group["group_type"], group["group_id"]) == ("streams", group_id)
         assert line[2:] == [f"({group['coordinator_id']})", group["state"], str(group["members"])]
         assert (group["state"], group["members"]) == ("Stable", 2)
@@ -69,14 +65,14 @@ def test_a_streams_group(release: Release, capsys: pytest.CaptureFixture[str]) -
         } == {
             (member_id, client_id, int(epoch), reads[subtopology], int(partition))
             for _, _, _, member_id, _, epoch, _, client_id, _, *tasks in _lines(
-                release, group_id, "--members", "--verbose"
+                release, STREAMS_GROUPS, group_id, "--members", "--verbose"
             )
             for subtopology, partitions in re.findall(r"(\d+):\[([\d,]+)\]", " ".join(tasks).split("TARGET")[0])
             for partition in partitions.split(",")
         }
         ours = of_kind(release.shown(capsys, "lag", group_id), "lag")
         assert len(ours) == 5
-        told = _lines(release, group_id, "--offsets", "--verbose")
+        told = _lines(release, STREAMS_GROUPS, group_id, "--offsets", "--verbose")
         assert {(one["topic"], one["partition"], one["committed_offset"], one["high_watermark"]) for one in ours} == {
             (topic, int(partition), None if current == "-" else int(current), int(end))
             for _, topic, partition, current, _, end, _ in told
@@ -88,7 +84,7 @@ def _owned(assignment: list[dict[str, Any]]) -> set[tuple[str, int]]:
     return {(one["topic"], partition) for one in assignment for partition in one["partitions"]}
 
 
-def _lines(release: Release, group_id: str, *what: str) -> list[list[str]]:
-    """The words of each line that the tool prints of a group."""
-    printed = release.printed(STREAMS_GROUPS, "--describe", "--group", group_id, *what)
+def _lines(release: Release, tool: str, group_id: str, *what: str) -> list[list[str]]:
+    """The words of each line that a tool prints of a group."""
+    printed = release.printed(tool, "--describe", "--group", group_id, *what)
     return [line.split() for line in printed.splitlines() if line.startswith(group_id)]

@@ -42,7 +42,8 @@ def _nowhere(told: argparse.Namespace, disks: Disks) -> list[Failure]:
     """Named topics without a replica; nobody knows where disks did not answer, or on brokers that were not asked."""
     if told.topic is None or told.broker is not None or disks.failures:
         return []
-    return not_listed(DESCRIBE_LOG_DIRS.name, "topic", told.topic, {one.topic for one in replica_rows(disks)})
+    found = {one.name for answer in disks.answers.values() for disk in answer.results for one in disk.topics}
+    return not_listed(DESCRIBE_LOG_DIRS.name, "topic", told.topic, found)
 
 
 def _ids(text: str) -> list[int]:
