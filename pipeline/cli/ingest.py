@@ -20,7 +20,9 @@ from pipeline.protocol.messages.metadata import METADATA
 from pipeline.settings import IngestSettings
 from pipeline.snapshot.coverage import list_note
 from pipeline.snapshot.identity import describe_cluster
+from pipeline.tables.archive import ArchiveTurn
 from pipeline.tables.ingest import STEPS, Ingested, ingest, turn
+from pipeline.tables.pending import missing
 from pipeline.tables.session import session
 from pipeline.tables.warehouse import Warehouse, open_warehouse
 
@@ -48,10 +50,11 @@ class _Runs:
         with Cluster.connect(kafka, self._clock, Journal(), deadline) as cluster:
             cluster_id = cluster.cluster_id or name
             mine = turn(self._warehouse, self._settings, cluster_id, self._clock, self._arguments.after_restore)
-            with mine as own, Steps(name, STEPS) as steps:
-                done = ingest(own, cluster, self._settings, self._arguments.wanted, steps.tell)
+            with mine as own:
+                with Steps(name, STEPS) as steps:
+                    done = ingest(own, cluster, self._settings, self._arguments.wanted, steps.tell)
+                exit_code = self._conclude(name, own, done, self._clock.monotonic() - started)
             note = self._hidden_topics(cluster, deadline)
-        exit_code = self._conclude(name, cluster_id, done, self._clock.monotonic() - started)
         if note:
             say(f"{name}: {note}")
         return exit_code
@@ -64,13 +67,19 @@ class _Runs:
         operations = NOT_ASKED if isinstance(described, Failure) else described.cluster_authorized_operations
         return list_note(operations, METADATA.name, "topics that match the pattern")
 
-    def _conclude(self, name: str, cluster_id: str, done: Ingested, seconds: float) -> int:
-        say(ingest_line(name, cluster_id, done, self._settings.place(), seconds))
+    def _conclude(self, name: str, mine: ArchiveTurn, done: Ingested, seconds: float) -> int:
+        """Say what came of the run, and what earlier runs did not live to say; only then is it forgotten."""
+        say(ingest_line(name, mine.cluster_id, done, self._settings.place(), seconds))
+        for report in mine.reports.values():
+            say(f"{name}: ingest {report.ingest_id} died before it could say that it {report.text}")
         log.info("archived", cluster=name, ranges=len(done.settled.ranges), seconds=round(seconds, 3))
         failures = done.planned.failures
         for failure in failures:
             say(f"{name}: {failure.scope}: {failure.name}" + (f" ({failure.message})" if failure.message else ""))
-        return INCOMPLETE if failures or _is_incomplete(done.settled, self._settings.ingest) else COMPLETE
+        mine.reported(next((row.ingest_id for row in done.settled.ranges), None))
+        is_late_loss = any(report.is_loss for report in mine.reports.values()) and not self._settings.ingest.accept_loss
+        is_incomplete = failures or is_late_loss or _is_incomplete(done.settled, self._settings.ingest)
+        return INCOMPLETE if is_incomplete else COMPLETE
 
 
 def _is_incomplete(settled: Settled, told: IngestSettings) -> bool:
@@ -84,13 +93,12 @@ def ingest_line(name: str, cluster_id: str, done: Ingested, place: str, seconds:
     """Cluster, what was archived, what is missing and why, and where the tables are."""
     settled, counts = done.settled, Counter[str]()
     for row in settled.ranges:
-        counts.update({one: getattr(row, one) for one in ("records", "lost", "corrupt", "bytes_fetched", "files")})
-    problems = Counter(row.problem for row in settled.ranges if row.problem)
+        counts.update({one: getattr(row, one) for one in ("records", "bytes_fetched")})
     parts = [
         f"{len(done.planned.topic_ids):,} topics",
         f"{counts['records']:,} records of {len({(row.topic, row.partition) for row in settled.ranges}):,} partitions",
         f"{counts['bytes_fetched'] / 1e6:,.1f} MB fetched",
     ]
-    parts += [f"{counts[one]:,} {one.upper()}" for one in ("lost", "corrupt") if counts[one]]
-    parts += [f"{problem} in {count:,} ranges, see table record_ranges" for problem, count in sorted(problems.items())]
-    return f"{name} ({cluster_id}): {', '.join(parts)}; tables in {place} ({seconds:.1f} s)"
+    return (
+        f"{name} ({cluster_id}): {', '.join([*parts, *missing(settled.ranges)])}; tables in {place} ({seconds:.1f} s)"
+    )

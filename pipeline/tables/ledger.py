@@ -14,12 +14,15 @@ from pipeline.errors import TableError
 from pipeline.fetch.plan import Archived
 from pipeline.fetch.ranges import Position
 
-_FORMAT = 1
+_FORMAT, _KNOWN_FORMATS = 2, (1, 2)  # in format 1, rows to be added lay beside the data files of their tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedFile:
-    """A file that lies beside a table already, `name` relative to the table's folder, and waits to be committed."""
+    """A file that waits to be committed; `name` is its path in the folder of table `records` or in the staging folder.
+
+    In ledgers of format 1 it is the path in the folder of the table that it is to be added to.
+    """
 
     name: str
     size: int
@@ -68,7 +71,7 @@ def from_json(text: str | None) -> Ledger:
     if text is None:
         return Ledger()
     told = json.loads(text)
-    if told["format"] != _FORMAT:
+    if told["format"] not in _KNOWN_FORMATS:
         raise TableError(f"table records was written by a newer Kafka Lagoon (ledger format {told['format']})")
     topics = {
         name: Archived(
