@@ -19,8 +19,8 @@ from pipeline.fetch.accounting import Settled
 from pipeline.fetch.plan import Archived
 from pipeline.fetch.tasks import Task
 from pipeline.tables.archive_task import TaskResult, TaskSettings, archive
-from pipeline.tables.arrow import parquet_bytes, plain_table
-from pipeline.tables.files import DataFile, statistics_of_constants
+from pipeline.tables.arrow import parquet_bytes, plain_table, table_of
+from pipeline.tables.files import DataFile, statistics_of
 from pipeline.tables.kernel import Fence, Fenced
 from pipeline.tables.ledger import LastRun, Ledger, StagedFile, domain, from_json, to_json
 from pipeline.tables.restored import restored
@@ -174,13 +174,9 @@ def _add(warehouse: Warehouse, table: Table, cluster_id: str, last: LastRun, sta
     fence = Fence(app_id(cluster_id), last.sequence)
     if (warehouse.kernel.last_transaction(state, fence.app_id) or 0) >= fence.version:
         return
-    constants = {"ingest_id": last.ingest_id, "cluster_id": cluster_id}
-    file = DataFile(
-        url=f"{state.location}/{staged.name}",
-        size=staged.size,
-        modified_at_ms=staged.modified_at_ms,
-        statistics=statistics_of_constants(staged.rows, constants),
-    )
+    url = f"{state.location}/{staged.name}"
+    statistics = statistics_of(table_of(warehouse.kernel.storage.read(url)))
+    file = DataFile(url=url, size=staged.size, modified_at_ms=staged.modified_at_ms, statistics=statistics)
     warehouse.kernel.append(state, [file], (RECORDS.partition_by, date.fromisoformat(last.ingest_date)), fence=fence)
 
 
