@@ -18,7 +18,7 @@ from pipeline.client.deadline import Clock
 from pipeline.errors import TableError
 from pipeline.fetch.plan import Archived
 from pipeline.tables.arrow import parquet_bytes, plain_table
-from pipeline.tables.files import DataFile, statistics_of_constants
+from pipeline.tables.files import DataFile, statistics_of
 from pipeline.tables.kernel import Fence, Fenced
 from pipeline.tables.ledger import LastRun, Ledger, StagedFile
 from pipeline.tables.pending import FOLDER, Pending, Report, read_staged
@@ -113,8 +113,7 @@ def _append(warehouse: Warehouse, table: Table, cluster_id: str, last: LastRun, 
         stored = storage.write(f"{state.location}/{name}", data := parquet_bytes(arrow))
         if stored.size != len(data):
             raise TableError(f"{stored.url} has {stored.size} bytes of {len(data)} that were written")
-        constants = {"ingest_id": last.ingest_id, "cluster_id": cluster_id}
-        statistics = statistics_of_constants(len(arrow), constants)
+        statistics = statistics_of(arrow)
         files = [
             DataFile(url=stored.url, size=stored.size, modified_at_ms=stored.modified_at_ms, statistics=statistics)
         ]
