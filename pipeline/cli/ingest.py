@@ -22,7 +22,6 @@ from pipeline.snapshot.coverage import list_note
 from pipeline.snapshot.identity import describe_cluster
 from pipeline.tables.archive import ArchiveTurn
 from pipeline.tables.ingest import STEPS, Ingested, ingest, turn
-from pipeline.tables.pending import missing
 from pipeline.tables.session import session
 from pipeline.tables.warehouse import Warehouse, open_warehouse
 
@@ -93,12 +92,13 @@ def ingest_line(name: str, cluster_id: str, done: Ingested, place: str, seconds:
     """Cluster, what was archived, what is missing and why, and where the tables are."""
     settled, counts = done.settled, Counter[str]()
     for row in settled.ranges:
-        counts.update({one: getattr(row, one) for one in ("records", "bytes_fetched")})
+        counts.update({one: getattr(row, one) for one in ("records", "lost", "corrupt", "bytes_fetched", "files")})
+    problems = Counter(row.problem for row in settled.ranges if row.problem)
     parts = [
         f"{len(done.planned.topic_ids):,} topics",
         f"{counts['records']:,} records of {len({(row.topic, row.partition) for row in settled.ranges}):,} partitions",
         f"{counts['bytes_fetched'] / 1e6:,.1f} MB fetched",
     ]
-    return (
-        f"{name} ({cluster_id}): {', '.join([*parts, *missing(settled.ranges)])}; tables in {place} ({seconds:.1f} s)"
-    )
+    parts += [f"{counts[one]:,} {one.upper()}" for one in ("lost", "corrupt") if counts[one]]
+    parts += [f"{problem} in {count:,} ranges, see table record_ranges" for problem, count in sorted(problems.items())]
+    return f"{name} ({cluster_id}): {', '.join(parts)}; tables in {place} ({seconds:.1f} s)"
