@@ -36,9 +36,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _find_spark_settings() -> None:
     """Spark reads the conf/ of this package, unless it was told to read another folder or has settings of its own."""
-    theirs = Path(os.environ.get("SPARK_HOME", "nowhere")) / "conf" / "spark-defaults.conf"
-    if not theirs.exists():
-        os.environ.setdefault("SPARK_CONF_DIR", str(SPARK_SETTINGS))
+    spark = os.environ.get("SPARK_HOME")
+    if spark and (Path(spark) / "conf" / "spark-defaults.conf").exists():
+        return
+    os.environ.setdefault("SPARK_CONF_DIR", str(SPARK_SETTINGS))
 
 
 def _snapshot(argv: Sequence[str]) -> int:

@@ -6,7 +6,7 @@ they are nowhere, and come from the user's cache folder: downloaded once, verifi
 
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 
 from pipeline.errors import JarsUnavailable, TableError
 from pipeline.sandbox.jars import jar_paths
@@ -24,7 +24,7 @@ _ONE_OF_EACH = (
 def with_delta(jvm: Any, jars: str | None) -> str | None:
     """The value of `spark.jars` with Delta's added; `jars` itself where the class path has any of Delta, or has another Spark.
 
-    TableError if Delta's jars cannot be had. Without them the session starts and the first table says what is missing.
+    TableError if Delta's jars cannot be had.
     """
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     if any(_has(loader, name) for name in _ONE_OF_EACH) or not _spark_version(jvm).startswith(_FOR_SPARK):
@@ -36,8 +36,11 @@ def with_delta(jvm: Any, jars: str | None) -> str | None:
             f"Spark has no Delta, and {error}; where the registry can be reached `lagoon path jars` downloads them into the "
             "folder that LAGOON_CACHE names, or give spark-submit --jars"
         ) from error
-    for path in paths:
-        loader.addURL(jvm.java.io.File(path).toURI().toURL())  # every thread of the JVM has this loader
+    try:
+        for path in paths:
+            loader.addURL(jvm.java.io.File(path).toURI().toURL())  # every thread of the JVM has this loader
+    except Py4JError:  # not spark-submit's loader
+        return jars
     return ",".join([*(jars.split(",") if jars else ()), *paths])  # for executors
 
 

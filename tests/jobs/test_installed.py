@@ -181,11 +181,13 @@ def test_compose() -> None:
 
 
 def test_without_a_registry_there_is_one_line(machine: Machine, tmp_path: Path) -> None:
-    """A first run that cannot download Delta's jars says what it needs; here because there is no Java to download with."""
+    """Where Delta's jars cannot be downloaded, as behind a proxy that is not there, one line says so and nothing is left."""
     lagoon = machine.installed.environment / "bin" / "lagoon"
-    refused = machine.installed.run(f"{lagoon} path jars", LAGOON_CACHE=str(tmp_path), JAVA_HOME=str(tmp_path))
+    nowhere = " ".join(f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort=1" for scheme in ("http", "https"))
+    refused = machine.installed.run(f"{lagoon} path jars", LAGOON_CACHE=str(tmp_path), JAVA_TOOL_OPTIONS=nowhere)
     assert refused.returncode == 1
-    assert refused.stderr == f"lagoon: no java in JAVA_HOME ({tmp_path}): install Java 17 or newer\n"
+    assert re.fullmatch(r"lagoon: 4 jars could not be downloaded: Server access error .*\n", refused.stderr)
+    assert not list(tmp_path.rglob("*.jar"))
 
 
 def test_paths_are_the_installation_s_own(machine: Machine) -> None:
