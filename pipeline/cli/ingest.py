@@ -44,12 +44,16 @@ class _Runs:
     def archive(self, name: str, kafka: KafkaSettings) -> int:
         """Archive one cluster; its exit code. A cluster that does not answer is known before Spark is started."""
         started = self._clock.monotonic()
-        deadline = Deadline.after(self._clock, self._settings.ingest.deadline_ms)
+        limits = self._settings.ingest
+        ends_at_ms = self._clock.now_ms() + limits.deadline_ms if limits.deadline_ms else None
+        deadline = Deadline.after(
+            self._clock, min(limits.deadline_ms or limits.plan_timeout_ms, limits.plan_timeout_ms)
+        )
         with Cluster.connect(kafka, self._clock, Journal(), deadline) as cluster:
             cluster_id = cluster.cluster_id or name
             mine = turn(self._warehouse, self._settings, cluster_id, self._clock, self._arguments.after_restore)
             with mine as own, Steps(name, STEPS) as steps:
-                done = ingest(own, cluster, self._settings, self._arguments.wanted, steps.tell)
+                done = ingest(own, cluster, self._settings, self._arguments.wanted, steps.tell, ends_at_ms)
             note = self._hidden_topics(cluster, deadline)
         exit_code = self._conclude(name, cluster_id, done, self._clock.monotonic() - started)
         if note:
@@ -76,8 +80,8 @@ class _Runs:
 def _is_incomplete(settled: Settled, told: IngestSettings) -> bool:
     """Whether anything is missing that the settings do not accept to be missing."""
     lost = any(row.problem in LOSSES or row.corrupt for row in settled.ranges)
-    stopped = any(row.problem is not None and row.problem not in LOSSES for row in settled.ranges)
-    return stopped or (lost and not told.accept_loss)
+    stopped = settled.unread or any(row.problem is not None and row.problem not in LOSSES for row in settled.ranges)
+    return bool(stopped) or (lost and not told.accept_loss)
 
 
 def ingest_line(name: str, cluster_id: str, done: Ingested, place: str, seconds: float) -> str:
@@ -93,4 +97,6 @@ def ingest_line(name: str, cluster_id: str, done: Ingested, place: str, seconds:
     ]
     parts += [f"{counts[one]:,} {one.upper()}" for one in ("lost", "corrupt") if counts[one]]
     parts += [f"{problem} in {count:,} ranges, see table record_ranges" for problem, count in sorted(problems.items())]
+    if settled.unread:
+        parts.append(f"{settled.unread:,} offsets left to the next run")
     return f"{name} ({cluster_id}): {', '.join(parts)}; tables in {place} ({seconds:.1f} s)"
