@@ -55,6 +55,7 @@ class SplitReader:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The records, in the columns of the decoder; what is under way ends with the iterator."""
         try:
+            self._recovery.refuse_stalled()
             while not self._progress.ended:
                 if self._limits.run_is_over():
                     self._progress.fail(RUN_DEADLINE_PASSED, None)

@@ -19,7 +19,7 @@ from pipeline.errors import (
 from pipeline.fetch.progress import Progress
 from pipeline.fetch.ranges import LOG_TRUNCATED, TOPIC_DELETED, TOPIC_RECREATED
 from pipeline.fetch.split import Split
-from pipeline.fetch.stalls import RUN_DEADLINE_PASSED, Limits
+from pipeline.fetch.stalls import BROKER_STALLED, RUN_DEADLINE_PASSED, Limits
 from pipeline.protocol.error_codes import (
     FENCED_LEADER_EPOCH,
     INCONSISTENT_TOPIC_ID,
@@ -48,14 +48,24 @@ class Recovery:
     def __init__(self, cluster: Cluster, split: Split, progress: Progress, limits: Limits) -> None:
         self._cluster, self._split, self._progress, self._limits = cluster, split, progress, limits
         self._at = TopicPartition(split.topic, split.partition)
-        self.progressed()
+        self._begin()
 
     def progressed(self) -> None:
         """Begin anew: something was read."""
+        self._limits.stalls.progressed(self._cluster.leader_of(self._at))
+        self._begin()
+
+    def _begin(self) -> None:
         settings = self._cluster.settings
         self._deadline = self._limits.waiting_for(self._cluster.leader_of(self._at))
         self._pauses = backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms)
         self._sightings = self._accidents = self._empty = 0
+
+    def refuse_stalled(self) -> None:
+        """Fail at once where the leader has stalled for other partitions again and again."""
+        leader_id = self._cluster.leader_of(self._at)
+        if self._limits.stalls.gives_up_on(leader_id):
+            self._progress.fail(BROKER_STALLED, f"broker {leader_id} stalled for other partitions")
 
     def after_error(self, error: PipelineError) -> None:
         """No answer came, or one that cannot be read."""

@@ -1,7 +1,8 @@
 """How long a split is waited for: until the run's deadline, and without progress for the stall timeout at most.
 
-A broker that hangs, or a way to it that cuts every answer, would cost the whole stall timeout for each of its partitions. So
-a broker that stalled is waited for a quarter as long the next time, and so on, until it has not stalled for a while.
+A broker that hangs, or a network that cuts every large answer, would cost the whole stall timeout for each partition. So a
+broker that stalled is waited for a quarter as long the next time, and others too, for it may be the network. After a few
+times a broker is not asked any more for as long as the stall timeout, and then once for a second.
 """
 
 from dataclasses import dataclass, field
@@ -10,16 +11,19 @@ from pipeline.client.deadline import Clock, Deadline
 from pipeline.fetch.split import ReadOptions
 
 RUN_DEADLINE_PASSED = "RUN_DEADLINE_PASSED"  # the run's time was up; not DEADLINE_PASSED, which is a request's
+BROKER_STALLED = "BROKER_STALLED"  # nobody was asked, because the leader had stalled for other partitions
 
 BOOTSTRAP = -1  # in the place of a broker's id, where any broker is asked
 
 _SHORTEST_MS = 1_000
-_FORGOTTEN_AFTER = 10  # stall timeouts: then a broker that stalled is like any other
+_MOST_BY_OTHERS = 2  # quarterings for a broker that has not stalled itself
+_GIVEN_UP_AFTER = 4  # stalls of one broker
+_FORGOTTEN_AFTER = 10  # stall timeouts
 
 
 @dataclass(slots=True)
 class Stalls:
-    """Which brokers stalled, how often and when last, in the reading of one run; None stands for "no leader known"."""
+    """Which brokers stalled while one run was read, how often and when last; None stands for "no leader known"."""
 
     clock: Clock
     stall_timeout_ms: int
@@ -27,16 +31,26 @@ class Stalls:
 
     def timeout_ms(self, broker_id: int | None) -> int:
         """How long to wait for a broker without progress."""
-        count, last_at = self._stalls.get(broker_id, (0, 0.0))
-        if count and self.clock.monotonic() - last_at > self.stall_timeout_ms / 1000 * _FORGOTTEN_AFTER:
-            del self._stalls[broker_id]
-            count = 0
-        return max(self.stall_timeout_ms >> 2 * min(count, 16), min(self.stall_timeout_ms, _SHORTEST_MS))
+        since = self.clock.monotonic() - self.stall_timeout_ms / 1000 * _FORGOTTEN_AFTER
+        counts = {stalled_id: count for stalled_id, (count, last_at) in self._stalls.items() if last_at >= since}
+        own = counts.pop(broker_id, 0)
+        quarterings = max(own, min(len(counts), _MOST_BY_OTHERS))
+        return max(self.stall_timeout_ms >> 2 * min(quarterings, 16), min(self.stall_timeout_ms, _SHORTEST_MS))
 
     def stalled(self, broker_id: int | None) -> None:
         """Note that a broker was waited for in vain."""
         count = self._stalls.get(broker_id, (0, 0.0))[0]
         self._stalls[broker_id] = (count + 1, self.clock.monotonic())
+
+    def progressed(self, broker_id: int | None) -> None:
+        """Note that a broker has answered: it may be asked, though what it stalled at may come again."""
+        if self.gives_up_on(broker_id):
+            self._stalls[broker_id] = (_GIVEN_UP_AFTER - 1, self._stalls[broker_id][1])
+
+    def gives_up_on(self, broker_id: int | None) -> bool:
+        """Whether a broker has stalled so often that asking it now is a waste of time."""
+        count, last_at = self._stalls.get(broker_id, (0, 0.0))
+        return count >= _GIVEN_UP_AFTER and self.clock.monotonic() - last_at < self.stall_timeout_ms / 1000
 
 
 @dataclass(frozen=True, slots=True)
