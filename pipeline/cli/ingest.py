@@ -24,6 +24,8 @@ from pipeline.tables.ingest import STEPS, Ingested, ingest, turn
 from pipeline.tables.session import session
 from pipeline.tables.warehouse import Warehouse, open_warehouse
 
+_NOTE_MS = 10_000  # for a question that only decides what is said at the end
+
 
 def ingest_all(arguments: IngestArguments, clock: Clock) -> int:
     """Archive every cluster of the settings; the exit code of the worst."""
@@ -54,7 +56,7 @@ class _Runs:
             mine = turn(self._warehouse, self._settings, cluster_id, self._clock, self._arguments.after_restore)
             with mine as own, Steps(name, STEPS) as steps:
                 done = ingest(own, cluster, self._settings, self._arguments.wanted, steps.tell, ends_at_ms)
-            note = self._hidden_topics(cluster, deadline)
+            note = self._hidden_topics(cluster, Deadline.after(self._clock, _NOTE_MS))
         exit_code = self._conclude(name, cluster_id, done, self._clock.monotonic() - started)
         if note:
             say(f"{name}: {note}")
