@@ -64,8 +64,18 @@ class IngestSettings(Strict):
     max_offsets_per_run: int | None = Field(
         None, gt=0, description="About how many offsets a run reads at most, shared by backlog; the next run goes on."
     )
-    deadline_ms: int = Field(300_000, gt=0, description="Longest time for planning.")
-    patience_ms: int = Field(60_000, gt=0, description="Longest time a partition is waited for without progress.")
+    deadline_ms: int = Field(
+        0,
+        ge=0,
+        description="Longest time of a run over one cluster; what is read by then is committed, and the next run goes on. "
+        "0: as long as it makes progress.",
+    )
+    plan_timeout_ms: int = Field(300_000, gt=0, description="Longest time for planning.")
+    patience_ms: int = Field(
+        60_000,
+        gt=0,
+        description="Longest time a partition is waited for without progress; less where its leader stalled before.",
+    )
     task_mb: int = Field(256, gt=0, description="Most that one Spark task reads, in MiB as stored by the brokers.")
     task_memory_mb: int = Field(
         256, ge=64, description="Memory for buffers of one Spark task, in MiB; a larger single batch still is read."

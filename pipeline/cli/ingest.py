@@ -21,6 +21,8 @@ from pipeline.tables.ingest import STEPS, Ingested, ingest, turn
 from pipeline.tables.session import session
 from pipeline.tables.warehouse import Warehouse, open_warehouse
 
+_NOTE_MS = 10_000  # for a question that only decides what is said at the end
+
 
 def ingest_all(arguments: IngestArguments, clock: Clock) -> int:
     """Archive every cluster of the settings; the exit code of the worst."""
@@ -42,14 +44,17 @@ class _Runs:
     def archive(self, outcome: Outcome) -> int:
         """Archive one cluster; its exit code. A cluster that does not answer is known before Spark is started."""
         started, name = self._clock.monotonic(), str(outcome.cluster)
-        kafka = self._settings.named_clusters()[name]
-        deadline = Deadline.after(self._clock, self._settings.ingest.deadline_ms)
+        kafka, limits = self._settings.named_clusters()[name], self._settings.ingest
+        ends_at_ms = self._clock.now_ms() + limits.deadline_ms if limits.deadline_ms else None
+        deadline = Deadline.after(
+            self._clock, min(limits.deadline_ms or limits.plan_timeout_ms, limits.plan_timeout_ms)
+        )
         with Cluster.connect(kafka, self._clock, outcome.journal, deadline) as cluster:
             outcome.cluster_id = cluster_id = cluster.cluster_id or name
             mine = turn(self._warehouse, self._settings, cluster_id, self._clock, self._arguments.after_restore)
             with mine as own, Steps(name, STEPS) as steps:
-                done = ingest(own, cluster, self._settings, self._arguments.wanted, steps.tell)
-            note = self._hidden_topics(cluster, deadline)
+                done = ingest(own, cluster, self._settings, self._arguments.wanted, steps.tell, ends_at_ms)
+            note = self._hidden_topics(cluster, Deadline.after(self._clock, _NOTE_MS))
         say(ingest_line(name, cluster_id, done, self._settings.place(), self._clock.monotonic() - started))
         exit_code = self._conclude(outcome, done)
         if note:
@@ -70,9 +75,10 @@ class _Runs:
             say(f"{outcome.cluster}: {failure.scope}: {failure.name}{reason}")
         _tell(outcome, done)
         lost = any(row.problem in LOSSES or row.corrupt for row in done.settled.ranges)
-        outcome.status = PARTIAL if outcome.failures or lost else None
+        unread = bool(outcome.failures or outcome.unread)
+        outcome.status = PARTIAL if unread or lost else None
         accepted = self._settings.ingest
-        is_missing = (outcome.failures and not accepted.accept_incomplete) or (lost and not accepted.accept_loss)
+        is_missing = (unread and not accepted.accept_incomplete) or (lost and not accepted.accept_loss)
         return INCOMPLETE if is_missing else COMPLETE
 
 
@@ -84,7 +90,7 @@ def _tell(outcome: Outcome, done: Ingested) -> None:
     stopped = sum(1 for row in ranges if row.problem is not None and row.problem not in LOSSES)
     outcome.failures = len(done.planned.failures) + stopped
     outcome.records, outcome.bytes_fetched = counts["records"], counts["bytes_fetched"]
-    outcome.lost, outcome.corrupt = counts["lost"], counts["corrupt"]
+    outcome.lost, outcome.corrupt, outcome.unread = counts["lost"], counts["corrupt"], done.settled.unread
 
 
 def _counts(settled: Settled) -> Counter[str]:
@@ -105,4 +111,6 @@ def ingest_line(name: str, cluster_id: str, done: Ingested, place: str, seconds:
     ]
     parts += [f"{counts[one]:,} {one.upper()}" for one in ("lost", "corrupt") if counts[one]]
     parts += [f"{problem} in {count:,} ranges, see table record_ranges" for problem, count in sorted(problems.items())]
+    if settled.unread:
+        parts.append(f"{settled.unread:,} offsets left to the next run")
     return f"{name} ({cluster_id}): {', '.join(parts)}; tables in {place} ({seconds:.1f} s)"

@@ -73,6 +73,7 @@ class Outcome:
     bytes_fetched: int | None = _value("bytes of record batches as the brokers sent them", INGEST)
     lost: int | None = _value("offsets that were deleted before they were read", INGEST)
     corrupt: int | None = _value("offsets in batches that could not be decoded", INGEST)
+    unread: int | None = _value("planned offsets that are left to the next run", INGEST)
     dry_run: bool | None = _value("whether nothing was changed", MAINTAIN)
     files_rewritten: int | None = _value("small files that were joined", MAINTAIN)
     files_removed: int | None = _value("files that no version needs", MAINTAIN)

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.errors import TableError
+from pipeline.fetch.epochs import EpochRange
 from pipeline.fetch.plan import Archived
 from pipeline.fetch.ranges import Position
 
-_FORMAT = 1
+_FORMAT = 2
+_EPOCHS_WITHOUT_END = 1  # of this format: an epoch has its first offset only, and positions are never confirmed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,7 @@ def from_json(text: str | None) -> Ledger:
     if text is None:
         return Ledger()
     told = json.loads(text)
-    if told["format"] != _FORMAT:
+    if told["format"] not in (_FORMAT, _EPOCHS_WITHOUT_END):
         raise TableError(f"table records was written by a newer Kafka Lagoon (ledger format {told['format']})")
     topics = {
         name: Archived(
@@ -87,11 +89,17 @@ def _last_run(told: dict[str, Any] | None) -> LastRun | None:
 
 
 def _spelled(at: Position) -> Sequence[Any]:
-    return [at.next_offset, at.leader_epoch, [list(one) for one in at.epochs]]
+    return [at.next_offset, at.leader_epoch, [list(one) for one in at.epochs], int(at.confirmed)]
 
 
 def _position(told: Sequence[Any]) -> Position:
-    next_offset, leader_epoch, epochs = told
+    next_offset, leader_epoch, epochs, *confirmed = told
+    if not confirmed:
+        ends = [*(first for _, first in epochs[1:]), next_offset]
+        epochs = [(epoch, first, end) for (epoch, first), end in zip(epochs, ends, strict=False)]
     return Position(
-        next_offset=next_offset, leader_epoch=leader_epoch, epochs=tuple((epoch, first) for epoch, first in epochs)
+        next_offset=next_offset,
+        leader_epoch=leader_epoch,
+        epochs=tuple(EpochRange(*one) for one in epochs),
+        confirmed=any(confirmed),
     )
