@@ -17,7 +17,9 @@ from pipeline.protocol.acls import NOT_ASKED
 from pipeline.protocol.messages.metadata import METADATA
 from pipeline.snapshot.coverage import list_note
 from pipeline.snapshot.identity import describe_cluster
+from pipeline.tables.archive import ArchiveTurn
 from pipeline.tables.ingest import STEPS, Ingested, ingest, turn
+from pipeline.tables.pending import missing
 from pipeline.tables.session import session
 from pipeline.tables.warehouse import Warehouse, open_warehouse
 
@@ -52,11 +54,12 @@ class _Runs:
         with Cluster.connect(kafka, self._clock, outcome.journal, deadline) as cluster:
             outcome.cluster_id = cluster_id = cluster.cluster_id or name
             mine = turn(self._warehouse, self._settings, cluster_id, self._clock, self._arguments.after_restore)
-            with mine as own, Steps(name, STEPS) as steps:
-                done = ingest(own, cluster, self._settings, self._arguments.wanted, steps.tell, ends_at_ms)
+            with mine as own:
+                with Steps(name, STEPS) as steps:
+                    done = ingest(own, cluster, self._settings, self._arguments.wanted, steps.tell, ends_at_ms)
+                say(ingest_line(name, cluster_id, done, self._settings.place(), self._clock.monotonic() - started))
+                exit_code = self._conclude(outcome, own, done)
             note = self._hidden_topics(cluster, Deadline.after(self._clock, _NOTE_MS))
-        say(ingest_line(name, cluster_id, done, self._settings.place(), self._clock.monotonic() - started))
-        exit_code = self._conclude(outcome, done)
         if note:
             say(f"{name}: {note}")
         return exit_code
@@ -69,12 +72,17 @@ class _Runs:
         operations = NOT_ASKED if isinstance(described, Failure) else described.cluster_authorized_operations
         return list_note(operations, METADATA.name, "topics that match the pattern")
 
-    def _conclude(self, outcome: Outcome, done: Ingested) -> int:
+    def _conclude(self, outcome: Outcome, mine: ArchiveTurn, done: Ingested) -> int:
+        """Say what came of the run, and what earlier runs did not live to say; only then is it forgotten."""
+        for report in mine.reports.values():
+            say(f"{outcome.cluster}: ingest {report.ingest_id} died before it could say that it {report.text}")
         for failure in done.planned.failures:
             reason = f" ({failure.message})" if failure.message else ""
             say(f"{outcome.cluster}: {failure.scope}: {failure.name}{reason}")
         _tell(outcome, done)
+        mine.reported(outcome.ingest_id)
         lost = any(row.problem in LOSSES or row.corrupt for row in done.settled.ranges)
+        lost = lost or any(report.is_loss for report in mine.reports.values())
         unread = bool(outcome.failures or outcome.unread)
         outcome.status = PARTIAL if unread or lost else None
         accepted = self._settings.ingest
@@ -96,21 +104,19 @@ def _tell(outcome: Outcome, done: Ingested) -> None:
 def _counts(settled: Settled) -> Counter[str]:
     counts = Counter(partitions=len({(row.topic, row.partition) for row in settled.ranges}))
     for row in settled.ranges:
-        counts.update({one: getattr(row, one) for one in ("records", "lost", "corrupt", "bytes_fetched", "files")})
+        counts.update({one: getattr(row, one) for one in ("records", "lost", "corrupt", "bytes_fetched")})
     return counts
 
 
 def ingest_line(name: str, cluster_id: str, done: Ingested, place: str, seconds: float) -> str:
     """Cluster, what was archived, what is missing and why, and where the tables are."""
     settled, counts = done.settled, _counts(done.settled)
-    problems = Counter(row.problem for row in settled.ranges if row.problem)
     parts = [
         f"{len(done.planned.topic_ids):,} topics",
         f"{counts['records']:,} records of {counts['partitions']:,} partitions",
         f"{counts['bytes_fetched'] / 1e6:,.1f} MB fetched",
     ]
-    parts += [f"{counts[one]:,} {one.upper()}" for one in ("lost", "corrupt") if counts[one]]
-    parts += [f"{problem} in {count:,} ranges, see table record_ranges" for problem, count in sorted(problems.items())]
+    parts += missing(settled.ranges)
     if settled.unread:
         parts.append(f"{settled.unread:,} offsets left to the next run")
     return f"{name} ({cluster_id}): {', '.join(parts)}; tables in {place} ({seconds:.1f} s)"

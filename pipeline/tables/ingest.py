@@ -44,7 +44,7 @@ def turn(
     """The turn to archive a cluster, by the writer that the settings name; raises as `archive_turn` does."""
     wait_ms = settings.ingest.lock_wait_ms
     if staging := settings.staging():
-        return staged_turn(warehouse, staging, cluster_id, clock, wait_ms)
+        return staged_turn(warehouse, staging, cluster_id, clock, wait_ms, after_restore)
     return archive_turn(warehouse, cluster_id, clock, wait_ms, after_restore)
 
 

@@ -15,13 +15,17 @@ from pipeline.fetch.epochs import EpochRange
 from pipeline.fetch.plan import Archived
 from pipeline.fetch.ranges import Position
 
-_FORMAT = 2
-_EPOCHS_WITHOUT_END = 1  # of this format: an epoch has its first offset only, and positions are never confirmed
+# In format 1 an epoch has its first offset only, next offsets are never confirmed, and rows to be added lie beside the data
+# files of their tables.
+_FORMAT, _KNOWN_FORMATS = 2, (1, 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedFile:
-    """A file that lies beside a table already, `name` relative to the table's folder, and waits to be committed."""
+    """A file that waits to be committed; `name` is its path in the folder of table `records` or in the staging folder.
+
+    In ledgers of format 1 it is the path in the folder of the table that it is to be added to.
+    """
 
     name: str
     size: int
@@ -70,7 +74,7 @@ def from_json(text: str | None) -> Ledger:
     if text is None:
         return Ledger()
     told = json.loads(text)
-    if told["format"] not in (_FORMAT, _EPOCHS_WITHOUT_END):
+    if told["format"] not in _KNOWN_FORMATS:
         raise TableError(f"table records was written by a newer Kafka Lagoon (ledger format {told['format']})")
     topics = {
         name: Archived(

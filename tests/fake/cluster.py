@@ -33,6 +33,7 @@ class FakePartition:
     last_stable_offset: int | None = None
     error_code: int = 0
     log: list[FakeBatch] = field(default_factory=list)
+    segments: list[int] = field(default_factory=lambda: [0])  # first offsets; no answer goes beyond one
     epoch_ends: dict[int, int] = field(default_factory=dict)  # term -> offset behind its last record
     times: tuple[tuple[int, int], ...] = ()  # (timestamp, offset) of some records, ascending
     size: int = 0

@@ -1,5 +1,6 @@
 """State and request in, response out: the APIs that read a partition's log."""
 
+from itertools import pairwise
 from typing import Any
 
 from pipeline.protocol.messages import describe_log_dirs, fetch, offset_for_leader_epoch
@@ -75,13 +76,23 @@ def _data(log: FakePartition, version: int, request: Any, asked: Any) -> fetch.P
     if 0 <= epoch < asked.last_fetched_epoch or 0 <= parted < asked.fetch_offset:
         data.diverging_epoch = fetch.EpochEndOffset(epoch=epoch, end_offset=parted)
         return data
-    found = [one for one in log.log if one.last_offset >= asked.fetch_offset and one.base_offset < end]
+    found = _found(log, asked.fetch_offset, end)
     records = b"".join(one.data for one in found)
     least = len(found[0].data) if found and version >= _WHOLE_BATCH_SINCE else 0
     data.records = records[: max(least, asked.partition_max_bytes)]  # type: ignore[assignment]
     if request.isolation_level and version >= 4:
         data.aborted_transactions = tuple(_aborted(found))
     return data
+
+
+def _found(log: FakePartition, fetch_offset: int, end: int) -> list[FakeBatch]:
+    """From the first batch that claims to reach an offset to the end of its segment, as brokers look them up."""
+    first = max(base for base in log.segments if base <= fetch_offset)
+    for start, stop in pairwise([*(base for base in log.segments if base >= first), 2**63]):
+        segment = [one for one in log.log if start <= one.base_offset < stop]
+        if found := [one for one in segment if one.last_offset >= fetch_offset and one.base_offset < end]:
+            return segment[segment.index(found[0]) : segment.index(found[-1]) + 1]
+    return []
 
 
 def _aborted(found: list[FakeBatch]) -> list[fetch.AbortedTransaction]:

@@ -20,7 +20,7 @@ def test_batches_that_follow_each_other() -> None:
 
 def test_batches_that_cannot_be() -> None:
     """An offset that goes back, or beyond the high watermark, ends what is believed."""
-    assert believable(scanned((0, 3, 0), (3, 0, 0), (10, 4, 0)), 15) == 4
+    assert believable(scanned((3, 0, 0), (3, 0, 0), (10, 4, 0)), 15) == 4
     assert believable(scanned((0, 3, 0), (4, 11, 0)), 15) == 4
     assert believable(scanned((20, 3, 0)), 15) == -1
     assert believable(scanned((0, 3, 0), (2**63 - 1, 0, 0)), 15) == 4

@@ -1,5 +1,8 @@
 """What stands in the log of table records: read back as it was written."""
 
+import json
+from dataclasses import asdict
+
 import pytest
 
 from pipeline.errors import TableError
@@ -46,9 +49,11 @@ def test_a_newer_format_is_refused():
 
 def test_the_first_format_is_still_read():
     """It had the first offset of each epoch: one ended where the next began, and nobody had confirmed them."""
-    told = (
-        '{"format":1,"run":null,"topics":{"t":{"id":"x","partitions":{"0":[40000,2,[[0,0],[2,20480]]],"1":[5,-1,[]]}}}}'
-    )
-    partitions = from_json(told).topics["t"].partitions
+    topics = {"t": {"id": "x", "partitions": {"0": [40000, 2, [[0, 0], [2, 20480]]], "1": [5, -1, []]}}}
+    ledger = from_json(json.dumps({"format": 1, "run": asdict(RUN), "topics": topics}))
     read = (EpochRange(0, 0, 20480), EpochRange(2, 20480, 40000))
-    assert partitions == {0: Position(next_offset=40000, leader_epoch=2, epochs=read), 1: Position(next_offset=5)}
+    assert ledger.topics["t"].partitions == {
+        0: Position(next_offset=40000, leader_epoch=2, epochs=read),
+        1: Position(next_offset=5),
+    }
+    assert ledger.last == RUN
