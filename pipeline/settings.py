@@ -26,7 +26,16 @@ class SnapshotSettings(Strict):
     deadline_ms: int = Field(300_000, gt=0, description="Longest time for gathering one cluster.")
     slot_max_age_ms: int = Field(3_600_000, gt=0, description="A `--slot` further back than this is refused.")
     lock_wait_ms: int = Field(0, ge=0, description="How long to wait for another run's lock before exit 4.")
+    accept_incomplete: bool = Field(
+        False, description="Exit 0 instead of 3 when something did not answer; `--accept-incomplete` for short."
+    )
     fail_when_incomplete: bool = Field(False, description="Exit 1 instead of 3 when something did not answer.")
+
+    @model_validator(mode="after")
+    def _one_exit_code(self) -> "SnapshotSettings":
+        if self.accept_incomplete and self.fail_when_incomplete:
+            raise ValueError("accept_incomplete and fail_when_incomplete exclude each other")
+        return self
 
 
 class IngestSettings(Strict):
@@ -47,11 +56,26 @@ class IngestSettings(Strict):
     accept_loss: bool = Field(
         False, description="Exit 0 instead of 3 when retention removed records before they were read."
     )
+    accept_incomplete: bool = Field(
+        False,
+        description="Exit 0 instead of 3 when something was not read that the next run goes on with; "
+        "`--accept-incomplete` for short.",
+    )
     max_offsets_per_run: int | None = Field(
         None, gt=0, description="About how many offsets a run reads at most, shared by backlog; the next run goes on."
     )
-    deadline_ms: int = Field(300_000, gt=0, description="Longest time for planning.")
-    patience_ms: int = Field(60_000, gt=0, description="Longest time a partition is waited for without progress.")
+    deadline_ms: int = Field(
+        0,
+        ge=0,
+        description="Longest time of a run over one cluster; what is read by then is committed, and the next run goes on. "
+        "0: as long as it makes progress.",
+    )
+    plan_timeout_ms: int = Field(300_000, gt=0, description="Longest time for planning.")
+    patience_ms: int = Field(
+        60_000,
+        gt=0,
+        description="Longest time a partition is waited for without progress; less where its leader stalled before.",
+    )
     task_mb: int = Field(256, gt=0, description="Most that one Spark task reads, in MiB as stored by the brokers.")
     task_memory_mb: int = Field(
         256,

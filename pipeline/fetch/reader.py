@@ -12,12 +12,13 @@ import pyarrow as pa
 from pipeline.client.cluster import Cluster
 from pipeline.fetch.ahead import Ahead, Reply
 from pipeline.fetch.ends import is_doubtful, next_base
-from pipeline.fetch.headers import believable, first_base, terms
+from pipeline.fetch.headers import believable, epoch_ranges, first_base
 from pipeline.fetch.progress import Progress
 from pipeline.fetch.ranges import LOG_TRUNCATED
 from pipeline.fetch.recovery import BATCH_TOO_LARGE, CORRUPT_LOG, Recovery
 from pipeline.fetch.requests import Place
 from pipeline.fetch.split import READ_COMMITTED, Outcome, ReadOptions, Split
+from pipeline.fetch.stalls import RUN_DEADLINE_PASSED, Limits, Stalls
 from pipeline.protocol.messages import fetch
 from pipeline.protocol.messages.fetch import PartitionData
 from pipeline.records.batches import Batches, scan
@@ -37,12 +38,13 @@ class SplitReader:
     come behind those of the batches after it.
     """
 
-    def __init__(self, cluster: Cluster, split: Split, options: ReadOptions) -> None:
+    def __init__(self, cluster: Cluster, split: Split, options: ReadOptions, stalls: Stalls | None = None) -> None:
         self._split, self._options = split, options
+        self._limits = Limits.of(cluster.clock, options, stalls)
         self._largest = cluster.settings.receive_message_max_bytes - _ROOM
         self._progress = Progress(split)
-        self._recovery = Recovery(cluster, split, self._progress, options.patience_ms)
-        self._ahead = Ahead(cluster, split, options.patience_ms)
+        self._recovery = Recovery(cluster, split, self._progress, self._limits)
+        self._ahead = Ahead(cluster, split, self._limits)
         self._usual_limit = self._limit = min(options.fetch_bytes, self._largest)
         self._looks_behind = False  # the next request asks for what readers of committed records are not shown
         self._suspected = -1  # where what came was no batch
@@ -55,7 +57,11 @@ class SplitReader:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The records, in the columns of the decoder; what is under way ends with the iterator."""
         try:
+            self._recovery.refuse_stalled()
             while not self._progress.ended:
+                if self._limits.run_is_over():
+                    self._progress.fail(RUN_DEADLINE_PASSED, None)
+                    break
                 reply = self._ahead.ask(self._place(self._progress.position, self._progress.last_epoch))
                 partition = self._partition_of(reply)
                 if partition is not None:
@@ -87,7 +93,7 @@ class SplitReader:
             self._recovery.after_silence(reply.throttle_ms)
         elif reply.partition.diverging_epoch.end_offset >= 0:
             parted = reply.partition.diverging_epoch
-            told = f"term {parted.epoch} of the leader's log ends at {parted.end_offset}"
+            told = f"leader epoch {parted.epoch} ends at {parted.end_offset} in the leader's log"
             self._progress.fail(LOG_TRUNCATED, told, truncated_to=parted.end_offset)
         else:
             return reply.partition
@@ -137,8 +143,9 @@ class SplitReader:
     def _decode(
         self, batches: Batches, reach: int, partition: PartitionData, may_ask_ahead: bool
     ) -> Iterator[pa.RecordBatch]:
-        met = terms(batches, self._progress.position, reach)
-        last_epoch = met[-1][0] if met else self._progress.last_epoch
+        start = self._progress.position
+        met = epoch_ranges(batches, start, reach)
+        last_epoch = met[-1].leader_epoch if met else self._progress.last_epoch
         self._limit = self._usual_limit
         if may_ask_ahead and reach < self._split.to_offset:
             self._ahead.start(self._place(reach, last_epoch))
@@ -149,7 +156,7 @@ class SplitReader:
             return
         self._progress.add(decoding.counts, decoding.problems, decoding.next_offset, decoding.leader_epoch)
         broken = [problem for problem in decoding.problems if problem.reason != HEADER_KEY_NOT_UTF8]
-        self._progress.meet(met, broken)
+        self._progress.meet(epoch_ranges(batches, start, self._progress.position, broken))
         self._recovery.progressed()
         for problem in broken:
             if problem.reason == _MAY_BE_THE_WAY:

@@ -69,8 +69,9 @@ class _Handler(socketserver.StreamRequestHandler):
         header = encode(ResponseHeader(correlation_id=correlation_id), 0, flexible and api.flexible_response_header)
         frame = header + encode(response, version, flexible)
         frame = struct.pack(">i", len(frame)) + frame
-        self.wfile.write(frame[: action.sent] if isinstance(action, Close) else frame)
-        return not isinstance(action, Close)
+        is_cut = isinstance(action, Close) and len(frame) > action.spared
+        self.wfile.write(frame[: action.sent] if isinstance(action, Close) and is_cut else frame)
+        return not is_cut
 
 
 class FakeBroker(socketserver.ThreadingTCPServer):
