@@ -79,7 +79,7 @@ def test_small_arrow_batches_hold_the_same(data, log):
     assert_equal(written(log), options=options, **data.draw(questions(log)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data(), logs(), st.sampled_from([1, 20, 300]))
 def test_large_batches_in_slices_hold_the_same(data, log, size):
     """Nor does it whether a batch is divided, not even where it is corrupt."""
@@ -353,7 +353,7 @@ def test_a_record_with_too_many_headers():
     assert len(fast(many, options=DecodeOptions(batch_limit_bytes=70 * 16))[0]) == 1
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(logs(), st.data())
 def test_last_offsets_that_lie(log, data):
     """Whichever batch says that it ends elsewhere, with a right checksum, and wherever an answer is cut off."""
