@@ -69,7 +69,7 @@ class _Runs:
         log.info("archived", cluster=name, ranges=len(done.settled.ranges), seconds=round(seconds, 3))
         failures = done.planned.failures
         for failure in failures:
-            say(f"{name}: {failure.scope}: {failure.name}" + (f" ({failure.message})" if failure.message else ""))
+            say(f"{name}: {failure.about()}: {failure.name}" + (f" ({failure.message})" if failure.message else ""))
         return INCOMPLETE if failures or _is_incomplete(done.settled, self._settings.ingest) else COMPLETE
 
 
