@@ -49,8 +49,9 @@ def not_listed(
     api: str, kind: str, wanted: Iterable[str], listed: Container[str], refused: Iterable[Failure] = ()
 ) -> list[Failure]:
     """A failure for each name that no broker lists; `refused` are brokers that did not list anything."""
-    answering = "no broker that answered lists it" if any(one.api == api for one in refused) else "no broker lists it"
-    message = f"{answering}: it is not there, or we may not describe it"
+    message = "no broker lists it: it is not there, or we may not describe it"
+    if any(one.api == api for one in refused):
+        message = "no broker that answered lists it"
     return [
         Failure(
             api=api,
