@@ -80,10 +80,17 @@ class IngestSettings(Strict):
     )
     task_mb: int = Field(256, gt=0, description="Most that one Spark task reads, in MiB as stored by the brokers.")
     task_memory_mb: int = Field(
-        256, ge=64, description="Memory for buffers of one Spark task, in MiB; a larger single batch still is read."
+        256,
+        ge=64,
+        description="Memory of one Spark task beside that of its process (about 130), in MiB. A batch of more than a quarter "
+        "of it, decompressed, takes up to four times its size.",
     )
     batch_limit_mb: int = Field(
-        64, gt=0, le=2047, description="Largest batch, decompressed, in MiB; a larger one becomes a problem row."
+        64,
+        gt=0,
+        le=2047,
+        description="Largest batch, decompressed, in MiB, and as much for a record's headers at 16 bytes each; a larger one "
+        "becomes a problem row.",
     )
     max_partition_fetch_bytes: int = Field(8 << 20, gt=0, description="Bytes asked of a partition in one request.")
     check_crcs: bool = Field(True, description="Whether checksums of batches are verified.")

@@ -91,7 +91,7 @@ def ingest_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clo
     parser.add_argument(
         "--after-restore",
         choices=("repeat", "keep"),
-        help="table records was restored to an older version: read again what is missing, or go on without it",
+        help="a table was restored or removed: read again what records has lost (repeat), or go on without it (keep)",
     )
     told = parser.parse_args(argv)
     short = {"topics": told.topics, "pattern": told.pattern, "start": told.start}

@@ -119,6 +119,7 @@ def read_options(told: IngestSettings) -> ReadOptions:
     """How splits are read, with sizes that keep the buffers of a task below its memory.
 
     They are: an answer being decoded, the next one on its way, what it expands to, its columns, and what is being written.
+    A batch that makes much more is decoded into several Arrow batches; one large value is what remains whole.
     """
     part = (told.task_memory_mb << 20) // 16
     return ReadOptions(

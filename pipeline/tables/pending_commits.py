@@ -5,19 +5,17 @@ looked at before it is committed. Where somebody has removed the pending file, r
 (tables/remade.py), and the next report says so.
 """
 
-import io
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from pipeline.client.deadline import Clock
 from pipeline.errors import TableError
 from pipeline.fetch.plan import Archived
-from pipeline.tables.arrow import parquet_bytes, plain_table
+from pipeline.tables.arrow import parquet_bytes, plain_table, table_of
 from pipeline.tables.files import DataFile, statistics_of
 from pipeline.tables.kernel import Fence, Fenced
 from pipeline.tables.ledger import LastRun, Ledger, StagedFile
@@ -99,7 +97,7 @@ def _add(
         pending = Pending(storage=storage, root=warehouse.locations[RECORDS.name], cluster_id=cluster_id)
         arrow = plain_table(table, remake(warehouse, pending, table, last, topics, staged.rows))
     else:
-        arrow = pq.read_table(io.BytesIO(data), schema=table.file_schema())
+        arrow = table_of(data)
     _append(warehouse, table, cluster_id, last, arrow)
     storage.delete(f"{root}/{staged.name}")
 
