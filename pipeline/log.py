@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 _LOGGER = logging.getLogger("lagoon")
+_LOGGER.addHandler(logging.NullHandler())  # else logging itself prints errors, by their names alone
+_LOGGER.propagate = False
 
 
 class _JsonLines(logging.Formatter):
@@ -43,7 +45,6 @@ def _send_to(handler: logging.Handler) -> None:
     for old in _LOGGER.handlers:
         old.close()
     _LOGGER.handlers[:] = [handler]
-    _LOGGER.propagate = False
     _LOGGER.setLevel(logging.INFO)
 
 

@@ -153,10 +153,18 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, command: str, description: str) -> None:
         super().__init__(prog=f"lagoon {command}", description=description, allow_abbrev=False)
+        self.register("type", int, _whole_number)  # argparse would name the type itself in its complaint
 
     def error(self, message: str) -> NoReturn:
         """Called by argparse for the first fault."""
         raise ConfigError([f"{message.removeprefix('argument ')}; see {self.prog} --help"])
+
+
+def _whole_number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
 def parser_of(command: str, description: str) -> Parser:

@@ -78,7 +78,7 @@ class _Runs:
             say(f"{outcome.cluster}: ingest {report.ingest_id} died before it could say that it {report.text}")
         for failure in done.planned.failures:
             reason = f" ({failure.message})" if failure.message else ""
-            say(f"{outcome.cluster}: {failure.scope}: {failure.name}{reason}")
+            say(f"{outcome.cluster}: {failure.about()}: {failure.name}{reason}")
         _tell(outcome, done)
         mine.reported(outcome.ingest_id)
         lost = any(row.problem in LOSSES or row.corrupt for row in done.settled.ranges)

@@ -142,7 +142,7 @@ def refuse_failures(failures: Iterable[Failure]) -> None:
     """Raise the first failure: what is read is all of it or nothing."""
     for one in failures:
         code = _NOBODY_SAID if one.code is None else one.code
-        raise BrokerError(code, one.name, one.api, str(one.scope), one.message)
+        raise BrokerError(code, one.name, one.api, one.about(), one.message)
 
 
 def edge_offsets(

@@ -20,6 +20,10 @@ from pipeline.cli.main import SPARK_SETTINGS, main
             "--timeout: '0' is not a number of seconds above 0; see lagoon kafka",
         ),
         (["snapshot", "--frob"], "unrecognized arguments: --frob; see lagoon snapshot --help"),
+        (
+            ["maintain", "--keep-hours", "soon"],
+            "--keep-hours: 'soon' is not a whole number; see lagoon maintain --help",
+        ),
         (["maintain", "--frob"], "unrecognized arguments: --frob; see lagoon maintain --help"),
     ],
 )

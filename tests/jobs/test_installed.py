@@ -22,6 +22,8 @@ from tests.integration.state import create_topics, produce
 from tests.jobs.archived import archived, consumed
 from tests.jobs.commands import environment, rows
 
+pytestmark = pytest.mark.spark  # most of them start Java
+
 README = (CLONE / "README.md").read_text("utf-8")
 NOBODY_THERE = "127.0.0.1:1"  # no broker, which is known before Spark is started: a run of half a second
 
@@ -83,8 +85,6 @@ def minute_of(slot: str) -> float:
     return (datetime.now(UTC) - datetime.fromisoformat(slot)).total_seconds() / 60
 
 
-@pytest.mark.kafka
-@pytest.mark.spark
 def test_wheel_and_recipes_on_a_real_cluster(machine: Machine, kafka: LocalKafka) -> None:
     """Without a clone and with cron's variables alone: a snapshot, an ingest by spark-submit, and SQL over what they wrote."""
     create_topics(kafka.bootstrap_servers, [NewTopic("installed", 2, 3)])
