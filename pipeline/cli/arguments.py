@@ -36,15 +36,6 @@ class IngestArguments:
     after_restore: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SqlArguments:
-    """What `lagoon sql` is told; without a statement it lists tables and views."""
-
-    settings: Settings
-    statement: str | None
-    as_json: bool
-
-
 def snapshot_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> SnapshotArguments:
     """Arguments of `lagoon snapshot` and jobs/snapshot.py; ConfigError lists every fault."""
     parser = parser_of("snapshot", "One snapshot of one or more clusters into the state tables.")
@@ -127,16 +118,6 @@ def _checked(parse: Callable[[], T], name: str, problems: list[str]) -> T | None
     except ValueError as error:
         problems.append(f"{name}: {error}")
         return None
-
-
-def sql_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> SqlArguments:
-    """Arguments of `lagoon sql`."""
-    parser = parser_of("sql", "Run one SQL statement over the tables and views.")
-    parser.add_argument("statement", nargs="?", help="without one, tables and views are listed")
-    parser.add_argument("--json", action="store_true", help="one JSON object per row")
-    told = parser.parse_args(argv)
-    settings = load(told.conf, environ, overrides(told), told.kafka_properties, cluster_needed=False)
-    return SqlArguments(settings=settings, statement=told.statement, as_json=told.json)
 
 
 class Parser(argparse.ArgumentParser):
