@@ -13,8 +13,8 @@ from pipeline.tables.views import NAMES
 
 # First words of statements that read. COPY ... TO writes a file of the caller's; nothing here writes a table.
 _READS = frozenset(
-    ("select", "with", "from", "table", "values", "describe", "desc", "show", "explain", "summarize")
-    + ("pivot", "unpivot", "copy")
+    {"select", "with", "from", "table", "values", "pivot", "unpivot"}
+    | {"describe", "desc", "show", "explain", "summarize", "copy"}
 )
 _FIRST_WORD = re.compile(r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*(\w*)", re.DOTALL)
 _LISTS_NAMES = re.compile(r"\s*show\b|\b(?:information_schema|duckdb_\w+|sqlite_master)\b", re.IGNORECASE)
