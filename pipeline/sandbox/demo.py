@@ -101,7 +101,9 @@ def main() -> int:
         return 128 + signal.SIGINT
     _say(_WHAT_IT_SHOWS)
     _say(f"\n{time.monotonic() - started:.0f} s in all. The tables stay until the next demo; ask them something:")
-    _say(f"  {_short(_PROGRAMS / 'lagoon')} sql --warehouse {_short(folder / 'warehouse')} 'FROM consumer_lag_published'")
+    _say(
+        f"  {_short(_PROGRAMS / 'lagoon')} sql --warehouse {_short(folder / 'warehouse')} 'FROM consumer_lag_published'"
+    )
     return 0
 
 

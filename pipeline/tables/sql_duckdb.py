@@ -3,8 +3,10 @@
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 import duckdb
@@ -16,7 +18,10 @@ from pipeline.tables.schema import Table
 from pipeline.tables.sql import Rows, failed, mentioned, refuse_writing
 from pipeline.tables.views import NAMES, VIEWS, in_order_of_reading, with_needs
 
+T = TypeVar("T")
+
 _ROWS_PER_BATCH = 2048  # what DuckDB works on at once
+_INTERRUPT_EVERY_S = 0.05
 
 
 def local_folder(warehouse: str) -> Path | None:
@@ -32,13 +37,13 @@ def local_folder(warehouse: str) -> Path | None:
 def rows_of(folder: Path, statement: str) -> Iterator[Rows]:
     """The result of one statement that reads; TableError with DuckDB's words if it cannot be run."""
     refuse_writing(statement)
-    connection = _connect()
-    try:
-        make_available(connection, folder, mentioned(statement))
-        yield _run(connection, statement)
-    finally:
-        connection.interrupt()  # a reader that has seen enough does not wait for the rest
-        connection.close()
+    with closing(_connect()) as connection, ThreadPoolExecutor(1) as thread:
+        try:
+            make_available(connection, folder, mentioned(statement))
+            reader = _in(thread, connection, _run, connection, statement)
+            yield Rows(schema=reader.schema, batches=_batches(thread, connection, reader))
+        finally:
+            connection.interrupt()  # whoever has seen enough does not wait for the rest
 
 
 def columns_of(name: str) -> pa.Schema:
@@ -78,21 +83,36 @@ def _connect() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _run(connection: duckdb.DuckDBPyConnection, statement: str) -> Rows:
+def _run(connection: duckdb.DuckDBPyConnection, statement: str) -> pa.RecordBatchReader:
     try:
         if len(connection.extract_statements(statement := quoted_offset(statement))) != 1:
             raise TableError("lagoon sql runs one statement at a time")
-        reader = connection.sql(statement).to_arrow_reader(_ROWS_PER_BATCH)
+        return connection.sql(statement).to_arrow_reader(_ROWS_PER_BATCH)
     except duckdb.Error as error:
         raise _failed(error) from error
-    return Rows(schema=reader.schema, batches=_batches(reader))
 
 
-def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+def _batches(
+    thread: ThreadPoolExecutor, connection: duckdb.DuckDBPyConnection, reader: pa.RecordBatchReader
+) -> Iterator[pa.RecordBatch]:
     try:
-        yield from reader
+        while (batch := _in(thread, connection, next, reader, None)) is not None:
+            yield batch
     except (duckdb.Error, pa.ArrowException, OSError) as error:
         raise _failed(error) from error
+
+
+def _in(
+    thread: ThreadPoolExecutor, connection: duckdb.DuckDBPyConnection, work: Callable[..., T], *arguments: Any
+) -> T:
+    """What `work` returns, which runs in the thread: Ctrl-C does not reach a main thread that waits inside of DuckDB."""
+    future = thread.submit(work, *arguments)
+    try:
+        return future.result()
+    except KeyboardInterrupt:
+        while wait([future], timeout=_INTERRUPT_EVERY_S).not_done:
+            connection.interrupt()
+        raise
 
 
 def _failed(error: Exception) -> TableError:

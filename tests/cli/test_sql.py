@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -184,6 +185,17 @@ def test_head_ends_it(lake: Path, form: str) -> None:
         run.stdout.close()
         assert run.stderr.read() == b""
         assert run.wait(60) == 141
+
+
+def test_ctrl_c_ends_it(lake: Path) -> None:
+    """Also while DuckDB looks for the next row and finds none: exit 130 at once, and no traceback."""
+    few = "SELECT range FROM range(1_000_000_000_000) WHERE range % 1_000_000_000_000 < 5000"
+    with subprocess.Popen(command(lake, "--json", few), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stdout
+        assert run.stdout.readline() == b'{"range": 0}\n'
+        run.send_signal(signal.SIGINT)
+        assert run.communicate(timeout=60)[1] == b""
+        assert run.returncode == 130
 
 
 def on_terminal(arguments: Sequence[str], **environ: str) -> str:
