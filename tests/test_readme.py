@@ -1,6 +1,7 @@
 """README says what the code does."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -8,9 +9,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from pipeline.cli.arguments import ingest_arguments, snapshot_arguments
+from pipeline.cli.maintain import maintain_arguments
 from pipeline.tables.sql_duckdb import rows_of
+from tests.clock import CLOCK
 from tests.readme import README, renewed
 from tests.tables.lake import make_lake
+
+_CLUSTER = ("--set", "kafka.bootstrap_servers=a:1", "--warehouse", "w")
 
 
 def test_generated_parts_are_fresh() -> None:
@@ -76,3 +82,31 @@ def test_readers_read(
     monkeypatch.chdir(lake)
     exec(snippet, {})  # noqa: S102  what README says
     assert ("billing" if reader != "deltalake" else "4") in capsys.readouterr().out
+
+
+def _examples() -> list[list[str]]:
+    """The words of every `lagoon JOB ...` that begins a line of a code block."""
+    blocks = re.findall(r"^```\w*\n(.*?)^```$", README.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    lines = [line.removeprefix(".venv/bin/") for block in blocks for line in block.splitlines()]
+    words = [shlex.split(line, comments=True) for line in lines if line.startswith("lagoon ")]
+    return [one[1:] for one in words if one[1] in {"snapshot", "ingest", "maintain"}]
+
+
+@pytest.mark.parametrize("example", _examples(), ids=" ".join)
+def test_every_example_of_a_job_has_options_that_it_takes(example: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a cluster and a warehouse, no example is bad configuration."""
+    monkeypatch.chdir(README.parent)
+    job, *options = example
+    arguments = [one for one in options if one != "--conf" and not one.endswith(".toml")]
+    match job:
+        case "snapshot":
+            snapshot_arguments([*arguments, *_CLUSTER], {}, CLOCK)
+        case "ingest":
+            ingest_arguments([*arguments, *_CLUSTER], {}, CLOCK)
+        case _:
+            maintain_arguments([*arguments, *_CLUSTER], {})
+
+
+def test_there_are_examples() -> None:
+    """The test above looks where examples are."""
+    assert {one[0] for one in _examples()} >= {"ingest", "maintain"}

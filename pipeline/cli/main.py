@@ -11,12 +11,15 @@ from pathlib import Path
 from pipeline.cli.pipes import piped
 from pipeline.cli.terminal import not_a_command, reported
 
+SPARK_SETTINGS = Path(__file__).resolve().parent.parent / "conf"
+
 _USAGE = """usage: lagoon COMMAND [OPTION ...]
 
   snapshot   one snapshot of one or more clusters into the state tables
   ingest     records since the last run into table records, exactly once
   maintain   small files joined and old ones removed
   sql        run one SQL statement over the tables and views
+  path       where the jobs, Spark's settings and Delta's jars are, for spark-submit
   kafka      ask a cluster itself: versions, metadata, health, offsets, groups, lag and more
 
 lagoon COMMAND --help tells a command's options."""
@@ -33,10 +36,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _find_spark_settings() -> None:
-    """In a clone of the project, Spark reads the project's conf/ unless it was told to read another folder."""
-    conf = Path(__file__).resolve().parent.parent.parent / "conf"
-    if (conf / "spark-defaults.conf").exists():
-        os.environ.setdefault("SPARK_CONF_DIR", str(conf))
+    """Spark reads the conf/ of this package, unless it was told to read another folder or has settings of its own."""
+    spark = os.environ.get("SPARK_HOME")
+    if spark and (Path(spark) / "conf" / "spark-defaults.conf").exists():
+        return
+    os.environ.setdefault("SPARK_CONF_DIR", str(SPARK_SETTINGS))
 
 
 def _snapshot(argv: Sequence[str]) -> int:
@@ -65,6 +69,12 @@ def _sql(argv: Sequence[str]) -> int:
     return piped(lambda: reported(lambda: run(sql_arguments(argv, os.environ))))
 
 
+def _path(argv: Sequence[str]) -> int:
+    from pipeline.cli.path import run  # noqa: PLC0415
+
+    return reported(lambda: run(argv))
+
+
 def _kafka(argv: Sequence[str]) -> int:
     from jobs.clock import SYSTEM_CLOCK  # noqa: PLC0415
     from pipeline.cli.kafka.run import run  # noqa: PLC0415
@@ -77,5 +87,6 @@ _COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "ingest": _ingest,
     "maintain": _maintain,
     "sql": _sql,
+    "path": _path,
     "kafka": _kafka,
 }

@@ -48,6 +48,10 @@ class TopicPartition(NamedTuple):
     topic: str
     partition: int
 
+    def __str__(self) -> str:
+        """As Kafka spells it in its logs and messages: `orders-0`."""
+        return f"{self.topic}-{self.partition}"
+
 
 class Cluster:
     """Connections to the brokers of one cluster; use as a context manager, or `close` it."""

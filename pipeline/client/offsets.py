@@ -119,11 +119,24 @@ def _read_offsets(
 
 
 def epoch_ends(cluster: Cluster, leader_epochs: Mapping[TopicPartition, int], deadline: Deadline) -> EpochEnds:
-    """Where the leader's log ends for the largest term up to the one given; -1 and -1 if the leader cannot tell.
+    """Where the leader's log ends for the largest epoch up to the one given; -1 and -1 if the leader cannot tell.
 
-    Brokers before Kafka 2.0 do not tell which term it is: -1 beside an offset.
+    Brokers before Kafka 2.0 do not tell which epoch it is: -1 beside an offset.
     """
+    return several_epoch_ends(cluster, [leader_epochs], deadline)[0]
 
+
+def several_epoch_ends(
+    cluster: Cluster, several: Sequence[Mapping[TopicPartition, int]], deadline: Deadline
+) -> list[EpochEnds]:
+    """`epoch_ends` of several epochs of the same partitions, pipelined: each is a request of its own to every leader."""
+    questions = [_epoch_question(cluster, leader_epochs) for leader_epochs in several]
+    return gather(cluster, ByLeader(cluster), questions, deadline)
+
+
+def _epoch_question(
+    cluster: Cluster, leader_epochs: Mapping[TopicPartition, int]
+) -> Question[TopicPartition, EpochEndOffset]:
     def build(items: Sequence[TopicPartition]) -> OffsetForLeaderEpochRequest:
         topics: dict[str, list[OffsetForLeaderPartition]] = {}
         for at in items:
@@ -135,8 +148,7 @@ def epoch_ends(cluster: Cluster, leader_epochs: Mapping[TopicPartition, int], de
             topics=tuple(OffsetForLeaderTopic(topic=name, partitions=tuple(some)) for name, some in topics.items()),
         )
 
-    question = Question(api=OFFSET_FOR_LEADER_EPOCH, items=list(leader_epochs), build=build, read=_read_epoch_ends)
-    return gather(cluster, ByLeader(cluster), [question], deadline)[0]
+    return Question(api=OFFSET_FOR_LEADER_EPOCH, items=list(leader_epochs), build=build, read=_read_epoch_ends)
 
 
 def _read_epoch_ends(

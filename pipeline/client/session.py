@@ -110,7 +110,8 @@ class Session:
 
     def version(self, api: Api[Any, Any], within: Versions | None) -> int:
         """The version to speak; UnsupportedVersion when there is none in common."""
-        return choose_version(api, self._offered, self.node_id, within)
+        broker = f"the broker at {self.address}" if self.node_id is None else f"broker {self.node_id}"
+        return choose_version(api, self._offered, broker, within)
 
     def frame(self, api: Api[Any, Any], version: int, request: object) -> bytes:
         """The bytes of a request, which from now on waits for its answer."""

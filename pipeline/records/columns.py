@@ -39,6 +39,7 @@ _FAULTS = {
     layout.BAD_ORDER: "offsets that do not ascend, or beyond the batch's last",
     layout.BAD_END: "bytes behind the last record",
     layout.BAD_CONTROL: "a control record without a version and a type",
+    layout.BAD_LAST: "a last offset that the next batch contradicts",
 }
 _REASONS = {
     "CorruptBatch": "CORRUPT_BATCH",
@@ -299,5 +300,8 @@ def _first_line(table: Table, from_offset: int) -> int:
 
 def _stop_line(table: Table, to_offset: int) -> int:
     """The first line that begins at or behind an offset; entries of magic 0 and 1 tell where they end."""
-    behind = np.flatnonzero((table[:, layout.BASE] >= to_offset) & (table[:, layout.FATE] == layout.DECODE))
+    tells = (table[:, layout.FATE] == layout.DECODE) | (table[:, layout.FAULT] == layout.BAD_LAST)
+    behind = np.flatnonzero(
+        (table[:, layout.BASE] >= to_offset) & tells & (table[:, layout.MAGIC] == layout.CURRENT_MAGIC)
+    )
     return int(behind[0]) if len(behind) else len(table)

@@ -259,9 +259,10 @@ def decode_batches(table: int, line: int, stop: int, run: int) -> int:
                 if _is_full(table, line, run):
                     break
                 fault = _read_records(line_at(table, line), run)
-                if fault != layout.NO_FAULT:
-                    put(line_at(table, line), layout.FATE, layout.CORRUPT)
+                if fault != layout.NO_FAULT:  # the header and the records contradict each other, on the end too
+                    put(line_at(table, line), layout.FATE, layout.UNTRUSTED)
                     put(line_at(table, line), layout.FAULT, fault)
+                    end = _end(table, line, run)
             start = max(following, get(line_at(table, line), layout.BASE))
             if start >= end:  # an untrusted batch whose base is as wrong
                 start = following

@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pipeline.client.cluster import TopicPartition
 from pipeline.client.journal import Exchange, Journal, Sent, Tally
 from pipeline.client.routing import Failure
 from pipeline.protocol.acls import (
@@ -114,7 +113,7 @@ def failure_rows(failures: Iterable[Failure]) -> Iterator[CollectionFailureRow]:
         yield CollectionFailureRow(
             api=api,
             broker_id=node_id,
-            scope=_scopes([failure.scope for failure in some]),
+            scope=_scopes([failure.about() for failure in some]),
             error_code=code,
             error_name=name,
             attempts=max(failure.attempts for failure in some),
@@ -123,17 +122,7 @@ def failure_rows(failures: Iterable[Failure]) -> Iterator[CollectionFailureRow]:
         )
 
 
-def _scopes(scopes: Sequence[Any]) -> str:
-    shown = ", ".join(_scope(scope) for scope in scopes[:_SCOPES_SHOWN])
+def _scopes(scopes: Sequence[str]) -> str:
+    shown = ", ".join(scopes[:_SCOPES_SHOWN])
     more = len(scopes) - _SCOPES_SHOWN
     return f"{shown} and {more} more" if more > 0 else shown
-
-
-def _scope(scope: Any) -> str:
-    match scope:
-        case TopicPartition():
-            return f"{scope.topic}-{scope.partition}"
-        case int():
-            return f"broker {scope}"
-        case _:
-            return str(scope)

@@ -271,7 +271,8 @@ class SnapshotRow:
     status: str = column("complete, or partial if anything did not answer.")
     software_version: str = column("Version of Kafka Lagoon that wrote the rows.")
     kafka_version_range: str | None = column(
-        "Oldest and newest Kafka release the brokers may be; null if it is not known."
+        "Kafka release whose APIs the brokers list, or a range such as 2.8 to 3.9; between 2.4 and 3.0 if a broker's list is a "
+        "mix that no release has; null if not known."
     )
     brokers: Int32 = column("Rows in table brokers.")
     topics: Int32 = column("Rows in table topics.")

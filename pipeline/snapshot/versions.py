@@ -15,7 +15,7 @@ from pipeline.client.routing import Gathered, Question, gather
 from pipeline.protocol.apis import APIS, api_name
 from pipeline.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest, ApiVersionsResponse
 from pipeline.rows import Int32, column, row
-from pipeline.snapshot.releases import release
+from pipeline.snapshot.releases import kafka_version_range
 
 Versions = Gathered[int, ApiVersionsResponse]
 
@@ -28,7 +28,7 @@ class BrokerVersionRow:
     host: str = column("Host that the broker advertises on the listener we asked.")
     port: Int32 = column("Port that the broker advertises on the listener we asked.")
     release: str | None = column(
-        "Kafka release, inferred from what it speaks; null if it did not answer or is too old."
+        "Kafka release that its APIs fit, e.g. `3.9` or `3.3 to 3.4`; null if it did not answer."
     )
     apis: Int32 | None = column("How many APIs it offers; null if it did not answer.")
 
@@ -79,7 +79,7 @@ def broker_version_rows(cluster: Cluster, found: Versions) -> Iterator[BrokerVer
             broker_id=broker_id,
             host=broker.host,
             port=broker.port,
-            release=release(told) if told else None,
+            release=kafka_version_range([told] if told else []),
             apis=len(told.api_keys) if told else None,
         )
 

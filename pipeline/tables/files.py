@@ -1,17 +1,23 @@
-"""What Delta's log says of a data file: plain values in, the log's JSON out.
+"""Describes data files for Delta's log: path, size and statistics. Needs no JVM, so that executors can do it.
 
-Guards one rule: files are described where they are written, on executors too, so nothing here needs a JVM. Readers skip a
-file by its statistics, so a bound may be wider than the values, never narrower.
+Readers skip files by these statistics, so a bound may be wider than the values of its column, never narrower. Every column
+that has an order gets bounds: delta-rs takes a missing bound, of a boolean column too, for "no such row".
 """
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-Value = str | int | bool | datetime
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Value = str | int | bool | float | date | datetime
 _COMPACT = (",", ":")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TEXT_BOUND = 32  # characters, as Delta's own writer has it
+_LAST_CHARACTER = "\U0010ffff"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +40,36 @@ class DataFile:
     statistics: Statistics
 
 
-def statistics_of_constants(rows: int, constants: Mapping[str, Value]) -> Statistics:
-    """Statistics of a file in which these columns have one value throughout."""
-    return Statistics(rows=rows, least=constants, greatest=constants, nulls=dict.fromkeys(constants, 0))
+def statistics_of(arrow: pa.Table) -> Statistics:
+    """Statistics of a file with these rows: nulls of every column, bounds of every column that has an order and values."""
+    bounds = {name: found for name in arrow.column_names if (found := bounds_of(arrow[name]))}
+    return Statistics(
+        rows=arrow.num_rows,
+        least={name: least for name, (least, _) in bounds.items()},
+        greatest={name: greatest for name, (_, greatest) in bounds.items()},
+        nulls={name: arrow[name].null_count for name in arrow.column_names},
+    )
+
+
+def bounds_of(column: pa.Array | pa.ChunkedArray) -> tuple[Value, Value] | None:
+    """The least and the greatest value of a column; None if it has no order, only nulls, or a number that JSON has not.
+
+    Those are NaN, which some readers place above all numbers and others nowhere, and the infinities.
+    """
+    kind = column.type
+    if pa.types.is_binary(kind) or pa.types.is_nested(kind):
+        return None
+    if pa.types.is_floating(kind) and not pc.all(pc.is_finite(column)).as_py():
+        return None
+    if pa.types.is_timestamp(kind):
+        column = column.cast(pa.timestamp("us", kind.tz)).cast(pa.int64())  # all of them, not only what datetime can be
+    found = pc.min_max(column)
+    least, greatest = found["min"].as_py(), found["max"].as_py()
+    if least is None:
+        return None
+    if pa.types.is_timestamp(kind):
+        return _EPOCH + timedelta(microseconds=least), _EPOCH + timedelta(microseconds=greatest)
+    return least, greatest
 
 
 def add_action(file: DataFile, path: str, partition: tuple[str, date]) -> str:
@@ -56,14 +89,37 @@ def add_action(file: DataFile, path: str, partition: tuple[str, date]) -> str:
 def _statistics(statistics: Statistics) -> dict[str, Any]:
     return {
         "numRecords": statistics.rows,
-        "minValues": {name: _in_log(value) for name, value in statistics.least.items()},
-        "maxValues": {name: _in_log(value) for name, value in statistics.greatest.items()},
+        "minValues": {name: _at_least(value) for name, value in statistics.least.items()},
+        "maxValues": {name: _at_most(value) for name, value in statistics.greatest.items()},
         "nullCount": dict(statistics.nulls),
     }
 
 
-def _in_log(value: Value) -> Any:
-    """As Delta's log has it: times in milliseconds, cut off, which its readers allow for in a greatest value."""
-    if not isinstance(value, datetime):
-        return value
+def _at_least(value: Value) -> Any:
+    """A lower bound as Delta's log has it: times in milliseconds, text of 32 characters, both cut off."""
+    if isinstance(value, datetime):
+        return _instant(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    return value[:_TEXT_BOUND] if isinstance(value, str) else value
+
+
+def _at_most(value: Value) -> Any:
+    """An upper bound as Delta's log has it: times in milliseconds, rounded up; text cut off and made greater."""
+    if isinstance(value, datetime):
+        return _instant(value + min(timedelta(microseconds=999), datetime.max.replace(tzinfo=UTC) - value))
+    if isinstance(value, date):
+        return value.isoformat()
+    return _cut_text(value) if isinstance(value, str) else value
+
+
+def _cut_text(text: str) -> str:
+    """The shortest text from 32 characters on that is not less than `text` and differs from it by its last one at most."""
+    for length in range(_TEXT_BOUND, len(text)):
+        if text[length] < _LAST_CHARACTER:
+            return text[:length] + _LAST_CHARACTER
+    return text
+
+
+def _instant(value: datetime) -> str:
     return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"

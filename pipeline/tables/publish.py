@@ -13,19 +13,17 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from pipeline.client.deadline import Clock
 from pipeline.errors import ChecksFailed, LockHeld, SnapshotExists
 from pipeline.snapshot.rows import Snapshot
-from pipeline.tables.arrow import arrow_table, parquet_bytes, snapshot_date
-from pipeline.tables.files import DataFile, Value, statistics_of_constants
+from pipeline.tables.arrow import arrow_table, parquet_bytes, snapshot_date, table_of
+from pipeline.tables.files import DataFile, statistics_of
 from pipeline.tables.kernel import Fence, Fenced, State
 from pipeline.tables.schema import SNAPSHOT_DATE, STATE_TABLES, TIMESTAMP, Table
 from pipeline.tables.warehouse import COMMIT_LOCK_WAIT_MS, PARALLEL, Warehouse
 
 _FACTS, _SNAPSHOTS = STATE_TABLES[:-1], STATE_TABLES[-1]
-_CONSTANT = ("snapshot_id", "cluster", "captured_at")  # in every file, so that statistics find it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +45,7 @@ class PublishedSlot:
     slot_ms: int
     captured_at_ms: int
     status: str
+    failures: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,13 +74,17 @@ def turn(warehouse: Warehouse, cluster: str, clock: Clock, wait_ms: int = 0) -> 
 def published(mine: Turn, slot_ms: int) -> PublishedSlot | None:
     """The snapshot that had been published for a slot of the cluster when the turn began."""
     wanted: dict[str, str | datetime] = {"cluster": mine.cluster, "slot": _instant(slot_ms)}
-    found = _rows(mine.warehouse, mine.history, wanted, ("snapshot_id", "captured_at", "status"))
+    found = _rows(mine.warehouse, mine.history, wanted, ("snapshot_id", "captured_at", "status", "failures"))
     if not found.num_rows:
         return None
     row = found.to_pylist()[0]
     captured_at_ms = round(row["captured_at"].timestamp() * 1000)
     return PublishedSlot(
-        snapshot_id=row["snapshot_id"], slot_ms=slot_ms, captured_at_ms=captured_at_ms, status=row["status"]
+        snapshot_id=row["snapshot_id"],
+        slot_ms=slot_ms,
+        captured_at_ms=captured_at_ms,
+        status=row["status"],
+        failures=row["failures"],
     )
 
 
@@ -120,17 +123,11 @@ def _write(mine: Turn, snapshot: Snapshot, table: Table, fence: Fence | None = N
     day = snapshot_date(snapshot.header)
     url = f"{mine.warehouse.locations[table.name]}/{SNAPSHOT_DATE}={day}/{snapshot.header.snapshot_id}.parquet"
     stored = mine.warehouse.kernel.storage.write(url, parquet_bytes(arrow))
-    statistics = statistics_of_constants(len(rows), _constants(arrow))
+    statistics = statistics_of(arrow)
     file = DataFile(url=url, size=stored.size, modified_at_ms=stored.modified_at_ms, statistics=statistics)
     mine.warehouse.kernel.append(mine.warehouse.state(table.name), [file], (SNAPSHOT_DATE, day), fence=fence)
     _check(mine.warehouse, table, snapshot.header.snapshot_id, len(rows))
     return len(rows)
-
-
-def _constants(arrow: pa.Table) -> dict[str, Value]:
-    """Values that hold for every row of a file; those of `snapshots` files include their only row's slot."""
-    names = (*_CONSTANT, "slot") if "slot" in arrow.column_names else _CONSTANT
-    return {name: arrow[name][0].as_py() for name in names}
 
 
 def _check(warehouse: Warehouse, table: Table, snapshot_id: str, expected: int) -> None:
@@ -146,17 +143,8 @@ def _rows(
     """The rows of a table with all values `wanted`, from those files alone that may hold one."""
     names = [*wanted, *columns]
     files = [warehouse.kernel.storage.read(url) for url in warehouse.kernel.files(state, wanted)]
-    tables = [_filtered(_read(data, names), wanted) for data in files]
+    tables = [_filtered(table_of(data, names), wanted) for data in files]
     return pa.concat_tables(tables) if tables else pa.table({name: [] for name in names})
-
-
-def _read(data: bytes, columns: list[str]) -> pa.Table:
-    """Read a file's bytes on this thread alone.
-
-    With threads of Arrow's, one may let go of `data` when Python has shut down: bytes are Python's, so it asks for the GIL,
-    which ends that thread and with it the process ("terminate called without an active exception", exit 134).
-    """
-    return pq.ParquetFile(pa.BufferReader(data), pre_buffer=False).read(columns=columns, use_threads=False)
 
 
 def _filtered(arrow: pa.Table, wanted: Mapping[str, str | datetime]) -> pa.Table:

@@ -22,12 +22,11 @@ from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
 from pipeline.errors import TableError
-from pipeline.tables.files import DataFile, Statistics
+from pipeline.tables.files import DataFile, Statistics, bounds_of
 from pipeline.tables.schema import RECORDS
 
 # Names of settings, with Parquet's names and levels. zstd-fast is quicker than snappy and denser.
@@ -48,8 +47,8 @@ _MAY_BE_NULL = tuple(name for name in _DECODED if _SCHEMA.field(name).nullable)
 _DICTIONARIES = [*_TEXTS, _PARTITION, "timestamp_type", "leader_epoch", "producer_id", "producer_epoch"]
 _DIFFERENCES = dict.fromkeys(("offset", "timestamp", "timestamp_ms"), "DELTA_BINARY_PACKED")
 _COMPRESSED = ("key", "value", "headers.list.element.key", "headers.list.element.value")
-_UNBOUNDED = ("key", "value", "headers", "is_transactional", "is_aborted")  # Delta has no least and greatest of these
-_NUMBERS = tuple(name for name in _DECODED if name not in _UNBOUNDED)
+_UNBOUNDED = ("key", "value", "headers")  # these have no order in Delta
+_BOUNDED = tuple(name for name in _DECODED if name not in _UNBOUNDED)
 _IN_PARQUET = ["topic", "partition", "offset", "timestamp"]  # statistics of row groups and pages, 2 ns each
 _ARROW_SCHEMES = {"s3a": "s3", "s3n": "s3"}
 _UNREACHABLE = 'Arrow cannot write there ({}); set records.writer = "spark"'
@@ -105,9 +104,10 @@ class _Tally:
         self.nulls.update(piece.nulls())
         for name, value in (("topic", piece.topic), ("topic_id", piece.topic_id), (_PARTITION, piece.partition)):
             self.bound(name, value, value)
-        for name in _NUMBERS:
-            found = pc.min_max(piece.batch.column(name))
-            self.bound(name, found["min"].as_py(), found["max"].as_py())
+        for name in _BOUNDED:
+            found = bounds_of(piece.batch.column(name))
+            if found:
+                self.bound(name, *found)
 
     def bound(self, name: str, least: Any, greatest: Any) -> None:
         """Count in what a column has at least and at most; None if it has only nulls."""

@@ -22,6 +22,8 @@ from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember, F
 
 LEADER_MISSING, NOT_LEADER, UNKNOWN_TOPIC, NOT_COORDINATOR, GROUP_MISSING = 5, 6, 3, 16, 69
 UNSTABLE = 88
+UNSUPPORTED_VERSION = 35
+_TELLS_ITS_OWN = 3  # KIP-511: with ApiVersions v3 came that a refused version is answered with the broker's own
 SPECIAL = {-1: "high_watermark", -2: "log_start_offset", -4: "log_start_offset"}
 
 # state, node, version, request -> response, None for a request that has no answer
@@ -275,14 +277,21 @@ def _describe_cluster(state: FakeCluster, _node: int, _version: int, _request: A
     )
 
 
-def _api_versions(state: FakeCluster, _node: int, _version: int, _request: Any) -> Any:
+def _api_versions(state: FakeCluster, _node: int, version: int, _request: Any) -> Any:
     keys = tuple(
-        api_versions.OfferedApi(
-            api_key=key, min_version=api.versions.lowest, max_version=state.highest.get(key, api.versions.highest)
-        )
-        for key, (api, _) in SPOKEN.items()
+        api_versions.OfferedApi(api_key=key, min_version=lowest, max_version=highest)
+        for key, (lowest, highest) in (_offered(state) if state.offered is None else state.offered).items()
     )
+    if state.offered is not None and version > (known := state.offered[api_versions.API_VERSIONS.key][1]):
+        own = [one for one in keys if one.api_key == api_versions.API_VERSIONS.key and known >= _TELLS_ITS_OWN]
+        return api_versions.ApiVersionsResponse(error_code=UNSUPPORTED_VERSION, api_keys=tuple(own))
     return api_versions.ApiVersionsResponse(api_keys=keys)
+
+
+def _offered(state: FakeCluster) -> dict[int, tuple[int, int]]:
+    return {
+        key: (api.versions.lowest, state.highest.get(key, api.versions.highest)) for key, (api, _) in SPOKEN.items()
+    }
 
 
 SPOKEN: dict[int, tuple[Api[Any, Any], Answer]] = {

@@ -128,7 +128,7 @@ def test_a_warehouse_that_cannot_be_written(cluster: LocalKafka, tmp_path: Path)
     assert refused.returncode == 2, refused.stderr
     complaints = [line for line in refused.stderr.splitlines() if line.startswith("lagoon: ")]
     assert len(complaints) == 1
-    assert complaints[0].startswith("lagoon: warehouse: ")
+    assert complaints[0].startswith("lagoon: default: warehouse: ")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 

@@ -149,6 +149,7 @@ def test_statistics_bound_what_is_in_the_file(tmp_path: Path) -> None:
     some = {"topic_id": 4, "timestamp": 1, "key": 4, "producer_id": 4, "producer_epoch": 4}
     assert told.nulls == {**dict.fromkeys(RECORDS.file_schema().names, 0), **some}
     same = {"cluster_id": "cluster", "ingest_id": "run", "timestamp_type": 0, "leader_epoch": 3}
+    same |= {"is_transactional": False, "is_aborted": False}
     at = {ms: datetime.fromtimestamp(ms / 1000, UTC) for ms in (3, NOON_MS + 101)}
     least = {"topic": "a", "partition": 2, "offset": 7, "timestamp": at[3], "timestamp_ms": -1}
     assert told.least == {**same, **least}

@@ -165,12 +165,16 @@ def test_committed_records_end_at_the_last_stable_offset(kafka: LocalKafka, read
     [({}, 1, 200), ({"minPartitions": "6"}, 6, 60), ({"maxRecordsPerPartition": "30"}, 11, 30)],
 )
 def test_splits(reader: Reader, topic: str, options: dict[str, str], tasks: int, most: int):
-    """Small partitions share a task; minPartitions and maxRecordsPerPartition divide them, and nothing gets lost."""
+    """Small partitions share a task; minPartitions and maxRecordsPerPartition divide them, and nothing gets lost.
+
+    Splits of a divided partition know the leader epoch before them, so that an election in between is noticed.
+    """
     made = reader(subscribe=topic, **options)
     found = made.partitions()
     lengths = [sum(split.to_offset - split.from_offset for split in one.value.splits) for one in found]
     assert abs(len(found) - tasks) <= 1
     assert sum(lengths) == 300
+    assert all(split.last_epoch == (0 if split.from_offset else -1) for one in found for split in one.value.splits)
     assert max(lengths) <= (300 if tasks == 1 else most)
     assert ranges(made) == {0: (0, 200), 1: (0, 100)}
 

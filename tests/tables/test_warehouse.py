@@ -139,7 +139,7 @@ def bare_jvm() -> Iterator[Any]:
 @pytest.mark.java
 def test_missing_jars_are_said_with_the_cure(bare_jvm: Any) -> None:
     """Without Delta on the class path there is one line that tells what to do."""
-    with pytest.raises(TableError, match=r"run `make setup`, or give spark-submit --packages io\.delta:"):
+    with pytest.raises(TableError, match=r"on Spark.s class path: give spark-submit --packages io\.delta:"):
         kernel.in_jvm(bare_jvm, None)
 
 

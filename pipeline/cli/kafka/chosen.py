@@ -45,9 +45,13 @@ def _described(asked: Asked) -> Identity:
     return Identity(described=None if isinstance(described, Failure) else described, controller_id=None, failures=())
 
 
-def not_listed(api: str, kind: str, wanted: Iterable[str], listed: Container[str]) -> list[Failure]:
-    """A failure for each name that no broker lists."""
+def not_listed(
+    api: str, kind: str, wanted: Iterable[str], listed: Container[str], refused: Iterable[Failure] = ()
+) -> list[Failure]:
+    """A failure for each name that no broker lists; `refused` are brokers that did not list anything."""
     message = "no broker lists it: it is not there, or we may not describe it"
+    if any(one.api == api for one in refused):
+        message = "no broker that answered lists it"
     return [
         Failure(
             api=api,

@@ -34,7 +34,7 @@ def _answer(asked: Asked) -> Answer:
         failures=[
             *lists.failures.values(),
             *groups.failures,
-            *not_listed(LIST_GROUPS.name, "group", wanted, listed),
+            *not_listed(LIST_GROUPS.name, "group", wanted, listed, lists.failures.values()),
         ],
         notes=() if wanted else list_notes(asked, LIST_GROUPS.name, "groups"),
     )

@@ -56,7 +56,7 @@ def _answer(asked: Asked) -> Answer:
         parts=_parts(state, lag_of(topology, state, list(offset_rows(topology, state.after))), shares),
         failures=[
             *worth_a_row([*state.failures, *unchecked, *shares.failures], topology),
-            *not_listed(LIST_GROUPS.name, "group", wanted, state.listed),
+            *not_listed(LIST_GROUPS.name, "group", wanted, state.listed, state.failures),
         ],
         notes=_notes(asked, topology),
     )

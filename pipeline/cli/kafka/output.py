@@ -6,13 +6,14 @@ Guards one rule: people see names that strangers chose escaped, scripts see ever
 import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
 from pipeline.cli.kafka.shown import base64_object
 from pipeline.cli.kafka.verb import Answer, Part
 from pipeline.cli.terminal import COMPLETE, INCOMPLETE, say, warn
-from pipeline.client.routing import Failure
+from pipeline.client.routing import UNSUPPORTED, Failure
 from pipeline.rows import Timestamp
 from pipeline.snapshot.coverage import failure_rows
 from pipeline.snapshot.rows import TopicPartitions
@@ -67,11 +68,18 @@ def table_lines(rows: Sequence[Any], columns: Sequence[str]) -> list[str]:
 
 
 def failure_lines(failures: Sequence[Failure]) -> Iterator[str]:
-    """One line per broker and reason: what was asked about, by which API, and what came instead."""
-    for row in failure_rows(failures):
+    """One line per broker and reason: what was asked about, by which API, and what came instead.
+
+    Brokers that are too old for an API share a line: it is the release that matters, not which of them it is.
+    """
+    for row in failure_rows(replace(one, node_id=None) if _is_too_old(one) else one for one in failures):
         broker = "" if row.broker_id is None else f" of broker {row.broker_id}"
         detail = f" ({row.message})" if row.message else ""
         yield " ".join(f"{row.scope}: {row.api}{broker}: {row.error_name}{detail}".split())
+
+
+def _is_too_old(failure: Failure) -> bool:
+    return failure.name == UNSUPPORTED and failure.code is None
 
 
 def _is_number(value: Any) -> bool:
