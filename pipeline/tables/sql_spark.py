@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -20,6 +21,7 @@ from pipeline.tables.warehouse import Warehouse
 def rows_of(warehouse: Warehouse, statement: str) -> Iterator[Rows]:
     """The result of one statement that reads; TableError with Spark's words if it cannot be run."""
     refuse_writing(statement)
+    PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True  # 14 kB on standard error for each wrong statement
     make_available(warehouse, mentioned(statement))
     try:
         frame = warehouse.spark.sql(statement)
