@@ -49,8 +49,8 @@ class IngestSettings(Strict):
     )
     start: str = Field(
         "earliest",
-        description="Where topics begin that were never archived: earliest, latest, a time (ISO 8601), or "
-        "topic:partition=offset,...; `--from` for short.",
+        description="Where topics begin that were never archived: earliest, latest, topic:partition=offset,..., or a "
+        "time (ISO 8601, UTC without a zone; 2h ago; yesterday); `--from` for short.",
     )
     isolation_level: Literal["read_committed", "read_uncommitted"] = Field(
         "read_committed", description="Whether records of aborted transactions are left out, or kept and marked."

@@ -4,13 +4,17 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from pipeline.cli.arguments import ingest_arguments, snapshot_arguments
 from pipeline.cli.maintain import maintain_arguments
+from pipeline.tables.sql_duckdb import rows_of
 from tests.clock import CLOCK
 from tests.readme import README, renewed
+from tests.tables.lake import make_lake
 
 _CLUSTER = ("--set", "kafka.bootstrap_servers=a:1", "--warehouse", "w")
 
@@ -38,6 +42,46 @@ def test_every_command_that_is_named_exists() -> None:
     ).stdout
     assert named
     assert named <= set(re.findall(r"^  (\w+) ", printed, re.MULTILINE))
+
+
+def snippets(language: str) -> list[str]:
+    """README's blocks of code in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a warehouse, as those have it who read README."""
+    folder = tmp_path_factory.mktemp("readme")
+    (folder / "warehouse").mkdir()
+    make_lake(folder / "warehouse")
+    return folder
+
+
+def test_the_first_query_runs(lake: Path) -> None:
+    """What README opens with, on two snapshots of another day."""
+    (statement,) = snippets("sql")
+    with rows_of(lake / "warehouse", statement) as rows:
+        assert rows.schema.names == ["slot", "group_id", "lag", "known", "partitions"]
+    moved = re.sub(r"'2026-11-17' AND '2026-11-18'", "'2025-11-21' AND '2025-11-22'", statement)
+    with rows_of(lake / "warehouse", moved) as rows:
+        told = pa.Table.from_batches(list(rows.batches), rows.schema).to_pylist()
+    assert [(int(one["lag"]), one["known"], one["partitions"]) for one in told] == [
+        (5, 1, 1),
+        (2**63 - 1, 1, 2),
+        (-2, 1, 1),
+    ]
+
+
+@pytest.mark.parametrize("reader", ["duckdb", "polars", "deltalake"])
+def test_readers_read(
+    lake: Path, reader: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The lines for a notebook run as they stand, where the warehouse is."""
+    (snippet,) = (one for one in snippets("python") if re.search(rf"^(?:import|from) {reader}\b", one, re.MULTILINE))
+    monkeypatch.chdir(lake)
+    exec(snippet, {})  # noqa: S102  what README says
+    assert ("billing" if reader != "deltalake" else "4") in capsys.readouterr().out
 
 
 def _examples() -> list[list[str]]:

@@ -13,8 +13,9 @@ from typing import NoReturn, TypeVar
 from pipeline.client.deadline import Clock
 from pipeline.errors import ConfigError
 from pipeline.fetch.split import READ_COMMITTED
-from pipeline.fetch.wanted import Start, Wanted, parse_start, parse_time_ms
+from pipeline.fetch.wanted import Start, Wanted, parse_start
 from pipeline.settings import IngestSettings, Settings, load
+from pipeline.times import FORMS, parse_time_ms
 
 T = TypeVar("T")
 
@@ -38,23 +39,14 @@ class IngestArguments:
     log_file: Path | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SqlArguments:
-    """What `lagoon sql` is told; without a statement it lists tables and views."""
-
-    settings: Settings
-    statement: str | None
-    as_json: bool
-
-
 def snapshot_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> SnapshotArguments:
     """Arguments of `lagoon snapshot` and jobs/snapshot.py; ConfigError lists every fault."""
     parser = job_parser("snapshot", "One snapshot of one or more clusters into the state tables.")
-    parser.add_argument("--slot", metavar="TIME", help="the scheduler's time (ISO 8601), published once; default: now")
+    parser.add_argument("--slot", metavar="TIME", help=f"the scheduler's time ({FORMS}), published once; default: now")
     parser.add_argument("--accept-incomplete", action="store_true", help="exit 0 although something did not answer")
     told = parser.parse_args(argv)
     problems: list[str] = []
-    slot_ms = _slot_ms(told.slot, problems) if told.slot else clock.now_ms()
+    slot_ms = _slot_ms(told.slot, clock, problems) if told.slot else clock.now_ms()
     accepted = ["snapshot.accept_incomplete=true", "snapshot.fail_when_incomplete=false"]
     assigned = [*overrides(told), *(accepted if told.accept_incomplete else ())]
     try:
@@ -81,9 +73,10 @@ def ingest_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clo
         "--from",
         dest="start",
         metavar="WHERE",
-        help="where topics begin that were never archived: earliest (default), latest, a time, topic:partition=offset,...",
+        help="where topics begin that were never archived: earliest (default), latest, topic:partition=offset,..., or a time "
+        f"({FORMS})",
     )
-    parser.add_argument("--until", metavar="TIME", help="end before the first record at or behind this time (ISO 8601)")
+    parser.add_argument("--until", metavar="TIME", help=f"end before the first record at or after this time ({FORMS})")
     parser.add_argument("--accept-loss", action="store_true", help="exit 0 although records were lost")
     parser.add_argument(
         "--accept-incomplete", action="store_true", help="exit 0 although something was left for the next run to read"
@@ -113,8 +106,8 @@ def _wanted(told: IngestSettings, until: str | None, clock: Clock) -> Wanted:
         re.compile(told.pattern or "")
     except re.error as error:
         problems.append(f"ingest.pattern: {told.pattern}: {error}")
-    start = _checked(lambda: parse_start(told.start), "ingest.start", problems) or Start()
-    until_ms = _checked(lambda: parse_time_ms(until), "--until", problems) if until else None
+    start = _checked(lambda: parse_start(told.start, clock.now_ms()), "ingest.start", problems) or Start()
+    until_ms = _checked(lambda: parse_time_ms(until, clock.now_ms()), "--until", problems) if until else None
     for name, moment in (("ingest.start", start.timestamp_ms), ("--until", until_ms)):
         if moment is not None and moment > clock.now_ms():
             problems.append(f"{name}: that time is still to come")
@@ -136,16 +129,6 @@ def _checked(parse: Callable[[], T], name: str, problems: list[str]) -> T | None
     except ValueError as error:
         problems.append(f"{name}: {error}")
         return None
-
-
-def sql_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> SqlArguments:
-    """Arguments of `lagoon sql`."""
-    parser = parser_of("sql", "Run one SQL statement over the tables and views.")
-    parser.add_argument("statement", nargs="?", help="without one, tables and views are listed")
-    parser.add_argument("--json", action="store_true", help="one JSON object per row")
-    told = parser.parse_args(argv)
-    settings = load(told.conf, environ, overrides(told), told.kafka_properties, cluster_needed=False)
-    return SqlArguments(settings=settings, statement=told.statement, as_json=told.json)
 
 
 class Parser(argparse.ArgumentParser):
@@ -199,5 +182,5 @@ def overrides(told: argparse.Namespace) -> list[str]:
     return [*assigned, f"warehouse={told.warehouse}"] if told.warehouse else assigned
 
 
-def _slot_ms(text: str, problems: list[str]) -> int:
-    return _checked(lambda: parse_time_ms(text), "--slot", problems) or 0
+def _slot_ms(text: str, clock: Clock, problems: list[str]) -> int:
+    return _checked(lambda: parse_time_ms(text, clock.now_ms()), "--slot", problems) or 0

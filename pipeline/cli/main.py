@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from pipeline.cli.pipes import piped
 from pipeline.cli.terminal import not_a_command, reported
 
 SPARK_SETTINGS = Path(__file__).resolve().parent.parent / "conf"
@@ -61,10 +62,11 @@ def _maintain(argv: Sequence[str]) -> int:
 
 
 def _sql(argv: Sequence[str]) -> int:
-    from pipeline.cli.arguments import sql_arguments  # noqa: PLC0415
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts one per core, for matrices
     from pipeline.cli.sql import run  # noqa: PLC0415
+    from pipeline.cli.sql_arguments import sql_arguments  # noqa: PLC0415
 
-    return reported(lambda: run(sql_arguments(argv, os.environ)))
+    return piped(lambda: reported(lambda: run(sql_arguments(argv, os.environ))))
 
 
 def _path(argv: Sequence[str]) -> int:

@@ -14,7 +14,7 @@ from pipeline.snapshot import rows
 from pipeline.tables import kernel
 from pipeline.tables.kernel import State
 from pipeline.tables.schema import SNAPSHOT_DATE, TABLES
-from pipeline.tables.views import make_available
+from pipeline.tables.sql_spark import make_available
 from pipeline.tables.warehouse import at_path, columns_to_add, find_warehouse, open_warehouse
 from tests.clock import CLOCK
 from tests.tables.conftest import settings

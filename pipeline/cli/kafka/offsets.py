@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterable, Iterator, Sequence
 
 from pipeline.cli.kafka.chosen import add_topics, chosen_topology, topic_notes
-from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb, moment_ms
+from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb, moment_argument
 from pipeline.client.cluster import TopicPartition
 from pipeline.client.offsets import (
     ALL_KINDS,
@@ -21,6 +21,7 @@ from pipeline.protocol.messages.list_offsets import READ_UNCOMMITTED
 from pipeline.rows import Int32, Int64, Timestamp, column, row
 from pipeline.snapshot.offsets import offset_rows
 from pipeline.snapshot.topology import Topology
+from pipeline.times import FORMS, Moment
 
 _SINCE = {
     LAST_STABLE: "the end for read_committed (Kafka 0.11)",
@@ -49,14 +50,18 @@ class OffsetAtTimeRow:
 def _declare(parser: argparse.ArgumentParser) -> None:
     add_topics(parser)
     parser.add_argument(
-        "--at", type=moment_ms, metavar="TIME", help="instead: the first record at or behind this time (ISO 8601 or ms)"
+        "--at",
+        type=moment_argument,
+        metavar="TIME",
+        help=f"instead: the first record at or after this time ({FORMS}; or epoch milliseconds)",
     )
 
 
 def _answer(asked: Asked) -> Answer:
     topology, refused = chosen_topology(asked)
-    found = _read(asked, topology)
-    part = _ends(topology, found) if asked.told.at is None else _at(topology, asked.told.at, next(iter(found.values())))
+    asked_ms = _asked_ms(asked)
+    found = _read(asked, topology, asked_ms)
+    part = _ends(topology, found) if asked_ms is None else _at(topology, asked_ms, next(iter(found.values())))
     return Answer(
         parts=[part],
         failures=[*refused, *_failures(found.values())],
@@ -64,8 +69,12 @@ def _answer(asked: Asked) -> Answer:
     )
 
 
-def _read(asked: Asked, topology: Topology) -> dict[Kind, Offsets]:
-    at_ms: int | None = asked.told.at
+def _asked_ms(asked: Asked) -> int | None:
+    at: Moment | None = asked.told.at
+    return None if at is None else at.at_ms(asked.cluster.clock.now_ms())
+
+
+def _read(asked: Asked, topology: Topology, at_ms: int | None) -> dict[Kind, Offsets]:
     kinds = ALL_KINDS if at_ms is None else [Kind(at_ms, READ_UNCOMMITTED, 1)]
     return list_offsets(asked.cluster, topology.every_partition(), kinds, asked.deadline)
 

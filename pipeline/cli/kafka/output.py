@@ -5,12 +5,12 @@ Guards one rule: people see names that strangers chose escaped, scripts see ever
 
 import dataclasses
 import json
-from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
+from pipeline.cli.kafka.shown import base64_object
 from pipeline.cli.kafka.verb import Answer, Part
 from pipeline.cli.terminal import COMPLETE, INCOMPLETE, say, warn
 from pipeline.client.routing import UNSUPPORTED, Failure
@@ -124,5 +124,5 @@ def _fields(row: Any) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
-        return {"base64": b64encode(value).decode()}
+        return base64_object(value)
     return _fields(value)

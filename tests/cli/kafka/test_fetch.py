@@ -207,7 +207,7 @@ def test_following(ask: Ask, news: list[FakePartition]) -> None:
         (["absent"], "absent: no such topic"),
         (["news:3"], "news:3: news has 3 partitions, from 0 on"),
         (["news:x"], "news:x: not TOPIC or TOPIC:PARTITION,..."),
-        (["news", "--from", "yesterday"], "--from: 'yesterday' is not a time like 2026-11-21T06:00:00Z"),
+        (["news", "--from", "soon"], "--from: 'soon' is not a time like 2026-11-21T06:00:00Z, 2h ago or yesterday"),
         (["news", "--from", "1", "--last", "1"], "--from and --last: there is one place to begin"),
         (["news", "-f", "--by-time"], "--by-time orders what is there; --follow has no end"),
         (["news", "-n", "-1"], "-n and --last: must not be below 0"),
