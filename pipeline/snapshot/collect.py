@@ -99,7 +99,7 @@ def read_groups(
     tell("groups", len(cluster.brokers))
     listed, lists = list_groups(cluster, deadline)
     listed = {group_id: one for group_id, one in listed.items() if only is None or group_id in only}
-    groups = describe_groups(cluster, listed, deadline, topology.partitions)
+    groups = describe_groups(cluster, listed, deadline, lambda: topology)
     committing = [group_id for group_id, one in listed.items() if one.group_type != SHARE]
     tell("committed offsets", len(committing))
     commits = committed_offsets(cluster, committing, topology.topic_ids, deadline)

@@ -156,6 +156,10 @@ class GroupMemberRow:
         "Partitions the member is to own (KIP-848); null for classic groups."
     )
     member_epoch: Int32 | None = column("Term of the member (KIP-848); null for classic groups.")
+    problem: str | None = column(
+        "Why it is not known what the member owns: MEMBER_PROTOCOL_UNREADABLE, ASSIGNMENT_NOT_TOLD, or UNKNOWN_TOPIC_ID: "
+        "a topic that no broker names by the id in the assignment. Null if it is known."
+    )
 
 
 @row

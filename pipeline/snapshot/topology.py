@@ -32,6 +32,10 @@ class Topology:
         """All partitions in the order of the metadata."""
         return [TopicPartition(topic, partition) for topic, some in self.partitions.items() for partition in some]
 
+    def names(self) -> dict[str, str]:
+        """Names of the topics by their ids, where brokers give ids."""
+        return {topic_id: name for name, topic_id in self.topic_ids.items() if topic_id is not None}
+
 
 def topology_of(metadata: MetadataResponse) -> Topology:
     """What later steps need of the metadata, by topic name."""

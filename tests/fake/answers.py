@@ -186,7 +186,9 @@ def _consumer(state: FakeCluster, group_id: str, group: FakeGroup) -> Any:
         return consumer_group_describe.ConsumerGroupAssignment(
             topic_partitions=tuple(
                 consumer_group_describe.ConsumerGroupTopicPartitions(
-                    topic_id=state.topics[name].topic_id, topic_name=name, partitions=some
+                    topic_id=state.topics[name].topic_id if name in state.topics else name.encode().zfill(16),
+                    topic_name=name if group.has_names else "",
+                    partitions=some,
                 )
                 for name, some in member.assignment.items()
             )

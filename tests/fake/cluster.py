@@ -83,6 +83,7 @@ class FakeGroup:
     state: str = "Empty"
     protocol_type: str = "consumer"
     error_code: int = 0
+    has_names: bool = True  # of topics in the assignments of members; brokers may give their ids only
 
 
 @dataclass(slots=True)

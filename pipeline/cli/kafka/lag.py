@@ -51,7 +51,7 @@ def _answer(asked: Asked) -> Answer:
     topology = topology_of(asked.cluster.refresh(None, asked.deadline))
     state = read_groups(asked.cluster, topology, asked.deadline, _tell_nobody, KINDS_OF_LAG, only=wanted or None)
     topology, unchecked = check_again(asked.cluster, topology, asked.deadline)
-    shares = _shares(asked, state)
+    shares = _shares(asked, state, topology)
     return Answer(
         parts=_parts(state, lag_of(topology, state, list(offset_rows(topology, state.after))), shares),
         failures=[
@@ -66,9 +66,9 @@ def _tell_nobody(_step: str, _items: int) -> None:
     """There is no progress to show: it takes a second."""
 
 
-def _shares(asked: Asked, state: GroupState) -> ShareOffsets:
+def _shares(asked: Asked, state: GroupState, topology: Topology) -> ShareOffsets:
     sharing = [group_id for group_id, one in state.listed.items() if one.group_type == SHARE]
-    return share_offsets(asked.cluster, sharing, asked.deadline)
+    return share_offsets(asked.cluster, sharing, asked.deadline, topology.names())
 
 
 def _parts(state: GroupState, lag: Sequence[ConsumerLagRow], shares: ShareOffsets) -> list[Part]:
