@@ -193,7 +193,7 @@ def _published(
         failures=len(found[rows.CollectionFailureRow]),
         requests=sum(one.requests for one in coverage),
         bytes_in=sum(one.bytes for one in coverage),
-        bytes_out=sum(one.size for one in cluster.journal.sent),
+        bytes_out=sum(one.request_bytes for one in cluster.journal.stats.values()),
         throttle_ms=sum(one.throttle_ms for one in coverage),
         completeness=sum(one.answered for one in coverage) / expected if expected else None,
     )

@@ -57,7 +57,10 @@ def requests(bootstrap_servers: str) -> Counter[str]:
     journal = Journal()
     with _connect(bootstrap_servers, journal) as cluster:
         collect(cluster, "bench", SYSTEM_CLOCK.now_ms(), _deadline(), _tell)
-    return Counter(sent.api for sent in journal.sent)
+    found: Counter[str] = Counter()
+    for (api, _), one in journal.stats.items():
+        found[api] += one.requests
+    return found
 
 
 def known(rows: Sequence[ConsumerLagRow]) -> Lag:

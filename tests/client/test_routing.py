@@ -1,5 +1,6 @@
 """Routing: every item has an answer or a failure, and what is stale is looked up again."""
 
+import dataclasses
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -291,7 +292,7 @@ def test_throttling_is_obeyed(state: FakeCluster, connect: Connect) -> None:
     started = time.monotonic()
     assert len(list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK].answers) == 6
     assert time.monotonic() - started > 0.25
-    assert sum(one.throttle_ms for one in cluster.journal.exchanges) == 900
+    assert sum(one.throttle_ms for one in cluster.journal.stats.values()) == 900
 
 
 def test_a_moved_coordinator_is_found(state: FakeCluster, connect: Connect) -> None:
@@ -372,3 +373,19 @@ def test_nothing_to_ask_is_no_request(state: FakeCluster, connect: Connect) -> N
     assert list_offsets(cluster, [], [HIGH_WATERMARK], soon())[HIGH_WATERMARK].failures == {}
     assert len(state.asked) == asked
     assert ByLeader(cluster).node_of(TopicPartition("absent", 0)) is None
+
+
+def test_request_statistics_do_not_grow_with_requests(connect: Connect) -> None:
+    """A cluster that lives on counts by API and broker: what is asked a hundred times takes no more room than once."""
+    cluster = connect()
+
+    def entries() -> int:
+        values = [getattr(cluster.journal, one.name) for one in dataclasses.fields(cluster.journal)]
+        return sum(len(one) for one in values if hasattr(one, "__len__"))
+
+    ends(cluster)
+    before = entries()
+    for _ in range(20):
+        ends(cluster)
+    assert entries() == before
+    assert cluster.journal.stats[LIST_OFFSETS.name, 1].requests == 21

@@ -65,6 +65,7 @@ def member(topics: tuple[str, ...] = (), **assignment: tuple[int, ...]) -> Group
         assignment=owned,
         target_assignment=None,
         member_epoch=None,
+        problem=None,
     )
 
 
