@@ -285,6 +285,28 @@ def test_a_pipe_that_pauses_is_written_and_followed(kafka: LocalKafka) -> None:
         assert write.wait(60) == 0
 
 
+def test_following_a_topic_that_is_re_created(kafka: LocalKafka) -> None:
+    """It ends with exit code 3 and a line that says what became of the topic."""
+    create(kafka, "followed")
+    at, servers = TopicPartition("followed", 0), ["-b", kafka.bootstrap_servers]
+    base = [sys.executable, "-m", "pipeline", "kafka"]
+    subprocess.run(
+        [*base, "produce", "followed", "--value", "v", *servers], check=True, timeout=60, capture_output=True
+    )
+    words = [*base, "fetch", "followed", "-f", "--from", "earliest", "--fields", "value", *servers]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as follow:
+        assert follow.stdout
+        assert follow.stdout.readline() == b"v\n"
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+        admin.delete_topics([at.topic])[at.topic].result(30)
+        create(kafka, "followed")
+        _, told = follow.communicate(timeout=60)
+    assert follow.returncode == 3
+    assert told.startswith(
+        (b"lagoon: followed: Fetch: TOPIC_DELETED (", b"lagoon: followed: Fetch: TOPIC_RECREATED (")
+    ), told
+
+
 def test_which_offsets_a_time_begins_at(release: LocalKafka, ask: Ask) -> None:
     """`--from TIME` begins at the first record at or behind it, and `--last` counts from the end."""
     kept(release, "timed")

@@ -202,6 +202,15 @@ def test_following(ask: Ask, news: list[FakePartition]) -> None:
     assert (done.code, done.out, done.err) == (0, "", "")
 
 
+def test_following_a_topic_that_is_deleted(state: FakeCluster, ask: Ask, news: list[FakePartition]) -> None:
+    """It ends with one line that says so."""
+    assert news
+    threading.Timer(0.4, lambda: state.topics.pop("news")).start()
+    done = ask("fetch", "news", "-f", "--from", "earliest", "--fields", "value", "--timeout", "5")
+    assert (done.code, sorted(done.out.split())) == (3, list("012345678"))
+    assert done.err == "lagoon: news: Fetch: TOPIC_DELETED (it was deleted meanwhile)\n"
+
+
 @pytest.mark.parametrize("records", [0, 1, 5])
 def test_following_a_topic_that_is_re_created(
     state: FakeCluster, ask: Ask, news: list[FakePartition], records: int
