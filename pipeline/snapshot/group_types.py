@@ -33,7 +33,7 @@ from pipeline.wire.primitives import uuid_text
 CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 NOT_DESCRIBED = "GROUP_TYPE_NOT_DESCRIBED"
 UNREADABLE = "MEMBER_PROTOCOL_UNREADABLE"
-UNASSIGNED = "ASSIGNMENT_NOT_TOLD"
+UNASSIGNED, NO_TOPOLOGY = "ASSIGNMENT_NOT_TOLD", "TOPOLOGY_NOT_TOLD"
 GONE = "GROUP_ID_NOT_FOUND"
 _CONSUMER_PROTOCOL = "consumer"
 _STABLE, _DEAD = "Stable", "Dead"
@@ -207,7 +207,9 @@ def streams_group(
     """A group of KIP-1071: tasks are assigned, and a task reads the partition of its number of every source topic."""
     row = _newer_group(one, described, coordinator_id, None)
     subtopologies = described.topology.subtopologies if described.topology else None
-    sources = {part.subtopology_id: tuple(_sources(part)) for part in subtopologies or ()}
+    if subtopologies is None:
+        return row, [_streams_member(described.group_id, member, None, {}) for member in described.members]
+    sources = {part.subtopology_id: tuple(_sources(part)) for part in subtopologies}
     return row, [_streams_member(described.group_id, member, sources, partitions) for member in described.members]
 
 
@@ -219,9 +221,11 @@ def _sources(subtopology: DescribedSubtopology) -> Iterator[str]:
 def _streams_member(
     group_id: str,
     member: DescribedStreamsMember,
-    sources: Mapping[str, Sequence[str]],
+    sources: Mapping[str, Sequence[str]] | None,
     partitions: Mapping[str, Sequence[int]],
 ) -> GroupMemberRow:
+    """What a member's tasks read, which only the topology tells: the source topics of each subtopology."""
+    known = sources or {}
     return GroupMemberRow(
         group_id=group_id,
         member_id=member.member_id,
@@ -229,11 +233,13 @@ def _streams_member(
         client_id=member.client_id,
         client_host=member.client_host,
         rack_id=member.rack_id,
-        subscribed_topics=tuple(sorted({topic for some in sources.values() for topic in some})) or None,
-        assignment=_read_by(member.assignment.active_tasks, sources, partitions),
-        target_assignment=_read_by(member.target_assignment.active_tasks, sources, partitions),
+        subscribed_topics=tuple(sorted({topic for some in known.values() for topic in some})) or None,
+        assignment=None if sources is None else _read_by(member.assignment.active_tasks, known, partitions),
+        target_assignment=None
+        if sources is None
+        else _read_by(member.target_assignment.active_tasks, known, partitions),
         member_epoch=member.member_epoch,
-        problem=None,
+        problem=NO_TOPOLOGY if sources is None else None,
     )
 
 

@@ -19,7 +19,7 @@ from pipeline.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequestGroup,
     DescribeShareGroupOffsetsResponse,
 )
-from pipeline.rows import Int32, Int64, column, row
+from pipeline.rows import ALWAYS, Int32, Int64, column, row
 from pipeline.wire.primitives import uuid_text
 
 
@@ -29,11 +29,15 @@ class ShareOffsetRow:
 
     group_id: str = column("group.id of the group.")
     topic: str | None = column("Name of the topic; null if only its id is known.")
-    topic_id: str | None = column("Id of the topic (22 characters, base64url).")
+    topic_id: str | None = column("Id of the topic (22 characters, base64url).", null_if=ALWAYS)
     partition: Int32 = column("Partition number.")
-    start_offset: Int64 | None = column("First offset that is not done with; null if nothing was read yet or unknown.")
-    leader_epoch: Int32 | None = column("Term of the leader when that was stored; null if unknown.")
-    lag: Int64 | None = column("Records not done with yet, as the coordinator counts them; null if it does not.")
+    start_offset: Int64 | None = column(
+        "First offset that is not done with; null if nothing was read yet, or problem is set.", null_if=ALWAYS
+    )
+    leader_epoch: Int32 | None = column("Leader epoch when that was stored; null if it was not told.", null_if=ALWAYS)
+    lag: Int64 | None = column(
+        "Records not done with yet, as the coordinator counts them; null if it does not.", null_if=ALWAYS
+    )
     problem: str | None = column("Kafka's name of the partition's error; null if there is none.")
 
 

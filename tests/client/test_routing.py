@@ -22,6 +22,7 @@ from pipeline.protocol.messages.list_groups import LIST_GROUPS, ListGroupsReques
 from pipeline.protocol.messages.list_offsets import LIST_OFFSETS
 from pipeline.protocol.messages.metadata import METADATA, MetadataRequest
 from pipeline.snapshot.commits import committed_offsets
+from pipeline.snapshot.topology import topology_of
 from tests.clock import CLOCK, Hands
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
@@ -300,7 +301,7 @@ def test_a_moved_coordinator_is_found(state: FakeCluster, connect: Connect) -> N
     state.groups = {"g": FakeGroup(coordinator_id=2, commits={("orders", 0): FakeCommit(5)})}
     cluster = connect()
     cluster.coordinators[GROUP, "g"] = 1
-    commits = committed_offsets(cluster, ["g"], {"orders": None}, soon())
+    commits = committed_offsets(cluster, ["g"], topology_of(cluster.refresh(None, soon())), soon())
     assert [row.committed_offset for row in commits.rows] == [5]
     assert cluster.coordinators[GROUP, "g"] == 2
 
@@ -311,7 +312,7 @@ def test_many_groups_are_few_requests(state: FakeCluster, connect: Connect) -> N
     state.groups = groups
     cluster = connect()
     cluster.coordinators.update({(GROUP, name): group.coordinator_id for name, group in groups.items()})
-    rows = committed_offsets(cluster, list(groups), {}, soon()).rows
+    rows = committed_offsets(cluster, list(groups), topology_of(cluster.refresh(None, soon())), soon()).rows
     assert {row.group_id: row.committed_offset for row in rows} == {f"g{i}": i for i in range(300)}
     assert state.count(9) == 3
 
@@ -322,7 +323,7 @@ def test_old_brokers_are_asked_group_by_group(state: FakeCluster, connect: Conne
     state.highest[9] = 5
     cluster = connect()
     cluster.coordinators.update({(GROUP, name): 1 for name in state.groups})
-    found = committed_offsets(cluster, list(state.groups), {}, soon())
+    found = committed_offsets(cluster, list(state.groups), topology_of(cluster.refresh(None, soon())), soon())
     assert [row.committed_offset for row in found.rows] == [0, 1, 2, 3, 4]
     assert not found.failures
 

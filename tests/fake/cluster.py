@@ -32,6 +32,9 @@ class FakePartition:
     high_watermark: int = 0
     last_stable_offset: int | None = None
     error_code: int = 0
+    refused: dict[tuple[int, int], int] = field(
+        default_factory=dict
+    )  # (timestamp, isolation level) asked -> error code
     log: list[FakeBatch] = field(default_factory=list)
     epoch_ends: dict[int, int] = field(default_factory=dict)  # term -> offset behind its last record
     times: tuple[tuple[int, int], ...] = ()  # (timestamp, offset) of some records, ascending

@@ -11,7 +11,7 @@ from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb
 from pipeline.client.offsets import KINDS_OF_LAG
 from pipeline.protocol.messages.list_groups import LIST_GROUPS
 from pipeline.protocol.messages.offset_fetch import OFFSET_FETCH
-from pipeline.rows import Int32, Int64, column, row
+from pipeline.rows import Int32, Int64, before, column, row
 from pipeline.snapshot.collect import GroupState, check_again, lag_of, read_groups, worth_a_row
 from pipeline.snapshot.group_types import SHARE
 from pipeline.snapshot.offsets import offset_rows
@@ -19,7 +19,17 @@ from pipeline.snapshot.rows import ConsumerGroupRow, ConsumerLagRow
 from pipeline.snapshot.shares import ShareOffsets, share_offsets
 from pipeline.snapshot.topology import Topology, topology_of
 
-_GROUP = ("group_id", "group_type", "state", "members", "partitions", "known_partitions", "lag", "highest_lag")
+_GROUP = (
+    "group_id",
+    "group_type",
+    "state",
+    "members",
+    "partitions",
+    "known_partitions",
+    "lag",
+    "highest_lag",
+    "problem",
+)
 _LAG = (
     *("group_id", "topic", "partition", "committed_offset", "log_start_offset", "last_stable_offset"),
     *("high_watermark", "lag", "client_id", "client_host", "problem"),
@@ -32,13 +42,18 @@ class GroupLagRow:
     """How far groups are behind as a whole, one row each."""
 
     group_id: str = column("group.id of the group.")
-    group_type: str | None = column("classic, consumer (KIP-848), share or streams; null if the brokers cannot say.")
+    group_type: str | None = column(
+        "classic, consumer (KIP-848), share or streams; null if the brokers cannot say.",
+        null_if=before("ListGroups", 5),
+    )
     state: str | None = column("State of the group as Kafka spells it; null if unknown.")
     members: Int32 | None = column("Members of the group; null if unknown.")
     partitions: Int32 = column("Partitions that it has committed, is assigned or subscribed to.")
     known_partitions: Int32 = column("Those of them whose lag is known.")
-    lag: Int64 | None = column("Sum of the lag that is known; null if none is.")
-    highest_lag: Int64 | None = column("Highest lag of a partition; null if none is known.")
+    lag: Int64 | None = column("Sum of the lag that is known; null if none is.", null_if="known_partitions = 0")
+    highest_lag: Int64 | None = column(
+        "Highest lag of a partition; null if none is known.", null_if="known_partitions = 0"
+    )
     problem: str | None = column("Why the group could not be described; null if it was.")
 
 
