@@ -257,7 +257,7 @@ def _describe_configs(state: FakeCluster, _node: int, version: int, request: Any
         entry = describe_configs.DescribeConfigsEntry(
             name="min.insync.replicas",
             value=str(topic.min_insync_replicas) if topic else None,
-            config_source=5 if version >= 1 else -1,
+            config_source=1 if version >= 1 else -1,
         )
         results.append(
             describe_configs.DescribeConfigsResult(
