@@ -12,7 +12,7 @@ from pipeline.errors import ConnectionLost, EncodeError, PipelineError, Unsuppor
 from pipeline.fetch.requests import Place, partition_data, ways
 from pipeline.fetch.split import Split
 from pipeline.fetch.stalls import Limits
-from pipeline.protocol.error_codes import LEADER_NOT_AVAILABLE
+from pipeline.protocol.error_codes import LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_ID
 from pipeline.protocol.messages.fetch import FETCH, NO_RACK, NO_REPLICA, PartitionData
 
 
@@ -72,8 +72,10 @@ class Ahead:
         """The answer of the replica that the leader prefers for our rack (KIP-392), or else of the leader.
 
         That a replica has nothing proves nothing, and neither does a leader's answer that only names a replica: then
-        the leader is asked for the records themselves.
+        the leader is asked for the records themselves. Nobody is asked by name for a topic that was re-created since.
         """
+        if not self._cluster.may_be(self._split.topic, self._split.topic_id):
+            return Reply(code=UNKNOWN_TOPIC_ID)
         if near := self._ask_replica(place):
             return near
         leader_id = self._cluster.leader_of(self._at)

@@ -25,7 +25,7 @@ from pipeline.protocol.messages.describe_configs import (
     DescribeConfigsResult,
 )
 from pipeline.protocol.messages.list_config_resources import LIST_CONFIG_RESOURCES, ListConfigResourcesRequest
-from pipeline.rows import column, row
+from pipeline.rows import ALWAYS, before, column, row
 from pipeline.wire.schema import LATEST, Versions
 
 KINDS = {
@@ -48,7 +48,7 @@ class ConfigSynonym:
     """A value that a setting has, or would have, from another source."""
 
     name: str = column("Name of the setting there.")
-    value: str | None = column("Its value there; null if it is sensitive or unknown.")
+    value: str | None = column("Its value there; null if it is sensitive, or has none.", null_if=ALWAYS)
     source: str = column("Where that is.")
 
 
@@ -59,8 +59,11 @@ class ConfigRow:
     resource_type: str = column("topic, broker, broker-logger, client-metrics or group.")
     resource_name: str = column("Name of the topic or group, id of the broker.")
     name: str = column("Name of the setting.")
-    value: str | None = column("Its value; null if it is sensitive or unknown.")
-    source: str | None = column("Where the value comes from, as Kafka names it; null if the broker is too old to tell.")
+    value: str | None = column("Its value; null if it is sensitive, or has none.", null_if=ALWAYS)
+    source: str | None = column(
+        "Where the value comes from, as Kafka names it; null if the broker is too old to tell.",
+        null_if=before("DescribeConfigs", 1),
+    )
     is_default: bool = column("Whether nobody has set it.")
     is_sensitive: bool = column("Whether its value is never told.")
     is_read_only: bool = column("Whether it cannot be changed while the broker runs.")

@@ -33,6 +33,9 @@ class FakePartition:
     high_watermark: int = 0
     last_stable_offset: int | None = None
     error_code: int = 0
+    refused: dict[tuple[int, int], int] = field(
+        default_factory=dict
+    )  # (timestamp, isolation level) asked -> error code
     log: list[FakeBatch] = field(default_factory=list)
     segments: list[int] = field(default_factory=lambda: [0])  # first offsets; no answer goes beyond one
     epoch_ends: dict[int, int] = field(default_factory=dict)  # term -> offset behind its last record
@@ -85,6 +88,7 @@ class FakeGroup:
     state: str = "Empty"
     protocol_type: str = "consumer"
     error_code: int = 0
+    has_names: bool = True  # of topics in the assignments of members; brokers may give their ids only
 
 
 @dataclass(slots=True)

@@ -218,8 +218,8 @@ def journal(monkeypatch: pytest.MonkeyPatch) -> Journal:
 
 def fetched(journal: Journal) -> tuple[int, int]:
     """Answers to Fetch requests, and the bytes in them."""
-    answers = [one.response_bytes for one in journal.exchanges if one.api == "Fetch"]
-    return len(answers), sum(answers)
+    stats = [one for (api, _), one in journal.stats.items() if api == "Fetch"]
+    return sum(one.answers for one in stats), sum(one.answer_bytes for one in stats)
 
 
 def read(reader: DataSourceReader) -> list[dict[str, Any]]:
@@ -234,7 +234,7 @@ def test_a_filtered_read_fetches_little(kafka: LocalKafka, reader: Reader, journ
     assert len(read(reader(subscribe="source-large"))) == 4_000
     assert fetched(journal)[1] > 4_000_000
     for one in (EqualTo(OFFSET, 3_990), GreaterThanOrEqual(TIMESTAMP, moment(3_990))):
-        journal.exchanges.clear()
+        journal.stats.clear()
         made = reader(subscribe="source-large")
         made.pushFilters([one])
         assert read(made)[0]["offset"] == 3_990

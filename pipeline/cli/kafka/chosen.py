@@ -42,7 +42,12 @@ def list_notes(asked: Asked, api: str, what: str, identity: Identity | None = No
 
 def _described(asked: Asked) -> Identity:
     described = describe_cluster(asked.cluster, asked.deadline)
-    return Identity(described=None if isinstance(described, Failure) else described, controller_id=None, failures=())
+    return Identity(
+        described=None if isinstance(described, Failure) else described,
+        controller_id=None,
+        controller_problem=None,
+        failures=(),
+    )
 
 
 def not_listed(

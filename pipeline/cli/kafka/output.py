@@ -25,7 +25,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def show(answer: Answer, *, as_json: bool) -> int:
     """Print the parts, then failures and notes on standard error; the exit code."""
     for number, part in enumerate(answer.parts):
-        lines = json_lines(part) if as_json else people_lines(part, titled=len(answer.parts) > 1, first=not number)
+        if as_json:
+            lines: Iterable[str] = json_lines(part)
+        else:
+            nothing = "(none known)" if answer.failures else "(none)"
+            lines = people_lines(part, titled=len(answer.parts) > 1, first=not number, nothing=nothing)
         for line in lines:
             say(line)
     for line in [*failure_lines(answer.failures), *answer.notes]:
@@ -40,8 +44,11 @@ def json_lines(part: Part) -> Iterator[str]:
         yield encode({"kind": part.kind, **_fields(row)})
 
 
-def people_lines(part: Part, *, titled: bool, first: bool) -> Iterable[str]:
-    """The part's own lines as they come, or an aligned table of its columns, under the part's kind if it is titled."""
+def people_lines(part: Part, *, titled: bool, first: bool, nothing: str = "(none)") -> Iterable[str]:
+    """The part's own lines as they come, or an aligned table of its columns, under the part's kind if it is titled.
+
+    `nothing` stands for a table without rows: that there are none may not be known.
+    """
     if titled and not first:
         yield ""
     if titled:
@@ -49,13 +56,13 @@ def people_lines(part: Part, *, titled: bool, first: bool) -> Iterable[str]:
     if part.line:
         yield from map(part.line, part.rows)
     else:
-        yield from table_lines(list(part.rows), part.columns)
+        yield from table_lines(list(part.rows), part.columns) or [nothing]
 
 
 def table_lines(rows: Sequence[Any], columns: Sequence[str]) -> list[str]:
-    """An aligned table: numbers to the right, times in UTC, what is unknown or absent as a dash."""
+    """An aligned table: numbers to the right, times in UTC, what is unknown or absent as a dash; no rows, no lines."""
     if not rows:
-        return ["(none)"]
+        return []
     moments = {field.name for field in dataclasses.fields(rows[0]) if Timestamp in (field.type, *get_args(field.type))}
     values = [[getattr(row, name) for row in rows] for name in columns]
     cells = [

@@ -20,7 +20,7 @@ CREATE OR REPLACE VIEW lag_by_group (
   records_lost COMMENT 'Sum of records_lost over loss_known_partitions; null if there is none.',
   retention_margin COMMENT 'Smallest retention_margin of one partition; null if none is known.',
   problem COMMENT 'Why the group could not be described; null if it was.',
-  problem_partitions COMMENT 'Partitions of which a side is missing, see problem in lag_now.'
+  problem_partitions COMMENT 'Partitions with a problem in lag_now: a side, or who owns it, is not known.'
 )
 COMMENT 'Groups in the latest published snapshot of each cluster and how far they are behind, one row per group.'
 AS
