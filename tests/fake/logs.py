@@ -137,13 +137,25 @@ def _log_dirs(state: FakeCluster, node: int, version: int, request: Any) -> Any:
     if not state.cluster_operations:
         code = 31 if version >= 3 else 0
         return describe_log_dirs.DescribeLogDirsResponse(throttle_time_ms=0, error_code=code, results=())
+    asked = _every_partition(state) if request.topics is None else request.topics
     results = tuple(
         describe_log_dirs.DescribeLogDirsResult(
-            error_code=0, log_dir=name, topics=tuple(_sizes(state, node, one, future) for one in request.topics)
+            error_code=0,
+            log_dir=name,
+            topics=tuple(_sizes(state, node, one, future) for one in asked),
+            total_bytes=1 << 40,
+            usable_bytes=1 << 39,
         )
         for name, future in (("/one", False), ("/two", True))
     )
     return describe_log_dirs.DescribeLogDirsResponse(throttle_time_ms=0, results=results)
+
+
+def _every_partition(state: FakeCluster) -> list[describe_log_dirs.DescribableLogDirTopic]:
+    return [
+        describe_log_dirs.DescribableLogDirTopic(topic=name, partitions=tuple(range(len(topic.partitions))))
+        for name, topic in state.topics.items()
+    ]
 
 
 def _sizes(state: FakeCluster, node: int, asked: Any, future: bool) -> describe_log_dirs.DescribeLogDirsTopic:
