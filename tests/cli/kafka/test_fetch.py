@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -202,10 +204,27 @@ def test_following(ask: Ask, news: list[FakePartition]) -> None:
     assert (done.code, done.out, done.err) == (0, "", "")
 
 
+def when_read(state: FakeCluster, change: Callable[[], object]) -> None:
+    """Change something as soon as each partition of `news` was asked for what comes after its end."""
+
+    def wait() -> None:
+        ends = {(number, 3) for number in range(3)}
+        while not ends <= {
+            (one.partition, one.fetch_offset)
+            for request in list(state.fetches)
+            for topic in request.topics
+            for one in topic.partitions
+        }:
+            time.sleep(0.01)
+        change()
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
 def test_following_a_topic_that_is_deleted(state: FakeCluster, ask: Ask, news: list[FakePartition]) -> None:
     """It ends with one line that says so."""
     assert news
-    threading.Timer(0.4, lambda: state.topics.pop("news")).start()
+    when_read(state, lambda: state.topics.pop("news"))
     done = ask("fetch", "news", "-f", "--from", "earliest", "--fields", "value", "--timeout", "5")
     assert (done.code, sorted(done.out.split())) == (3, list("012345678"))
     assert done.err == "lagoon: news: Fetch: TOPIC_DELETED (it was deleted meanwhile)\n"
@@ -226,7 +245,7 @@ def test_following_a_topic_that_is_re_created(
 
     for log in news:
         log.leader_epoch = 5
-    threading.Timer(0.4, recreate).start()
+    when_read(state, recreate)
     done = ask("fetch", "news", "-f", "--from", "earliest", "--fields", "value", "--timeout", "5")
     assert (done.code, sorted(done.out.split())) == (3, list("012345678"))
     told = "Fetch: TOPIC_RECREATED (it was deleted and created again meanwhile; fetch it again to read the new topic)"
