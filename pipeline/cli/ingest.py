@@ -49,7 +49,7 @@ class _Runs:
             cluster_id = cluster.cluster_id or name
             mine = turn(self._warehouse, self._settings, cluster_id, self._clock, self._arguments.after_restore)
             with mine as own, Steps(name, STEPS) as steps:
-                done = ingest(own, cluster, self._settings, self._arguments.wanted, steps.tell)
+                done = ingest(own, name, cluster, self._settings, self._arguments.wanted, steps.tell)
             note = self._hidden_topics(cluster, deadline)
         exit_code = self._conclude(name, cluster_id, done, self._clock.monotonic() - started)
         if note:

@@ -59,14 +59,19 @@ class _Walk:
 
 
 def settle(
-    ingest_id: str, cluster_id: str, plan: Plan, archived: Mapping[str, Archived], tasks: Sequence[TaskOutcome]
+    ingest_id: str,
+    cluster: str,
+    cluster_id: str,
+    plan: Plan,
+    archived: Mapping[str, Archived],
+    tasks: Sequence[TaskOutcome],
 ) -> Settled:
     """Put the tasks' outcomes together, in the order of the partitions' offsets."""
     read: dict[TopicPartition, list[tuple[int, Outcome]]] = {}
     for number, task in enumerate(tasks):
         for outcome in task.outcomes:
             read.setdefault(TopicPartition(outcome.split.topic, outcome.split.partition), []).append((number, outcome))
-    rows = _Rows(ingest_id, cluster_id, plan.planned_at_ms)
+    rows = _Rows(ingest_id, cluster, cluster_id, plan.planned_at_ms)
     ranges = [rows.of_event(event) for event in plan.events]
     problems: list[RecordProblemRow] = []
     kept: set[int] = set()
@@ -138,6 +143,7 @@ class _Rows:
     """Makes rows of one run."""
 
     ingest_id: str
+    cluster: str
     cluster_id: str
     planned_at_ms: int
 
@@ -153,6 +159,7 @@ class _Rows:
         for problem in walk.problems.values():
             yield RecordProblemRow(
                 ingest_id=self.ingest_id,
+                cluster=self.cluster,
                 cluster_id=self.cluster_id,
                 topic=one.topic,
                 topic_id=one.topic_id,
@@ -175,6 +182,7 @@ class _Rows:
     ) -> RecordRangeRow:
         return RecordRangeRow(
             ingest_id=self.ingest_id,
+            cluster=self.cluster,
             cluster_id=self.cluster_id,
             topic=where.topic,
             topic_id=where.topic_id,

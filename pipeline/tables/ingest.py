@@ -48,12 +48,13 @@ def turn(
 
 def ingest(
     mine: ArchiveTurn,
+    name: str,
     cluster: Cluster,
     settings: Settings,
     wanted: Wanted,
     tell: Callable[[str, int], None],
 ) -> Ingested:
-    """Archive what is wanted and new; `tell` hears each step and how much there is to it.
+    """Archive what is wanted and new of the cluster called `name`; `tell` hears each step and how much there is to it.
 
     ConfigError for topics and offsets that are not there; TableError if something cannot be written: nothing is, then.
     """
@@ -62,10 +63,10 @@ def ingest(
     tell("read", sum(one.offsets for one in planned.ranges))
     ingest_id = new_id(planned.planned_at_ms)
     day = datetime.fromtimestamp(planned.planned_at_ms / 1000, tz=UTC).date()
-    told = _task_settings(mine, cluster.settings, settings, mine.folder(day), ingest_id)
+    told = _task_settings(mine, name, cluster.settings, settings, mine.folder(day), ingest_id)
     results = execute(mine, told, _tasks(mine, planned, settings.ingest))
     outcomes = [result.outcome for result in results]
-    settled = settle(ingest_id, mine.cluster_id, planned, mine.topics, outcomes)
+    settled = settle(ingest_id, name, mine.cluster_id, planned, mine.topics, outcomes)
     files = [file for number in sorted(settled.kept) for file in results[number].files]
     tell("commit", len(files))
     if settled.ranges:
@@ -80,7 +81,7 @@ def _tasks(mine: ArchiveTurn, planned: Plan, told: IngestSettings) -> Sequence[T
 
 
 def _task_settings(
-    mine: ArchiveTurn, kafka: KafkaSettings, settings: Settings, folder: str, ingest_id: str
+    mine: ArchiveTurn, name: str, kafka: KafkaSettings, settings: Settings, folder: str, ingest_id: str
 ) -> TaskSettings:
     return TaskSettings(
         kafka=kafka,
@@ -88,6 +89,7 @@ def _task_settings(
         options=read_options(settings.ingest),
         folder=folder,
         ingest_id=ingest_id,
+        cluster=name,
         cluster_id=mine.cluster_id,
         target_bytes=settings.records.target_file_mb << 20,
         compression=settings.records.compression,

@@ -122,6 +122,11 @@ class Kernel:
             raise TableError(f"{state.location} cannot be appended to: {reason(error)}") from error
         return int(result.getVersion())
 
+    def table_property(self, state: State, key: str) -> str | None:
+        """A property of the table, None if it is not set."""
+        value = state.snapshot.getTableProperties().get(key)
+        return None if value is None else str(value)
+
     def domain(self, state: State, domain: str) -> str | None:
         """What the last commit that set a domain has set it to, None if none did."""
         value = state.snapshot.getDomainMetadata(domain)

@@ -19,7 +19,7 @@ from pipeline.errors import ConfigError, TableError
 from pipeline.tables.archive import pay_debts
 from pipeline.tables.schema import RECORDS, TABLES, Table
 from pipeline.tables.storage import JAVA_ERRORS, reason
-from pipeline.tables.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
+from pipeline.tables.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, declare_statistics
 
 # A week, as Delta has it: longer than any run that reads an old version or has not committed its files yet.
 SAFE_HOURS = 168
@@ -100,6 +100,9 @@ def check_options(options: MaintainOptions) -> None:
 
 
 def _maintained(warehouse: Warehouse, table: Table, options: MaintainOptions, clock: Clock) -> Maintained:
+    if not options.dry_run:
+        with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
+            declare_statistics(warehouse, table, warehouse.state(table.name))
     days = list(_scattered_days(warehouse, table, options, clock))
     before = sum((one.files for one in days), Files())
     try:

@@ -48,7 +48,7 @@ def task(*outcomes: Outcome, files: int = 1) -> TaskOutcome:
 
 
 def settled(plan: Plan, *tasks: TaskOutcome, archived: dict[str, Archived] | None = None):
-    return settle("id", "cluster", plan, archived or {}, tasks)
+    return settle("id", "name", "cluster", plan, archived or {}, tasks)
 
 
 def event(problem: str | None, start: int = 10, to: int = 10, partition: int = 0) -> Event:

@@ -32,9 +32,7 @@ COLUMNS = {
     "list": (st.lists(st.none() | st.text(max_size=2), max_size=2), pa.list_(pa.string())),
     "pairs": (st.lists(st.fixed_dictionaries({"a": TEXT}), max_size=2), pa.list_(pa.struct([("a", pa.string())]))),
 }
-ROWS = st.lists(
-    st.fixed_dictionaries({name: st.none() | values for name, (values, _) in COLUMNS.items()}), max_size=5
-)
+ROWS = st.lists(st.fixed_dictionaries({name: st.none() | values for name, (values, _) in COLUMNS.items()}), max_size=5)
 
 
 def in_log(arrow: pa.Table) -> dict[str, Any]:

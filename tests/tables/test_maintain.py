@@ -35,6 +35,7 @@ def ingest(warehouse: Warehouse, day: date, run: int, topics: tuple[str, ...] = 
     files = RecordFiles(
         folder_url=f"{state.location}/{INGEST_DATE}={day}",
         ingest_id=f"run-{run}",
+        cluster="name",
         cluster_id="cluster",
         target_bytes=1,
         compression="zstd-fast",
