@@ -155,6 +155,14 @@ class Kernel:
             for row in self._scan_files(state.snapshot.getScanBuilder().build())
         ]
 
+    def urls(self, state: State) -> list[str]:
+        """URLs of all files of a table."""
+        utils = self.classes.internal.InternalScanFileUtils
+        return [
+            str(utils.getAddFileStatus(row).getPath())
+            for row in self._scan_files(state.snapshot.getScanBuilder().build())
+        ]
+
     def _scan_files(self, scan: Any) -> Iterator[Any]:
         batches = scan.getScanFiles(self.engine)
         try:
