@@ -197,6 +197,7 @@ def _spark_settings(spark: SparkSession, options: MaintainOptions) -> Iterator[N
         # By default VACUUM takes the table's own retention, a week, whatever hours it is told, but for 0.
         "spark.databricks.delta.vacuum.retentionWindowIgnore.enabled": "false",
         "spark.sql.parquet.compression.codec": "zstd",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "parquet.block.size": str(_ROW_GROUP_BYTES),
         # VACUUM lists folders in so many tasks; Spark's default of 10,000 takes two cores a minute for nothing.
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(4 * spark.sparkContext.defaultParallelism),

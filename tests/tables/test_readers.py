@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
 from pipeline.tables.maintain import MaintainOptions, maintain
-from pipeline.tables.schema import RECORDS, TABLES, Table
+from pipeline.tables.schema import RECORDS, TABLES, TIMESTAMP, Table
 from pipeline.tables.views import VIEWS, make_available
 from pipeline.tables.warehouse import Warehouse, at_path, open_warehouse
 from tests.clock import CLOCK
@@ -84,7 +84,11 @@ def rows_of(location: str) -> list[dict[str, Any]]:
     found = []
     for url in table.file_uris():
         day = date.fromisoformat(Path(url).parent.name.partition("=")[2])
-        rows = pq.ParquetFile(url.removeprefix("file://")).read().to_pylist()
+        arrow = pq.ParquetFile(url.removeprefix("file://"), coerce_int96_timestamp_unit="us").read()
+        for number, field in enumerate(arrow.schema):
+            if pa.types.is_timestamp(field.type):  # Spark may write INT96, which has no zone
+                arrow = arrow.set_column(number, field.name, arrow[field.name].cast(TIMESTAMP))
+        rows = arrow.to_pylist()
         found += [{name: row.get(name) for name in names} | {partition: day} for row in rows]
     return found
 
