@@ -67,7 +67,7 @@ def test_splits_of_a_partition_are_one_range():
     )
     (row,) = found.ranges
     assert (row.from_offset, row.to_offset, row.records, row.files, row.leader_epoch) == (0, 30, 30, 4, 3)
-    assert row.problem is None
+    assert (row.problem, row.ingest_id, row.cluster, row.cluster_id) == (None, "id", "name", "cluster")
     assert found.kept == {0, 1, 2}
     position = found.topics["t"].partitions[0]
     assert position == Position(next_offset=30, leader_epoch=3, epochs=((1, 0), (2, 15), (3, 25)))
