@@ -17,7 +17,7 @@ WORKERS ?= 2
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export SPARK_CONF_DIR := $(CURDIR)/conf
 
-.PHONY: help setup demo test quick lint types bench snapshot ingest maintain lock clean
+.PHONY: help setup demo test quick proof lint types bench snapshot ingest maintain lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,10 +42,13 @@ demo: $(READY) ## two snapshots and two ingests of a real three-broker Kafka, an
 	$(BIN)/python -m pipeline.sandbox.demo
 
 test: $(READY) ## all tests: units, properties, Kafka's own codec, real brokers, Spark
-	$(BIN)/python -m pytest --ignore=tests/bench --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder tests
+	$(BIN)/python -m pytest --ignore=tests/bench --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder -m "not proof" tests
 
 quick: $(READY) ## tests without brokers, Java and Spark
-	$(BIN)/python -m pytest --ignore=tests/bench -m "not kafka and not spark and not java" tests
+	$(BIN)/python -m pytest --ignore=tests/bench -m "not kafka and not spark and not java and not proof" tests
+
+proof: $(READY) ## what repeats a thing very often, by hand: deaths, short runs; its figures are in README
+	$(BIN)/python -m pytest --ignore=tests/bench -m proof tests
 
 lint: $(READY) ## style, format, and which layer imports which
 	$(BIN)/ruff check .

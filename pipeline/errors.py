@@ -162,16 +162,36 @@ class AuthenticationFailed(ConnectionFailed):
 
 
 class UnsupportedVersion(PipelineError):
-    """The broker and we share no version of `api`; ranges are (lowest, highest), `theirs` None when it lacks the API."""
+    """The broker and we share no version of `api`; ranges are (lowest, highest), `theirs` None when it lacks the API.
 
-    def __init__(self, api: str, ours: tuple[int, int], theirs: tuple[int, int] | None, node_id: int | None) -> None:
-        super().__init__(api, ours, theirs, node_id)
-        self.api, self.ours, self.theirs, self.node_id = api, ours, theirs, node_id
+    `broker` is how the broker is called, `needed` the releases of Kafka that can answer, None if we know of none.
+    """
+
+    def __init__(
+        self, api: str, ours: tuple[int, int], theirs: tuple[int, int] | None, broker: str, needed: str | None
+    ) -> None:
+        super().__init__(api, ours, theirs, broker, needed)
+        self.api, self.ours, self.theirs, self.broker, self.needed = api, ours, theirs, broker, needed
 
     def __str__(self) -> str:
-        offered = f"versions {self.theirs[0]} to {self.theirs[1]}" if self.theirs else "no version"
-        broker = "the broker" if self.node_id is None else f"broker {self.node_id}"
-        return f"{self.api}: we speak versions {self.ours[0]} to {self.ours[1]}, {broker} offers {offered}"
+        lacks = f"{self.broker} is older" if self.theirs else f"{self.broker} does not offer it"
+        return (
+            f"{self.api} {self.reason()}; {lacks}"
+            if self._is_too_old()
+            else f"{self.api}: {self.broker} {self.reason()}"
+        )
+
+    def reason(self) -> str:
+        """What is needed, where API and broker are named beside it."""
+        if self._is_too_old():
+            return f"needs {self.needed}"
+        if self.theirs is None:
+            return "does not offer it"
+        spoken = f"this release of Kafka Lagoon speaks {self.ours[0]} to {self.ours[1]}"
+        return f"offers versions {self.theirs[0]} to {self.theirs[1]}, {spoken}"
+
+    def _is_too_old(self) -> bool:
+        return bool(self.needed) and (self.theirs is None or self.theirs[1] < self.ours[0])
 
 
 class BrokerError(PipelineError):

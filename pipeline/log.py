@@ -1,15 +1,18 @@
-"""Events in, lines on stderr out: JSON for collectors.
+"""Events for log collectors: one JSON object a line, on standard error or appended to a file.
 
-Guards one rule: an event is a name and values, never a sentence with values mixed in, and never bytes from the wire.
+An event is a name and values, never a sentence with values mixed in, and never bytes from the wire.
 """
 
 import json
 import logging
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, TextIO
 
 _LOGGER = logging.getLogger("lagoon")
+_LOGGER.addHandler(logging.NullHandler())  # else logging itself prints errors, by their names alone
+_LOGGER.propagate = False
 
 
 class _JsonLines(logging.Formatter):
@@ -21,12 +24,27 @@ class _JsonLines(logging.Formatter):
         return json.dumps(line, default=str, ensure_ascii=True)
 
 
-def configure(stream: TextIO = sys.stderr) -> None:
-    """Send events to `stream`; without this they go nowhere."""
-    handler = logging.StreamHandler(stream)
+class _File(logging.FileHandler):
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802  logging's name for it
+        """A full disk does not end a run and shows no traceback: one line says that an event is missing."""
+        print("lagoon: --log-file: an event could not be written", file=sys.stderr)  # noqa: T201
+
+
+def configure(stream: TextIO | None = None) -> None:
+    """Send events to `stream`, by default standard error; without this they go nowhere."""
+    _send_to(logging.StreamHandler(stream or sys.stderr))
+
+
+def append_to(path: Path) -> None:
+    """Append events to a file and send them nowhere else; OSError if it cannot be opened."""
+    _send_to(_File(path, encoding="utf-8"))
+
+
+def _send_to(handler: logging.Handler) -> None:
     handler.setFormatter(_JsonLines())
+    for old in _LOGGER.handlers:
+        old.close()
     _LOGGER.handlers[:] = [handler]
-    _LOGGER.propagate = False
     _LOGGER.setLevel(logging.INFO)
 
 

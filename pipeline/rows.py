@@ -16,9 +16,23 @@ Timestamp = Annotated[int, "timestamp"]  # milliseconds since 1970 in UTC; the f
 T = TypeVar("T")
 
 
-def column(comment: str) -> Any:
-    """Declare what the annotation of a column does not say: its meaning, its unit, and when it is null."""
-    return dataclasses.field(metadata={"comment": comment})
+ALWAYS = "true"  # for `null_if`: null is what Kafka itself says where there is none
+
+
+def column(comment: str, null_if: str | None = None) -> Any:
+    """Declare what the annotation of a column does not say: its meaning, its unit, and when it is null.
+
+    A null that hides a fact has its reason in column `problem` of its row. Where null is a plain value, `null_if` is the
+    condition, in SQL over the row and the other tables of its snapshot (`before`), or ALWAYS. tests/nulls.py holds the
+    rows to that.
+    """
+    return dataclasses.field(metadata={"comment": comment, "null_if": null_if})
+
+
+def before(api: str, api_version: int) -> str:
+    """`null_if` of a column that answers have from a version on: not every broker was asked in that version or a later one."""
+    oldest = f"SELECT min(coverage.api_version) FROM coverage WHERE coverage.api = '{api}'"  # noqa: S608  no user's input
+    return f"coalesce(({oldest}) < {api_version}, true)"
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(column,))

@@ -17,6 +17,8 @@ from pipeline.hints import did_you_mean
 from pipeline.kafka_settings import KafkaSettings, Strict, from_properties
 
 ENV_PREFIX = "LAGOON_"
+_RELATIONS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
+_QUOTE, _QUOTED_NOTHING = "'", "''"
 OTHER_VARIABLES = frozenset({"LAGOON_CACHE"})  # where jars are kept: set-up, not a setting of a run
 
 
@@ -26,7 +28,16 @@ class SnapshotSettings(Strict):
     deadline_ms: int = Field(300_000, gt=0, description="Longest time for gathering one cluster.")
     slot_max_age_ms: int = Field(3_600_000, gt=0, description="A `--slot` further back than this is refused.")
     lock_wait_ms: int = Field(0, ge=0, description="How long to wait for another run's lock before exit 4.")
+    accept_incomplete: bool = Field(
+        False, description="Exit 0 instead of 3 when something did not answer; `--accept-incomplete` for short."
+    )
     fail_when_incomplete: bool = Field(False, description="Exit 1 instead of 3 when something did not answer.")
+
+    @model_validator(mode="after")
+    def _one_exit_code(self) -> "SnapshotSettings":
+        if self.accept_incomplete and self.fail_when_incomplete:
+            raise ValueError("accept_incomplete and fail_when_incomplete exclude each other")
+        return self
 
 
 class IngestSettings(Strict):
@@ -38,8 +49,8 @@ class IngestSettings(Strict):
     )
     start: str = Field(
         "earliest",
-        description="Where topics begin that were never archived: earliest, latest, a time (ISO 8601), or "
-        "topic:partition=offset,...; `--from` for short.",
+        description="Where topics begin that were never archived: earliest, latest, topic:partition=offset,..., or a "
+        "time (ISO 8601, UTC without a zone; 2h ago; yesterday); `--from` for short.",
     )
     isolation_level: Literal["read_committed", "read_uncommitted"] = Field(
         "read_committed", description="Whether records of aborted transactions are left out, or kept and marked."
@@ -47,17 +58,39 @@ class IngestSettings(Strict):
     accept_loss: bool = Field(
         False, description="Exit 0 instead of 3 when retention removed records before they were read."
     )
+    accept_incomplete: bool = Field(
+        False,
+        description="Exit 0 instead of 3 when something was not read that the next run goes on with; "
+        "`--accept-incomplete` for short.",
+    )
     max_offsets_per_run: int | None = Field(
         None, gt=0, description="About how many offsets a run reads at most, shared by backlog; the next run goes on."
     )
-    deadline_ms: int = Field(300_000, gt=0, description="Longest time for planning.")
-    patience_ms: int = Field(60_000, gt=0, description="Longest time a partition is waited for without progress.")
+    deadline_ms: int = Field(
+        0,
+        ge=0,
+        description="Longest time of a run over one cluster; what is read by then is committed, and the next run goes on. "
+        "0: as long as it makes progress.",
+    )
+    plan_timeout_ms: int = Field(300_000, gt=0, description="Longest time for planning.")
+    patience_ms: int = Field(
+        60_000,
+        gt=0,
+        description="Longest time a partition is waited for without progress; less where its leader stalled before.",
+    )
     task_mb: int = Field(256, gt=0, description="Most that one Spark task reads, in MiB as stored by the brokers.")
     task_memory_mb: int = Field(
-        256, ge=64, description="Memory for buffers of one Spark task, in MiB; a larger single batch still is read."
+        256,
+        ge=64,
+        description="Memory of one Spark task beside that of its process (about 130), in MiB. A batch of more than a quarter "
+        "of it, decompressed, takes up to four times its size.",
     )
     batch_limit_mb: int = Field(
-        64, gt=0, le=2047, description="Largest batch, decompressed, in MiB; a larger one becomes a problem row."
+        64,
+        gt=0,
+        le=2047,
+        description="Largest batch, decompressed, in MiB, and as much for a record's headers at 16 bytes each; a larger one "
+        "becomes a problem row.",
     )
     max_partition_fetch_bytes: int = Field(8 << 20, gt=0, description="Bytes asked of a partition in one request.")
     check_crcs: bool = Field(True, description="Whether checksums of batches are verified.")
@@ -150,8 +183,8 @@ def load(
     sources = [
         _toml(conf, problems) if conf else {},
         _properties(kafka_properties, problems) if kafka_properties else {},
-        _nested(_environment(environ, problems)),
-        _nested(_assignments(overrides, problems)),
+        _nested(_environment(environ, problems), problems),
+        _nested(_assignments(overrides, problems), problems),
     ]
 
     class Loaded(Settings):
@@ -169,7 +202,7 @@ def load(
     try:
         settings: Settings = Loaded.model_validate({})
     except ValidationError as error:
-        raise ConfigError([*problems, *map(_problem, error.errors(include_input=False, include_url=False))]) from None
+        raise ConfigError([*problems, *_problems(error)]) from None
     if tables_needed and not settings.warehouse and not (settings.catalog and settings.schema_name):
         problems.append("no place for the tables: set warehouse, or catalog and schema")
     if cluster_needed and not settings.named_clusters():
@@ -181,10 +214,12 @@ def load(
 
 def _toml(path: Path, problems: list[str]) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text())
+        return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         problems.append(f"--conf {path}: {error.strerror}")
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        problems.append(f"--conf {path}: not text in UTF-8")
+    except ValueError as error:  # also for a number of thousands of digits
         problems.append(f"--conf {path}: not TOML: {error}")
     return {}
 
@@ -202,7 +237,7 @@ def _properties(path: Path, problems: list[str]) -> dict[str, Any]:
 
 
 def _environment(environ: Mapping[str, str], problems: list[str]) -> Iterator[tuple[list[str], str]]:
-    known = {field.validation_alias or name for name, field in Settings.model_fields.items()}
+    known = _names()
     for name in sorted(environ):
         path = name.removeprefix(ENV_PREFIX).lower().split("__")
         if not name.startswith(ENV_PREFIX) or name in OTHER_VARIABLES:
@@ -222,32 +257,81 @@ def _assignments(overrides: Sequence[str], problems: list[str]) -> Iterator[tupl
             problems.append(f"--set {key}: write it as key=value")
 
 
-def _nested(pairs: Iterator[tuple[list[str], str]]) -> dict[str, Any]:
+def _nested(pairs: Iterator[tuple[list[str], str]], problems: list[str]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for path, value in pairs:
         branch = tree
         for part in path[:-1]:
-            branch = branch.setdefault(part, {})
-        branch[path[-1]] = value
+            branch = branch.setdefault(part, {}) if isinstance(branch, dict) else {}
+        if isinstance(branch, dict) and not isinstance(branch.get(path[-1]), dict):
+            branch[path[-1]] = value
+        else:
+            problems.append(f"{'.'.join(path)}: is set as a value and as a section")
     return tree
 
 
-def _problem(error: Any) -> str:
-    """One line for a fault that pydantic found: the setting's dotted name, and what is wrong with it."""
-    where = ".".join(str(part) for part in error["loc"])
-    if error["type"] == "extra_forbidden":
-        return f"{where}: no such setting{did_you_mean(str(error['loc'][-1]), _names_beside(error['loc']))}"
-    if error["type"] == "missing":
-        return f"{where}: must be set"
-    message = error["msg"].removeprefix("Value error, ")
-    return f"{where}: {message}" if where else str(message)
+def _problems(error: ValidationError) -> list[str]:
+    """One line for each fault that pydantic found. A value that may be of several types has a fault for each: one is told."""
+    found = error.errors(include_input=False, include_url=False)
+    return list(dict.fromkeys(_problem(one["type"], one["loc"], one["msg"], one.get("ctx", {})) for one in found))
 
 
-def _names_beside(location: tuple[Any, ...]) -> set[str]:
+def _problem(kind: str, location: tuple[int | str, ...], message: str, bounds: Mapping[str, Any]) -> str:
+    """The setting's dotted name, and what is wrong with it."""
+    path = _setting(location)
+    where = ".".join(path)
+    if kind == "extra_forbidden":
+        return f"{where}: no such setting{did_you_mean(path[-1], _names_beside(path))}"
+    if kind == "value_error":
+        message = message.removeprefix("Value error, ")
+        return f"{where}: {message}" if where else message
+    return f"{where}: {_must(kind, bounds)}"
+
+
+def _must(kind: str, bounds: Mapping[str, Any]) -> str:
+    """What a value must be, by pydantic's kind of fault: its own sentences are about types of Python."""
+    match kind.partition("_")[0]:
+        case "missing":
+            return "must be set"
+        case "string" | "is":  # is_instance_of: a secret
+            return "must be text"
+        case "int":
+            return "must be a whole number"
+        case "bool":
+            return "must be true or false"
+        case "greater" | "less":
+            ((relation, bound),) = bounds.items()
+            return f"must be {_RELATIONS[relation]} {bound}"
+        case "literal":
+            return f"must be {bounds['expected'].replace(_QUOTED_NOTHING, 'empty').replace(_QUOTE, '')}"
+        case "model" | "dict" | "mapping":
+            return "must be a section with settings of its own"
+        case _:
+            return "cannot have this value"
+
+
+def _setting(location: tuple[int | str, ...]) -> tuple[str, ...]:
+    """The part of pydantic's location that is a setting's name; behind it stand the types that it tried."""
     match location:
+        case ("clusters", *_):
+            length = 3
+        case (section, *_) if section in SECTIONS:
+            length = 2
+        case _:
+            length = 1
+    return tuple(map(str, location[:length]))
+
+
+def _names_beside(path: Sequence[str]) -> set[str]:
+    match path:
         case ("kafka", _) | ("clusters", _, _):
             return set(KafkaSettings.model_fields)
         case (("snapshot" | "ingest" | "records") as section, _):
             return set(SECTIONS[section].model_fields)
         case _:
-            return set(Settings.model_fields)
+            return _names()
+
+
+def _names() -> set[str]:
+    """Settings and sections of the first level, as they are written."""
+    return {str(field.validation_alias or name) for name, field in Settings.model_fields.items()}

@@ -14,11 +14,13 @@ def printable(text: str) -> str:
 def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
     """Lines of a table; columns in `right` are right-aligned, nothing is padded at the end of a line."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.rjust(width) if index in right else cell.ljust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return lines
+    return [aligned_line(row, widths, right) for row in rows]
+
+
+def aligned_line(row: Sequence[str], widths: Sequence[int], right: Collection[int] = ()) -> str:
+    """One line of a table whose columns have these widths; what is wider moves the rest of its line."""
+    cells = [
+        cell.rjust(width) if index in right else cell.ljust(width)
+        for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+    ]
+    return "  ".join(cells).rstrip()

@@ -1,4 +1,4 @@
-"""The generated parts of README: tables, settings and rights, from the code that makes them.
+"""The generated parts of README: tables, settings, rights and the event that ends a run, from the code that makes them.
 
 `python -m tests.readme` writes them; a test compares.
 """
@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from pipeline.cli.outcome import JOBS, event_fields
 from pipeline.cli.rights import NEEDS, Need
 from pipeline.settings import SECTIONS, Settings
 from pipeline.tables.schema import TABLES
@@ -68,13 +69,28 @@ def _rights(need: Need) -> str:
     return "<br>".join(f"**{right}**: {right.without}" for right in need.rights) or "none"
 
 
+def events_table() -> str:
+    """Every field of the event that ends a run."""
+    lines = ["| field | in events of | meaning |", "|---|---|---|"]
+    for one in event_fields():
+        jobs = one.metadata["jobs"]
+        lines.append(f"| `{one.name}` | {'all' if jobs == JOBS else ', '.join(jobs)} | {one.metadata['meaning']} |")
+    return "\n".join(lines)
+
+
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
 
 def renewed(readme: str) -> str:
     """README with its generated parts as they ought to be."""
-    for name, text in (("tables", table_dictionary()), ("settings", settings_table()), ("rights", rights_table())):
+    parts = {
+        "tables": table_dictionary(),
+        "settings": settings_table(),
+        "rights": rights_table(),
+        "events": events_table(),
+    }
+    for name, text in parts.items():
         pattern = rf"(<!-- {name}: generated -->\n).*?(\n<!-- end of {name} -->)"
         readme, found = re.subn(pattern, lambda m, t=text: m[1] + t + m[2], readme, flags=re.DOTALL)
         assert found == 1, name

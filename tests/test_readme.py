@@ -1,10 +1,22 @@
 """README says what the code does."""
 
 import re
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
+import pyarrow as pa
+import pytest
+
+from pipeline.cli.arguments import ingest_arguments, snapshot_arguments
+from pipeline.cli.maintain import maintain_arguments
+from pipeline.tables.sql_duckdb import rows_of
+from tests.clock import CLOCK
 from tests.readme import README, renewed
+from tests.tables.lake import make_lake
+
+_CLUSTER = ("--set", "kafka.bootstrap_servers=a:1", "--warehouse", "w")
 
 
 def test_generated_parts_are_fresh() -> None:
@@ -30,3 +42,71 @@ def test_every_command_that_is_named_exists() -> None:
     ).stdout
     assert named
     assert named <= set(re.findall(r"^  (\w+) ", printed, re.MULTILINE))
+
+
+def snippets(language: str) -> list[str]:
+    """README's blocks of code in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a warehouse, as those have it who read README."""
+    folder = tmp_path_factory.mktemp("readme")
+    (folder / "warehouse").mkdir()
+    make_lake(folder / "warehouse")
+    return folder
+
+
+def test_the_first_query_runs(lake: Path) -> None:
+    """What README opens with, on two snapshots of another day."""
+    (statement,) = snippets("sql")
+    with rows_of(lake / "warehouse", statement) as rows:
+        assert rows.schema.names == ["slot", "group_id", "lag", "known", "partitions"]
+    moved = re.sub(r"'2026-11-17' AND '2026-11-18'", "'2025-11-21' AND '2025-11-22'", statement)
+    with rows_of(lake / "warehouse", moved) as rows:
+        told = pa.Table.from_batches(list(rows.batches), rows.schema).to_pylist()
+    assert [(int(one["lag"]), one["known"], one["partitions"]) for one in told] == [
+        (5, 1, 1),
+        (2**63 - 1, 1, 2),
+        (-2, 1, 1),
+    ]
+
+
+@pytest.mark.parametrize("reader", ["duckdb", "polars", "deltalake"])
+def test_readers_read(
+    lake: Path, reader: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The lines for a notebook run as they stand, where the warehouse is."""
+    (snippet,) = (one for one in snippets("python") if re.search(rf"^(?:import|from) {reader}\b", one, re.MULTILINE))
+    monkeypatch.chdir(lake)
+    exec(snippet, {})  # noqa: S102  what README says
+    assert ("billing" if reader != "deltalake" else "4") in capsys.readouterr().out
+
+
+def _examples() -> list[list[str]]:
+    """The words of every `lagoon JOB ...` that begins a line of a code block."""
+    blocks = re.findall(r"^```\w*\n(.*?)^```$", README.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    lines = [line.removeprefix(".venv/bin/") for block in blocks for line in block.splitlines()]
+    words = [shlex.split(line, comments=True) for line in lines if line.startswith("lagoon ")]
+    return [one[1:] for one in words if one[1] in {"snapshot", "ingest", "maintain"}]
+
+
+@pytest.mark.parametrize("example", _examples(), ids=" ".join)
+def test_every_example_of_a_job_has_options_that_it_takes(example: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a cluster and a warehouse, no example is bad configuration."""
+    monkeypatch.chdir(README.parent)
+    job, *options = example
+    arguments = [one for one in options if one != "--conf" and not one.endswith(".toml")]
+    match job:
+        case "snapshot":
+            snapshot_arguments([*arguments, *_CLUSTER], {}, CLOCK)
+        case "ingest":
+            ingest_arguments([*arguments, *_CLUSTER], {}, CLOCK)
+        case _:
+            maintain_arguments([*arguments, *_CLUSTER], {})
+
+
+def test_there_are_examples() -> None:
+    """The test above looks where examples are."""
+    assert {one[0] for one in _examples()} >= {"ingest", "maintain"}

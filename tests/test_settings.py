@@ -1,6 +1,7 @@
 """Settings: order of sources, and every fault at once in words that name the setting."""
 
 import pickle
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ from pipeline import jaas
 from pipeline.errors import ConfigError
 from pipeline.kafka_settings import parse_address
 from pipeline.secret import Secret
-from pipeline.settings import load
+from pipeline.settings import SECTIONS, Settings, load
+from tests.plain_lines import python_in
 
 MINIMAL = 'warehouse = "/lake"\n[kafka]\nbootstrap_servers = "one:9092"\n'
 
@@ -94,11 +96,93 @@ def test_a_missing_file_is_a_fault(tmp_path: Path) -> None:
         load(tmp_path / "absent.toml", {})
 
 
+@pytest.mark.parametrize("raw", [b"\xff", b"a = " + b"9" * 5_000, b"a = [", b"= 5", b"\x00"])
+def test_a_file_that_is_no_toml(tmp_path: Path, raw: bytes) -> None:
+    """Whatever is wrong with its bytes is one plain line."""
+    path = tmp_path / "conf.toml"
+    path.write_bytes(raw)
+    with pytest.raises(ConfigError) as raised:
+        load(path, {}, cluster_needed=False, tables_needed=False)
+    (line,) = raised.value.problems
+    assert line.startswith(f"--conf {path}: not ")
+    assert python_in(line) == []
+    assert "codec" not in line
+
+
 def test_values_are_never_shown(tmp_path: Path) -> None:
     """A bad value may be a secret in the wrong place, so it is not repeated."""
     found = faults(tmp_path, MINIMAL + 'request_timeout_ms = "hunter2"\n')
     assert len(found) == 1
     assert "hunter2" not in found[0]
+
+
+SECTION_NAMES = [*SECTIONS, "clusters"]
+WRONG = ("-7", "5", "1.5", "nan", "true", '"hunter2"', '""', '["hunter2"]', '{a = "hunter2"}', "1979-05-27", "9" * 40)
+
+
+@pytest.mark.parametrize("section", ["", *SECTIONS, "clusters.prod"])
+@pytest.mark.parametrize("value", WRONG)
+def test_wrong_values_are_told_in_plain_words(tmp_path: Path, section: str, value: str) -> None:
+    """Each line names one setting, once, and says what it must be: no type of Python or pydantic, and not the value."""
+    names = [str(field.validation_alias or name) for name, field in Settings.model_fields.items()]
+    told = [name for name in names if name not in SECTION_NAMES]
+    if section:
+        told = list(SECTIONS.get(section, SECTIONS["kafka"]).model_fields)
+    given = dict.fromkeys(told, value) | ({"bootstrap_servers": '"a:1"'} if "hunter2" in value else {})
+    text = "".join(f"{name} = {one}\n" for name, one in given.items() if name in told)
+    with pytest.raises(ConfigError) as raised:
+        load(conf(tmp_path, f"[{section}]\n{text}" if section else text), {})
+    lines = raised.value.problems
+    _check_lines(lines)
+    located = [line.partition(": ")[0] for line in lines]
+    assert {where for where in located if where.count(".")} <= {section, *(f"{section}.{name}" for name in told)}
+
+
+@pytest.mark.parametrize("value", WRONG)
+def test_sections_that_are_none(tmp_path: Path, value: str) -> None:
+    """A value where a section has to be is told in plain words too, wherever it was told."""
+    text = "".join(f"{name} = {value}\n" for name in SECTION_NAMES)
+    _check_lines(faults(tmp_path, text))
+    _check_lines(faults(tmp_path, f"[clusters]\nprod = {value}\n"))
+    plain = value.strip('"')
+    _check_lines(faults(tmp_path, "", {"LAGOON_KAFKA": plain, "LAGOON_CLUSTERS__PROD": plain}))
+    _check_lines(
+        faults(tmp_path, "", {}, (f"kafka={plain}", f"kafka.client_id={plain}", f"snapshot.deadline_ms.a={plain}"))
+    )
+
+
+def _check_lines(lines: Sequence[str]) -> None:
+    assert lines
+    assert len(set(lines)) == len(lines)
+    assert [found for line in lines for found in python_in(line)] == []
+    assert "hunter2" not in "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("kafka.sasl_password=5", None),  # what comes as text is text
+        ("snapshot.deadline_ms=soon", "snapshot.deadline_ms: must be a whole number"),
+        ("snapshot.deadline_ms=0", "snapshot.deadline_ms: must be above 0"),
+        ("snapshot.lock_wait_ms=-1", "snapshot.lock_wait_ms: must be at least 0"),
+        ("ingest.batch_limit_mb=2048", "ingest.batch_limit_mb: must be at most 2047"),
+        ("ingest.check_crcs=maybe", "ingest.check_crcs: must be true or false"),
+        ("records.writer=me", "records.writer: must be kernel or spark"),
+        (
+            "kafka.ssl_endpoint_identification_algorithm=x",
+            "kafka.ssl_endpoint_identification_algorithm: must be https or empty",
+        ),
+        ("kafka=x", "kafka: is set as a value and as a section"),
+        ("schem=x", "schem: no such setting (did you mean schema?)"),
+    ],
+)
+def test_what_a_value_must_be(tmp_path: Path, line: str, expected: str | None) -> None:
+    """In one line, with the bound or the choices."""
+    overrides = ("kafka.bootstrap_servers=a:1", line)
+    if expected is None:
+        load(conf(tmp_path, 'warehouse = "/lake"\n'), {}, overrides)
+    else:
+        assert faults(tmp_path, 'warehouse = "/lake"\n', {}, overrides) == [expected]
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from typing import NoReturn, TypeVar
 from pipeline.client.deadline import Clock
 from pipeline.errors import ConfigError
 from pipeline.fetch.split import READ_COMMITTED
-from pipeline.fetch.wanted import Start, Wanted, parse_start, parse_time_ms
+from pipeline.fetch.wanted import Start, Wanted, parse_start
 from pipeline.settings import IngestSettings, Settings, load
+from pipeline.times import FORMS, parse_time_ms
 
 T = TypeVar("T")
 
@@ -25,6 +26,7 @@ class SnapshotArguments:
 
     settings: Settings
     slot_ms: int
+    log_file: Path | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,26 +36,21 @@ class IngestArguments:
     settings: Settings
     wanted: Wanted
     after_restore: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SqlArguments:
-    """What `lagoon sql` is told; without a statement it lists tables and views."""
-
-    settings: Settings
-    statement: str | None
-    as_json: bool
+    log_file: Path | None
 
 
 def snapshot_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> SnapshotArguments:
     """Arguments of `lagoon snapshot` and jobs/snapshot.py; ConfigError lists every fault."""
-    parser = parser_of("snapshot", "One snapshot of one or more clusters into the state tables.")
-    parser.add_argument("--slot", metavar="TIME", help="the scheduler's time (ISO 8601), published once; default: now")
+    parser = job_parser("snapshot", "One snapshot of one or more clusters into the state tables.")
+    parser.add_argument("--slot", metavar="TIME", help=f"the scheduler's time ({FORMS}), published once; default: now")
+    parser.add_argument("--accept-incomplete", action="store_true", help="exit 0 although something did not answer")
     told = parser.parse_args(argv)
     problems: list[str] = []
-    slot_ms = _slot_ms(told.slot, problems) if told.slot else clock.now_ms()
+    slot_ms = _slot_ms(told.slot, clock, problems) if told.slot else clock.now_ms()
+    accepted = ["snapshot.accept_incomplete=true", "snapshot.fail_when_incomplete=false"]
+    assigned = [*overrides(told), *(accepted if told.accept_incomplete else ())]
     try:
-        settings = load(told.conf, environ, overrides(told), told.kafka_properties)
+        settings = load(told.conf, environ, assigned, told.kafka_properties)
     except ConfigError as error:
         raise ConfigError([*problems, *error.problems]) from None
     distance_ms = abs(clock.now_ms() - slot_ms)
@@ -64,34 +61,39 @@ def snapshot_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: C
         )
     if problems:
         raise ConfigError(problems)
-    return SnapshotArguments(settings=settings, slot_ms=slot_ms)
+    return SnapshotArguments(settings=settings, slot_ms=slot_ms, log_file=told.log_file)
 
 
 def ingest_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> IngestArguments:
     """Arguments of `lagoon ingest` and jobs/ingest.py; ConfigError lists every fault."""
-    parser = parser_of("ingest", "Records since the last run, or from where they begin, into table records.")
+    parser = job_parser("ingest", "Records since the last run, or from where they begin, into table records.")
     parser.add_argument("--topics", metavar="A,B", help="names of topics")
     parser.add_argument("--pattern", metavar="REGEX", help="whole names of topics, e.g. 'orders-.*'")
     parser.add_argument(
         "--from",
         dest="start",
         metavar="WHERE",
-        help="where topics begin that were never archived: earliest (default), latest, a time, topic:partition=offset,...",
+        help="where topics begin that were never archived: earliest (default), latest, topic:partition=offset,..., or a time "
+        f"({FORMS})",
     )
-    parser.add_argument("--until", metavar="TIME", help="end before the first record at or behind this time (ISO 8601)")
+    parser.add_argument("--until", metavar="TIME", help=f"end before the first record at or after this time ({FORMS})")
     parser.add_argument("--accept-loss", action="store_true", help="exit 0 although records were lost")
+    parser.add_argument(
+        "--accept-incomplete", action="store_true", help="exit 0 although something was left for the next run to read"
+    )
     parser.add_argument(
         "--after-restore",
         choices=("repeat", "keep"),
-        help="table records was restored to an older version: read again what is missing, or go on without it",
+        help="a table was restored or removed: read again what records has lost (repeat), or go on without it (keep)",
     )
     told = parser.parse_args(argv)
     short = {"topics": told.topics, "pattern": told.pattern, "start": told.start}
     assigned = [f"ingest.{name}={value}" for name, value in short.items() if value is not None]
-    assigned += ["ingest.accept_loss=true"] if told.accept_loss else []
+    for name in ("accept_loss", "accept_incomplete"):
+        assigned += [f"ingest.{name}=true"] if getattr(told, name) else []
     settings = load(told.conf, environ, [*overrides(told), *assigned], told.kafka_properties)
     wanted = _wanted(settings.ingest, told.until, clock)
-    return IngestArguments(settings=settings, wanted=wanted, after_restore=told.after_restore)
+    return IngestArguments(settings=settings, wanted=wanted, after_restore=told.after_restore, log_file=told.log_file)
 
 
 def _wanted(told: IngestSettings, until: str | None, clock: Clock) -> Wanted:
@@ -104,8 +106,8 @@ def _wanted(told: IngestSettings, until: str | None, clock: Clock) -> Wanted:
         re.compile(told.pattern or "")
     except re.error as error:
         problems.append(f"ingest.pattern: {told.pattern}: {error}")
-    start = _checked(lambda: parse_start(told.start), "ingest.start", problems) or Start()
-    until_ms = _checked(lambda: parse_time_ms(until), "--until", problems) if until else None
+    start = _checked(lambda: parse_start(told.start, clock.now_ms()), "ingest.start", problems) or Start()
+    until_ms = _checked(lambda: parse_time_ms(until, clock.now_ms()), "--until", problems) if until else None
     for name, moment in (("ingest.start", start.timestamp_ms), ("--until", until_ms)):
         if moment is not None and moment > clock.now_ms():
             problems.append(f"{name}: that time is still to come")
@@ -129,25 +131,23 @@ def _checked(parse: Callable[[], T], name: str, problems: list[str]) -> T | None
         return None
 
 
-def sql_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> SqlArguments:
-    """Arguments of `lagoon sql`."""
-    parser = parser_of("sql", "Run one SQL statement over the tables and views.")
-    parser.add_argument("statement", nargs="?", help="without one, tables and views are listed")
-    parser.add_argument("--json", action="store_true", help="one JSON object per row")
-    told = parser.parse_args(argv)
-    settings = load(told.conf, environ, overrides(told), told.kafka_properties, cluster_needed=False)
-    return SqlArguments(settings=settings, statement=told.statement, as_json=told.json)
-
-
 class Parser(argparse.ArgumentParser):
     """Arguments of `lagoon` and a command. A fault is one line, as any other is: ConfigError, and no usage before it."""
 
     def __init__(self, command: str, description: str) -> None:
         super().__init__(prog=f"lagoon {command}", description=description, allow_abbrev=False)
+        self.register("type", int, _whole_number)  # argparse would name the type itself in its complaint
 
     def error(self, message: str) -> NoReturn:
         """Called by argparse for the first fault."""
         raise ConfigError([f"{message.removeprefix('argument ')}; see {self.prog} --help"])
+
+
+def _whole_number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
 def parser_of(command: str, description: str) -> Parser:
@@ -155,6 +155,15 @@ def parser_of(command: str, description: str) -> Parser:
     parser = Parser(command, description)
     add_settings_options(parser)
     parser.add_argument("--warehouse", metavar="PLACE", help="short for --set warehouse=PLACE")
+    return parser
+
+
+def job_parser(command: str, description: str) -> Parser:
+    """A parser with the options that every job has."""
+    parser = parser_of(command, description)
+    parser.add_argument(
+        "--log-file", type=Path, metavar="FILE", help="append the log (JSON lines) here, not on standard error"
+    )
     return parser
 
 
@@ -173,5 +182,5 @@ def overrides(told: argparse.Namespace) -> list[str]:
     return [*assigned, f"warehouse={told.warehouse}"] if told.warehouse else assigned
 
 
-def _slot_ms(text: str, problems: list[str]) -> int:
-    return _checked(lambda: parse_time_ms(text), "--slot", problems) or 0
+def _slot_ms(text: str, clock: Clock, problems: list[str]) -> int:
+    return _checked(lambda: parse_time_ms(text, clock.now_ms()), "--slot", problems) or 0

@@ -1,34 +1,36 @@
-"""Settings in, archived records out, one commit per cluster, and the final line of each.
+"""Runs `lagoon ingest`: archives and reports the new records of each cluster, one commit per cluster.
 
-Guards one rule: clusters do not depend on each other. What one of them refuses is said, and the others are archived.
+Clusters do not depend on each other: if one fails, the others are archived.
 """
 
 from collections import Counter
 from functools import cached_property
 
-from pipeline import log
 from pipeline.cli.arguments import IngestArguments
-from pipeline.cli.terminal import COMPLETE, INCOMPLETE, Steps, one_by_one, say
+from pipeline.cli.outcome import INGEST, PARTIAL, Outcome, one_by_one
+from pipeline.cli.terminal import COMPLETE, INCOMPLETE, Steps, log_to, say
 from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Clock, Deadline
-from pipeline.client.journal import Journal
 from pipeline.client.routing import Failure
 from pipeline.fetch.accounting import LOSSES, Settled
-from pipeline.kafka_settings import KafkaSettings
 from pipeline.protocol.acls import NOT_ASKED
 from pipeline.protocol.messages.metadata import METADATA
-from pipeline.settings import IngestSettings
 from pipeline.snapshot.coverage import list_note
 from pipeline.snapshot.identity import describe_cluster
+from pipeline.tables.archive import ArchiveTurn
 from pipeline.tables.ingest import STEPS, Ingested, ingest, turn
+from pipeline.tables.pending import missing
 from pipeline.tables.session import session
 from pipeline.tables.warehouse import Warehouse, open_warehouse
+
+_NOTE_MS = 10_000  # for a question that only decides what is said at the end
 
 
 def ingest_all(arguments: IngestArguments, clock: Clock) -> int:
     """Archive every cluster of the settings; the exit code of the worst."""
-    run = _Runs(arguments, clock)
-    return one_by_one(arguments.settings.named_clusters().items(), lambda named: run.archive(*named))
+    log_to(arguments.log_file)
+    outcomes = [Outcome(job=INGEST, cluster=name) for name in arguments.settings.named_clusters()]
+    return one_by_one(outcomes, clock, _Runs(arguments, clock).archive)
 
 
 class _Runs:
@@ -41,17 +43,23 @@ class _Runs:
     def _warehouse(self) -> Warehouse:
         return open_warehouse(session("lagoon ingest"), self._settings, self._clock)
 
-    def archive(self, name: str, kafka: KafkaSettings) -> int:
+    def archive(self, outcome: Outcome) -> int:
         """Archive one cluster; its exit code. A cluster that does not answer is known before Spark is started."""
-        started = self._clock.monotonic()
-        deadline = Deadline.after(self._clock, self._settings.ingest.deadline_ms)
-        with Cluster.connect(kafka, self._clock, Journal(), deadline) as cluster:
-            cluster_id = cluster.cluster_id or name
+        started, name = self._clock.monotonic(), str(outcome.cluster)
+        kafka, limits = self._settings.named_clusters()[name], self._settings.ingest
+        ends_at_ms = self._clock.now_ms() + limits.deadline_ms if limits.deadline_ms else None
+        deadline = Deadline.after(
+            self._clock, min(limits.deadline_ms or limits.plan_timeout_ms, limits.plan_timeout_ms)
+        )
+        with Cluster.connect(kafka, self._clock, outcome.journal, deadline) as cluster:
+            outcome.cluster_id = cluster_id = cluster.cluster_id or name
             mine = turn(self._warehouse, self._settings, cluster_id, self._clock, self._arguments.after_restore)
-            with mine as own, Steps(name, STEPS) as steps:
-                done = ingest(own, name, cluster, self._settings, self._arguments.wanted, steps.tell)
-            note = self._hidden_topics(cluster, deadline)
-        exit_code = self._conclude(name, cluster_id, done, self._clock.monotonic() - started)
+            with mine as own:
+                with Steps(name, STEPS) as steps:
+                    done = ingest(own, name, cluster, self._settings, self._arguments.wanted, steps.tell, ends_at_ms)
+                say(ingest_line(name, cluster_id, done, self._settings.place(), self._clock.monotonic() - started))
+                exit_code = self._conclude(outcome, own, done)
+            note = self._hidden_topics(cluster, Deadline.after(self._clock, _NOTE_MS))
         if note:
             say(f"{name}: {note}")
         return exit_code
@@ -64,33 +72,51 @@ class _Runs:
         operations = NOT_ASKED if isinstance(described, Failure) else described.cluster_authorized_operations
         return list_note(operations, METADATA.name, "topics that match the pattern")
 
-    def _conclude(self, name: str, cluster_id: str, done: Ingested, seconds: float) -> int:
-        say(ingest_line(name, cluster_id, done, self._settings.place(), seconds))
-        log.info("archived", cluster=name, ranges=len(done.settled.ranges), seconds=round(seconds, 3))
-        failures = done.planned.failures
-        for failure in failures:
-            say(f"{name}: {failure.scope}: {failure.name}" + (f" ({failure.message})" if failure.message else ""))
-        return INCOMPLETE if failures or _is_incomplete(done.settled, self._settings.ingest) else COMPLETE
+    def _conclude(self, outcome: Outcome, mine: ArchiveTurn, done: Ingested) -> int:
+        """Say what came of the run, and what earlier runs did not live to say; only then is it forgotten."""
+        for report in mine.reports.values():
+            say(f"{outcome.cluster}: ingest {report.ingest_id} died before it could say that it {report.text}")
+        for failure in done.planned.failures:
+            reason = f" ({failure.message})" if failure.message else ""
+            say(f"{outcome.cluster}: {failure.about()}: {failure.name}{reason}")
+        _tell(outcome, done)
+        mine.reported(outcome.ingest_id)
+        lost = any(row.problem in LOSSES or row.corrupt for row in done.settled.ranges)
+        lost = lost or any(report.is_loss for report in mine.reports.values())
+        unread = bool(outcome.failures or outcome.unread)
+        outcome.status = PARTIAL if unread or lost else None
+        accepted = self._settings.ingest
+        is_missing = (unread and not accepted.accept_incomplete) or (lost and not accepted.accept_loss)
+        return INCOMPLETE if is_missing else COMPLETE
 
 
-def _is_incomplete(settled: Settled, told: IngestSettings) -> bool:
-    """Whether anything is missing that the settings do not accept to be missing."""
-    lost = any(row.problem in LOSSES or row.corrupt for row in settled.ranges)
-    stopped = any(row.problem is not None and row.problem not in LOSSES for row in settled.ranges)
-    return stopped or (lost and not told.accept_loss)
+def _tell(outcome: Outcome, done: Ingested) -> None:
+    """What was archived, and what was not."""
+    ranges, counts = done.settled.ranges, _counts(done.settled)
+    outcome.ingest_id = ranges[0].ingest_id if ranges else None
+    outcome.topics, outcome.partitions = len(done.planned.topic_ids), counts["partitions"]
+    stopped = sum(1 for row in ranges if row.problem is not None and row.problem not in LOSSES)
+    outcome.failures = len(done.planned.failures) + stopped
+    outcome.records, outcome.bytes_fetched = counts["records"], counts["bytes_fetched"]
+    outcome.lost, outcome.corrupt, outcome.unread = counts["lost"], counts["corrupt"], done.settled.unread
+
+
+def _counts(settled: Settled) -> Counter[str]:
+    counts = Counter(partitions=len({(row.topic, row.partition) for row in settled.ranges}))
+    for row in settled.ranges:
+        counts.update({one: getattr(row, one) for one in ("records", "lost", "corrupt", "bytes_fetched")})
+    return counts
 
 
 def ingest_line(name: str, cluster_id: str, done: Ingested, place: str, seconds: float) -> str:
     """Cluster, what was archived, what is missing and why, and where the tables are."""
-    settled, counts = done.settled, Counter[str]()
-    for row in settled.ranges:
-        counts.update({one: getattr(row, one) for one in ("records", "lost", "corrupt", "bytes_fetched", "files")})
-    problems = Counter(row.problem for row in settled.ranges if row.problem)
+    settled, counts = done.settled, _counts(done.settled)
     parts = [
         f"{len(done.planned.topic_ids):,} topics",
-        f"{counts['records']:,} records of {len({(row.topic, row.partition) for row in settled.ranges}):,} partitions",
+        f"{counts['records']:,} records of {counts['partitions']:,} partitions",
         f"{counts['bytes_fetched'] / 1e6:,.1f} MB fetched",
     ]
-    parts += [f"{counts[one]:,} {one.upper()}" for one in ("lost", "corrupt") if counts[one]]
-    parts += [f"{problem} in {count:,} ranges, see table record_ranges" for problem, count in sorted(problems.items())]
+    parts += missing(settled.ranges)
+    if settled.unread:
+        parts.append(f"{settled.unread:,} offsets left to the next run")
     return f"{name} ({cluster_id}): {', '.join(parts)}; tables in {place} ({seconds:.1f} s)"

@@ -8,7 +8,10 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from pipeline.cli.pipes import piped
 from pipeline.cli.terminal import not_a_command, reported
+
+SPARK_SETTINGS = Path(__file__).resolve().parent.parent / "conf"
 
 _USAGE = """usage: lagoon COMMAND [OPTION ...]
 
@@ -16,6 +19,7 @@ _USAGE = """usage: lagoon COMMAND [OPTION ...]
   ingest     records since the last run into table records, exactly once
   maintain   small files joined and old ones removed
   sql        run one SQL statement over the tables and views
+  path       where the jobs, Spark's settings and Delta's jars are, for spark-submit
   kafka      ask a cluster itself: versions, metadata, health, offsets, groups, lag and more
 
 lagoon COMMAND --help tells a command's options."""
@@ -32,10 +36,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _find_spark_settings() -> None:
-    """In a clone of the project, Spark reads the project's conf/ unless it was told to read another folder."""
-    conf = Path(__file__).resolve().parent.parent.parent / "conf"
-    if (conf / "spark-defaults.conf").exists():
-        os.environ.setdefault("SPARK_CONF_DIR", str(conf))
+    """Spark reads the conf/ of this package, unless it was told to read another folder or has settings of its own."""
+    spark = os.environ.get("SPARK_HOME")
+    if spark and (Path(spark) / "conf" / "spark-defaults.conf").exists():
+        return
+    os.environ.setdefault("SPARK_CONF_DIR", str(SPARK_SETTINGS))
 
 
 def _snapshot(argv: Sequence[str]) -> int:
@@ -57,10 +62,17 @@ def _maintain(argv: Sequence[str]) -> int:
 
 
 def _sql(argv: Sequence[str]) -> int:
-    from pipeline.cli.arguments import sql_arguments  # noqa: PLC0415
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts one per core, for matrices
     from pipeline.cli.sql import run  # noqa: PLC0415
+    from pipeline.cli.sql_arguments import sql_arguments  # noqa: PLC0415
 
-    return reported(lambda: run(sql_arguments(argv, os.environ)))
+    return piped(lambda: reported(lambda: run(sql_arguments(argv, os.environ))))
+
+
+def _path(argv: Sequence[str]) -> int:
+    from pipeline.cli.path import run  # noqa: PLC0415
+
+    return reported(lambda: run(argv))
 
 
 def _kafka(argv: Sequence[str]) -> int:
@@ -75,5 +87,6 @@ _COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "ingest": _ingest,
     "maintain": _maintain,
     "sql": _sql,
+    "path": _path,
     "kafka": _kafka,
 }

@@ -1,13 +1,15 @@
-"""Settings in, maintained tables out, one line each: `lagoon maintain`.
+"""Runs `lagoon maintain`: compacts and vacuums the tables one after the other, and reports each.
 
-Guards one rule: tables do not depend on each other. What one of them refuses is said, and the others are maintained.
+Tables do not depend on each other: if one fails, the others are maintained.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from pipeline.cli.arguments import overrides, parser_of
-from pipeline.cli.terminal import COMPLETE, one_by_one, say
+from pipeline.cli.arguments import job_parser, overrides
+from pipeline.cli.outcome import MAINTAIN, Outcome, one_by_one
+from pipeline.cli.terminal import COMPLETE, log_to, say
 from pipeline.client.deadline import Clock
 from pipeline.settings import Settings, load
 from pipeline.tables.maintain import SAFE_HOURS, Files, Maintained, MaintainOptions, check_options, maintain
@@ -21,11 +23,12 @@ class MaintainArguments:
 
     settings: Settings
     options: MaintainOptions
+    log_file: Path | None
 
 
 def maintain_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> MaintainArguments:
     """Arguments of `lagoon maintain` and jobs/maintain.py; ConfigError lists every fault."""
-    parser = parser_of("maintain", "Fewer and larger files for days that are over, and away with those nobody needs.")
+    parser = job_parser("maintain", "Fewer and larger files for days that are over, and away with those nobody needs.")
     parser.add_argument("--tables", metavar="NAMES", help="comma-separated; default: all")
     parser.add_argument("--keep-hours", type=int, default=SAFE_HOURS, metavar="HOURS", help="keep what versions need")
     parser.add_argument(
@@ -38,19 +41,23 @@ def maintain_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> Maint
         options = replace(options, tables=tuple(name.strip() for name in told.tables.split(",")))
     check_options(options)
     settings = load(told.conf, environ, overrides(told), told.kafka_properties, cluster_needed=False)
-    return MaintainArguments(settings=settings, options=options)
+    return MaintainArguments(settings=settings, options=options, log_file=told.log_file)
 
 
 def maintain_all(arguments: MaintainArguments, clock: Clock) -> int:
     """Maintain the tables one after the other; the exit code of the worst."""
+    log_to(arguments.log_file)
+    options = arguments.options
     warehouse = find_warehouse(session("lagoon maintain"), arguments.settings)
 
-    def one(name: str) -> int:
-        (done,) = maintain(warehouse, replace(arguments.options, tables=(name,)), clock)
-        say(maintained_line(done, arguments.options))
+    def one(outcome: Outcome) -> int:
+        (done,) = maintain(warehouse, replace(options, tables=(str(outcome.table),)), clock)
+        say(maintained_line(done, options))
+        outcome.files_rewritten, outcome.files_removed = done.before.count, done.removed.count
         return COMPLETE
 
-    return one_by_one(arguments.options.tables, one)
+    outcomes = [Outcome(job=MAINTAIN, table=name, dry_run=options.dry_run) for name in options.tables]
+    return one_by_one(outcomes, clock, one)
 
 
 def maintained_line(done: Maintained, options: MaintainOptions) -> str:

@@ -1,30 +1,32 @@
-"""Settings in, published snapshots out, one per cluster: gathering, publishing, and the final line of each.
+"""Runs `lagoon snapshot`: collects, publishes and reports one snapshot per cluster.
 
-Guards one rule: clusters do not depend on each other. What one of them refuses is said, and the others are captured.
+Clusters do not depend on each other: if one fails, the others are captured.
 """
 
+from datetime import UTC, datetime
 from functools import cached_property
 
-from pipeline import log
 from pipeline.cli.arguments import SnapshotArguments
+from pipeline.cli.outcome import PARTIAL, SNAPSHOT, Outcome, one_by_one
 from pipeline.cli.summary import snapshot_line
-from pipeline.cli.terminal import COMPLETE, INCOMPLETE, Steps, one_by_one, say
+from pipeline.cli.terminal import COMPLETE, INCOMPLETE, Steps, log_to, say
 from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Clock, Deadline
-from pipeline.client.journal import Journal
 from pipeline.errors import SnapshotIncomplete
-from pipeline.kafka_settings import KafkaSettings
 from pipeline.snapshot.collect import STEPS, collect
-from pipeline.snapshot.rows import Snapshot
-from pipeline.tables.publish import publish, published, turn
+from pipeline.snapshot.rows import ConsumerLagRow, Snapshot
+from pipeline.tables.publish import PublishedSlot, publish, published, turn
 from pipeline.tables.session import session
 from pipeline.tables.warehouse import Warehouse, open_warehouse
 
 
 def take_snapshots(arguments: SnapshotArguments, clock: Clock) -> int:
     """Capture every cluster of the settings; the exit code of the worst."""
+    log_to(arguments.log_file)
     run = _Run(arguments, clock)
-    return one_by_one(arguments.settings.named_clusters().items(), lambda named: run.capture(*named))
+    slot = datetime.fromtimestamp(arguments.slot_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    outcomes = [Outcome(job=SNAPSHOT, cluster=name, slot=slot) for name in arguments.settings.named_clusters()]
+    return one_by_one(outcomes, clock, run.capture)
 
 
 class _Run:
@@ -37,31 +39,56 @@ class _Run:
     def _warehouse(self) -> Warehouse:
         return open_warehouse(session("lagoon snapshot"), self._settings, self._clock)
 
-    def capture(self, name: str, kafka: KafkaSettings) -> int:
+    def capture(self, outcome: Outcome) -> int:
         """Capture one cluster; its exit code.
 
         A cluster that does not answer is known before Spark is started, a slot that is published before more is asked.
         """
         started = self._clock.monotonic()
-        limits = self._settings.snapshot
-        with (
-            Cluster.connect(kafka, self._clock, Journal(), Deadline.after(self._clock, limits.deadline_ms)) as cluster,
-            turn(self._warehouse, name, self._clock, limits.lock_wait_ms) as mine,
-        ):
-            earlier = published(mine, self._slot_ms)
-            if earlier:
-                say(f"{name}: the slot is published as snapshot {earlier.snapshot_id}; nothing to do")
-                return COMPLETE
-            with Steps(name, STEPS) as steps:
-                deadline = Deadline.after(self._clock, limits.deadline_ms)
-                snapshot = collect(cluster, name, self._slot_ms, deadline, steps.tell)
-            publish(mine, snapshot)
-        return self._conclude(snapshot, self._clock.monotonic() - started)
+        limits, name = self._settings.snapshot, str(outcome.cluster)
+        kafka = self._settings.named_clusters()[name]
+        connecting = Deadline.after(self._clock, limits.deadline_ms)
+        with Cluster.connect(kafka, self._clock, outcome.journal, connecting) as cluster:
+            outcome.cluster_id = cluster.cluster_id
+            with turn(self._warehouse, name, self._clock, limits.lock_wait_ms) as mine:
+                earlier = published(mine, self._slot_ms)
+                if earlier:
+                    return self._conclude_repeated(outcome, earlier)
+                with Steps(name, STEPS) as steps:
+                    deadline = Deadline.after(self._clock, limits.deadline_ms)
+                    snapshot = collect(cluster, name, self._slot_ms, deadline, steps.tell)
+                publish(mine, snapshot)
+        say(snapshot_line(snapshot, self._settings.place(), self._clock.monotonic() - started))
+        return self._conclude(outcome, snapshot)
 
-    def _conclude(self, snapshot: Snapshot, seconds: float) -> int:
-        say(snapshot_line(snapshot, self._settings.place(), seconds))
-        failures = snapshot.published.failures
-        log.info("published", snapshot_id=snapshot.header.snapshot_id, failures=failures, seconds=round(seconds, 3))
-        if failures and self._settings.snapshot.fail_when_incomplete:
+    def _conclude_repeated(self, outcome: Outcome, earlier: PublishedSlot) -> int:
+        """A repeated slot ends as the run that published it: a retry must not make a partial snapshot look complete."""
+        outcome.snapshot_id, outcome.already_published = earlier.snapshot_id, True
+        outcome.status, outcome.failures = earlier.status, earlier.failures
+        missing = (
+            f"; INCOMPLETE: {earlier.failures:,} failures, see table collection_failures" if earlier.failures else ""
+        )
+        say(f"{outcome.cluster}: the slot is published as snapshot {earlier.snapshot_id}; nothing to do{missing}")
+        return self._exit_code(earlier.status, earlier.failures)
+
+    def _conclude(self, outcome: Outcome, snapshot: Snapshot) -> int:
+        row = snapshot.published
+        outcome.snapshot_id, outcome.already_published = snapshot.header.snapshot_id, False
+        outcome.status, outcome.failures = row.status, row.failures
+        outcome.brokers, outcome.topics = row.brokers, row.topics
+        outcome.partitions, outcome.groups = row.partitions, row.groups
+        known = ((one.lag, one) for one in snapshot.of(ConsumerLagRow) if one.lag is not None)
+        lag, at = max(known, key=lambda pair: pair[0], default=(None, None))
+        if at:
+            outcome.worst_lag, outcome.worst_lag_group = lag, at.group_id
+            outcome.worst_lag_topic, outcome.worst_lag_partition = at.topic, at.partition
+        return self._exit_code(row.status, row.failures)
+
+    def _exit_code(self, status: str, failures: int) -> int:
+        """What the settings make of a snapshot's status; SnapshotIncomplete if they call a partial one a failure."""
+        limits = self._settings.snapshot
+        if status != PARTIAL or limits.accept_incomplete:
+            return COMPLETE
+        if limits.fail_when_incomplete:
             raise SnapshotIncomplete(failures)
-        return INCOMPLETE if failures else COMPLETE
+        return INCOMPLETE

@@ -5,36 +5,29 @@ Guards one rule: an expected failure is one clear line and an exit code, never a
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Self, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
 from pipeline import log
-from pipeline.errors import ConfigError, LockHeld, PipelineError, SnapshotExists
+from pipeline.errors import ConfigError, LockHeld, PipelineError
 from pipeline.hints import did_you_mean
 from pipeline.text import printable
 
 if TYPE_CHECKING:
     from rich.status import Status
 
-T = TypeVar("T")
-
 COMPLETE, FAILED, BAD_CONFIGURATION, INCOMPLETE, LOCKED = range(5)
 
 _SEVERITY = (COMPLETE, INCOMPLETE, LOCKED, BAD_CONFIGURATION, FAILED)
 
 
-def one_by_one(items: Iterable[T], do: Callable[[T], int]) -> int:
-    """The worst exit code of `do` for each item; what one of them refuses is said, and the others are done."""
-    codes = [COMPLETE]
-    for item in items:
-        try:
-            codes.append(do(item))
-        except PipelineError as error:
-            codes.append(complain(error))
-    return max(codes, key=_SEVERITY.index)
+def worst(codes: Iterable[int]) -> int:
+    """The exit code of a run over several clusters or tables, of which each has its own."""
+    return max(codes, key=_SEVERITY.index, default=COMPLETE)
 
 
 class Steps:
-    """Shows which of several steps is under way: a live line on a terminal, events of the log elsewhere."""
+    """Shows which of several steps is under way: events of the log, and on a terminal a live line."""
 
     def __init__(self, cluster: str, names: Sequence[str]) -> None:
         self._cluster, self._names = cluster, names
@@ -54,8 +47,7 @@ class Steps:
         number = self._names.index(name) + 1
         if self._status:
             self._status.update(f"{self._cluster}: step {number} of {len(self._names)}, {name} ({items:,})")
-        else:
-            log.info("step", cluster=self._cluster, step=number, of=len(self._names), name=name, items=items)
+        log.info("step", cluster=self._cluster, step=number, of=len(self._names), name=name, items=items)
 
 
 def _live_line(text: str) -> "Status":
@@ -74,18 +66,20 @@ def warn(line: str) -> None:
     print(f"lagoon: {printable(line)}", file=sys.stderr, flush=True)  # noqa: T201  this is where the product speaks
 
 
-def complain(error: PipelineError) -> int:
-    """Say what went wrong in one line, or one line per fault of the configuration; the exit code."""
-    lines = error.problems if isinstance(error, ConfigError) else [" ".join(str(error).split())]
-    for line in lines:
-        warn(line)
+def problems_of(error: PipelineError) -> Sequence[str]:
+    """What went wrong in one line, or in one line per fault of the configuration."""
+    return error.problems if isinstance(error, ConfigError) else [" ".join(str(error).split())]
+
+
+def complain(error: PipelineError, name: str | None = None) -> int:
+    """Say what went wrong, and with which cluster or table if it was one of several; the exit code."""
+    for line in problems_of(error):
+        warn(f"{name}: {line}" if name else line)
     match error:
         case ConfigError():
             return BAD_CONFIGURATION
         case LockHeld():
             return LOCKED
-        case SnapshotExists():
-            return COMPLETE
         case _:
             return FAILED
 
@@ -110,3 +104,13 @@ def reported(run: Callable[[], int]) -> int:
         return run()
     except PipelineError as error:
         return complain(error)
+
+
+def log_to(path: Path | None) -> None:
+    """Append the log's events to a file instead of standard error; ConfigError if it cannot be opened."""
+    if path is None:
+        return
+    try:
+        log.append_to(path)
+    except OSError as error:
+        raise ConfigError([f"--log-file {path}: {error.strerror}"]) from error

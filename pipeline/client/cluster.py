@@ -1,11 +1,13 @@
 """One cluster: bootstrap addresses in, brokers and what they know of leaders and coordinators out.
 
-Guards one rule: what one broker said of the others is kept with its term (leader epoch) and never replaced by older news;
-asking never creates anything (no topic is auto-created, FindCoordinator is asked only for groups that exist).
+A leader is never replaced by one of an older leader epoch of the same topic. A topic that was re-created has another id
+and its epochs begin again at 0, so epochs are compared within one topic id only (KAFKA-12257). Asking never creates
+anything (no topic is auto-created, FindCoordinator is asked only for groups that exist).
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self, TypeVar
 
 from pipeline.client.broker import Broker, Call, Reply
@@ -24,7 +26,7 @@ from pipeline.errors import (
     WireError,
 )
 from pipeline.kafka_settings import KafkaSettings
-from pipeline.protocol.error_codes import error_code
+from pipeline.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from pipeline.protocol.messages.api_versions import ApiVersionsResponse
 from pipeline.protocol.messages.find_coordinator import FIND_COORDINATOR, GROUP, FindCoordinatorRequest
 from pipeline.protocol.messages.metadata import (
@@ -33,12 +35,15 @@ from pipeline.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
+    MetadataTopic,
 )
+from pipeline.wire.primitives import uuid_text
 from pipeline.wire.schema import LATEST, Api, Versions
 
 R = TypeVar("R")
 _ROUNDS = 3
 _CREATES_NOTHING = Versions(4, LATEST)  # before Kafka 0.11 asking for a topic may create it
+_UNKNOWN = (NO_LEADER, -1)
 _ONE_KEY, _MANY_KEYS = Versions(0, 3), Versions(4, LATEST)  # KIP-699: FindCoordinator takes several groups from v4 on
 
 
@@ -47,6 +52,29 @@ class TopicPartition(NamedTuple):
 
     topic: str
     partition: int
+
+    def __str__(self) -> str:
+        """As Kafka spells it in its logs and messages: `orders-0`."""
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(slots=True)
+class _TopicLeaders:
+    """Leaders of one topic, by partition number: broker and leader epoch (-1 unknown). Without an id brokers give none."""
+
+    topic_id: str | None
+    by_partition: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def learn(self, topic: MetadataTopic) -> None:
+        """Take over what is not older than what is known; an answer without an epoch is believed, as Kafka's client does."""
+        known = self.by_partition
+        for one in topic.partitions:
+            if one.leader_epoch < 0 or one.leader_epoch >= known.get(one.partition_index, _UNKNOWN)[1]:
+                known[one.partition_index] = (one.leader_id, one.leader_epoch)
+
+    def forget_epochs(self) -> None:
+        """Believe whatever is said next."""
+        self.by_partition = {partition: (leader_id, -1) for partition, (leader_id, _) in self.by_partition.items()}
 
 
 class Cluster:
@@ -64,7 +92,7 @@ class Cluster:
         self.unreachable: set[int] = (
             set()
         )  # brokers that a whole question's deadline was spent on: not insisted on again
-        self._leaders: dict[TopicPartition, tuple[int, int]] = {}
+        self._topics: dict[str, _TopicLeaders] = {}
         self._bootstrap = [self._broker(None, host, port) for host, port in settings.addresses()]
         self._threads = ThreadPoolExecutor(max_workers=64, thread_name_prefix="broker")
 
@@ -110,19 +138,40 @@ class Cluster:
 
     def leader_of(self, partition: TopicPartition) -> int | None:
         """The leader as last heard, None when there is none."""
-        leader_id = self._leaders.get(partition, (NO_LEADER, 0))[0]
+        leader_id = self._leader(partition)[0]
         return leader_id if leader_id in self.brokers else None
 
     def leader_epoch_of(self, partition: TopicPartition) -> int:
-        """The leader's term as last heard, -1 when brokers tell none (before Metadata v7)."""
-        return self._leaders.get(partition, (NO_LEADER, -1))[1]
+        """The leader epoch as last heard, of the topic as last heard; -1 when brokers tell none (before Metadata v7)."""
+        return self._leader(partition)[1]
 
-    def told_leader(self, partition: TopicPartition, leader_id: int, leader_epoch: int) -> bool:
-        """Believe a broker that names another as leader; False if that is no news, or names a broker unknown to us."""
-        if leader_id not in self.brokers or leader_epoch <= self.leader_epoch_of(partition):
+    def topic_id_of(self, topic: str) -> str | None:
+        """Id of the topic as last heard, None when brokers give none or were not asked yet."""
+        return self._topics[topic].topic_id if topic in self._topics else None
+
+    def may_be(self, topic: str, topic_id: str | None) -> bool:
+        """Whether this is the id of the topic as last heard; True too where either id is unknown."""
+        known = self.topic_id_of(topic)
+        return topic_id is None or known is None or known == topic_id
+
+    def told_leader(
+        self, partition: TopicPartition, leader_id: int, leader_epoch: int, topic_id: str | None = None
+    ) -> bool:
+        """Believe a broker that names another leader of the topic with this id.
+
+        False if that is no news, is about another topic of this name, or names a broker unknown to us.
+        """
+        if leader_id not in self.brokers or not self.may_be(partition.topic, topic_id):
             return False
-        self._leaders[partition] = (leader_id, leader_epoch)
+        if leader_epoch <= self._leader(partition)[1]:
+            return False
+        known = self._topics.setdefault(partition.topic, _TopicLeaders(topic_id))
+        known.by_partition[partition.partition] = (leader_id, leader_epoch)
         return True
+
+    def _leader(self, partition: TopicPartition) -> tuple[int, int]:
+        topic = self._topics.get(partition.topic)
+        return topic.by_partition.get(partition.partition, _UNKNOWN) if topic else _UNKNOWN
 
     def find_coordinators(self, keys: Sequence[str], deadline: Deadline, key_type: int = GROUP) -> None:
         """Learn which brokers coordinate these groups, transactions or shares.
@@ -179,15 +228,25 @@ class Cluster:
             gone.close()
         self.cluster_id = response.cluster_id
         self.controller_id = response.controller_id if response.controller_id >= 0 else None
-        leaders = self._leaders
         for topic in response.topics:
-            name = topic.name
-            if name is None:
-                continue
-            for one in topic.partitions:
-                at = TopicPartition(name, one.partition_index)
-                if one.leader_epoch >= leaders.get(at, (0, -1))[1]:
-                    leaders[at] = (one.leader_id, one.leader_epoch)
+            self._learn_topic(topic)
+
+    def _learn_topic(self, topic: MetadataTopic) -> None:
+        """As Kafka's client does it (Metadata.updateLatestMetadata): another id is another topic, whatever its epochs.
+
+        Which of two ids is the newer one nobody can tell, so a broker that is behind the others may bring the old topic
+        back until the next answer. Where brokers give no ids (before Kafka 2.8) an answer that the topic is not there
+        says as much.
+        """
+        name, topic_id = topic.name, uuid_text(topic.topic_id)
+        known = self._topics.get(name) if name is not None else None
+        if topic.error_code == UNKNOWN_TOPIC_OR_PARTITION and known and known.topic_id is None:
+            known.forget_epochs()
+        if name is None or topic.error_code:
+            return
+        if known is None or (topic_id is not None and topic_id != known.topic_id):
+            known = self._topics[name] = _TopicLeaders(topic_id)
+        known.learn(topic)
 
     def _known(self, broker: Broker | None, told: Any) -> Broker:
         if broker and (broker.host, broker.port) == (told.host, told.port):

@@ -14,6 +14,7 @@ from pipeline.errors import CorrelationMismatch, DecodeError, UnsupportedVersion
 from pipeline.protocol.error_codes import UNSUPPORTED_VERSION
 from pipeline.protocol.headers import decode_response, decode_response_header, encode_request
 from pipeline.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest, ApiVersionsResponse
+from pipeline.protocol.releases import release_needed
 from pipeline.wire.frames import FrameBuffer
 from pipeline.wire.primitives import Frame
 from pipeline.wire.schema import Api, Versions, keeps_views
@@ -116,7 +117,7 @@ def negotiate() -> Generator[tuple[int, ApiVersionsRequest], ApiVersionsResponse
 
 
 def choose_version(
-    api: Api[Any, Any], offered: dict[int, Versions], node_id: int | None, within: Versions | None = None
+    api: Api[Any, Any], offered: dict[int, Versions], broker: str, within: Versions | None = None
 ) -> int:
     """The highest version that broker and we share, `within` bounds if given; UnsupportedVersion when there is none."""
     ours = api.versions.common(within) if within else api.versions
@@ -125,5 +126,6 @@ def choose_version(
     if shared is None:
         asked = ours or api.versions
         bounds = (theirs.lowest, theirs.highest) if theirs else None
-        raise UnsupportedVersion(api.name, (asked.lowest, asked.highest), bounds, node_id)
+        needed = release_needed(api.key, asked)
+        raise UnsupportedVersion(api.name, (asked.lowest, asked.highest), bounds, broker, needed)
     return shared.highest

@@ -1,32 +1,32 @@
-"""What was asked of whom and what came of it: requests, answers and settled items in, the facts of table `coverage` out.
+"""Request statistics of one cluster by API and broker, the facts of table `coverage`.
 
-Guards one rule: every request that went out and every item that was asked about is counted exactly once.
+They take no more room the longer a cluster lives: a streaming query keeps one for as long as it runs.
 """
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from threading import Lock
+
+Key = tuple[str, int | None]  # API and broker; None for a bootstrap connection
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """A request on its way; `node_id` is None for a bootstrap connection."""
+@dataclass(slots=True)
+class RequestStats:
+    """Requests of one API to one broker, and their answers; sizes in bytes, times in monotonic seconds."""
 
-    api: str
-    node_id: int | None
-    size: int
+    requests: int = 0
+    request_bytes: int = 0
+    api_version: int | None = None  # the highest that was sent
+    answers: int = 0
+    answer_bytes: int = 0
+    throttle_ms: int = 0
+    first_sent_at: float = float("inf")  # of the requests that were answered
+    last_answered_at: float = float("-inf")
 
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """A request that was answered: sizes in bytes, `at` when the answer was there (monotonic seconds)."""
-
-    api: str
-    api_version: int
-    node_id: int | None
-    response_bytes: int
-    at: float
-    elapsed_ms: float
-    throttle_ms: int
+    @property
+    def elapsed_ms(self) -> int:
+        """From the first request to the last answer; 0 without an answer."""
+        return round((self.last_answered_at - self.first_sent_at) * 1000) if self.answers else 0
 
 
 @dataclass(slots=True)
@@ -39,8 +39,26 @@ class Tally:
 
 @dataclass(slots=True)
 class Journal:
-    """Collects from several threads: appending to a list is atomic, tallies are written by the gathering thread only."""
+    """Counts for several threads; tallies are written by the gathering thread only."""
 
-    sent: list[Sent] = field(default_factory=list)
-    exchanges: list[Exchange] = field(default_factory=list)
-    tallies: defaultdict[tuple[str, int | None], Tally] = field(default_factory=lambda: defaultdict(Tally))
+    stats: defaultdict[Key, RequestStats] = field(default_factory=lambda: defaultdict(RequestStats))
+    tallies: defaultdict[Key, Tally] = field(default_factory=lambda: defaultdict(Tally))
+    _lock: Lock = field(default_factory=Lock)
+
+    def sent(self, key: Key, api_version: int, size: int) -> None:
+        """Count a request that goes out."""
+        with self._lock:
+            one = self.stats[key]
+            one.requests += 1
+            one.request_bytes += size
+            one.api_version = max(api_version, -1 if one.api_version is None else one.api_version)
+
+    def answered(self, key: Key, size: int, sent_at: float, answered_at: float, throttle_ms: int) -> None:
+        """Count the answer to a request."""
+        with self._lock:
+            one = self.stats[key]
+            one.answers += 1
+            one.answer_bytes += size
+            one.throttle_ms += throttle_ms
+            one.first_sent_at = min(one.first_sent_at, sent_at)
+            one.last_answered_at = max(one.last_answered_at, answered_at)

@@ -11,7 +11,7 @@ from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
 from pipeline.client.routes import ByLeader
 from pipeline.client.routing import Gathered, Question, gather
-from pipeline.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED, LOG_DIR_NOT_FOUND
+from pipeline.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED, LOG_DIR_NOT_FOUND, UNKNOWN_TOPIC_ID
 from pipeline.protocol.messages.describe_log_dirs import (
     DESCRIBE_LOG_DIRS,
     DescribableLogDirTopic,
@@ -119,11 +119,25 @@ def _read_offsets(
 
 
 def epoch_ends(cluster: Cluster, leader_epochs: Mapping[TopicPartition, int], deadline: Deadline) -> EpochEnds:
-    """Where the leader's log ends for the largest term up to the one given; -1 and -1 if the leader cannot tell.
+    """Where the leader's log ends for the largest leader epoch up to the one given; -1 and -1 if the leader cannot tell.
 
-    Brokers before Kafka 2.0 do not tell which term it is: -1 beside an offset.
+    Brokers before Kafka 2.0 do not tell which epoch it is: -1 beside an offset. The epochs belong to the topics as they
+    are known now; of one that turns out to be re-created the answer is UNKNOWN_TOPIC_ID.
     """
+    return several_epoch_ends(cluster, [leader_epochs], deadline)[0]
 
+
+def several_epoch_ends(
+    cluster: Cluster, several: Sequence[Mapping[TopicPartition, int]], deadline: Deadline
+) -> list[EpochEnds]:
+    """`epoch_ends` of several epochs of the same partitions, pipelined: each is a request of its own to every leader."""
+    questions = [_epoch_question(cluster, leader_epochs) for leader_epochs in several]
+    return gather(cluster, ByLeader(cluster), questions, deadline)
+
+
+def _epoch_question(
+    cluster: Cluster, leader_epochs: Mapping[TopicPartition, int]
+) -> Question[TopicPartition, EpochEndOffset]:
     def build(items: Sequence[TopicPartition]) -> OffsetForLeaderEpochRequest:
         topics: dict[str, list[OffsetForLeaderPartition]] = {}
         for at in items:
@@ -135,16 +149,17 @@ def epoch_ends(cluster: Cluster, leader_epochs: Mapping[TopicPartition, int], de
             topics=tuple(OffsetForLeaderTopic(topic=name, partitions=tuple(some)) for name, some in topics.items()),
         )
 
-    question = Question(api=OFFSET_FOR_LEADER_EPOCH, items=list(leader_epochs), build=build, read=_read_epoch_ends)
-    return gather(cluster, ByLeader(cluster), [question], deadline)[0]
+    topic_ids = {at.topic: cluster.topic_id_of(at.topic) for at in leader_epochs}
 
+    def read(
+        response: OffsetForLeaderEpochResponse, _: Sequence[TopicPartition]
+    ) -> Iterator[tuple[TopicPartition, int, EpochEndOffset]]:
+        for topic in response.topics:
+            other = 0 if cluster.may_be(topic.topic, topic_ids[topic.topic]) else UNKNOWN_TOPIC_ID
+            for one in topic.partitions:
+                yield TopicPartition(topic.topic, one.partition), other or one.error_code, one
 
-def _read_epoch_ends(
-    response: OffsetForLeaderEpochResponse, _: Sequence[TopicPartition]
-) -> Iterator[tuple[TopicPartition, int, EpochEndOffset]]:
-    for topic in response.topics:
-        for one in topic.partitions:
-            yield TopicPartition(topic.topic, one.partition), one.error_code, one
+    return Question(api=OFFSET_FOR_LEADER_EPOCH, items=list(leader_epochs), build=build, read=read)
 
 
 def replica_sizes(cluster: Cluster, partitions: Sequence[TopicPartition], deadline: Deadline) -> Sizes:

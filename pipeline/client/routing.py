@@ -78,6 +78,10 @@ class Failure:
     message: str | None
     may_be_done: bool = False
 
+    def about(self) -> str:
+        """What was asked about, for people: `orders-0`, `broker 1`, the id of a group, or words such as `all topics`."""
+        return f"broker {self.scope}" if isinstance(self.scope, int) else str(self.scope)
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -276,7 +280,7 @@ def failure_of(
         name=_failure_name(refusal) if code is None else error_code(code).name,
         attempts=attempts,
         elapsed_ms=elapsed_ms,
-        message=None if isinstance(refusal, int) else str(refusal),
+        message=_message(refusal),
     )
 
 
@@ -297,6 +301,12 @@ def ask_whole(
         return failure_of(api, scope, error, elapsed_ms=elapsed_ms)
     code = getattr(answer, "error_code", 0)
     return failure_of(api, scope, code) if code else answer
+
+
+def _message(refusal: PipelineError | int) -> str | None:
+    if isinstance(refusal, UnsupportedVersion):
+        return refusal.reason()
+    return None if isinstance(refusal, int) else str(refusal)
 
 
 def _failure_name(refusal: object) -> str:

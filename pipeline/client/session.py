@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from pipeline.client.connection import Answer, Connection, choose_version, negotiate
 from pipeline.client.deadline import Clock, Deadline
-from pipeline.client.journal import Exchange, Journal, Sent
+from pipeline.client.journal import Journal
 from pipeline.client.policy import vet
 from pipeline.client.transport import Transport
 from pipeline.errors import (
@@ -110,15 +110,16 @@ class Session:
 
     def version(self, api: Api[Any, Any], within: Versions | None) -> int:
         """The version to speak; UnsupportedVersion when there is none in common."""
-        return choose_version(api, self._offered, self.node_id, within)
+        broker = f"the broker at {self.address}" if self.node_id is None else f"broker {self.node_id}"
+        return choose_version(api, self._offered, broker, within)
 
     def frame(self, api: Api[Any, Any], version: int, request: object) -> bytes:
         """The bytes of a request, which from now on waits for its answer."""
-        return self._sent(api, self._connection.send(api, version, request))
+        return self._sent(api, version, self._connection.send(api, version, request))
 
     def unanswered(self, api: Api[Any, Any], version: int, request: object) -> bytes:
         """The bytes of a request that brokers do not answer: Produce with acks=0."""
-        return self._sent(api, self._connection.tell(api, version, request))
+        return self._sent(api, version, self._connection.tell(api, version, request))
 
     def move(self, outgoing: bytearray, deadline: Deadline, phase: str = "exchange") -> Iterator[Answer]:
         """Move bytes both ways once; the answers that are complete with them."""
@@ -144,18 +145,7 @@ class Session:
         now = self._clock.monotonic()
         throttle_ms = getattr(answer.message, "throttle_time_ms", 0)
         self._quiet_until = max(self._quiet_until, now + throttle_ms / 1000)
-        request = answer.request
-        self._journal.exchanges.append(
-            Exchange(
-                api=request.api.name,
-                api_version=request.version,
-                node_id=self.node_id,
-                response_bytes=answer.size,
-                at=now,
-                elapsed_ms=(now - sent_at) * 1000,
-                throttle_ms=throttle_ms,
-            )
-        )
+        self._journal.answered((answer.request.api.name, self.node_id), answer.size, sent_at, now, throttle_ms)
 
     def authenticate(self, deadline: Deadline) -> None:
         """Say who we are, for the first time or anew; nothing may be in flight. AuthenticationFailed when refused."""
@@ -208,8 +198,8 @@ class Session:
         response: R = answers[0].message
         return response
 
-    def _sent(self, api: Api[Any, Any], frame: bytes) -> bytes:
-        self._journal.sent.append(Sent(api.name, self.node_id, len(frame)))
+    def _sent(self, api: Api[Any, Any], version: int, frame: bytes) -> bytes:
+        self._journal.sent((api.name, self.node_id), version, len(frame))
         return frame
 
     def _hint(self) -> str:

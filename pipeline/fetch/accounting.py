@@ -1,13 +1,15 @@
-"""A plan and what reading it came to in; the rows of record_ranges and record_problems, and where to go on, out.
+"""Turns a plan and the outcomes of its tasks into rows of record_ranges and record_problems, and the next offsets.
 
-Guards one rule: a range ends where reading first stopped. What a later task read behind that point is left out, files and
-all, so that ranges tile and the next run reads it.
+A range ends where reading first stopped, or where a leader's log turned out not to be what was read. What a later task read
+after that point is left out, files and all, so that ranges tile and the next run reads it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pipeline.client.cluster import TopicPartition
+from pipeline.fetch.epoch_checks import Checked
+from pipeline.fetch.epochs import Divergence, EpochRange
 from pipeline.fetch.plan import Archived, Plan
 from pipeline.fetch.ranges import (
     LOG_TRUNCATED,
@@ -24,6 +26,7 @@ from pipeline.fetch.split import Outcome
 from pipeline.records.decoding import Counts, Problem
 
 STOPPED = "STOPPED"  # a task gave no reason
+FILE_LEFT_OUT = "FILE_LEFT_OUT"  # what was read is in one file with records that a truncation took back
 LOSSES = frozenset({LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED})
 
 
@@ -37,12 +40,13 @@ class TaskOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """A run's rows, the positions it leaves, and which tasks' files belong to it."""
+    """A run's rows, the positions it leaves, which tasks' files belong to it, and how many planned offsets it left unread."""
 
     ranges: Sequence[RecordRangeRow]
     problems: Sequence[RecordProblemRow]
     topics: Mapping[str, Archived]
     kept: frozenset[int]
+    unread: int = 0
 
 
 @dataclass(slots=True)
@@ -51,7 +55,7 @@ class _Walk:
 
     reached: int
     counts: Counts
-    epochs: dict[int, int] = field(default_factory=dict)
+    epochs: list[EpochRange] = field(default_factory=list)
     leader_epoch: int = -1
     failure: str | None = None
     problems: dict[tuple[int, str], Problem] = field(default_factory=dict)
@@ -65,8 +69,16 @@ def settle(
     plan: Plan,
     archived: Mapping[str, Archived],
     tasks: Sequence[TaskOutcome],
+    checked: Checked | None = None,
 ) -> Settled:
-    """Put the tasks' outcomes together, in the order of the partitions' offsets."""
+    """Put the tasks' outcomes together, in the order of the partitions' offsets.
+
+    `checked` is what leaders said, after the reading, of the epochs that were read.
+    """
+    checked = checked or Checked()
+    left_out = {
+        number for number, task in enumerate(tasks) if any(_diverged(one, checked.divergences) for one in task.outcomes)
+    }
     read: dict[TopicPartition, list[tuple[int, Outcome]]] = {}
     for number, task in enumerate(tasks):
         for outcome in task.outcomes:
@@ -75,34 +87,47 @@ def settle(
     ranges = [rows.of_event(event) for event in plan.events]
     problems: list[RecordProblemRow] = []
     kept: set[int] = set()
+    unread = 0
     positions: dict[TopicPartition, Position] = {}
     for one in plan.ranges:
         at = TopicPartition(one.topic, one.partition)
-        walk = _walk(one, read.get(at, []))
+        walk = _walk(one, read.get(at, []), left_out, checked.divergences.get(at))
         files = sum(tasks[number].files.get(at, 0) for number in walk.tasks)
         ranges.append(rows.of_range(one, walk, files))
         problems += rows.of_problems(one, walk)
         kept.update(walk.tasks)
-        positions[at] = _position(one, walk)
+        positions[at] = _position(one, walk, is_confirmed=at in checked.confirmed)
+        unread += one.to_offset - walk.reached
     return Settled(
         ranges=ranges,
         problems=problems,
         topics=_go_on(plan, archived, positions),
         kept=frozenset(kept),
+        unread=unread,
     )
 
 
-def _walk(one: PlannedRange, read: Sequence[tuple[int, Outcome]]) -> _Walk:
+def _diverged(outcome: Outcome, divergences: Mapping[TopicPartition, Divergence]) -> bool:
+    """Whether a split read offsets that its leader's log does not have any more, or has otherwise."""
+    parted = divergences.get(TopicPartition(outcome.split.topic, outcome.split.partition))
+    return parted is not None and outcome.next_offset > max(parted.offset, outcome.split.from_offset)
+
+
+def _walk(
+    one: PlannedRange, read: Sequence[tuple[int, Outcome]], left_out: set[int], parted: Divergence | None
+) -> _Walk:
     walk = _Walk(one.first_readable, Counts(lost=one.first_readable - one.from_offset))
     for number, outcome in sorted(read, key=lambda numbered: numbered[1].split.from_offset):
         if outcome.split.from_offset != walk.reached:
+            break
+        if number in left_out:
+            walk.failure = LOG_TRUNCATED if parted else FILE_LEFT_OUT
             break
         walk.tasks.append(number)
         walk.counts.add(outcome.counts)
         walk.problems |= {(problem.base_offset, problem.reason): problem for problem in outcome.problems}
         walk.reached = outcome.next_offset
-        for epoch, first in outcome.epochs.items():
-            walk.epochs.setdefault(epoch, first)
+        walk.epochs += outcome.epochs
         walk.leader_epoch = max(walk.leader_epoch, outcome.leader_epoch)
         walk.failure = outcome.failure
         if outcome.failure or outcome.next_offset < outcome.split.to_offset:
@@ -112,11 +137,12 @@ def _walk(one: PlannedRange, read: Sequence[tuple[int, Outcome]]) -> _Walk:
     return walk
 
 
-def _position(one: PlannedRange, walk: _Walk) -> Position:
+def _position(one: PlannedRange, walk: _Walk, *, is_confirmed: bool) -> Position:
     return Position(
         next_offset=walk.reached,
         leader_epoch=walk.leader_epoch if walk.leader_epoch >= 0 else one.last_epoch,
         epochs=with_epochs(one.epochs, walk.epochs),
+        confirmed=one.confirmed and is_confirmed,
     )
 
 
@@ -130,8 +156,11 @@ def _go_on(
         partitions = topics.setdefault(event.topic, {})
         if event.problem in (TOPIC_DELETED, TOPIC_RECREATED):
             partitions.pop(event.partition, None)
-        elif event.problem in (LOG_TRUNCATED, None):
-            partitions[event.partition] = Position(next_offset=event.to_offset, leader_epoch=event.leader_epoch)
+        elif event.problem == LOG_TRUNCATED:
+            parted = Divergence(event.to_offset, event.leader_epoch)
+            partitions[event.partition] = partitions[event.partition].back_at(parted)
+        elif event.problem is None:
+            partitions[event.partition] = Position(next_offset=event.to_offset)
     for at, position in positions.items():
         topics.setdefault(at.topic, {})[at.partition] = position
     ids |= {name: topic_id for name, topic_id in plan.topic_ids.items() if name in topics}

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from pipeline.client.broker import Broker
 from pipeline.client.cluster import Cluster, TopicPartition
-from pipeline.client.deadline import Deadline
 from pipeline.errors import ConnectionLost, EncodeError, PipelineError, UnsupportedVersion
 from pipeline.fetch.requests import Place, partition_data, ways
 from pipeline.fetch.split import Split
-from pipeline.protocol.error_codes import LEADER_NOT_AVAILABLE
+from pipeline.fetch.stalls import Limits
+from pipeline.protocol.error_codes import LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_ID
 from pipeline.protocol.messages.fetch import FETCH, NO_RACK, NO_REPLICA, PartitionData
 
 
@@ -29,8 +29,8 @@ class Reply:
 class Ahead:
     """Asks for a split's partition; at most one request ahead of the caller."""
 
-    def __init__(self, cluster: Cluster, split: Split, patience_ms: int) -> None:
-        self._cluster, self._split, self._patience_ms = cluster, split, patience_ms
+    def __init__(self, cluster: Cluster, split: Split, limits: Limits) -> None:
+        self._cluster, self._split, self._limits = cluster, split, limits
         self._at = TopicPartition(split.topic, split.partition)
         self._thread: ThreadPoolExecutor | None = None
         self._pending: tuple[Place, Future[Reply]] | None = None
@@ -72,8 +72,10 @@ class Ahead:
         """The answer of the replica that the leader prefers for our rack (KIP-392), or else of the leader.
 
         That a replica has nothing proves nothing, and neither does a leader's answer that only names a replica: then
-        the leader is asked for the records themselves.
+        the leader is asked for the records themselves. Nobody is asked by name for a topic that was re-created since.
         """
+        if not self._cluster.may_be(self._split.topic, self._split.topic_id):
+            return Reply(code=UNKNOWN_TOPIC_ID)
         if near := self._ask_replica(place):
             return near
         leader_id = self._cluster.leader_of(self._at)
@@ -99,7 +101,7 @@ class Ahead:
 
     def _ask_broker(self, broker: Broker, place: Place, rack: str) -> Reply:
         self._asked = broker
-        deadline = Deadline.after(self._cluster.clock, self._patience_ms)
+        deadline = self._limits.waiting_for(broker.node_id)
         refusal: PipelineError | None = None
         for request, versions in ways(self._split, place, self._cluster.leader_epoch_of(self._at), rack):
             if self._stopped:

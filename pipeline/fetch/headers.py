@@ -1,12 +1,16 @@
-"""Batch headers in; how far they can be believed, and the terms that they tell, out.
+"""What the headers of fetched batches tell: how far they can be believed, and in which leader epochs they were written.
 
-Guards one rule: checksums do not cover a batch's offset and term, so an offset is believed only where it follows the one
-before and is not behind the high watermark, which no answer goes beyond.
+Checksums do not cover a batch's offset and leader epoch, so an offset is believed only where it follows the one before and
+is not after the high watermark, which no answer goes beyond.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
+from pipeline.fetch.epochs import EpochRange
 from pipeline.records.batches import Batches
+from pipeline.records.decoding import Problem
 from pipeline.records.layout import BASE, EPOCH, LAST
 
 
@@ -26,9 +30,21 @@ def first_base(batches: Batches) -> int | None:
     return int(batches.table[0, BASE]) if batches.count else None
 
 
-def terms(batches: Batches, from_offset: int, to_offset: int) -> list[tuple[int, int]]:
-    """Each change of term among the batches of a range, with the first offset of the range in it; -1 where none is told."""
-    bases, epochs = batches.table[:, BASE], batches.table[:, EPOCH]
-    inside = np.flatnonzero(bases < to_offset)
-    changes = [number for number in inside if number == 0 or epochs[number] != epochs[number - 1]]
-    return [(int(epochs[number]), max(int(bases[number]), from_offset)) for number in changes]
+def epoch_ranges(
+    batches: Batches, from_offset: int, to_offset: int, broken: Sequence[Problem] = ()
+) -> list[EpochRange]:
+    """The leader epochs of the batches of a range, without broken ones; epoch -1 where none is told."""
+    bases, ends, epochs = batches.table[:, BASE], batches.table[:, LAST] + 1, batches.table[:, EPOCH]
+    is_inside = bases < to_offset
+    for one in broken:
+        is_inside &= (bases > one.last_offset) | (ends <= one.base_offset)
+    lines = np.flatnonzero(is_inside)
+    changes = np.flatnonzero(np.diff(epochs[lines])) + 1
+    found = []
+    for first, after in zip([0, *changes], [*changes, len(lines)], strict=True):
+        if first < after:
+            base, end = int(bases[lines[first]]), int(ends[lines[after - 1]])
+            following = int(bases[lines[after]]) if after < len(lines) else to_offset
+            end = min(end, following, to_offset)
+            found.append(EpochRange(int(epochs[lines[first]]), max(base, from_offset), end))
+    return found

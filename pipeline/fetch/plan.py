@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
-from pipeline.client.offsets import epoch_ends, offsets_at
+from pipeline.client.offsets import offsets_at
 from pipeline.client.routing import Failure, failure_of
 from pipeline.errors import ConfigError
+from pipeline.fetch.epoch_checks import check_positions
 from pipeline.fetch.logs import ask_logs, range_bytes
 from pipeline.fetch.ranges import (
     END_BEFORE_POSITION,
     TOPIC_DELETED,
     TOPIC_RECREATED,
-    EpochEnd,
     Event,
     LogNow,
     PlannedRange,
@@ -266,12 +266,10 @@ def _ranges(
     logs: Mapping[TopicPartition, LogNow],
     deadline: Deadline,
 ) -> Iterator[PlannedRange]:
-    terms = {at: position.leader_epoch for at, position in starts.items() if position.leader_epoch >= 0}
-    told = epoch_ends(cluster, terms, deadline).answers if terms else {}
-    for at, position in starts.items():
-        answer = told.get(at)
-        end = EpochEnd(leader_epoch=answer.leader_epoch, end_offset=answer.end_offset) if answer else None
-        events, found = next_range(at.topic, draft.ids[at.topic], at.partition, position, logs[at], end)
+    checked = check_positions(cluster, starts, deadline)
+    for at, known in starts.items():
+        position, parted = replace(known, confirmed=at in checked.confirmed), checked.divergences.get(at)
+        events, found = next_range(at.topic, draft.ids[at.topic], at.partition, position, logs[at], parted)
         draft.events += events
         if found:
             yield found

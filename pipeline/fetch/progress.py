@@ -1,12 +1,13 @@
-"""What becomes of a split's offsets in, its outcome out.
+"""How far a split is read, and what its offsets were: each is counted once, so that the counts add up at any time."""
 
-Guards one rule: an offset that is passed is counted once, so that the counts add up to what was passed at any time.
-"""
-
+from collections import deque
 from collections.abc import Sequence
 
+from pipeline.fetch.epochs import EpochRange, joined
 from pipeline.fetch.split import Outcome, Split
 from pipeline.records.decoding import Counts, Problem
+
+_MOST_EPOCHS = 1_000  # kept of one split: more is damage, and must not fill the memory
 
 
 class Progress:
@@ -15,11 +16,11 @@ class Progress:
     def __init__(self, split: Split) -> None:
         self._split = split
         self.position = split.from_offset
-        self.last_epoch = split.last_epoch  # term of the record before the position, -1 unknown
+        self.last_epoch = split.last_epoch  # leader epoch of the record before the position, -1 unknown
         self._counts = Counts()
         self._problems: list[Problem] = []
         self._leader_epoch = -1
-        self._epochs: dict[int, int] = {}
+        self._epochs: deque[EpochRange] = deque(maxlen=_MOST_EPOCHS)
         self._failure: str | None = None
         self._detail: str | None = None
         self._truncated_to: int | None = None
@@ -38,7 +39,7 @@ class Progress:
             counts=self._counts,
             problems=tuple(self._problems),
             leader_epoch=self._leader_epoch,
-            epochs=dict(self._epochs),
+            epochs=tuple(self._epochs),
             failure=self._failure,
             detail=self._detail,
             truncated_to=self._truncated_to,
@@ -70,11 +71,12 @@ class Progress:
         self.position, self.last_epoch = next_offset, leader_epoch
         self._leader_epoch = max(self._leader_epoch, leader_epoch)
 
-    def meet(self, terms: Sequence[tuple[int, int]], broken: Sequence[Problem]) -> None:
-        """Note where terms were met first; what a broken batch says of its term is not believed."""
-        for leader_epoch, offset in terms:
-            if leader_epoch >= 0 and not any(one.base_offset <= offset <= one.last_offset for one in broken):
-                self._epochs.setdefault(leader_epoch, offset)
+    def meet(self, epochs: Sequence[EpochRange]) -> None:
+        """Note in which leader epochs offsets were written that are told (those of old formats are not)."""
+        for one in epochs:
+            if one.leader_epoch >= 0 and one.end_offset > one.first_offset:
+                last = [self._epochs.pop()] if self._epochs else []
+                self._epochs.extend(joined([*last, one]))
 
     def repair(self, problem: Problem, counts: Counts) -> None:
         """Replace a problem by what its offsets turned out to be."""

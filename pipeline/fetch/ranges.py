@@ -4,8 +4,10 @@ Guards one rule: the ranges of a partition tile. What cannot be read any more, o
 says so; nothing is skipped in silence and nothing is read twice.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+
+from pipeline.fetch.epochs import Divergence, EpochRange, cut, joined
 
 LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED = "LOST", "LOG_TRUNCATED", "TOPIC_RECREATED", "TOPIC_DELETED"
 END_BEFORE_POSITION = "END_BEFORE_POSITION"  # the log ends before what was read, and no epoch explains it
@@ -13,14 +15,35 @@ END_BEFORE_POSITION = "END_BEFORE_POSITION"  # the log ends before what was read
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """Where a partition's archive ends: the next offset, and the term of the record before it (-1 unknown).
+    """Where a partition's archive ends: the next offset, and the leader epoch of the last record (-1 unknown).
 
-    `epochs` are the last terms seen with their first offsets, oldest first: where histories part is told by them.
+    `epochs` are the last ranges read, oldest first; a divergence is found by comparing them with the leader's log.
+    `confirmed` if a leader was seen to have all of them, so that comparing the last one is enough to know of all.
     """
 
     next_offset: int
     leader_epoch: int = -1
-    epochs: tuple[tuple[int, int], ...] = ()
+    epochs: tuple[EpochRange, ...] = ()
+    confirmed: bool = False
+
+    @property
+    def read_epochs(self) -> tuple[EpochRange, ...]:
+        """`epochs`, or at least the last record where only its epoch is known."""
+        if self.epochs or self.leader_epoch < 0:
+            return self.epochs
+        return (EpochRange(self.leader_epoch, self.next_offset - 1, self.next_offset),)
+
+    @property
+    def last_epoch(self) -> int:
+        """Leader epoch of the record right before `next_offset`; -1 if unknown, or if there is no such record."""
+        last = self.read_epochs[-1:]
+        return last[0].leader_epoch if last and last[0].end_offset == self.next_offset else -1
+
+    def back_at(self, parted: Divergence) -> "Position":
+        """The position after the log was truncated to an offset before it."""
+        return Position(
+            next_offset=parted.offset, leader_epoch=parted.leader_epoch, epochs=cut(self.read_epochs, parted.offset)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,14 +54,6 @@ class LogNow:
     high_watermark: int
     last_stable_offset: int
     end: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EpochEnd:
-    """The leader's answer to OffsetForLeaderEpoch: where the largest term up to the asked one ends; -1 and -1 if unknown."""
-
-    leader_epoch: int
-    end_offset: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +84,8 @@ class PlannedRange:
     log_start_offset: int
     stable_end: int
     last_epoch: int = -1
-    epochs: tuple[tuple[int, int], ...] = ()
+    epochs: tuple[EpochRange, ...] = ()
+    confirmed: bool = False  # whether the leader has all of `epochs`
 
     @property
     def first_readable(self) -> int:
@@ -82,49 +98,33 @@ class PlannedRange:
         return self.to_offset - self.from_offset
 
 
-def truncation(position: Position, told: EpochEnd | None) -> int | None:
-    """Where the archived history and the leader's part, if before the position; None if they do not.
-
-    The leader's log parts from ours where its largest common term ends, or where we began a term that it never had,
-    whichever comes first (KIP-101, KIP-279).
-    """
-    if told is None or told.leader_epoch < 0 or told.end_offset < 0:
-        return None
-    ours = [first for epoch, first in position.epochs if epoch > told.leader_epoch]
-    parts_at = min([told.end_offset, *ours])
-    return parts_at if parts_at < position.next_offset else None
-
-
 def next_range(
     topic: str,
     topic_id: str | None,
     partition: int,
     position: Position,
     log: LogNow,
-    told: EpochEnd | None = None,
+    parted: Divergence | None = None,
 ) -> tuple[list[Event], PlannedRange | None]:
     """What to read of a partition that goes on at `position`; the range is None where there is nothing new.
 
     An empty pair of a log that ends before the position is for the caller to report as END_BEFORE_POSITION.
     """
     events = []
-    epoch, epochs, start = position.leader_epoch, position.epochs, position.next_offset
-    parted = truncation(position, told)
-    if parted is not None and told is not None:
+    if parted is not None:
         events.append(
             Event(
                 topic=topic,
                 topic_id=topic_id,
                 partition=partition,
-                from_offset=start,
-                to_offset=parted,
+                from_offset=position.next_offset,
+                to_offset=parted.offset,
                 problem=LOG_TRUNCATED,
-                leader_epoch=min(told.leader_epoch, epoch),
+                leader_epoch=parted.leader_epoch,
             )
         )
-        start = parted
-        epochs = tuple(one for one in epochs if one[1] < parted)
-        epoch = epochs[-1][0] if epochs else min(told.leader_epoch, epoch)
+        position = position.back_at(parted)
+    start = position.next_offset
     if log.end <= start:
         return events, None
     return events, PlannedRange(
@@ -135,8 +135,9 @@ def next_range(
         to_offset=log.end,
         log_start_offset=log.log_start_offset,
         stable_end=log.last_stable_offset,
-        last_epoch=epoch if start >= log.log_start_offset else -1,
-        epochs=epochs,
+        last_epoch=position.last_epoch if start >= log.log_start_offset else -1,
+        epochs=position.read_epochs,
+        confirmed=position.confirmed,
     )
 
 
@@ -157,11 +158,6 @@ def limited(ranges: Sequence[PlannedRange], most: int | None) -> list[PlannedRan
     return cut
 
 
-def with_epochs(
-    epochs: Sequence[tuple[int, int]], more: Mapping[int, int], keep: int = 20
-) -> tuple[tuple[int, int], ...]:
-    """The terms of a position with those of a range read behind it; the last `keep` of them."""
-    merged = dict(epochs)
-    for epoch, first in more.items():
-        merged.setdefault(epoch, first)
-    return tuple(sorted(merged.items(), key=lambda one: one[1]))[-keep:]
+def with_epochs(epochs: Iterable[EpochRange], more: Iterable[EpochRange], keep: int = 20) -> tuple[EpochRange, ...]:
+    """The epochs of a position with those of a range read after it; the last `keep` of them."""
+    return joined([*epochs, *more])[-keep:]

@@ -11,17 +11,20 @@ import pyarrow as pa
 
 from pipeline.client.cluster import Cluster
 from pipeline.fetch.ahead import Ahead, Reply
-from pipeline.fetch.headers import believable, first_base, terms
+from pipeline.fetch.ends import is_doubtful, next_base
+from pipeline.fetch.headers import believable, epoch_ranges, first_base
 from pipeline.fetch.progress import Progress
 from pipeline.fetch.ranges import LOG_TRUNCATED
 from pipeline.fetch.recovery import BATCH_TOO_LARGE, CORRUPT_LOG, Recovery
 from pipeline.fetch.requests import Place
 from pipeline.fetch.split import READ_COMMITTED, Outcome, ReadOptions, Split
+from pipeline.fetch.stalls import RUN_DEADLINE_PASSED, Limits, Stalls
 from pipeline.protocol.messages import fetch
 from pipeline.protocol.messages.fetch import PartitionData
 from pipeline.records.batches import Batches, scan
 from pipeline.records.columns import HEADER_KEY_NOT_UTF8, Decoding, decode
 from pipeline.records.decoding import Problem
+from pipeline.records.layout import BASE, SIZE
 
 _ROOM = 1 << 16  # of an answer beside its records
 _ONE_BATCH_BYTES = 1 << 20  # asked for when one batch is wanted; a larger one comes whole
@@ -35,12 +38,13 @@ class SplitReader:
     come behind those of the batches after it.
     """
 
-    def __init__(self, cluster: Cluster, split: Split, options: ReadOptions) -> None:
+    def __init__(self, cluster: Cluster, split: Split, options: ReadOptions, stalls: Stalls | None = None) -> None:
         self._split, self._options = split, options
+        self._limits = Limits.of(cluster.clock, options, stalls)
         self._largest = cluster.settings.receive_message_max_bytes - _ROOM
         self._progress = Progress(split)
-        self._recovery = Recovery(cluster, split, self._progress, options.patience_ms)
-        self._ahead = Ahead(cluster, split, options.patience_ms)
+        self._recovery = Recovery(cluster, split, self._progress, self._limits)
+        self._ahead = Ahead(cluster, split, self._limits)
         self._usual_limit = self._limit = min(options.fetch_bytes, self._largest)
         self._looks_behind = False  # the next request asks for what readers of committed records are not shown
         self._suspected = -1  # where what came was no batch
@@ -53,7 +57,11 @@ class SplitReader:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The records, in the columns of the decoder; what is under way ends with the iterator."""
         try:
+            self._recovery.refuse_stalled()
             while not self._progress.ended:
+                if self._limits.run_is_over():
+                    self._progress.fail(RUN_DEADLINE_PASSED, None)
+                    break
                 reply = self._ahead.ask(self._place(self._progress.position, self._progress.last_epoch))
                 partition = self._partition_of(reply)
                 if partition is not None:
@@ -85,7 +93,7 @@ class SplitReader:
             self._recovery.after_silence(reply.throttle_ms)
         elif reply.partition.diverging_epoch.end_offset >= 0:
             parted = reply.partition.diverging_epoch
-            told = f"term {parted.epoch} of the leader's log ends at {parted.end_offset}"
+            told = f"leader epoch {parted.epoch} ends at {parted.end_offset} in the leader's log"
             self._progress.fail(LOG_TRUNCATED, told, truncated_to=parted.end_offset)
         else:
             return reply.partition
@@ -97,11 +105,15 @@ class SplitReader:
         if self._progress.ended:
             return
         batches = scan(partition.records or b"")
+        if not self._looks_behind:
+            batches = self._proven(batches, partition)
         reach = min(believable(batches, partition.high_watermark), self._split.to_offset)
         if self._looks_behind:
             self._look_behind(batches, partition)
         elif reach > self._progress.position:
             yield from self._decode(batches, reach, partition, may_ask_ahead)
+        elif batches.next_base is not None and batches.next_base <= self._progress.position:
+            self._ask_beyond(batches)
         elif batches.count or batches.broken_at is not None:
             self._suspect()
         elif batches.needed_bytes:
@@ -109,11 +121,31 @@ class SplitReader:
         else:
             self._without_records(partition)
 
+    def _proven(self, batches: Batches, partition: PartitionData) -> Batches:
+        """An answer whose last batch ends where it says, or where the log says; without it, if there are others to read."""
+        if not is_doubtful(batches, self._split.to_offset, partition.high_watermark, partition.last_stable_offset):
+            return batches
+        others = batches.without_last()
+        if (others.next_offset or 0) > self._progress.position:
+            return others
+        limit = min(int(batches.table[-1, SIZE]) + _ROOM, self._largest)
+        following = next_base(batches, partition.high_watermark, lambda offset: self._look(offset, limit))
+        return batches if following is None else batches.followed_by(following)
+
+    def _look(self, offset: int, limit_bytes: int) -> Batches | None:
+        """The batches that the leader has at an offset, committed or not."""
+        place = replace(self._place(offset, -1), isolation_level=fetch.READ_UNCOMMITTED, limit_bytes=limit_bytes)
+        reply = self._ahead.ask(place)
+        if reply.error or reply.code or reply.partition is None:
+            return None
+        return scan(reply.partition.records or b"")
+
     def _decode(
         self, batches: Batches, reach: int, partition: PartitionData, may_ask_ahead: bool
     ) -> Iterator[pa.RecordBatch]:
-        met = terms(batches, self._progress.position, reach)
-        last_epoch = met[-1][0] if met else self._progress.last_epoch
+        start = self._progress.position
+        met = epoch_ranges(batches, start, reach)
+        last_epoch = met[-1].leader_epoch if met else self._progress.last_epoch
         self._limit = self._usual_limit
         if may_ask_ahead and reach < self._split.to_offset:
             self._ahead.start(self._place(reach, last_epoch))
@@ -124,7 +156,7 @@ class SplitReader:
             return
         self._progress.add(decoding.counts, decoding.problems, decoding.next_offset, decoding.leader_epoch)
         broken = [problem for problem in decoding.problems if problem.reason != HEADER_KEY_NOT_UTF8]
-        self._progress.meet(met, broken)
+        self._progress.meet(epoch_ranges(batches, start, self._progress.position, broken))
         self._recovery.progressed()
         for problem in broken:
             if problem.reason == _MAY_BE_THE_WAY:
@@ -148,17 +180,22 @@ class SplitReader:
         reply = self._ahead.ask(place)
         if reply.error or reply.code or reply.partition is None or reply.partition.log_start_offset > first:
             return
-        again = self._decoding(scan(reply.partition.records or b""), first, end, reply.partition)
+        found = scan(reply.partition.records or b"")
+        if not found.count or int(found.table[0, BASE]) > first:
+            return  # a leader that cannot tell where the batch ends passes over it
+        if found.count == 1 and found.next_base is None:
+            found = found.followed_by(end)
+        again = self._decoding(found, first, end, reply.partition)
         arrow_batches = list(again)
         if again.next_offset == end and not again.counts.corrupt:
             self._progress.repair(problem, again.counts)
             yield from arrow_batches
 
-    def _suspect(self, next_base: int | None = None) -> None:
+    def _suspect(self, following: int | None = None) -> None:
         """What came is no batch: once it may have been the way. A broken one behind the end is for another split."""
         if self._suspected != self._progress.position:
             self._suspected = self._progress.position
-        elif next_base is not None and next_base >= self._split.to_offset:
+        elif following is not None and following >= self._split.to_offset:
             self._progress.skip_void()
         else:
             self._progress.fail(CORRUPT_LOG, f"what the leader has at offset {self._suspected} is no batch")
@@ -173,6 +210,13 @@ class SplitReader:
         else:
             self._limit = needed_bytes
 
+    def _ask_beyond(self, batches: Batches) -> None:
+        """A batch came that ended before, and says otherwise to the leader too: what follows it fits into a larger answer."""
+        limit = min(int(batches.table[:, SIZE].sum()) + self._usual_limit, self._largest)
+        if limit <= self._limit:
+            self._suspect()
+        self._limit = max(limit, self._limit)
+
     def _without_records(self, partition: PartitionData) -> None:
         if not self._recovery.seems_void(partition):
             self._recovery.after_empty(partition)
@@ -184,10 +228,10 @@ class SplitReader:
     def _look_behind(self, batches: Batches, partition: PartitionData) -> None:
         """See what comes after the last stable offset: if that is the next there is, nothing is before it."""
         self._looks_behind = False
-        next_base = first_base(batches)
-        if next_base is None:
+        following = first_base(batches)
+        if following is None:
             self._void_if_local(partition)
-        elif next_base >= self._split.to_offset:
+        elif following >= self._split.to_offset:
             self._progress.skip_void()
         else:
             self._recovery.after_empty(partition)

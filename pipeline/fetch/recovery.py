@@ -5,7 +5,7 @@ Kafka's name for it or with one of ours. An empty answer is not the end of a log
 """
 
 from pipeline.client.cluster import Cluster, TopicPartition
-from pipeline.client.deadline import Deadline, backoff
+from pipeline.client.deadline import backoff
 from pipeline.client.offsets import HIGH_WATERMARK, LOCAL_START, LOG_START, list_offsets
 from pipeline.client.routing import UNSUPPORTED, failure_of
 from pipeline.errors import (
@@ -19,6 +19,7 @@ from pipeline.errors import (
 from pipeline.fetch.progress import Progress
 from pipeline.fetch.ranges import LOG_TRUNCATED, TOPIC_DELETED, TOPIC_RECREATED
 from pipeline.fetch.split import Split
+from pipeline.fetch.stalls import BROKER_STALLED, RUN_DEADLINE_PASSED, Limits
 from pipeline.protocol.error_codes import (
     FENCED_LEADER_EPOCH,
     INCONSISTENT_TOPIC_ID,
@@ -42,19 +43,29 @@ _TRIES = 3  # of what Kafka calls final, or what is no answer at all, but may ha
 
 
 class Recovery:
-    """Patience with one partition; `progressed` renews it."""
+    """Waits for one partition until its time limit, which `progressed` renews."""
 
-    def __init__(self, cluster: Cluster, split: Split, progress: Progress, patience_ms: int) -> None:
-        self._cluster, self._split, self._progress, self._patience_ms = cluster, split, progress, patience_ms
+    def __init__(self, cluster: Cluster, split: Split, progress: Progress, limits: Limits) -> None:
+        self._cluster, self._split, self._progress, self._limits = cluster, split, progress, limits
         self._at = TopicPartition(split.topic, split.partition)
-        self.progressed()
+        self._begin()
 
     def progressed(self) -> None:
         """Begin anew: something was read."""
+        self._limits.stalls.progressed(self._cluster.leader_of(self._at))
+        self._begin()
+
+    def _begin(self) -> None:
         settings = self._cluster.settings
-        self._deadline = Deadline.after(self._cluster.clock, self._patience_ms)
+        self._deadline = self._limits.waiting_for(self._cluster.leader_of(self._at))
         self._pauses = backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms)
         self._sightings = self._accidents = self._empty = 0
+
+    def refuse_stalled(self) -> None:
+        """Fail at once where the leader has stalled for other partitions again and again."""
+        leader_id = self._cluster.leader_of(self._at)
+        if self._limits.stalls.gives_up_on(leader_id):
+            self._progress.fail(BROKER_STALLED, f"broker {leader_id} stalled for other partitions")
 
     def after_error(self, error: PipelineError) -> None:
         """No answer came, or one that cannot be read."""
@@ -113,7 +124,7 @@ class Recovery:
 
     def _believe(self, partition: PartitionData) -> bool:
         leader = partition.current_leader
-        return self._cluster.told_leader(self._at, leader.leader_id, leader.leader_epoch)
+        return self._cluster.told_leader(self._at, leader.leader_id, leader.leader_epoch, self._split.topic_id)
 
     def _refused(self, name: str, is_vague: bool) -> None:
         if is_vague:
@@ -129,13 +140,18 @@ class Recovery:
             self._again(name, detail, refresh=False)
 
     def _again(self, name: str, detail: str | None, *, refresh: bool, pause: bool = True) -> None:
-        """Let the reader ask again, after a pause and news of the leader if that may help; fail when patience ends."""
+        """Let the reader ask again, after a pause and news of the leader if that may help; fail when the time is up."""
+        asked = self._cluster.leader_of(self._at)
         if refresh:
             self._metadata()
         if pause:
             self._deadline.pause(next(self._pauses))
-        if self._deadline.passed():
-            self._progress.fail(name, "; ".join(filter(None, [f"no progress for {self._patience_ms} ms", detail])))
+        if self._limits.run_is_over():
+            self._progress.fail(RUN_DEADLINE_PASSED, detail)
+        elif self._deadline.passed():
+            self._limits.stalls.stalled(asked)
+            told = f"no progress for {self._deadline.budget_ms} ms"
+            self._progress.fail(name, "; ".join(filter(None, [told, detail])))
 
     def _metadata(self) -> MetadataTopic | None:
         """What a broker says of the topic now; also learnt by the cluster. None if none answers."""

@@ -3,9 +3,10 @@
 Guards one rule: a split says everything that reading it depends on, so that a task that is run again reads the same.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from pipeline.fetch.epochs import EpochRange
 from pipeline.records.decoding import Counts, DecodeOptions, Problem
 
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
@@ -21,7 +22,10 @@ class Split:
     from_offset: int
     to_offset: int
     stable_end: int  # last stable offset at planning: behind it nothing is known of open transactions
-    last_epoch: int = -1  # term of the record before from_offset, -1 unknown: tells whether the log was truncated
+    last_epoch: int = (
+        -1
+    )  # leader epoch of the record before from_offset, -1 unknown: tells whether the log was truncated
+    continues: bool = False  # whether another split of this run reads what is before from_offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +40,7 @@ class Outcome:
     counts: Counts
     problems: Sequence[Problem] = ()
     leader_epoch: int = -1  # of the last batch, -1 unknown
-    epochs: Mapping[int, int] = field(default_factory=dict)  # terms met, each with the first offset read of it
+    epochs: Sequence[EpochRange] = ()  # what was read in which leader epoch, in the order of offsets
     failure: str | None = None
     detail: str | None = None
     truncated_to: int | None = None  # the log ends here for last_epoch: what was read behind it is another history
@@ -50,4 +54,5 @@ class ReadOptions:
     fetch_bytes: int = 8 << 20
     fetch_wait_ms: int = 500
     patience_ms: int = 60_000  # longest time without progress
+    ends_at_ms: int | None = None  # wall time at which reading ends, for the clocks of several machines; None: never
     decoding: DecodeOptions = field(default_factory=DecodeOptions)

@@ -67,6 +67,7 @@ def _split(one: PlannedRange, low: int, high: int) -> Split:
         to_offset=high,
         stable_end=one.stable_end,
         last_epoch=one.last_epoch if low == one.from_offset else -1,
+        continues=low > one.first_readable,
     )
 
 

@@ -7,9 +7,9 @@ new partitions begin at the beginning, so that a schedule needs no other argumen
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from pipeline.client.cluster import TopicPartition
+from pipeline.times import parse_time_ms
 
 _ASSIGNMENT = re.compile(r"([a-zA-Z0-9._-]{1,249}):(\d{1,10})=(\d{1,19})")
 
@@ -46,8 +46,8 @@ class Wanted:
         return sorted(by_pattern | names.intersection(self.topics))
 
 
-def parse_start(text: str) -> Start:
-    """A start as settings spell it; ValueError for anything else."""
+def parse_start(text: str, now_ms: int) -> Start:
+    """A start as settings spell it, if it is `now_ms`; ValueError for anything else."""
     match text.strip().lower():
         case "earliest":
             return Start()
@@ -56,16 +56,7 @@ def parse_start(text: str) -> Start:
         case _ if "=" in text:
             return Start(offsets=_offsets(text))
         case _:
-            return Start(timestamp_ms=parse_time_ms(text))
-
-
-def parse_time_ms(text: str) -> int:
-    """A time (ISO 8601, UTC unless it says otherwise) in epoch milliseconds; ValueError if it is none."""
-    try:
-        moment = datetime.fromisoformat(text.strip())
-    except ValueError:
-        raise ValueError(f"{text!r} is not a time like 2026-11-21T06:00:00Z") from None
-    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+            return Start(timestamp_ms=parse_time_ms(text, now_ms))
 
 
 def _offsets(text: str) -> dict[TopicPartition, int]:

@@ -70,7 +70,8 @@ class _Lease:
         self._room = room
 
     def __del__(self) -> None:
-        if self._room.size >= _LENT_SIZE and sum(room.size for room in _spare) < _SPARE_SIZE:
+        is_usual = _LENT_SIZE <= self._room.size <= _SPARE_SIZE // 2
+        if is_usual and sum(room.size for room in _spare) < _SPARE_SIZE:
             _spare.append(self._room)
 
 
@@ -97,7 +98,7 @@ class Buffers:
         self._run, self._schema = run, schema
         self._room = _lend(tuple(schema.names), rows, size)
         self._lease = _Lease(self._room)
-        run[layout.FILLED_ROWS :] = 0
+        run[layout.FILLED_ROWS : layout.MOST_HEADERS] = 0
         run[layout.ROOM_ROWS], run[layout.ROOM_BYTES] = rows, size
         for field, address in self._room.addresses.items():
             run[field] = address
@@ -106,6 +107,10 @@ class Buffers:
     def rows(self) -> int:
         """How many records there are."""
         return int(self._run[layout.FILLED_ROWS])
+
+    def offsets(self) -> _Numbers:
+        """The offsets of the records, to be copied by whoever needs them for long."""
+        return self._room.buffers[layout.OFFSETS][: self.rows]
 
     def spelled(self) -> list[tuple[int, int]]:
         """Row and offset of each record with header keys that are not UTF-8."""

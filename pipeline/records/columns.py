@@ -12,6 +12,7 @@ from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from pipeline.errors import RecordsError
 from pipeline.records import arena, layout
@@ -25,10 +26,13 @@ from pipeline.records.legacy import LegacyRecord, decode_messages
 from pipeline.records.messages import message_batch
 
 HEADER_KEY_NOT_UTF8 = "HEADER_KEY_NOT_UTF8"
+_OFFSETS = schema_of(frozenset({"offset"}))
 
 _WINDOW = 1 << 20  # bytes that are checked, expanded and decoded while they are in the cache
 _LARGEST = (1 << 31) - 1  # Arrow's offsets of keys and values are int32
 _MIN_ROOM, _USUAL_EXPANSION = 1 << 16, 16
+_MIN_SLICE = 4 << 20
+_ROW_BYTES, _HEADER_BYTES = 56, 16  # of Arrow for a record without its key, value and headers, and for an empty header
 
 _FAULTS = {
     layout.BAD_HEADER: "a header that contradicts itself",
@@ -39,6 +43,8 @@ _FAULTS = {
     layout.BAD_ORDER: "offsets that do not ascend, or beyond the batch's last",
     layout.BAD_END: "bytes behind the last record",
     layout.BAD_CONTROL: "a control record without a version and a type",
+    layout.TOO_MANY_HEADERS: "a record with more headers than fit into the limit of a batch",
+    layout.BAD_LAST: "a last offset that the next batch contradicts",
 }
 _REASONS = {
     "CorruptBatch": "CORRUPT_BATCH",
@@ -93,6 +99,7 @@ class Decoding:
         self._run[layout.NEXT_OFFSET] = from_offset
         self._run[layout.TO_OFFSET] = max(from_offset, to_offset)
         self._run[layout.LINES] = batches.count
+        self._run[layout.MOST_HEADERS] = self._limit // _HEADER_BYTES
         first_line = _first_line(self._table, from_offset)
         self._fates = Fates(
             batches,
@@ -191,6 +198,9 @@ class Decoding:
         """Decode lines whose records are plain, and hand out Arrow batches whenever the buffers are full."""
         while self._line < stop:
             if self._buffers is None:
+                if self._is_large(self._line):
+                    yield from self._decode_in_slices(self._line)
+                    continue
                 self._buffers, self._buffers_line = self._allocate(), self._line
             self._line = decode_batches(self._table.ctypes.data, self._line, stop, self._run.ctypes.data)
             if self._line < stop:
@@ -203,8 +213,48 @@ class Decoding:
         expected = int((rest[:, layout.SIZE] * np.where(is_packed, _USUAL_EXPANSION, 1)).sum())
         first = int(rest[0, layout.END] - rest[0, layout.START]) if len(rest) else 0
         size = max(first, min(self._options.expanded_bytes, max(expected, _MIN_ROOM), _LARGEST))
-        rows = min(int(rest[:, layout.COUNT].clip(0).sum()), size // layout.MIN_RECORD_SIZE + 1)
+        most = max(_rows_of(rest[0]) if len(rest) else 0, self._slice_bytes // _ROW_BYTES)
+        rows = min(int(rest[:, layout.COUNT].clip(0).sum()), size // layout.MIN_RECORD_SIZE + 1, most)
         return Buffers(self._run, self._schema, rows=rows, size=size)
+
+    @property
+    def _slice_bytes(self) -> int:
+        return max(self._options.expanded_bytes, _MIN_SLICE)
+
+    def _is_large(self, line: int) -> bool:
+        """Whether a batch would make an Arrow batch of much more than the usual size, and has several records."""
+        entry = self._table[line]
+        if entry[layout.FATE] != layout.DECODE or (rows := _rows_of(entry)) < 2:  # noqa: PLR2004  one cannot be divided
+            return False
+        return int(entry[layout.END] - entry[layout.START]) + rows * _ROW_BYTES > 2 * self._slice_bytes
+
+    def _decode_in_slices(self, line: int) -> Iterator[pa.RecordBatch]:
+        """Decode one batch into several Arrow batches, after it has been read once without keeping more than offsets."""
+        entry, to_offset = self._table[line].copy(), int(self._run[layout.TO_OFFSET])
+        size, rows = int(entry[layout.END] - entry[layout.START]), _rows_of(entry)
+        offsets = self._check_alone(line, rows, size)
+        if not len(offsets):
+            return
+        self._table[line] = entry
+        at_once = max(1, min(len(offsets) * self._slice_bytes // (2 * size), self._slice_bytes // _ROW_BYTES))
+        ends = [*offsets[at_once::at_once].tolist(), to_offset]
+        for end in ends:
+            self._run[layout.TO_OFFSET] = end
+            self._buffers, self._buffers_line = Buffers(self._run, self._schema, rows=rows, size=size), line
+            self._line = decode_batches(self._table.ctypes.data, line, line + 1, self._run.ctypes.data)
+            yield from self._flush()
+        self._run[layout.DECODED_BYTES] -= size * (len(ends) - 1)
+
+    def _check_alone(self, line: int, rows: int, size: int) -> NDArray[np.int64]:
+        """The offsets of a batch's wanted records; none, and the batch is accounted for, if it is corrupt or has none."""
+        run = self._run.copy()
+        found = Buffers(run, _OFFSETS, rows=rows, size=size)
+        decode_batches(self._table.ctypes.data, line, line + 1, run.ctypes.data)
+        if self._table[line, layout.FATE] == layout.DECODE and found.rows:
+            return found.offsets().copy()
+        self._run[: layout.FILLED_ROWS] = run[: layout.FILLED_ROWS]
+        self._line = line + 1
+        return np.empty(0, np.int64)
 
     def _flush(self) -> Iterator[pa.RecordBatch]:
         """Hand out what the buffers hold."""
@@ -282,7 +332,14 @@ class Decoding:
 
 
 def _reason(fault: int) -> str:
-    return _REASONS["UnsupportedMagic" if fault == layout.BAD_MAGIC else "CorruptBatch"]
+    kinds = {layout.BAD_MAGIC: "UnsupportedMagic", layout.TOO_MANY_HEADERS: "ExpandedTooLarge"}
+    return _REASONS[kinds.get(fault, "CorruptBatch")]
+
+
+def _rows_of(entry: NDArray[np.int64]) -> int:
+    """How many records a batch can have at most."""
+    size, count = int(entry[layout.END] - entry[layout.START]), int(entry[layout.COUNT])
+    return max(0, min(count, size // layout.MIN_RECORD_SIZE))
 
 
 def _first_line(table: Table, from_offset: int) -> int:
@@ -299,5 +356,8 @@ def _first_line(table: Table, from_offset: int) -> int:
 
 def _stop_line(table: Table, to_offset: int) -> int:
     """The first line that begins at or behind an offset; entries of magic 0 and 1 tell where they end."""
-    behind = np.flatnonzero((table[:, layout.BASE] >= to_offset) & (table[:, layout.FATE] == layout.DECODE))
+    tells = (table[:, layout.FATE] == layout.DECODE) | (table[:, layout.FAULT] == layout.BAD_LAST)
+    behind = np.flatnonzero(
+        (table[:, layout.BASE] >= to_offset) & tells & (table[:, layout.MAGIC] == layout.CURRENT_MAGIC)
+    )
     return int(behind[0]) if len(behind) else len(table)

@@ -138,25 +138,25 @@ def cache_folder() -> Path:
     """
     named = os.environ.get("NUMBA_CACHE_DIR")
     if named:
-        return _own_folder(Path(named))
+        return _own_folder(Path(named).resolve())
     for parent in _candidates():
         with suppress(OSError, RuntimeError):
-            return _own_folder(parent / "kernels")
+            return _own_folder(parent() / "kernels")
     raise OSError("no folder for compiled kernels")
 
 
-def _candidates() -> Iterator[Path]:
+def _candidates() -> Iterator[Callable[[], Path]]:
     if os.environ.get("LAGOON_CACHE"):
-        yield Path(os.environ["LAGOON_CACHE"])
-    with suppress(RuntimeError):  # no home
-        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kafka-lagoon"
-    yield Path(tempfile.gettempdir()) / f"kafka-lagoon-{os.getuid()}"
+        yield lambda: Path(os.environ["LAGOON_CACHE"])
+    yield lambda: Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kafka-lagoon"
+    yield lambda: _own_folder(Path(tempfile.gettempdir()) / f"kafka-lagoon-{os.getuid()}")  # anybody could have made it
 
 
 def _own_folder(folder: Path) -> Path:
-    """The folder, which is ours alone: what lies in it is run as code."""
+    """The folder, which is ours alone and no link: what lies in it is run as code."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = folder.stat()
-    if found.st_uid != os.getuid() or found.st_mode & _FOREIGN or not os.access(folder, os.W_OK):
+    found = folder.lstat()
+    is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & _FOREIGN
+    if not is_ours or not os.access(folder, os.W_OK):
         raise PermissionError(f"others can write to {folder}")
     return folder

@@ -45,6 +45,7 @@ class Fates:
         self._has_transactions = bool((attributes & layout.TRANSACTION_BIT).any())
         self.is_over = False
         self._is_all_readable = self._is_all_trusted = bool(is_readable.all())
+        self._is_last_bounded = len(table) > 0 and table[-1, layout.FAULT] == layout.BAD_LAST
         self._check_crcs = check_crcs
         self._starts = (table[:, layout.POSITION] + _COVERED_BY_CRC).tolist()
         self._ends = (table[:, layout.POSITION] + table[:, layout.SIZE]).tolist()
@@ -56,7 +57,7 @@ class Fates:
             self._check(line, stop)
         if self._has_controls:
             self._read_markers(line, stop)
-        if not self._is_all_trusted:
+        if not self._is_all_trusted and not self._is_last_bounded:
             stop = self._before_doubtful(line, stop)
         if self._transactions:
             stop = self._follow(self._transactions, line, stop)
@@ -75,7 +76,9 @@ class Fates:
             if found == self._crcs[line:stop]:
                 return
         for bad in range(line, stop):
-            if self._table[bad, layout.FATE] == layout.DECODE and not self.is_sound(bad):
+            fate, fault = self._table[bad, [layout.FATE, layout.FAULT]].tolist()
+            is_asked = fate == layout.DECODE or (fate == layout.UNTRUSTED and fault == layout.BAD_LAST)
+            if is_asked and not self.is_sound(bad):
                 self._table[bad, layout.FATE], self._table[bad, layout.FAULT] = layout.UNTRUSTED, layout.BAD_CHECKSUM
                 self._is_all_trusted = False
 

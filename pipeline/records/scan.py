@@ -103,7 +103,7 @@ def _read_records(line: int, run: int) -> int:  # noqa: C901, PLR0911, PLR0912, 
         get(run, layout.HEADER_VALUE_BYTES),
     )
     null_times = null_keys = null_values = 0
-    spelled = get(run, layout.SPELLED)
+    spelled, most_headers = get(run, layout.SPELLED), get(run, layout.MOST_HEADERS)
     first_row, last = row, -1
     if count < 0 or count > (end - at) // layout.MIN_RECORD_SIZE:
         return layout.BAD_COUNT
@@ -151,6 +151,8 @@ def _read_records(line: int, run: int) -> int:  # noqa: C901, PLR0911, PLR0912, 
         if header_count != 0:
             if header_count < 0 or header_count > (record_end - at) >> 1:
                 return layout.BAD_RECORD
+            if header_count > most_headers:
+                return layout.TOO_MANY_HEADERS
             if header_ends:
                 at, header_key_bytes, header_value_bytes, bad_keys = _read_headers(
                     at, record_end, header_count, run, headers, header_key_bytes, header_value_bytes
@@ -259,9 +261,13 @@ def decode_batches(table: int, line: int, stop: int, run: int) -> int:
                 if _is_full(table, line, run):
                     break
                 fault = _read_records(line_at(table, line), run)
-                if fault != layout.NO_FAULT:
+                if fault == layout.TOO_MANY_HEADERS:
                     put(line_at(table, line), layout.FATE, layout.CORRUPT)
                     put(line_at(table, line), layout.FAULT, fault)
+                elif fault != layout.NO_FAULT:  # the header and the records contradict each other, on the end too
+                    put(line_at(table, line), layout.FATE, layout.UNTRUSTED)
+                    put(line_at(table, line), layout.FAULT, fault)
+                    end = _end(table, line, run)
             start = max(following, get(line_at(table, line), layout.BASE))
             if start >= end:  # an untrusted batch whose base is as wrong
                 start = following

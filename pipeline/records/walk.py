@@ -57,6 +57,20 @@ def _describe(address: int, position: int, size: int, line: int) -> None:
         _describe_current(address, size, base, line)
 
 
+@inlined
+def _bound(before: int, line: int) -> None:
+    """A batch ends before the next one begins; one that says otherwise, and has no more records than fit, lies.
+
+    Compaction keeps a batch's last offset and removes records, so too few records alone prove nothing.
+    """
+    base, following = get(before, layout.BASE), get(line, layout.BASE)
+    are_sound = get(before, layout.FATE) == layout.DECODE and get(line, layout.FATE) == layout.DECODE
+    if are_sound and base < following <= get(before, layout.LAST) and get(before, layout.COUNT) <= following - base:
+        put(before, layout.LAST, following - 1)
+        put(before, layout.FATE, layout.UNTRUSTED)
+        put(before, layout.FAULT, layout.BAD_LAST)
+
+
 @kernel("int64(int64, int64, int64)")
 def walk_batches(address: int, size: int, table: int) -> int:
     """How many whole entries the buffer begins with; each is described in the table, unless the table is 0.
@@ -70,6 +84,8 @@ def walk_batches(address: int, size: int, table: int) -> int:
             break
         if table:
             _describe(address + position, position, entry_size, line_at(table, lines))
+            if lines:
+                _bound(line_at(table, lines - 1), line_at(table, lines))
         lines += 1
         position += entry_size
     return lines
@@ -113,7 +129,7 @@ def read_markers(table: int, line: int, stop: int) -> int:
         if is_control and get(line_at(table, control), layout.FATE) == layout.DECODE:
             put(line_at(table, control), layout.MARKER, -1)
             fault = _read_marker(line_at(table, control))
-            put(line_at(table, control), layout.FATE, layout.CONTROL if fault == layout.NO_FAULT else layout.CORRUPT)
+            put(line_at(table, control), layout.FATE, layout.CONTROL if fault == layout.NO_FAULT else layout.UNTRUSTED)
             put(line_at(table, control), layout.FAULT, fault)
             found += 1
     return found

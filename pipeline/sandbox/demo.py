@@ -35,21 +35,20 @@ SELECT
   now.lag,
   now.lag - before.lag AS change,
   now.records_lost AS lost,
-  IF(now.lag > 0, now.worst_topic, '') AS worst_topic
+  CASE WHEN now.lag > 0 THEN now.worst_topic ELSE '' END AS worst_topic
 FROM lag_by_group AS now
 LEFT JOIN (
-  SELECT consumer_lag.group_id, sum(consumer_lag.lag) AS lag
-  FROM consumer_lag
-  JOIN snapshots ON consumer_lag.snapshot_id = snapshots.snapshot_id
-  WHERE snapshots.captured_at < (SELECT max(captured_at) FROM snapshots)
-  GROUP BY consumer_lag.group_id
+  SELECT group_id, sum(lag) AS lag
+  FROM consumer_lag_published
+  WHERE slot < (SELECT max(slot) FROM snapshots)
+  GROUP BY group_id
 ) AS before ON before.group_id = now.group_id
 ORDER BY now.lag DESC NULLS LAST, now.group_id
 """
 
 _RANGES = """
 SELECT
-  IF(ingest_id = (SELECT min(ingest_id) FROM record_ranges), 1, 2) AS run,
+  CASE WHEN ingest_id = (SELECT min(ingest_id) FROM record_ranges) THEN 1 ELSE 2 END AS run,
   topic,
   count(*) AS partitions,
   sum(to_offset - from_offset) AS offsets,
@@ -71,8 +70,8 @@ SELECT
   count(*) AS records,
   count(DISTINCT key) AS keys,
   max(offset) AS last_offset,
-  max_by(CAST(key AS STRING), offset) AS last_key,
-  max_by(CAST(value AS STRING), offset) AS last_value
+  max_by(key, offset) AS last_key,
+  max_by(value, offset) AS last_value
 FROM records
 WHERE topic = 'orders'
 GROUP BY partition
@@ -102,7 +101,9 @@ def main() -> int:
         return 128 + signal.SIGINT
     _say(_WHAT_IT_SHOWS)
     _say(f"\n{time.monotonic() - started:.0f} s in all. The tables stay until the next demo; ask them something:")
-    _say(f"  {_short(_PROGRAMS / 'lagoon')} sql --warehouse {_short(folder / 'warehouse')} 'TABLE lag_now'")
+    _say(
+        f"  {_short(_PROGRAMS / 'lagoon')} sql --warehouse {_short(folder / 'warehouse')} 'FROM consumer_lag_published'"
+    )
     return 0
 
 

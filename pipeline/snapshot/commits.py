@@ -3,7 +3,7 @@
 Guards one rule: a commit that cannot be read, or is about to be replaced by a transaction, is a row that says so.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pipeline.client.cluster import Cluster
@@ -20,6 +20,7 @@ from pipeline.protocol.messages.offset_fetch import (
     OffsetFetchResponsePartition,
 )
 from pipeline.snapshot.rows import CommittedOffsetRow
+from pipeline.snapshot.topology import Topology
 from pipeline.wire.schema import Versions
 
 NO_COMMIT = "NO_COMMIT"
@@ -38,9 +39,7 @@ class Commits:
     failures: Sequence[Failure]
 
 
-def committed_offsets(
-    cluster: Cluster, group_ids: Sequence[str], topic_ids: Mapping[str, str | None], deadline: Deadline
-) -> Commits:
+def committed_offsets(cluster: Cluster, group_ids: Sequence[str], topology: Topology, deadline: Deadline) -> Commits:
     """All commits of the groups, in as few requests as the brokers allow: many groups in each from OffsetFetch v8 on."""
     found = _fetch(cluster, group_ids, deadline, stable=True)
     pending = [group_id for group_id, group in found.answers.items() if _is_pending(group)]
@@ -48,7 +47,7 @@ def committed_offsets(
     rows: list[CommittedOffsetRow] = []
     for group_id, group in found.answers.items():
         older = settled.answers.get(group_id) if settled else None
-        rows += _rows(group_id, group, older, topic_ids, found.sources[group_id])
+        rows += _rows(group_id, group, older, topology, found.sources[group_id])
     return Commits(rows=rows, failures=[*found.failures.values(), *_partition_failures(found)])
 
 
@@ -107,14 +106,14 @@ def _rows(
     group_id: str,
     group: OffsetFetchResponseGroup,
     older: OffsetFetchResponseGroup | None,
-    topic_ids: Mapping[str, str | None],
+    topology: Topology,
     source: Source,
 ) -> Iterator[CommittedOffsetRow]:
     before = {(t.name, one.partition_index): one for t in older.topics for one in t.partitions} if older else {}
     for topic in group.topics:
-        name, topic_id = topic.name, topic_ids.get(topic.name)
+        name, topic_id, absence = topic.name, topology.topic_ids.get(topic.name), topology.absence(topic.name)
         for one in topic.partitions:
-            told, problem = one, _problem(one)
+            told, problem = one, _problem(one) or absence
             if one.error_code == UNSTABLE_OFFSET_COMMIT:
                 # A transaction is about to commit another offset. What is committed now is still a fact.
                 told = before.get((name, one.partition_index), one)

@@ -23,9 +23,10 @@ from pipeline.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
 )
-from pipeline.snapshot.topology import Durability
+from pipeline.snapshot.topology import ELIGIBLE_NOT_TOLD, Durability
 
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
+MIN_ISR_NOT_TOLD = "MIN_INSYNC_REPLICAS_NOT_TOLD"
 ELIGIBLE_LEADERS_FEATURE = "eligible.leader.replicas.version"
 _CHUNK = 1_000  # topics in one request
 
@@ -43,10 +44,18 @@ def read_durability(cluster: Cluster, topics: Sequence[str], deadline: Deadline)
             problems.update(dict.fromkeys(some, answer.name))
         else:
             _take_configs(answer, needed, problems)
+    untold = dict.fromkeys(topic for topic in topics if topic not in needed)
+    problems = {**dict.fromkeys(untold, MIN_ISR_NOT_TOLD), **problems}
     eligible: dict[TopicPartition, DescribeTopicPartitionsPartition] = {}
+    eligible_problem = None
     if any(map(_keeps_eligible_leaders, cluster.spoken())):
-        failures += _read_eligible(cluster, eligible, deadline)
-    return Durability(min_insync_replicas=needed, eligible=eligible, problems=problems), failures
+        unread = list(_read_eligible(cluster, eligible, deadline))
+        eligible_problem = unread[0].name if unread else ELIGIBLE_NOT_TOLD
+        failures += unread
+    durability = Durability(
+        min_insync_replicas=needed, eligible=eligible, problems=problems, eligible_problem=eligible_problem
+    )
+    return durability, failures
 
 
 def _configs_request(topics: Sequence[str]) -> DescribeConfigsRequest:

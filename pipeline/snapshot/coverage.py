@@ -8,8 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pipeline.client.cluster import TopicPartition
-from pipeline.client.journal import Exchange, Journal, Sent, Tally
+from pipeline.client.journal import Journal, RequestStats, Tally
 from pipeline.client.routing import Failure
 from pipeline.protocol.acls import (
     ALTER,
@@ -67,42 +66,29 @@ def coverage_rows(journal: Journal, trusted: Mapping[str, str]) -> Iterator[Cove
 
     To open a connection asks about no item: how complete a snapshot is does not depend on the way in.
     """
-    exchanges: defaultdict[tuple[str, int | None], list[Exchange]] = defaultdict(list)
-    sent: defaultdict[tuple[str, int | None], list[Sent]] = defaultdict(list)
-    for exchange in journal.exchanges:
-        exchanges[exchange.api, exchange.node_id].append(exchange)
-    for request in journal.sent:
-        sent[request.api, request.node_id].append(request)
     itemised = _OF_CONNECTIONS.union(api for api, _ in journal.tallies)
-    for key in sorted(exchanges.keys() | sent.keys() | journal.tallies.keys(), key=_order):
-        answers = exchanges[key]
+    for key in sorted(journal.stats.keys() | journal.tallies.keys(), key=_order):
+        asked = journal.stats.get(key, RequestStats())
         tally = journal.tallies.get(key, Tally())
         if key[0] not in itemised:
-            tally = Tally(len(answers), len(sent[key]) - len(answers))
+            tally = Tally(asked.answers, asked.requests - asked.answers)
         yield CoverageRow(
             api=key[0],
-            api_version=max((one.api_version for one in answers), default=None),
+            api_version=asked.api_version,
             broker_id=key[1],
             expected=tally.answered + tally.failed,
             answered=tally.answered,
             failed=tally.failed,
             visibility=trusted.get(key[0]),
-            requests=len(sent[key]),
-            bytes=sum(one.response_bytes for one in answers),
-            elapsed_ms=_elapsed_ms(answers),
-            throttle_ms=sum(one.throttle_ms for one in answers),
+            requests=asked.requests,
+            bytes=asked.answer_bytes,
+            elapsed_ms=asked.elapsed_ms,
+            throttle_ms=asked.throttle_ms,
         )
 
 
 def _order(key: tuple[str, int | None]) -> tuple[str, int]:
     return key[0], -1 if key[1] is None else key[1]
-
-
-def _elapsed_ms(answers: Sequence[Exchange]) -> int:
-    if not answers:
-        return 0
-    first = min(one.at - one.elapsed_ms / 1000 for one in answers)
-    return round((max(one.at for one in answers) - first) * 1000)
 
 
 def failure_rows(failures: Iterable[Failure]) -> Iterator[CollectionFailureRow]:
@@ -114,7 +100,7 @@ def failure_rows(failures: Iterable[Failure]) -> Iterator[CollectionFailureRow]:
         yield CollectionFailureRow(
             api=api,
             broker_id=node_id,
-            scope=_scopes([failure.scope for failure in some]),
+            scope=_scopes([failure.about() for failure in some]),
             error_code=code,
             error_name=name,
             attempts=max(failure.attempts for failure in some),
@@ -123,17 +109,7 @@ def failure_rows(failures: Iterable[Failure]) -> Iterator[CollectionFailureRow]:
         )
 
 
-def _scopes(scopes: Sequence[Any]) -> str:
-    shown = ", ".join(_scope(scope) for scope in scopes[:_SCOPES_SHOWN])
+def _scopes(scopes: Sequence[str]) -> str:
+    shown = ", ".join(scopes[:_SCOPES_SHOWN])
     more = len(scopes) - _SCOPES_SHOWN
     return f"{shown} and {more} more" if more > 0 else shown
-
-
-def _scope(scope: Any) -> str:
-    match scope:
-        case TopicPartition():
-            return f"{scope.topic}-{scope.partition}"
-        case int():
-            return f"broker {scope}"
-        case _:
-            return str(scope)

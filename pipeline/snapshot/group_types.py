@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pipeline.errors import DecodeError
 from pipeline.protocol.embedded import Assignment, Subscription, decode_assignment, decode_subscription
+from pipeline.protocol.error_codes import UNKNOWN_TOPIC_ID, error_code
 from pipeline.protocol.messages.consumer_group_describe import (
     ConsumerGroupAssignment,
     DescribedConsumerGroup,
@@ -32,9 +33,10 @@ from pipeline.wire.primitives import uuid_text
 CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 NOT_DESCRIBED = "GROUP_TYPE_NOT_DESCRIBED"
 UNREADABLE = "MEMBER_PROTOCOL_UNREADABLE"
+UNASSIGNED, NO_TOPOLOGY = "ASSIGNMENT_NOT_TOLD", "TOPOLOGY_NOT_TOLD"
 GONE = "GROUP_ID_NOT_FOUND"
 _CONSUMER_PROTOCOL = "consumer"
-_DEAD = "Dead"
+_STABLE, _DEAD = "Stable", "Dead"
 
 Described = tuple[ConsumerGroupRow, list[GroupMemberRow]]
 
@@ -70,13 +72,8 @@ def undescribed_group(one: Listed, reason: str | None, coordinator_id: int) -> C
 
 def classic_group(one: Listed, described: DescribedGroup, coordinator_id: int) -> Described:
     """A group of the protocol that consumers, Connect and others have shared from the beginning."""
-    members, problem = [], None
-    for member in described.members:
-        try:
-            subscription, assignment = _told(described, member)
-        except DecodeError:
-            subscription, assignment, problem = None, None, UNREADABLE
-        members.append(_classic_member(described, member, subscription, assignment))
+    members = [_classic_member(described, member) for member in described.members]
+    problem = UNREADABLE if any(member.problem == UNREADABLE for member in members) else None
     if described.group_state == _DEAD and one.group.group_state != _DEAD:
         problem = GONE  # before DescribeGroups v6 a group that is not there has error 0 and this state
     row = ConsumerGroupRow(
@@ -94,9 +91,14 @@ def classic_group(one: Listed, described: DescribedGroup, coordinator_id: int) -
     return row, members
 
 
-def _classic_member(
-    group: DescribedGroup, member: DescribedMember, subscription: Subscription | None, assignment: Assignment | None
-) -> GroupMemberRow:
+def _classic_member(group: DescribedGroup, member: DescribedMember) -> GroupMemberRow:
+    subscription, assignment, problem = None, None, None
+    try:
+        subscription, assignment = _told(group, member)
+    except DecodeError:
+        problem = UNREADABLE
+    if group.protocol_type == _CONSUMER_PROTOCOL and group.group_state == _STABLE and assignment is None:
+        problem = problem or UNASSIGNED
     return GroupMemberRow(
         group_id=group.group_id,
         member_id=member.member_id,
@@ -113,6 +115,7 @@ def _classic_member(
         else None,
         target_assignment=None,
         member_epoch=None,
+        problem=problem,
     )
 
 
@@ -125,13 +128,16 @@ def _told(group: DescribedGroup, member: DescribedMember) -> tuple[Subscription 
     return subscription, assignment
 
 
-def consumer_group(one: Listed, described: DescribedConsumerGroup, coordinator_id: int) -> Described:
-    """A group of KIP-848: the coordinator assigns."""
+def consumer_group(
+    one: Listed, described: DescribedConsumerGroup, coordinator_id: int, names: Mapping[str, str]
+) -> Described:
+    """A group of KIP-848: the coordinator assigns. `names` of topics by id, for brokers that leave them out."""
     row = _newer_group(one, described, coordinator_id, described.assignor_name or None)
-    return row, [_consumer_member(described.group_id, member) for member in described.members]
+    return row, [_consumer_member(described.group_id, member, names) for member in described.members]
 
 
-def _consumer_member(group_id: str, member: DescribedConsumerMember) -> GroupMemberRow:
+def _consumer_member(group_id: str, member: DescribedConsumerMember, names: Mapping[str, str]) -> GroupMemberRow:
+    assignment, target = _owned(member.assignment, names), _owned(member.target_assignment, names)
     return GroupMemberRow(
         group_id=group_id,
         member_id=member.member_id,
@@ -140,26 +146,46 @@ def _consumer_member(group_id: str, member: DescribedConsumerMember) -> GroupMem
         client_host=member.client_host,
         rack_id=member.rack_id,
         subscribed_topics=member.subscribed_topic_names or None,
-        assignment=_owned(member.assignment),
-        target_assignment=_owned(member.target_assignment),
+        assignment=assignment,
+        target_assignment=target,
         member_epoch=member.member_epoch,
+        problem=_unnamed(assignment + target),
     )
 
 
-def _owned(assignment: ConsumerGroupAssignment | ShareGroupAssignment) -> tuple[TopicPartitions, ...]:
-    return tuple(
-        TopicPartitions(topic=one.topic_name, topic_id=uuid_text(one.topic_id), partitions=one.partitions)
-        for one in assignment.topic_partitions
-    )
+def names_are_missing(described: DescribedConsumerGroup | DescribedShareGroup) -> bool:
+    """Whether an assignment has a topic's id only."""
+    targets = (getattr(member, "target_assignment", member.assignment) for member in described.members)
+    assignments = [*(member.assignment for member in described.members), *targets]
+    return any(not topic.topic_name for one in assignments for topic in one.topic_partitions)
 
 
-def share_group(one: Listed, described: DescribedShareGroup, coordinator_id: int) -> Described:
+def _owned(
+    assignment: ConsumerGroupAssignment | ShareGroupAssignment, names: Mapping[str, str]
+) -> tuple[TopicPartitions, ...]:
+    owned = []
+    for one in assignment.topic_partitions:
+        topic_id = uuid_text(one.topic_id)
+        name = one.topic_name or (names.get(topic_id) if topic_id else None)
+        owned.append(TopicPartitions(topic=name, topic_id=topic_id, partitions=one.partitions))
+    return tuple(owned)
+
+
+def _unnamed(owned: Sequence[TopicPartitions]) -> str | None:
+    """The problem of a member that is assigned a topic whose name nobody tells."""
+    return error_code(UNKNOWN_TOPIC_ID).name if any(one.topic is None for one in owned) else None
+
+
+def share_group(
+    one: Listed, described: DescribedShareGroup, coordinator_id: int, names: Mapping[str, str]
+) -> Described:
     """A group of KIP-932: its members share partitions, so several may have the same."""
     row = _newer_group(one, described, coordinator_id, described.assignor_name or None)
-    return row, [_share_member(described.group_id, member) for member in described.members]
+    return row, [_share_member(described.group_id, member, names) for member in described.members]
 
 
-def _share_member(group_id: str, member: DescribedShareMember) -> GroupMemberRow:
+def _share_member(group_id: str, member: DescribedShareMember, names: Mapping[str, str]) -> GroupMemberRow:
+    assignment = _owned(member.assignment, names)
     return GroupMemberRow(
         group_id=group_id,
         member_id=member.member_id,
@@ -168,9 +194,10 @@ def _share_member(group_id: str, member: DescribedShareMember) -> GroupMemberRow
         client_host=member.client_host,
         rack_id=member.rack_id,
         subscribed_topics=member.subscribed_topic_names or None,
-        assignment=_owned(member.assignment),
+        assignment=assignment,
         target_assignment=None,
         member_epoch=member.member_epoch,
+        problem=_unnamed(assignment),
     )
 
 
@@ -180,7 +207,9 @@ def streams_group(
     """A group of KIP-1071: tasks are assigned, and a task reads the partition of its number of every source topic."""
     row = _newer_group(one, described, coordinator_id, None)
     subtopologies = described.topology.subtopologies if described.topology else None
-    sources = {part.subtopology_id: tuple(_sources(part)) for part in subtopologies or ()}
+    if subtopologies is None:
+        return row, [_streams_member(described.group_id, member, None, {}) for member in described.members]
+    sources = {part.subtopology_id: tuple(_sources(part)) for part in subtopologies}
     return row, [_streams_member(described.group_id, member, sources, partitions) for member in described.members]
 
 
@@ -192,9 +221,11 @@ def _sources(subtopology: DescribedSubtopology) -> Iterator[str]:
 def _streams_member(
     group_id: str,
     member: DescribedStreamsMember,
-    sources: Mapping[str, Sequence[str]],
+    sources: Mapping[str, Sequence[str]] | None,
     partitions: Mapping[str, Sequence[int]],
 ) -> GroupMemberRow:
+    """What a member's tasks read, which only the topology tells: the source topics of each subtopology."""
+    known = sources or {}
     return GroupMemberRow(
         group_id=group_id,
         member_id=member.member_id,
@@ -202,10 +233,13 @@ def _streams_member(
         client_id=member.client_id,
         client_host=member.client_host,
         rack_id=member.rack_id,
-        subscribed_topics=tuple(sorted({topic for some in sources.values() for topic in some})) or None,
-        assignment=_read_by(member.assignment.active_tasks, sources, partitions),
-        target_assignment=_read_by(member.target_assignment.active_tasks, sources, partitions),
+        subscribed_topics=tuple(sorted({topic for some in known.values() for topic in some})) or None,
+        assignment=None if sources is None else _read_by(member.assignment.active_tasks, known, partitions),
+        target_assignment=None
+        if sources is None
+        else _read_by(member.target_assignment.active_tasks, known, partitions),
         member_epoch=member.member_epoch,
+        problem=NO_TOPOLOGY if sources is None else None,
     )
 
 

@@ -29,11 +29,13 @@ from pipeline.snapshot.group_types import (
     Listed,
     classic_group,
     consumer_group,
+    names_are_missing,
     share_group,
     streams_group,
     undescribed_group,
 )
 from pipeline.snapshot.rows import ConsumerGroupRow, GroupMemberRow
+from pipeline.snapshot.topology import Topology
 from pipeline.wire.schema import Api
 
 _CHUNK = 500  # groups in one request: a description may hold thousands of members
@@ -81,9 +83,13 @@ def _merged(found: Gathered[int, ListGroupsResponse]) -> Iterator[tuple[str, Lis
 
 
 def describe_groups(
-    cluster: Cluster, listed: Mapping[str, Listed], deadline: Deadline, partitions: Mapping[str, Sequence[int]]
+    cluster: Cluster, listed: Mapping[str, Listed], deadline: Deadline, topology: Callable[[], Topology]
 ) -> Groups:
-    """Rows of the listed groups and of their members. `partitions` of topics tell what the tasks of streams groups read."""
+    """Rows of the listed groups and of their members.
+
+    `topology` is called where descriptions need it: for the partitions of topics that tasks of streams groups read, and
+    for the names of topics of which a broker tells the id only.
+    """
     questions = [
         Question(
             api=api,
@@ -95,7 +101,7 @@ def describe_groups(
         for group_type, (api, build) in _BY_TYPE.items()
     ]
     found = gather(cluster, ByCoordinator(cluster), questions, deadline)
-    return _rows(cluster, listed, found, partitions)
+    return _rows(cluster, listed, found, topology)
 
 
 def _type_of(one: Listed) -> str:
@@ -107,22 +113,25 @@ def _rows(
     cluster: Cluster,
     listed: Mapping[str, Listed],
     found: Sequence[Gathered[str, Any]],
-    partitions: Mapping[str, Sequence[int]],
+    topology: Callable[[], Topology],
 ) -> Groups:
+    answers = {group_id: answer for one in found for group_id, answer in one.answers.items()}
+    types = {group_id: _type_of(listed[group_id]) for group_id in answers}
+    assigned_by_id = (answers[group_id] for group_id, one in types.items() if one in (CONSUMER, SHARE))
+    names = topology().names() if any(map(names_are_missing, assigned_by_id)) else {}
     described: dict[str, Callable[[Listed, Any, int], Described]] = {
         CLASSIC: classic_group,
-        CONSUMER: consumer_group,
-        SHARE: share_group,
-        STREAMS: partial(streams_group, partitions=partitions),
+        CONSUMER: partial(consumer_group, names=names),
+        SHARE: partial(share_group, names=names),
+        STREAMS: partial(streams_group, partitions=topology().partitions if STREAMS in types.values() else {}),
     }
-    answers = {group_id: answer for one in found for group_id, answer in one.answers.items()}
     failures = {group_id: failure for one in found for group_id, failure in one.failures.items()}
     groups: list[ConsumerGroupRow] = []
     members: list[GroupMemberRow] = []
     for group_id, one in sorted(listed.items()):
         coordinator_id = cluster.coordinators.get((GROUP, group_id), one.node_id)
         if group_id in answers:
-            row, some = described[_type_of(one)](one, answers[group_id], coordinator_id)
+            row, some = described[types[group_id]](one, answers[group_id], coordinator_id)
         else:
             row, some = undescribed_group(one, _reason(failures.get(group_id)), coordinator_id), []
         groups.append(row)

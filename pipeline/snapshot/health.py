@@ -6,7 +6,7 @@ Guards one rule: what could not be decided is not "well". A partition whose min.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from pipeline.rows import Int32, column, row
+from pipeline.rows import Int32, before, column, row
 from pipeline.snapshot.rows import PartitionRow
 
 LEADERLESS, OFFLINE_REPLICAS, UNDER_MIN_ISR = "leaderless", "offline_replicas", "under_min_isr"
@@ -40,10 +40,14 @@ class UnhealthyPartitionRow:
     topic: str = column("Name of the topic.")
     partition: Int32 = column("Partition number.")
     findings: tuple[str, ...] = column("What is not as it should be, the worst first.")
-    leader_id: Int32 | None = column("Broker that leads the partition; null if none does.")
+    leader_id: Int32 | None = column(
+        "Broker that leads the partition; null if none does.", null_if="list_contains(findings, 'leaderless')"
+    )
     replicas: tuple[Int32, ...] | None = column("Brokers that hold a replica, the preferred leader first.")
     isr: tuple[Int32, ...] | None = column("Brokers whose replica is in sync.")
-    offline_replicas: tuple[Int32, ...] | None = column("Brokers whose replica is offline; null if not told.")
+    offline_replicas: tuple[Int32, ...] | None = column(
+        "Brokers whose replica is offline; null if not told.", null_if=before("Metadata", 5)
+    )
     problem: str | None = column("Kafka's name of an error that hides something of it; null if there is none.")
 
 

@@ -13,7 +13,10 @@ from pipeline.protocol.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
-from pipeline.snapshot.quorum import describe_quorum
+from pipeline.protocol.messages.describe_quorum import DescribeQuorumResponse
+from pipeline.snapshot.quorum import describe_quorum, refused
+
+NO_CONTROLLER = "NO_CONTROLLER"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +25,14 @@ class Identity:
 
     described: DescribeClusterResponse | None
     controller_id: int | None
+    controller_problem: str | None  # why the controller is not known
     failures: Sequence[Failure]
+
+    @property
+    def description_problem(self) -> str | None:
+        """Why there is no description; None if there is one, or the brokers are too old to give any."""
+        failed = (one.name for one in self.failures if one.api == DESCRIBE_CLUSTER.name and one.name != UNSUPPORTED)
+        return next(failed, None)
 
     @property
     def operations(self) -> int:
@@ -34,17 +44,29 @@ def identify(cluster: Cluster, deadline: Deadline) -> Identity:
     """Ask any broker to describe the cluster and its quorum."""
     described = describe_cluster(cluster, deadline)
     quorum = describe_quorum(cluster, deadline)
-    if not isinstance(quorum, Failure):
-        leaders = [one.leader_id for topic in quorum.topics for one in topic.partitions if not one.error_code]
-        controller_id = leaders[0] if leaders else None
-    else:
-        # Only where there is no quorum (ZooKeeper) do brokers name the real controller in metadata.
-        controller_id = cluster.controller_id if quorum.name == UNSUPPORTED else None
+    controller_id, problem = _controller(cluster, quorum)
     return Identity(
         described=None if isinstance(described, Failure) else described,
         controller_id=controller_id,
+        controller_problem=problem,
         failures=[one for one in (described, quorum) if isinstance(one, Failure)],
     )
+
+
+def _controller(cluster: Cluster, quorum: DescribeQuorumResponse | Failure) -> tuple[int | None, str | None]:
+    """The active controller, or why it is not known."""
+    if isinstance(quorum, Failure) and quorum.name != UNSUPPORTED:
+        return None, quorum.name
+    if isinstance(quorum, Failure):
+        # Only where there is no quorum (ZooKeeper) do brokers name the real controller in metadata.
+        controller_id = cluster.controller_id
+    else:
+        refusal = next((failure.name for failure in refused(quorum)), None)
+        if refusal:
+            return None, refusal
+        leaders = (one.leader_id for topic in quorum.topics for one in topic.partitions)
+        controller_id = next((leader_id for leader_id in leaders if leader_id >= 0), None)
+    return controller_id, NO_CONTROLLER if controller_id is None else None
 
 
 def describe_cluster(cluster: Cluster, deadline: Deadline) -> DescribeClusterResponse | Failure:

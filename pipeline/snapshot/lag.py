@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from pipeline.client.cluster import TopicPartition
 from pipeline.snapshot.commits import NO_COMMIT
+from pipeline.snapshot.offsets import NOT_TOLD
 from pipeline.snapshot.rows import (
     CommittedOffsetRow,
     ConsumerGroupRow,
@@ -24,9 +25,10 @@ COMMITTED, LOG_START, UNKNOWN = "committed", "log_start", "unknown"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ends:
-    """Ends of partitions read before the commits (offsets only) and after them (rows)."""
+    """Ends of partitions read before the commits (offsets only, or why they are not known) and after them (rows)."""
 
     before: Mapping[TopicPartition, int]
+    before_problems: Mapping[TopicPartition, str]
     after: Mapping[TopicPartition, PartitionOffsetsRow]
 
 
@@ -105,8 +107,17 @@ def _place(at: TopicPartition, ends: Ends, topology: Topology) -> _Place:
         stable=end.last_stable_offset if end else None,
         before=ends.before.get(at),
         changed=topology.changed.get(at.topic),
-        problem=end.problem if end else _NO_SUCH_PARTITION,
+        problem=_side_problem(at, end, ends, topology),
     )
+
+
+def _side_problem(at: TopicPartition, end: PartitionOffsetsRow | None, ends: Ends, topology: Topology) -> str | None:
+    """Why an offset that lag is made of is not known."""
+    if end is None:
+        return topology.hidden.get(at.topic, _NO_SUCH_PARTITION)
+    if end.problem and None in (end.log_start_offset, end.high_watermark, end.last_stable_offset):
+        return end.problem
+    return None if at in ends.before else ends.before_problems.get(at, NOT_TOLD)
 
 
 # Hot: every group meets every partition that it has committed, and 12,000 rows are a small cluster's (tests/bench).
@@ -130,6 +141,7 @@ def _row(
     problem = unread or (commit.problem if commit else None) or changed or place.problem
     if lag is None and problem is None and offset is None:
         problem = NO_COMMIT
+    basis = COMMITTED if lag is not None else _basis(problem, start, high)
     return ConsumerLagRow(
         group.group_id,
         group.group_type,
@@ -144,7 +156,7 @@ def _row(
         lag,
         lower_bound,
         read_committed,
-        COMMITTED if lag is not None else _basis(problem, start, high),
+        basis,
         None if margin is None else max(0, -margin),
         margin,
         None,
@@ -153,7 +165,7 @@ def _row(
         owner.member_id if owner else None,
         owner.client_id if owner else None,
         owner.client_host if owner else None,
-        problem,
+        problem or group.problem,
     )
 
 

@@ -18,7 +18,7 @@ from pipeline.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResponse,
     DescribeLogDirsResult,
 )
-from pipeline.rows import Int32, Int64, column, row
+from pipeline.rows import Int32, Int64, before, column, row
 
 LogDirs = Gathered[int, DescribeLogDirsResponse]
 
@@ -29,8 +29,12 @@ class LogDirRow:
 
     broker_id: Int32 = column("node.id of the broker.")
     log_dir: str = column("Path of the directory on the broker.")
-    total_bytes: Int64 | None = column("Size of its volume; null if the broker is too old to tell (KIP-827).")
-    usable_bytes: Int64 | None = column("What is free of it; null if the broker is too old to tell.")
+    total_bytes: Int64 | None = column(
+        "Size of its volume; null if the broker is too old to tell (KIP-827).", null_if=before("DescribeLogDirs", 4)
+    )
+    usable_bytes: Int64 | None = column(
+        "What is free of it; null if the broker is too old to tell.", null_if=before("DescribeLogDirs", 4)
+    )
     replicas: Int32 | None = column("Replicas in it; null if problem is set.")
     size_bytes: Int64 | None = column("Their bytes; null if problem is set.")
     is_cordoned: bool | None = column("Whether it takes no new replicas (KIP-1066); null if problem is set.")

@@ -16,14 +16,20 @@ from pipeline.client.offsets import (
     Kind,
     Offsets,
 )
-from pipeline.client.routing import Failure
+from pipeline.client.routing import UNSUPPORTED
 from pipeline.protocol.messages.list_offsets import ListOffsetsResponsePartition
 from pipeline.snapshot.rows import PartitionOffsetsRow
 from pipeline.snapshot.topology import Topology
 
+NOT_TOLD = "OFFSET_NOT_TOLD"  # -1 for an offset that every log has
+_ALL_BROKERS_KNOW = frozenset({LOG_START, HIGH_WATERMARK})
+
 
 def offset_rows(topology: Topology, found: Mapping[Kind, Offsets]) -> Iterator[PartitionOffsetsRow]:
-    """One row per partition; what no leader told, or nobody asked, is null, and `problem` names the first reason."""
+    """One row per partition; what no leader told, or nobody asked, is null, and `problem` names the first reason.
+
+    That brokers are too old to be asked is no problem, but where a log begins and ends they all know.
+    """
     start, end, stable, largest, local, tiered = (
         found[kind].answers if kind in found else {}
         for kind in (LOG_START, HIGH_WATERMARK, LAST_STABLE, LARGEST_TIMESTAMP, LOCAL_START, TIERED_END)
@@ -36,6 +42,7 @@ def offset_rows(topology: Topology, found: Mapping[Kind, Offsets]) -> Iterator[P
             last = end.get(at)
             source = sources.get(at)
             newest, newest_ms = _newest(largest.get(at))
+            local_start = local.get(at)
             yield PartitionOffsetsRow(
                 topic,
                 topic_id,
@@ -45,11 +52,12 @@ def offset_rows(topology: Topology, found: Mapping[Kind, Offsets]) -> Iterator[P
                 _offset(stable.get(at)),
                 newest,
                 newest_ms,
-                _offset(local.get(at)),
+                newest_ms,
+                _offset(local_start),
                 _offset(tiered.get(at)),
                 None if last is None or last.leader_epoch < 0 else last.leader_epoch,
                 source.read_at_ms if source else None,
-                changed or (_problem(at, found.values()) if last is None or at not in start else None),
+                changed or _problem(at, found, (start.get(at), last, stable.get(at), local_start)),
             )
 
 
@@ -64,6 +72,11 @@ def _newest(one: ListOffsetsResponsePartition | None) -> tuple[int | None, int |
     return one.offset, one.timestamp
 
 
-def _problem(at: TopicPartition, found: Iterable[Offsets]) -> str | None:
-    failures: Iterator[Failure] = (one.failures[at] for one in found if at in one.failures)
-    return next((failure.name for failure in failures), None)
+def _problem(
+    at: TopicPartition, found: Mapping[Kind, Offsets], told: Iterable[ListOffsetsResponsePartition | None]
+) -> str | None:
+    for kind, one in found.items():
+        failure = one.failures.get(at)
+        if failure and (failure.name != UNSUPPORTED or kind in _ALL_BROKERS_KNOW):
+            return failure.name
+    return NOT_TOLD if any(one is not None and one.offset < 0 for one in told) else None

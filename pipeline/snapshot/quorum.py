@@ -18,7 +18,7 @@ from pipeline.protocol.messages.describe_quorum import (
     QuorumRequestPartition,
     QuorumRequestTopic,
 )
-from pipeline.rows import Int32, Int64, Timestamp, column, row
+from pipeline.rows import ALWAYS, Int32, Int64, Timestamp, column, row
 from pipeline.wire.primitives import uuid_text
 
 VOTER, OBSERVER = "voter", "observer"
@@ -28,9 +28,11 @@ VOTER, OBSERVER = "voter", "observer"
 class QuorumRow:
     """The metadata log, one row."""
 
-    leader_id: Int32 | None = column("Active controller; null while there is none.")
+    leader_id: Int32 | None = column("Active controller; null while there is none.", null_if=ALWAYS)
     leader_epoch: Int32 = column("Its term.")
-    high_watermark: Int64 | None = column("End of what a majority has; null if unknown.")
+    high_watermark: Int64 | None = column(
+        "End of what a majority has; null while the leader does not know it.", null_if=ALWAYS
+    )
     voters: tuple[Int32, ...] = column("Controllers that vote.")
     observers: tuple[Int32, ...] = column("Brokers, and controllers without a vote.")
 
@@ -41,11 +43,17 @@ class QuorumReplicaRow:
 
     replica_id: Int32 = column("node.id of the controller or broker.")
     role: str = column("leader, voter or observer.")
-    directory_id: str | None = column("Id of its log directory (KIP-853); null if not told.")
-    log_end_offset: Int64 | None = column("Where its copy ends; null if unknown.")
-    lag: Int64 | None = column("Offsets that it is behind the leader; null if either end is unknown.")
-    last_fetch_at_ms: Timestamp | None = column("When it last fetched; null if unknown.")
-    last_caught_up_at_ms: Timestamp | None = column("When it last had everything; null if unknown.")
+    directory_id: str | None = column("Id of its log directory (KIP-853); null if not told.", null_if=ALWAYS)
+    log_end_offset: Int64 | None = column(
+        "Where its copy ends; null while the leader does not know it.", null_if=ALWAYS
+    )
+    lag: Int64 | None = column("Offsets that it is behind the leader; null if either end is unknown.", null_if=ALWAYS)
+    last_fetch_at_ms: Timestamp | None = column(
+        "When it last fetched; null if the leader does not know it (before Kafka 3.3).", null_if=ALWAYS
+    )
+    last_caught_up_at_ms: Timestamp | None = column(
+        "When it last had everything; null if the leader does not know it (before Kafka 3.3).", null_if=ALWAYS
+    )
     listeners: tuple[str, ...] = column("Where the controller listens, as name://host:port; empty if not told.")
 
 

@@ -1,56 +1,109 @@
-"""What brokers say they speak in, the Kafka releases that they may be out.
+"""Tells which Kafka releases brokers may be, from the APIs and versions that they list.
 
-Guards one rule: brokers do not tell their release, so this is a range for people, and nothing in the pipeline branches on it.
+Brokers do not tell their release. What is found is for people; no code may decide by it (DESIGN.md, decision 12).
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
+from pipeline.protocol.apis import APIS
 from pipeline.protocol.messages.api_versions import ApiVersionsResponse
-from pipeline.protocol.messages.list_offsets import LIST_OFFSETS
+from pipeline.protocol.release_apis import RELEASES
+from pipeline.protocol.releases import ApiList, api_lists
+from pipeline.wire.schema import Versions
 
-# KRaft: the highest metadata.version that a release supports.
-_BY_METADATA_VERSION = (
-    (1, "3.0"),
-    (7, "3.3"),
-    (8, "3.4"),
-    (11, "3.5"),
-    (14, "3.6"),
-    (19, "3.7"),
-    (20, "3.8"),
-    (21, "3.9"),
-    (25, "4.0"),
-    (27, "4.1"),
-    (29, "4.2"),
-    (30, "4.3"),
-)
-# ZooKeeper: the highest version of ListOffsets.
-_BY_LIST_OFFSETS = ((1, "0.10.1"), (2, "0.11"), (4, "2.1"), (5, "2.2"), (6, "2.8"), (7, "3.0"), (8, "3.6"), (9, "3.9"))
+_NEWEST = len(RELEASES) - 1
+_NEWER = len(RELEASES)  # than all that we know
+_PRIVATE = 1_000  # keys from here on are a vendor's own
+
+UNLIKE_ANY = "unlike any release"  # new APIs, but not all that the oldest release has
+
+# Brokers with KRaft list the same APIs in these two: there the highest metadata.version that they support tells.
+_METADATA_VERSIONS = {"3.3": 7, "3.4": 8}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseRange:
+    """Releases from `lowest` to `highest`, by position in RELEASES; `lowest` is None if it is older than all.
+
+    `fits`: each release lists exactly these APIs. Otherwise brokers offer all that clients ask of `lowest`, and nothing that is
+    newer than `highest`: a cluster during an upgrade, or another implementation of the protocol.
+    """
+
+    lowest: int | None
+    highest: int
+    fits: bool
+
+    def __str__(self) -> str:
+        """The range in words, e.g. `3.9`, `2.4 to 2.7`, `between 2.4 and 3.7`, `newer than 4.3`."""
+        if self.lowest is None:
+            return UNLIKE_ANY if self.highest == _NEWER else f"{RELEASES[self.highest]} or older"
+        if self.lowest == _NEWER:
+            return f"newer than {RELEASES[-1]}"
+        lowest = RELEASES[self.lowest]
+        if self.highest == _NEWER:
+            return f"{lowest} or newer"
+        if self.lowest == self.highest:
+            return lowest if self.fits else f"close to {lowest}"
+        highest = RELEASES[self.highest]
+        return f"{lowest} to {highest}" if self.fits else f"between {lowest} and {highest}"
 
 
 def kafka_version_range(told: Iterable[ApiVersionsResponse]) -> str | None:
-    """Oldest and newest release among the brokers, e.g. `3.9 - 4.3`; None when no broker was asked."""
-    found = sorted({release(one) for one in told} - {None}, key=_as_numbers)
+    """The releases that the brokers of a cluster may be, from the oldest to the newest; None when no broker was asked."""
+    found = [one for answer in told if (one := release_range(answer))]
     if not found:
         return None
-    return str(found[0]) if len(found) == 1 else f"{found[0]} - {found[-1]}"
+    known = [one.lowest for one in found if one.lowest is not None]
+    lowest = min(known) if len(known) == len(found) else None
+    return str(ReleaseRange(lowest=lowest, highest=max(one.highest for one in found), fits=all(o.fits for o in found)))
 
 
-def release(told: ApiVersionsResponse) -> str | None:
-    """The release that a broker may be, e.g. `3.9`; None when it is older than all that we tell apart."""
-    for feature in told.supported_features:
-        if feature.name == "metadata.version":
-            return _last_below(dict(_BY_METADATA_VERSION), feature.max_version)
-    highest = {one.api_key: one.max_version for one in told.api_keys}
-    return _last_below(dict(_BY_LIST_OFFSETS), highest.get(LIST_OFFSETS.key, -1))
-
-
-def _last_below(releases: Mapping[int, str], level: int) -> str | None:
-    """The release of the highest known level not above `level`; a plus says that the broker is newer than all we know."""
-    known = [one for one in releases if one <= level]
-    if not known:
+def release_range(told: ApiVersionsResponse) -> ReleaseRange | None:
+    """The releases that a broker may be; None when it lists no API."""
+    listed = {one.api_key: Versions(one.min_version, one.max_version) for one in told.api_keys}
+    if not listed:
         return None
-    return releases[max(known)] + ("+" if level > max(releases) else "")
+    fitting = _by_metadata_version({one.release for one in api_lists() if _fits(one, listed)}, told)
+    if fitting:
+        numbers = sorted(map(RELEASES.index, fitting))
+        return ReleaseRange(lowest=numbers[0], highest=numbers[-1], fits=True)
+    return _between(listed)
 
 
-def _as_numbers(release: str | None) -> tuple[int, ...]:
-    return tuple(int(part) for part in (release or "0").rstrip("+").split("."))
+def _fits(known: ApiList, listed: Mapping[int, Versions]) -> bool:
+    """Whether a broker with this list may be of that release."""
+    keys = known.offers.keys() | {key for key in listed if key < _PRIVATE}
+    return all(listed.get(key) in known.offers.get(key, (None,)) for key in keys)
+
+
+def _by_metadata_version(fitting: set[str], told: ApiVersionsResponse) -> set[str]:
+    """Those of the releases that list the same APIs which support the broker's highest metadata.version."""
+    highest = max((one.max_version for one in told.supported_features if one.name == "metadata.version"), default=0)
+    reached = [one for one in fitting if _METADATA_VERSIONS.get(one, highest + 1) <= highest]
+    return {max(reached, key=RELEASES.index)} if reached else fitting
+
+
+def _between(listed: Mapping[int, Versions]) -> ReleaseRange:
+    covered = [RELEASES.index(one.release) for one in api_lists() if not one.unstable and _covers(listed, one)]
+    lowest = max(covered, default=None)
+    highest = max((_introduced(key, one.highest) for key, one in listed.items() if key < _PRIVATE), default=0)
+    if highest == _NEWER and lowest == _NEWEST:
+        lowest = _NEWER
+    return ReleaseRange(lowest=lowest, highest=max(highest, lowest or 0), fits=False)
+
+
+def _covers(listed: Mapping[int, Versions], known: ApiList) -> bool:
+    """Whether a broker offers the highest versions of all APIs that clients of that release ask."""
+    wanted = ((key, versions) for key in known.offers.keys() & APIS.keys() if (versions := known.usual(key)))
+    return all(key in listed and listed[key].highest >= versions.highest for key, versions in wanted)
+
+
+def _introduced(api_key: int, version: int) -> int:
+    """The first release that may offer this version of an API, with whatever settings."""
+    offering = (
+        RELEASES.index(one.release)
+        for one in api_lists()
+        if any(some and some.highest >= version for some in one.offers.get(api_key, ()))
+    )
+    return min(offering, default=_NEWER)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Deadline
 from pipeline.client.routes import ByBroker
-from pipeline.client.routing import Failure, Question, ask_whole, failure_of, gather
+from pipeline.client.routing import UNSUPPORTED, Failure, Gathered, Question, ask_whole, failure_of, gather
 from pipeline.protocol.messages.describe_configs import (
     BROKER,
     BROKER_LOGGER,
@@ -25,7 +25,7 @@ from pipeline.protocol.messages.describe_configs import (
     DescribeConfigsResult,
 )
 from pipeline.protocol.messages.list_config_resources import LIST_CONFIG_RESOURCES, ListConfigResourcesRequest
-from pipeline.rows import column, row
+from pipeline.rows import ALWAYS, before, column, row
 from pipeline.wire.schema import LATEST, Versions
 
 KINDS = {
@@ -39,6 +39,7 @@ OF_ONE_BROKER = frozenset({BROKER, BROKER_LOGGER})  # only the broker itself can
 _NAMES = {number: name for name, number in KINDS.items()}
 _DEFAULT = "DEFAULT_CONFIG"
 _CHUNK = 200  # resources in one request: a topic has some 30 settings
+_WITH_SYNONYMS, _WITHOUT_SYNONYMS = Versions(1, LATEST), Versions(0, 0)  # KIP-226
 _OF_TYPES = Versions(1, LATEST)  # KIP-1142; before, ListConfigResources told of client metrics only
 
 
@@ -47,7 +48,7 @@ class ConfigSynonym:
     """A value that a setting has, or would have, from another source."""
 
     name: str = column("Name of the setting there.")
-    value: str | None = column("Its value there; null if it is sensitive or unknown.")
+    value: str | None = column("Its value there; null if it is sensitive, or has none.", null_if=ALWAYS)
     source: str = column("Where that is.")
 
 
@@ -58,8 +59,11 @@ class ConfigRow:
     resource_type: str = column("topic, broker, broker-logger, client-metrics or group.")
     resource_name: str = column("Name of the topic or group, id of the broker.")
     name: str = column("Name of the setting.")
-    value: str | None = column("Its value; null if it is sensitive or unknown.")
-    source: str | None = column("Where the value comes from, as Kafka names it; null if the broker is too old to tell.")
+    value: str | None = column("Its value; null if it is sensitive, or has none.", null_if=ALWAYS)
+    source: str | None = column(
+        "Where the value comes from, as Kafka names it; null if the broker is too old to tell.",
+        null_if=before("DescribeConfigs", 1),
+    )
     is_default: bool = column("Whether nobody has set it.")
     is_sensitive: bool = column("Whether its value is never told.")
     is_read_only: bool = column("Whether it cannot be changed while the broker runs.")
@@ -92,7 +96,10 @@ def read_configs(cluster: Cluster, kind: int, names: Sequence[str], deadline: De
     for start in range(0, len(names), _CHUNK):
         some = names[start : start + _CHUNK]
         scope = f"{_NAMES[kind]} {some[0]}" if len(some) == 1 else f"settings of {len(some)} {_NAMES[kind]}s"
-        answer = ask_whole(cluster, DESCRIBE_CONFIGS, _request(kind, some), scope, deadline)
+        answer = ask_whole(cluster, DESCRIBE_CONFIGS, _request(kind, some), scope, deadline, _WITH_SYNONYMS)
+        if isinstance(answer, Failure) and answer.name == UNSUPPORTED:
+            older = _request(kind, some, synonyms=False)
+            answer = ask_whole(cluster, DESCRIBE_CONFIGS, older, scope, deadline, _WITHOUT_SYNONYMS)
         if isinstance(answer, Failure):
             failures.append(answer)
         else:
@@ -111,15 +118,25 @@ def read_broker_configs(cluster: Cluster, kind: int, broker_ids: Sequence[int], 
         for one in response.results:
             yield items[0], one.error_code, one
 
-    question = Question(
-        api=DESCRIBE_CONFIGS,
-        items=broker_ids,
-        build=lambda items: _request(kind, [str(items[0])]),
-        read=read,
-        chunk=1,
+    def ask(items: Sequence[int], *, synonyms: bool) -> Gathered[int, DescribeConfigsResult]:
+        question = Question(
+            api=DESCRIBE_CONFIGS,
+            items=items,
+            build=lambda items: _request(kind, [str(items[0])], synonyms=synonyms),
+            read=read,
+            chunk=1,
+            within=_WITH_SYNONYMS if synonyms else _WITHOUT_SYNONYMS,
+        )
+        return gather(cluster, ByBroker(cluster), [question], deadline)[0]
+
+    found = ask(broker_ids, synonyms=True)
+    older = ask([one for one, why in found.failures.items() if why.name == UNSUPPORTED], synonyms=False)
+    answers = {**found.answers, **older.answers}
+    failures = {**found.failures, **older.failures}
+    return Configs(
+        results=[one for _, one in sorted(answers.items())],
+        failures=[failure for broker_id, failure in failures.items() if broker_id not in answers],
     )
-    found = gather(cluster, ByBroker(cluster), [question], deadline)[0]
-    return Configs(results=[one for _, one in sorted(found.answers.items())], failures=list(found.failures.values()))
 
 
 def config_rows(results: Iterable[DescribeConfigsResult]) -> Iterator[ConfigRow]:
@@ -129,11 +146,11 @@ def config_rows(results: Iterable[DescribeConfigsResult]) -> Iterator[ConfigRow]
             yield _row(result, one)
 
 
-def _request(kind: int, names: Sequence[str]) -> DescribeConfigsRequest:
+def _request(kind: int, names: Sequence[str], *, synonyms: bool = True) -> DescribeConfigsRequest:
     resources = (
         DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None) for name in names
     )
-    return DescribeConfigsRequest(resources=tuple(resources), include_synonyms=True)
+    return DescribeConfigsRequest(resources=tuple(resources), include_synonyms=synonyms)
 
 
 def _row(result: DescribeConfigsResult, one: DescribeConfigsEntry) -> ConfigRow:

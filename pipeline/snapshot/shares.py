@@ -4,7 +4,7 @@ Guards one rule: a share group stores no offset that it will read next. What is 
 is behind may be, record by record, so the lag is what the coordinator counts, and null where it does not (before KIP-1226).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,14 +12,14 @@ from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Deadline
 from pipeline.client.routes import ByCoordinator
 from pipeline.client.routing import Failure, Gathered, Question, failure_of, gather
-from pipeline.protocol.error_codes import error_code
+from pipeline.protocol.error_codes import UNKNOWN_TOPIC_ID, error_code
 from pipeline.protocol.messages.describe_share_group_offsets import (
     DESCRIBE_SHARE_GROUP_OFFSETS,
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
     DescribeShareGroupOffsetsResponse,
 )
-from pipeline.rows import Int32, Int64, column, row
+from pipeline.rows import ALWAYS, Int32, Int64, column, row
 from pipeline.wire.primitives import uuid_text
 
 
@@ -28,12 +28,16 @@ class ShareOffsetRow:
     """How far share groups have come, one row per group and partition."""
 
     group_id: str = column("group.id of the group.")
-    topic: str = column("Name of the topic.")
-    topic_id: str | None = column("Id of the topic (22 characters, base64url).")
+    topic: str | None = column("Name of the topic; null if only its id is known.")
+    topic_id: str | None = column("Id of the topic (22 characters, base64url).", null_if=ALWAYS)
     partition: Int32 = column("Partition number.")
-    start_offset: Int64 | None = column("First offset that is not done with; null if nothing was read yet or unknown.")
-    leader_epoch: Int32 | None = column("Term of the leader when that was stored; null if unknown.")
-    lag: Int64 | None = column("Records not done with yet, as the coordinator counts them; null if it does not.")
+    start_offset: Int64 | None = column(
+        "First offset that is not done with; null if nothing was read yet, or problem is set.", null_if=ALWAYS
+    )
+    leader_epoch: Int32 | None = column("Leader epoch when that was stored; null if it was not told.", null_if=ALWAYS)
+    lag: Int64 | None = column(
+        "Records not done with yet, as the coordinator counts them; null if it does not.", null_if=ALWAYS
+    )
     problem: str | None = column("Kafka's name of the partition's error; null if there is none.")
 
 
@@ -45,8 +49,13 @@ class ShareOffsets:
     failures: Sequence[Failure]
 
 
-def share_offsets(cluster: Cluster, group_ids: Sequence[str], deadline: Deadline) -> ShareOffsets:
-    """How far these share groups have come; they must have been listed before."""
+def share_offsets(
+    cluster: Cluster, group_ids: Sequence[str], deadline: Deadline, names: Mapping[str, str]
+) -> ShareOffsets:
+    """How far these share groups have come; they must have been listed before.
+
+    `names` of topics by id, for brokers that leave them out.
+    """
     question = Question(
         api=DESCRIBE_SHARE_GROUP_OFFSETS,
         items=group_ids,
@@ -56,7 +65,7 @@ def share_offsets(cluster: Cluster, group_ids: Sequence[str], deadline: Deadline
         read=_read,
     )
     found: Gathered[str, Any] = gather(cluster, ByCoordinator(cluster), [question], deadline)[0]
-    rows = [row for group_id, group in sorted(found.answers.items()) for row in _rows(group_id, group)]
+    rows = [row for group_id, group in sorted(found.answers.items()) for row in _rows(group_id, group, names)]
     refused = [
         failure_of(
             DESCRIBE_SHARE_GROUP_OFFSETS, f"group {group_id}, {topic.topic_name}-{one.partition_index}", one.error_code
@@ -74,16 +83,19 @@ def _read(response: DescribeShareGroupOffsetsResponse, _: Sequence[str]) -> Iter
         yield group.group_id, group.error_code, group
 
 
-def _rows(group_id: str, group: Any) -> Iterator[ShareOffsetRow]:
+def _rows(group_id: str, group: Any, names: Mapping[str, str]) -> Iterator[ShareOffsetRow]:
     for topic in sorted(group.topics, key=lambda some: some.topic_name):
+        topic_id = uuid_text(topic.topic_id)
+        name = topic.topic_name or (names.get(topic_id) if topic_id else None)
+        unnamed = None if name else UNKNOWN_TOPIC_ID
         for one in sorted(topic.partitions, key=lambda some: some.partition_index):
             yield ShareOffsetRow(
                 group_id=group_id,
-                topic=topic.topic_name,
-                topic_id=uuid_text(topic.topic_id),
+                topic=name,
+                topic_id=topic_id,
                 partition=one.partition_index,
                 start_offset=one.start_offset if one.start_offset >= 0 else None,
                 leader_epoch=one.leader_epoch if one.leader_epoch >= 0 and one.start_offset >= 0 else None,
                 lag=one.lag if one.lag >= 0 else None,
-                problem=error_code(one.error_code).name if one.error_code else None,
+                problem=error_code(code).name if (code := one.error_code or unnamed) else None,
             )

@@ -7,15 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pipeline.client.cluster import TopicPartition
-from pipeline.protocol.error_codes import error_code
-from pipeline.protocol.messages.describe_cluster import DescribeClusterResponse
+from pipeline.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from pipeline.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsPartition
 from pipeline.protocol.messages.metadata import MetadataPartition, MetadataResponse
+from pipeline.snapshot.identity import Identity
 from pipeline.snapshot.rows import BrokerRow, PartitionRow, TopicRow
 from pipeline.wire.primitives import uuid_text
 
 TOPIC_DELETED = "TOPIC_DELETED_DURING_SNAPSHOT"
 TOPIC_RECREATED = "TOPIC_RECREATED_DURING_SNAPSHOT"
+NOT_DESCRIBED = "NOT_DESCRIBED"  # DescribeCluster leaves out a broker that Metadata names
+ELIGIBLE_NOT_TOLD = "ELIGIBLE_LEADERS_NOT_TOLD"
+_NO_SUCH_TOPIC = error_code(UNKNOWN_TOPIC_OR_PARTITION).name
 _NONE = -1
 
 
@@ -26,11 +29,20 @@ class Topology:
     metadata: MetadataResponse
     topic_ids: Mapping[str, str | None]
     partitions: Mapping[str, Sequence[int]]
+    hidden: Mapping[str, str] = field(default_factory=dict)  # topic -> Kafka's name of the error that hides it
     changed: Mapping[str, str] = field(default_factory=dict)  # topic -> problem, for topics that did not last
 
     def every_partition(self) -> list[TopicPartition]:
         """All partitions in the order of the metadata."""
         return [TopicPartition(topic, partition) for topic, some in self.partitions.items() for partition in some]
+
+    def absence(self, topic: str) -> str | None:
+        """Why nothing is known of a topic; None if something is."""
+        return self.hidden.get(topic) or (None if topic in self.topic_ids else _NO_SUCH_TOPIC)
+
+    def names(self) -> dict[str, str]:
+        """Names of the topics by their ids, where brokers give ids."""
+        return {topic_id: name for name, topic_id in self.topic_ids.items() if topic_id is not None}
 
 
 def topology_of(metadata: MetadataResponse) -> Topology:
@@ -40,6 +52,7 @@ def topology_of(metadata: MetadataResponse) -> Topology:
         metadata=metadata,
         topic_ids={name: uuid_text(topic.topic_id) for name, topic in named.items()},
         partitions={name: sorted(one.partition_index for one in topic.partitions) for name, topic in named.items()},
+        hidden={name: error_code(topic.error_code).name for name, topic in named.items() if topic.error_code},
     )
 
 
@@ -54,11 +67,11 @@ def changes(before: Mapping[str, str | None], after: Mapping[str, str | None]) -
     return found
 
 
-def broker_rows(
-    metadata: MetadataResponse, described: DescribeClusterResponse | None, controller_id: int | None
-) -> Iterator[BrokerRow]:
+def broker_rows(metadata: MetadataResponse, identity: Identity) -> Iterator[BrokerRow]:
     """Every broker that metadata or the description of the cluster names; fenced ones are in the latter only."""
+    controller_id, described = identity.controller_id, identity.described
     fenced = {one.broker_id: one for one in described.brokers} if described else {}
+    undescribed = NOT_DESCRIBED if described else identity.description_problem
     known = {one.node_id: one for one in metadata.brokers}
     for broker_id in sorted(known.keys() | fenced.keys()):
         told = known.get(broker_id) or fenced[broker_id]
@@ -69,6 +82,7 @@ def broker_rows(
             rack=told.rack,
             is_controller=None if controller_id is None else broker_id == controller_id,
             is_fenced=fenced[broker_id].is_fenced if broker_id in fenced else None,
+            problem=identity.controller_problem or (None if broker_id in fenced else undescribed),
         )
 
 
@@ -76,8 +90,8 @@ def topic_rows(topology: Topology) -> Iterator[TopicRow]:
     """One row per topic of the metadata."""
     for topic in topology.metadata.topics:
         name = topic.name or ""
-        first = next((one for one in topic.partitions if one.partition_index == 0), None)
-        hidden = error_code(topic.error_code).name if topic.error_code else None
+        first = min(topic.partitions, key=lambda one: one.partition_index, default=None)
+        hidden = topology.hidden.get(name)
         yield TopicRow(
             topic=name,
             topic_id=topology.topic_ids.get(name),
@@ -90,11 +104,16 @@ def topic_rows(topology: Topology) -> Iterator[TopicRow]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Durability:
-    """What else is known of partitions: the ISR that writes need, by topic, and eligible leaders, by partition."""
+    """What else is known of partitions: the ISR that writes need, by topic, and eligible leaders, by partition.
+
+    `problems` by topic say why min.insync.replicas could not be read, `eligible_problem` why eligible leaders are not told
+    of some partition; None if the cluster does not keep them.
+    """
 
     min_insync_replicas: Mapping[str, int]
     eligible: Mapping[TopicPartition, DescribeTopicPartitionsPartition]
-    problems: Mapping[str, str]  # topic -> why min.insync.replicas could not be read
+    problems: Mapping[str, str]
+    eligible_problem: str | None
 
 
 def partition_rows(topology: Topology, durability: Durability) -> Iterator[PartitionRow]:
@@ -119,6 +138,8 @@ def _partition_row(
     leaderless = one.leader_id == _NONE
     needed = durability.min_insync_replicas.get(topic)
     eligible = durability.eligible.get(TopicPartition(topic, one.partition_index))
+    if eligible is None or None in (eligible.eligible_leader_replicas, eligible.last_known_elr):
+        fallback = fallback or durability.eligible_problem
     return PartitionRow(
         topic=topic,
         topic_id=topic_id,

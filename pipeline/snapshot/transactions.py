@@ -30,7 +30,7 @@ from pipeline.protocol.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
 )
-from pipeline.rows import Int32, Int64, Timestamp, column, row
+from pipeline.rows import ALWAYS, Int32, Int64, Timestamp, column, row
 from pipeline.snapshot.rows import TopicPartitions
 from pipeline.wire.schema import LATEST, Versions
 
@@ -61,8 +61,10 @@ class TransactionRow:
     producer_epoch: Int32 = column("Its epoch.")
     coordinator_id: Int32 = column("Broker that coordinates the transaction.")
     timeout_ms: Int32 = column("transaction.timeout.ms of the producer.")
-    started_at_ms: Timestamp | None = column("When the transaction began; null if none is under way.")
-    duration_ms: Int64 | None = column("How long it has been under way, by our clock; null if none is.")
+    started_at_ms: Timestamp | None = column("When the transaction began; null if none is under way.", null_if=ALWAYS)
+    duration_ms: Int64 | None = column(
+        "How long it has been under way, by our clock; null if none is.", null_if="started_at IS NULL"
+    )
     partitions: tuple[TopicPartitions, ...] = column("Partitions that the transaction has written to.")
 
 
@@ -74,12 +76,16 @@ class ProducerRow:
     partition: Int32 = column("Partition number.")
     producer_id: Int64 = column("Id of the producer.")
     producer_epoch: Int32 = column("Its epoch.")
-    last_sequence: Int32 | None = column("Sequence number of its last record; null if unknown.")
-    last_written_at_ms: Timestamp | None = column("Timestamp of its last record; null if unknown.")
-    coordinator_epoch: Int32 | None = column(
-        "Term of the coordinator that ended its last transaction; null if none did."
+    last_sequence: Int32 | None = column(
+        "Sequence number of its last record; null if it has none that the broker knows.", null_if=ALWAYS
     )
-    open_since_offset: Int64 | None = column("Where its open transaction begins; null if it has none.")
+    last_written_at_ms: Timestamp | None = column(
+        "Timestamp of its last record; null if it has none that the broker knows.", null_if=ALWAYS
+    )
+    coordinator_epoch: Int32 | None = column(
+        "Term of the coordinator that ended its last transaction; null if none did.", null_if=ALWAYS
+    )
+    open_since_offset: Int64 | None = column("Where its open transaction begins; null if it has none.", null_if=ALWAYS)
 
 
 def list_transactions(cluster: Cluster, deadline: Deadline, longer_than_ms: int | None = None) -> Listings:

@@ -14,8 +14,8 @@ from pipeline.client.routes import ByBroker
 from pipeline.client.routing import Gathered, Question, gather
 from pipeline.protocol.apis import APIS, api_name
 from pipeline.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest, ApiVersionsResponse
-from pipeline.rows import Int32, column, row
-from pipeline.snapshot.releases import release
+from pipeline.rows import ALWAYS, Int32, column, row
+from pipeline.snapshot.releases import kafka_version_range
 
 Versions = Gathered[int, ApiVersionsResponse]
 
@@ -28,9 +28,11 @@ class BrokerVersionRow:
     host: str = column("Host that the broker advertises on the listener we asked.")
     port: Int32 = column("Port that the broker advertises on the listener we asked.")
     release: str | None = column(
-        "Kafka release, inferred from what it speaks; null if it did not answer or is too old."
+        "Kafka release that its APIs fit, e.g. `3.9` or `3.3 to 3.4`; null if it did not answer.",
+        null_if="apis IS NOT NULL",
     )
     apis: Int32 | None = column("How many APIs it offers; null if it did not answer.")
+    problem: str | None = column("Why it did not answer; null if it did.")
 
 
 @row
@@ -42,9 +44,15 @@ class ApiVersionRow:
     broker_ids: tuple[Int32, ...] = column("Brokers that accept this range.")
     lowest: Int32 = column("Lowest version that they accept.")
     highest: Int32 = column("Highest version that they accept.")
-    our_lowest: Int32 | None = column("Lowest version that we speak; null if the API is not for clients, or too new.")
-    our_highest: Int32 | None = column("Highest version that we speak; null if we do not speak the API.")
-    spoken: Int32 | None = column("Version that we speak with these brokers; null if there is none in common.")
+    our_lowest: Int32 | None = column(
+        "Lowest version that we speak; null if the API is not for clients, or too new.", null_if=ALWAYS
+    )
+    our_highest: Int32 | None = column(
+        "Highest version that we speak; null if we do not speak the API.", null_if=ALWAYS
+    )
+    spoken: Int32 | None = column(
+        "Version that we speak with these brokers; null if there is none in common.", null_if=ALWAYS
+    )
 
 
 @row
@@ -53,9 +61,11 @@ class FeatureRow:
 
     feature: str = column("Name of the feature.")
     broker_ids: tuple[Int32, ...] = column("Brokers that support this range.")
-    lowest: Int32 | None = column("Lowest level that they support; null if they do not say.")
-    highest: Int32 | None = column("Highest level that they support; null if they do not say.")
-    finalized: Int32 | None = column("Level that is in force in the cluster; null if the feature is off.")
+    lowest: Int32 | None = column("Lowest level that they support; null if they do not say.", null_if=ALWAYS)
+    highest: Int32 | None = column("Highest level that they support; null if they do not say.", null_if=ALWAYS)
+    finalized: Int32 | None = column(
+        "Level that is in force in the cluster; null if the feature is off.", null_if=ALWAYS
+    )
 
 
 def read_versions(cluster: Cluster, deadline: Deadline) -> Versions:
@@ -79,8 +89,9 @@ def broker_version_rows(cluster: Cluster, found: Versions) -> Iterator[BrokerVer
             broker_id=broker_id,
             host=broker.host,
             port=broker.port,
-            release=release(told) if told else None,
+            release=kafka_version_range([told] if told else []),
             apis=len(told.api_keys) if told else None,
+            problem=found.failures[broker_id].name if broker_id in found.failures else None,
         )
 
 

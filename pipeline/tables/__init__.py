@@ -1,8 +1,11 @@
-"""Rows in, Delta tables out; and for analysts, tables and views by name."""
+"""The Delta tables: how they are written, and for analysts, tables and views by name."""
 
 from typing import TYPE_CHECKING
 
+from pipeline.errors import TableError
+
 if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
     from pyspark.sql import SparkSession
 
 _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
@@ -13,10 +16,24 @@ def register(spark: "SparkSession", warehouse: str) -> None:
 
     In a catalog they already are.
     """
-    from pipeline.tables.views import make_available  # noqa: PLC0415  the schemas alone must not cost a Spark import
+    from pipeline.tables.sql_spark import make_available  # noqa: PLC0415  the schemas alone must not cost a Spark import
     from pipeline.tables.warehouse import at_path  # noqa: PLC0415
 
     make_available(at_path(spark, warehouse))
+
+
+def register_duckdb(connection: "DuckDBPyConnection", warehouse: str) -> None:
+    """The same for a connection to DuckDB and a folder of this machine, without Spark: temporary views, times in UTC.
+
+    They show the tables as they are now: call it again after a run. TableError if a table is gone or only Spark reads it.
+    """
+    from pipeline.tables.sql_duckdb import local_folder, make_available  # noqa: PLC0415  not for those who use Spark
+
+    folder = local_folder(warehouse)
+    if folder is None:
+        raise TableError(f"{warehouse}: DuckDB reads folders of this machine; Spark reads others")
+    connection.execute("SET TimeZone = 'UTC'")
+    make_available(connection, folder)
 
 
 def register_source(spark: "SparkSession") -> None:

@@ -1,17 +1,16 @@
-"""Exactly-once archiving: what one run has read in, records with their accounting out, or nothing that anybody sees.
+"""Exactly-once archiving: the data files of a run and the offsets to go on from are one commit to table `records`.
 
-Guards one rule: data files and the positions behind them are one commit to table `records`, under a transaction id that
-was read when the run began. The rows of record_ranges and record_problems lie beside their tables before that commit, which
-names them; whoever comes next, this run or another, adds those that are still owed. So whatever point a run dies at, the
-tables end the same.
+That commit has a transaction id that was read when the run began. Before it, the rows of record_ranges and record_problems
+and the losses to be reported are written to the table's pending folder (tables/pending.py), and the commit names them. The
+next run does what a dead one left undone, so the tables end the same wherever a run dies.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
-from typing import Any
 
 from pipeline.client.deadline import Clock
 from pipeline.errors import ChecksFailed, LockHeld, TableError
@@ -19,19 +18,26 @@ from pipeline.fetch.accounting import Settled
 from pipeline.fetch.plan import Archived
 from pipeline.fetch.tasks import Task
 from pipeline.tables.archive_task import TaskResult, TaskSettings, archive
-from pipeline.tables.arrow import parquet_bytes, plain_table, table_of
-from pipeline.tables.files import DataFile, statistics_of
+from pipeline.tables.files import DataFile
 from pipeline.tables.kernel import Fence, Fenced
-from pipeline.tables.ledger import LastRun, Ledger, StagedFile, domain, from_json, to_json
+from pipeline.tables.ledger import LastRun, Ledger, domain, from_json, to_json
+from pipeline.tables.pending import Pending, Report
+from pipeline.tables.pending_commits import app_id, commit_pending, refuse_replaced
 from pipeline.tables.restored import restored
-from pipeline.tables.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORDS, Table
+from pipeline.tables.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
 from pipeline.tables.storage import JAVA_ERRORS, reason
 from pipeline.tables.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
+
+_CHECKED_AT_ONCE = 16  # files of a run whose sizes are asked for; on object stores each is a request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveTurn:
-    """The right to archive one cluster; `topics` is where it goes on from."""
+    """The right to archive one cluster; `topics` is where it goes on from.
+
+    `reports` is what earlier runs found and did not live to say, by URL of the file that keeps it. Whoever has said that,
+    and what this run found, calls `reported` before the turn ends.
+    """
 
     warehouse: Warehouse
     cluster_id: str
@@ -39,10 +45,19 @@ class ArchiveTurn:
     topics: Mapping[str, Archived]
     fence: Fence
     root: str  # URL of the folder below which data files are written
+    pending: Pending
+    reports: Mapping[str, Report]
 
     def folder(self, day: date) -> str:
         """URL of the folder that a day's data files go to."""
         return f"{self.root}/{RECORDS.partition_by}={day}"
+
+    def reported(self, ingest_id: str | None) -> None:
+        """Forget `reports`, and the losses of this run if it has committed: they have been said."""
+        for url in self.reports:
+            self.warehouse.kernel.storage.delete(url)
+        if ingest_id:
+            self.pending.remove_losses(self.fence.version, ingest_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +82,13 @@ def archive_turn(
     with warehouse.exclusively(f"records-{cluster_id}", clock, wait_ms):
         state = warehouse.state(RECORDS.name)
         ledger = from_json(warehouse.kernel.domain(state, domain(cluster_id)))
-        _refuse_replaced(warehouse, cluster_id, ledger)
+        refuse_replaced(warehouse, cluster_id, ledger.last, after_restore)
         topics, sequence = ledger.topics, 1
         if ledger.last:
-            _pay_debts(warehouse, cluster_id, ledger.last, clock)
+            commit_pending(warehouse, cluster_id, ledger, clock)
             topics = restored(warehouse, cluster_id, state, ledger, clock, after_restore)
             sequence = ledger.last.sequence + 1
+        pending = Pending(storage=warehouse.kernel.storage, root=state.location, cluster_id=cluster_id)
         yield ArchiveTurn(
             warehouse=warehouse,
             cluster_id=cluster_id,
@@ -80,6 +96,8 @@ def archive_turn(
             topics=topics,
             fence=Fence(app_id(cluster_id), sequence),
             root=state.location,
+            pending=pending,
+            reports=pending.reports(ledger.last),
         )
 
 
@@ -105,79 +123,72 @@ def commit(mine: ArchiveTurn, run: Run) -> None:
 
     LockHeld if another run has committed since the turn began; then, and after a TableError, nothing of this one is seen.
     """
-    warehouse = mine.warehouse
-    ranges = stage(warehouse, RECORD_RANGES, warehouse.locations[RECORD_RANGES.name], run, run.settled.ranges)
-    problems = stage(warehouse, RECORD_PROBLEMS, warehouse.locations[RECORD_PROBLEMS.name], run, run.settled.problems)
+    warehouse, sequence = mine.warehouse, mine.fence.version
+    ranges = mine.pending.write(sequence, run.ingest_id, RECORD_RANGES, run.settled.ranges)
+    problems = mine.pending.write(sequence, run.ingest_id, RECORD_PROBLEMS, run.settled.problems)
+    mine.pending.write_losses(sequence, run.ingest_id, run.settled.ranges)
     with warehouse.exclusively("commit", mine.clock, COMMIT_LOCK_WAIT_MS):
         state = warehouse.state(RECORDS.name)
         last = LastRun(
             ingest_id=run.ingest_id,
-            sequence=mine.fence.version,
+            sequence=sequence,
             ingest_date=run.ingest_date.isoformat(),
             base_version=state.version,
             ranges=ranges,
             problems=problems,
         )
-        ledger = to_json(Ledger(topics=run.settled.topics, last=last))
+        ledger = Ledger(topics=run.settled.topics, last=last)
+        _refuse_removed(mine, run.files)
         try:
             warehouse.kernel.append(
                 state,
                 run.files,
                 (RECORDS.partition_by, run.ingest_date),
                 fence=mine.fence,
-                domains={domain(mine.cluster_id): ledger},
+                domains={domain(mine.cluster_id): to_json(ledger)},
             )
         except Fenced as error:
             raise LockHeld(f"the archive of cluster {mine.cluster_id}", "it committed in the meantime") from error
-    _check(warehouse, mine.cluster_id, ledger)
-    _pay_debts(warehouse, mine.cluster_id, last, mine.clock)
+    _check(warehouse, mine.cluster_id, to_json(ledger))
+    commit_pending(warehouse, mine.cluster_id, ledger, mine.clock)
 
 
 def pay_debts(warehouse: Warehouse, clock: Clock) -> None:
-    """Add to record_ranges and record_problems what the last run of any cluster still owes them.
+    """Add to record_ranges and record_problems what the last run of any cluster has still to add to them.
 
-    To be called before old files are removed: what is owed lies there in a file that no version names yet.
+    To be called before old files are removed: earlier releases left it beside the tables in files that no version names.
     """
     state = warehouse.state(RECORDS.name)
     for name in warehouse.kernel.domains(state):
         cluster_id = name.removeprefix(domain(""))
         ledger = from_json(warehouse.kernel.domain(state, name)) if name != cluster_id else Ledger()
-        if ledger.last:
-            _pay_debts(warehouse, cluster_id, ledger.last, clock)
+        commit_pending(warehouse, cluster_id, ledger, clock)
 
 
-def app_id(cluster_id: str) -> str:
-    """The name under which a cluster's runs are numbered in the tables' transaction ids."""
-    return f"lagoon/records/{cluster_id}"
+def _refuse_removed(mine: ArchiveTurn, files: Sequence[DataFile]) -> None:
+    """TableError if a data file of the run is not there any more, as after a VACUUM that keeps less than a run takes."""
+    with ThreadPoolExecutor(_CHECKED_AT_ONCE) as threads:
+        sizes = list(threads.map(_size_of(mine), files))
+    gone = [file.url for file, size in zip(files, sizes, strict=True) if size != file.size]
+    if gone:
+        raise TableError(
+            f"{len(gone)} of {len(files)} data files were removed or changed after they were written, such as {gone[0]}: "
+            "nothing is committed. Does a VACUUM keep files for less time than an ingest takes?"
+        )
 
 
-def stage(warehouse: Warehouse, table: Table, root: str, run: Run, rows: Sequence[Any]) -> StagedFile | None:
-    """Write a run's rows below `root`; until they are committed no reader sees them."""
-    if not rows:
-        return None
-    name = f"{table.partition_by}={run.ingest_date}/{run.ingest_id}.parquet"
-    data = parquet_bytes(plain_table(table, rows))
-    stored = warehouse.kernel.storage.write(f"{root}/{name}", data)
-    return StagedFile(name=name, size=stored.size, rows=len(rows), modified_at_ms=stored.modified_at_ms)
+def _size_of(mine: ArchiveTurn) -> Callable[[DataFile], int]:
+    """How the size of a data file is found, 0 if it is gone; on a local disk without asking the JVM."""
+    storage, folder = mine.warehouse.kernel.storage, mine.warehouse.kernel.storage.local(mine.root)
 
+    def size(file: DataFile) -> int:
+        if folder is None:
+            return storage.size(file.url)
+        with suppress(OSError):
+            return (folder / file.url.removeprefix(f"{mine.root}/")).stat().st_size
+        return 0
 
-def _pay_debts(warehouse: Warehouse, cluster_id: str, last: LastRun, clock: Clock) -> None:
-    """Add what a run owes to record_ranges, then to record_problems, unless it is there."""
-    with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
-        for table, staged in ((RECORD_RANGES, last.ranges), (RECORD_PROBLEMS, last.problems)):
-            if staged:
-                _add(warehouse, table, cluster_id, last, staged)
-
-
-def _add(warehouse: Warehouse, table: Table, cluster_id: str, last: LastRun, staged: StagedFile) -> None:
-    state = warehouse.state(table.name)
-    fence = Fence(app_id(cluster_id), last.sequence)
-    if (warehouse.kernel.last_transaction(state, fence.app_id) or 0) >= fence.version:
-        return
-    url = f"{state.location}/{staged.name}"
-    statistics = statistics_of(table_of(warehouse.kernel.storage.read(url)))
-    file = DataFile(url=url, size=staged.size, modified_at_ms=staged.modified_at_ms, statistics=statistics)
-    warehouse.kernel.append(state, [file], (RECORDS.partition_by, date.fromisoformat(last.ingest_date)), fence=fence)
+    return size
 
 
 def _check(warehouse: Warehouse, cluster_id: str, expected: str) -> None:
@@ -185,12 +196,3 @@ def _check(warehouse: Warehouse, cluster_id: str, expected: str) -> None:
     found = warehouse.kernel.domain(warehouse.state(RECORDS.name), domain(cluster_id))
     if found != expected:
         raise ChecksFailed("table records does not hold what was committed: does its log store keep writers apart?")
-
-
-def _refuse_replaced(warehouse: Warehouse, cluster_id: str, ledger: Ledger) -> None:
-    ranges = warehouse.state(RECORD_RANGES.name)
-    if ledger.last is None and warehouse.kernel.last_transaction(ranges, app_id(cluster_id)):
-        raise TableError(
-            "table records is new and record_ranges is not: archiving anew would double ranges. "
-            "Put records back, or remove record_ranges and record_problems too"
-        )

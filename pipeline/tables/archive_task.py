@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipeline.client.cluster import Cluster, TopicPartition
-from pipeline.client.deadline import Clock, Deadline
+from pipeline.client.deadline import Clock
 from pipeline.client.journal import Journal
 from pipeline.client.routing import failure_of
 from pipeline.errors import PipelineError, TableError
 from pipeline.fetch.accounting import TaskOutcome
 from pipeline.fetch.split import Outcome, ReadOptions, Split
+from pipeline.fetch.stalls import BOOTSTRAP, RUN_DEADLINE_PASSED, Limits, Stalls
 from pipeline.fetch.tasks import Task
 from pipeline.kafka_settings import KafkaSettings
 from pipeline.protocol.messages.metadata import METADATA
@@ -23,6 +24,8 @@ from pipeline.tables.files import DataFile
 
 if TYPE_CHECKING:
     from pipeline.tables.record_files import RecordFiles
+
+_stalls: dict[str, Stalls] = {}  # of the one run that this process works for: Spark's workers run task after task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,22 +88,35 @@ def archive(settings: TaskSettings, task: Task) -> TaskResult:
 
 def _read_all(settings: TaskSettings, task: Task, files: "RecordFiles", progress: _Progress) -> None:
     topics = {split.topic for split in task.splits}
-    patience = Deadline.after(settings.clock, settings.options.patience_ms)
+    limits = Limits.of(settings.clock, settings.options, _stalls_of(settings))
+    if limits.run_is_over():  # the task has waited for its turn until then
+        progress.outcomes += [_unread(split, RUN_DEADLINE_PASSED, None) for split in task.splits]
+        return
     with Cluster(settings.kafka, settings.clock, Journal()) as cluster:
         try:
-            cluster.refresh(topics, patience)
+            cluster.refresh(topics, limits.waiting_for(BOOTSTRAP))
         except PipelineError as error:
-            progress.outcomes += [_unread(split, error) for split in task.splits]
+            limits.stalls.stalled(BOOTSTRAP)
+            name = RUN_DEADLINE_PASSED if limits.run_is_over() else failure_of(METADATA, topics, error).name
+            progress.outcomes += [_unread(split, name, str(error)) for split in task.splits]
             return
         for split in task.splits:
             _read(cluster, split, settings, files, progress)
+
+
+def _stalls_of(settings: TaskSettings) -> Stalls:
+    """What earlier tasks of the run in this process know of brokers that hang."""
+    if settings.ingest_id not in _stalls:
+        _stalls.clear()
+        _stalls[settings.ingest_id] = Stalls(settings.clock, settings.options.patience_ms)
+    return _stalls[settings.ingest_id]
 
 
 def _read(cluster: Cluster, split: Split, settings: TaskSettings, files: "RecordFiles", progress: _Progress) -> None:
     from pipeline.fetch.reader import SplitReader  # noqa: PLC0415
 
     holding: set[str] = set()
-    reader = SplitReader(cluster, split, settings.options)
+    reader = SplitReader(cluster, split, settings.options, _stalls_of(settings))
     try:
         for batch in reader.batches():
             holding.add(files.write(split.topic, split.topic_id, split.partition, batch))
@@ -110,12 +126,6 @@ def _read(cluster: Cluster, split: Split, settings: TaskSettings, files: "Record
     progress.files[TopicPartition(split.topic, split.partition)] = len(holding)
 
 
-def _unread(split: Split, error: PipelineError) -> Outcome:
-    """Nothing of the split was read, because no broker said who leads it."""
-    return Outcome(
-        split=split,
-        next_offset=split.from_offset,
-        counts=Counts(),
-        failure=failure_of(METADATA, split.topic, error).name,
-        detail=str(error),
-    )
+def _unread(split: Split, failure: str, detail: str | None) -> Outcome:
+    """Nothing of the split was read: no broker said who leads it, or there was no time left."""
+    return Outcome(split=split, next_offset=split.from_offset, counts=Counts(), failure=failure, detail=detail)

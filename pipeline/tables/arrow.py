@@ -43,8 +43,8 @@ def parquet_bytes(arrow: pa.Table) -> bytes:
 def table_of(parquet: bytes, columns: list[str] | None = None) -> pa.Table:
     """The rows of a Parquet file, read on this thread alone.
 
-    A run that had only read once aborted while Python shut down ("terminate called without an active exception", exit 134).
-    The likely cause, not reproduced: a thread of Arrow's that lets go of `parquet` too late.
+    With threads of Arrow's, one may let go of `parquet` when Python has shut down: bytes are Python's, so it asks for the
+    GIL, which ends that thread and with it the process ("terminate called without an active exception", exit 134).
     """
     return pq.ParquetFile(pa.BufferReader(parquet), pre_buffer=False).read(columns=columns, use_threads=False)
 

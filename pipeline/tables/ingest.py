@@ -1,17 +1,18 @@
-"""One run over one cluster: what is wanted and the turn to archive it in, a plan, tasks on executors, and one commit out.
+"""One run over one cluster, in this order: plan, read on executors, check what was read, commit.
 
-Guards one rule: the order. The plan is made from positions that were read under the turn, the tasks read what the plan says,
-and the commit names exactly the files of tasks that settled.
+The plan is made from next offsets that were read under the lock, the tasks read what the plan says, and the commit names
+exactly the files of tasks whose records are part of one history of their partitions.
 """
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Clock, Deadline
 from pipeline.fetch.accounting import Settled, settle
+from pipeline.fetch.history import check_outcomes, with_last_epochs
 from pipeline.fetch.plan import Plan, plan
 from pipeline.fetch.split import ReadOptions
 from pipeline.fetch.tasks import Task, divide
@@ -26,6 +27,7 @@ from pipeline.tables.staged import commit_staged, staged_turn
 from pipeline.tables.warehouse import Warehouse
 
 STEPS = ("plan", "read", "commit")
+_CHECK_MS = 5_000  # left for the check of what was read when the run's deadline has passed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,7 @@ def turn(
     """The turn to archive a cluster, by the writer that the settings name; raises as `archive_turn` does."""
     wait_ms = settings.ingest.lock_wait_ms
     if staging := settings.staging():
-        return staged_turn(warehouse, staging, cluster_id, clock, wait_ms)
+        return staged_turn(warehouse, staging, cluster_id, clock, wait_ms, after_restore)
     return archive_turn(warehouse, cluster_id, clock, wait_ms, after_restore)
 
 
@@ -53,20 +55,28 @@ def ingest(
     settings: Settings,
     wanted: Wanted,
     tell: Callable[[str, int], None],
+    ends_at_ms: int | None = None,
 ) -> Ingested:
     """Archive what is wanted and new of the cluster called `name`; `tell` hears each step and how much there is to it.
 
+    At `ends_at_ms` (wall time) reading ends, and what was read by then is committed.
     ConfigError for topics and offsets that are not there; TableError if something cannot be written: nothing is, then.
     """
     tell("plan", len(mine.topics))
-    planned = plan(cluster, wanted, mine.topics, Deadline.after(mine.clock, settings.ingest.deadline_ms))
+    limits = settings.ingest
+    planned = plan(cluster, wanted, mine.topics, _within(mine.clock, limits.plan_timeout_ms, ends_at_ms))
+    tasks = with_last_epochs(
+        cluster, _tasks(mine, planned, limits), _within(mine.clock, limits.plan_timeout_ms, ends_at_ms)
+    )
     tell("read", sum(one.offsets for one in planned.ranges))
     ingest_id = new_id(planned.planned_at_ms)
     day = datetime.fromtimestamp(planned.planned_at_ms / 1000, tz=UTC).date()
-    told = _task_settings(mine, name, cluster.settings, settings, mine.folder(day), ingest_id)
-    results = execute(mine, told, _tasks(mine, planned, settings.ingest))
+    told = _task_settings(mine, name, cluster.settings, settings, mine.folder(day), ingest_id, ends_at_ms)
+    results = execute(mine, told, tasks)
     outcomes = [result.outcome for result in results]
-    settled = settle(ingest_id, name, mine.cluster_id, planned, mine.topics, outcomes)
+    read = [one for outcome in outcomes for one in outcome.outcomes]
+    checked = check_outcomes(cluster, planned, read, _within(mine.clock, limits.patience_ms, ends_at_ms, _CHECK_MS))
+    settled = settle(ingest_id, name, mine.cluster_id, planned, mine.topics, outcomes, checked)
     files = [file for number in sorted(settled.kept) for file in results[number].files]
     tell("commit", len(files))
     if settled.ranges:
@@ -75,18 +85,30 @@ def ingest(
     return Ingested(planned=planned, settled=settled)
 
 
+def _within(clock: Clock, timeout_ms: int, ends_at_ms: int | None, least_ms: int = 0) -> Deadline:
+    """A timeout that ends with the run, but leaves at least `least_ms`."""
+    left_ms = timeout_ms if ends_at_ms is None else min(timeout_ms, ends_at_ms - clock.now_ms())
+    return Deadline.after(clock, max(left_ms, least_ms))
+
+
 def _tasks(mine: ArchiveTurn, planned: Plan, told: IngestSettings) -> Sequence[Task]:
     parallelism = mine.warehouse.spark.sparkContext.defaultParallelism
     return divide(planned.ranges, planned.bytes_of, parallelism, told.task_mb << 20)
 
 
 def _task_settings(
-    mine: ArchiveTurn, name: str, kafka: KafkaSettings, settings: Settings, folder: str, ingest_id: str
+    mine: ArchiveTurn,
+    name: str,
+    kafka: KafkaSettings,
+    settings: Settings,
+    folder: str,
+    ingest_id: str,
+    ends_at_ms: int | None,
 ) -> TaskSettings:
     return TaskSettings(
         kafka=kafka,
         clock=mine.clock,
-        options=read_options(settings.ingest),
+        options=replace(read_options(settings.ingest), ends_at_ms=ends_at_ms),
         folder=folder,
         ingest_id=ingest_id,
         cluster=name,
@@ -100,6 +122,7 @@ def read_options(told: IngestSettings) -> ReadOptions:
     """How splits are read, with sizes that keep the buffers of a task below its memory.
 
     They are: an answer being decoded, the next one on its way, what it expands to, its columns, and what is being written.
+    A batch that makes much more is decoded into several Arrow batches; one large value is what remains whole.
     """
     part = (told.task_memory_mb << 20) // 16
     return ReadOptions(

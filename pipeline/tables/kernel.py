@@ -21,8 +21,8 @@ from pipeline.tables.storage import JAVA_ERRORS, Storage, reason
 
 ENGINE_INFO = "kafka-lagoon"
 _NO_JARS = (
-    "Delta's jars are not on Spark's class path: run `make setup`, or give spark-submit "
-    "--packages io.delta:delta-spark_4.2_2.13:4.4.0"
+    "Delta's jars, or some of them, are not on Spark's class path: give spark-submit "
+    "--packages io.delta:delta-spark_4.2_2.13:4.4.0,io.delta:delta-kernel-defaults:4.4.0"
 )
 _NO_DOMAINS: Mapping[str, str] = {}
 

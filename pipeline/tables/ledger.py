@@ -11,15 +11,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.errors import TableError
+from pipeline.fetch.epochs import EpochRange
 from pipeline.fetch.plan import Archived
 from pipeline.fetch.ranges import Position
 
-_FORMAT = 1
+# In format 1 an epoch has its first offset only, next offsets are never confirmed, and rows to be added lie beside the data
+# files of their tables.
+_FORMAT, _KNOWN_FORMATS = 2, (1, 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedFile:
-    """A file that lies beside a table already, `name` relative to the table's folder, and waits to be committed."""
+    """A file that waits to be committed; `name` is its path in the folder of table `records` or in the staging folder.
+
+    In ledgers of format 1 it is the path in the folder of the table that it is to be added to.
+    """
 
     name: str
     size: int
@@ -68,7 +74,7 @@ def from_json(text: str | None) -> Ledger:
     if text is None:
         return Ledger()
     told = json.loads(text)
-    if told["format"] != _FORMAT:
+    if told["format"] not in _KNOWN_FORMATS:
         raise TableError(f"table records was written by a newer Kafka Lagoon (ledger format {told['format']})")
     topics = {
         name: Archived(
@@ -87,11 +93,17 @@ def _last_run(told: dict[str, Any] | None) -> LastRun | None:
 
 
 def _spelled(at: Position) -> Sequence[Any]:
-    return [at.next_offset, at.leader_epoch, [list(one) for one in at.epochs]]
+    return [at.next_offset, at.leader_epoch, [list(one) for one in at.epochs], int(at.confirmed)]
 
 
 def _position(told: Sequence[Any]) -> Position:
-    next_offset, leader_epoch, epochs = told
+    next_offset, leader_epoch, epochs, *confirmed = told
+    if not confirmed:
+        ends = [*(first for _, first in epochs[1:]), next_offset]
+        epochs = [(epoch, first, end) for (epoch, first), end in zip(epochs, ends, strict=False)]
     return Position(
-        next_offset=next_offset, leader_epoch=leader_epoch, epochs=tuple((epoch, first) for epoch, first in epochs)
+        next_offset=next_offset,
+        leader_epoch=leader_epoch,
+        epochs=tuple(EpochRange(*one) for one in epochs),
+        confirmed=any(confirmed),
     )

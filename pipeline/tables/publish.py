@@ -45,6 +45,7 @@ class PublishedSlot:
     slot_ms: int
     captured_at_ms: int
     status: str
+    failures: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,13 +74,17 @@ def turn(warehouse: Warehouse, cluster: str, clock: Clock, wait_ms: int = 0) -> 
 def published(mine: Turn, slot_ms: int) -> PublishedSlot | None:
     """The snapshot that had been published for a slot of the cluster when the turn began."""
     wanted: dict[str, str | datetime] = {"cluster": mine.cluster, "slot": _instant(slot_ms)}
-    found = _rows(mine.warehouse, mine.history, wanted, ("snapshot_id", "captured_at", "status"))
+    found = _rows(mine.warehouse, mine.history, wanted, ("snapshot_id", "captured_at", "status", "failures"))
     if not found.num_rows:
         return None
     row = found.to_pylist()[0]
     captured_at_ms = round(row["captured_at"].timestamp() * 1000)
     return PublishedSlot(
-        snapshot_id=row["snapshot_id"], slot_ms=slot_ms, captured_at_ms=captured_at_ms, status=row["status"]
+        snapshot_id=row["snapshot_id"],
+        slot_ms=slot_ms,
+        captured_at_ms=captured_at_ms,
+        status=row["status"],
+        failures=row["failures"],
     )
 
 

@@ -19,11 +19,12 @@ from pipeline.errors import TableError
 from pipeline.fetch.plan import Archived
 from pipeline.tables.kernel import State
 from pipeline.tables.ledger import LastRun, Ledger, domain, from_json
+from pipeline.tables.pending_commits import KEEP
 from pipeline.tables.schema import RECORD_PROBLEMS, RECORD_RANGES
 from pipeline.tables.storage import reason
 from pipeline.tables.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 
-REPEAT, KEEP = "repeat", "keep"
+REPEAT = "repeat"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,7 +68,7 @@ class Column:
 
     def sql_type(self) -> str:
         """The type as SQL spells it."""
-        return _sql_type(self.type)
+        return sql_type(self.type)
 
     def ddl(self) -> str:
         """The column as it stands in CREATE TABLE and ALTER TABLE ADD COLUMNS."""
@@ -191,16 +191,17 @@ def _delta_field(field: pa.Field) -> dict[str, Any]:
     }
 
 
-def _sql_type(kind: pa.DataType) -> str:
+def sql_type(kind: pa.DataType) -> str:
+    """A type as SQL spells it, with the comments of nested fields."""
     if pa.types.is_list(kind):
-        return f"ARRAY<{_sql_type(kind.value_type)}>"
+        return f"ARRAY<{sql_type(kind.value_type)}>"
     if pa.types.is_struct(kind):
         return f"STRUCT<{', '.join(_sql_field(field) for field in kind)}>"
     return _SQL.get(_DELTA[kind], _DELTA[kind].upper())
 
 
 def _sql_field(field: pa.Field) -> str:
-    return f"{field.name}: {_sql_type(field.type)} COMMENT {_quoted(field.metadata[b'comment'].decode())}"
+    return f"{field.name}: {sql_type(field.type)} COMMENT {_quoted(field.metadata[b'comment'].decode())}"
 
 
 def _quoted(text: str) -> str:

@@ -4,17 +4,18 @@ CREATE TABLE IF NOT EXISTS brokers (
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   broker_id INT NOT NULL COMMENT 'node.id of the broker.',
-  host STRING COMMENT 'Host that the broker advertises on the listener we asked; null if it is only known by id.',
-  port INT COMMENT 'Port that the broker advertises on the listener we asked; null if only known by id.',
+  host STRING COMMENT 'Host that the broker advertises on the listener we asked; null if none is told.',
+  port INT COMMENT 'Port that the broker advertises on the listener we asked; null if none is told.',
   rack STRING COMMENT 'broker.rack; null if none is set.',
-  is_controller BOOLEAN COMMENT 'Whether it is the active controller: leader of the metadata quorum, or as metadata has it under ZooKeeper. Null if unknown.',
-  is_fenced BOOLEAN COMMENT 'Whether the controller has fenced it off; null if the brokers cannot say (KIP-1073).',
+  is_controller BOOLEAN COMMENT 'Whether it is the active controller: leader of the metadata quorum, or as metadata has it under ZooKeeper. Null if problem is set.',
+  is_fenced BOOLEAN COMMENT 'Whether the controller has fenced it off; null if the brokers cannot say (before Kafka 2.8), or problem is set.',
+  problem STRING COMMENT 'Why is_controller or is_fenced is null: Kafka\'s name of the error, NO_CONTROLLER, or NOT_DESCRIBED: DescribeCluster left the broker out. Null if there is none.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'Brokers that the cluster knew of, one row per broker and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,broker_id,host,port,rack');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,broker_id,host,port,rack,problem');
 
 CREATE TABLE IF NOT EXISTS topics (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -25,7 +26,7 @@ CREATE TABLE IF NOT EXISTS topics (
   topic_id STRING COMMENT 'Id of the topic (22 characters, base64url); null if the brokers give none.',
   is_internal BOOLEAN COMMENT 'Whether Kafka keeps its own state in it; null if problem is set.',
   partitions INT COMMENT 'Number of partitions; null if problem is set.',
-  replication_factor INT COMMENT 'Replicas of partition 0, as Kafka\'s tools print it; null if unknown.',
+  replication_factor INT COMMENT 'Replicas of the first partition, as Kafka\'s tools print it; null if it has no partition, or problem is set.',
   problem STRING COMMENT 'Kafka\'s name of the error that hides the topic; null if there is none.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
@@ -54,8 +55,8 @@ CREATE TABLE IF NOT EXISTS partitions (
   is_under_min_isr BOOLEAN COMMENT 'Whether fewer replicas are in sync than min.insync.replicas; null if that setting could not be read.',
   is_at_min_isr BOOLEAN COMMENT 'Whether exactly min.insync.replicas are in sync; null if that setting could not be read.',
   is_preferred_leader BOOLEAN COMMENT 'Whether the leader is the first replica; null if it has no leader.',
-  rack_count INT COMMENT 'Different racks among the replicas; null if the rack of any replica is unknown.',
-  problem STRING COMMENT 'Kafka\'s name of the partition\'s error; null if there is none.',
+  rack_count INT COMMENT 'Different racks among the replicas; null if the rack of any is unknown: none set, or the broker is down.',
+  problem STRING COMMENT 'Kafka\'s name of the partition\'s error, what became of the topic meanwhile, or why min.insync.replicas or eligible leaders are not known. Null if there is none.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
@@ -73,20 +74,21 @@ CREATE TABLE IF NOT EXISTS partition_offsets (
   partition INT NOT NULL COMMENT 'Partition number.',
   log_start_offset BIGINT COMMENT 'First offset that can be read; null if problem is set.',
   high_watermark BIGINT COMMENT 'First offset not yet replicated to all in-sync replicas, the end for readers; null if problem is set.',
-  last_stable_offset BIGINT COMMENT 'End for read_committed: where the oldest open transaction begins, else the high watermark; null if unknown.',
-  max_timestamp_offset BIGINT COMMENT 'Offset of the record with the largest timestamp; null if empty or unknown.',
-  max_timestamp TIMESTAMP COMMENT 'Largest timestamp of any record; null if the log is empty, it is unknown, or outside the years 1 to 9999.',
-  local_log_start_offset BIGINT COMMENT 'First offset on the broker\'s own disk (KIP-405); null if not told.',
-  tiered_offset BIGINT COMMENT 'Last offset in tiered storage (KIP-1005); null if there is none or not told.',
-  leader_epoch INT COMMENT 'Term of the leader at the high watermark; null if not told.',
+  last_stable_offset BIGINT COMMENT 'End for read_committed: where the oldest open transaction begins, else the high watermark; null if problem is set.',
+  max_timestamp_offset BIGINT COMMENT 'Offset of the record with the largest timestamp; null if no record has one, the brokers are older than Kafka 3.0, or problem is set.',
+  max_timestamp TIMESTAMP COMMENT 'Largest timestamp of any record; null if max_timestamp_ms is, or is outside the years 1 to 9999.',
+  max_timestamp_ms BIGINT COMMENT 'The same as stored, in milliseconds since 1970; null if max_timestamp_offset is.',
+  local_log_start_offset BIGINT COMMENT 'First offset on the broker\'s own disk (KIP-405); null if the brokers are older than Kafka 3.6, or problem is set.',
+  tiered_offset BIGINT COMMENT 'Last offset in tiered storage (KIP-1005); null if there is none, the brokers are older than Kafka 3.9, or problem is set.',
+  leader_epoch INT COMMENT 'Leader epoch at the high watermark; null if the log is empty, or the brokers do not tell it.',
   read_at TIMESTAMP COMMENT 'When the high watermark was received; null if it was not.',
-  problem STRING COMMENT 'Why an offset is missing: Kafka\'s name of the error, or ours; null if there is none.',
+  problem STRING COMMENT 'Why an offset is missing: Kafka\'s name of the first error, OFFSET_NOT_TOLD, or what became of the topic meanwhile. Null if there is none.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'Where the log of every partition began and ended, one row per partition and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,topic,topic_id,partition,log_start_offset,high_watermark,last_stable_offset,max_timestamp_offset,max_timestamp,local_log_start_offset,tiered_offset,leader_epoch,read_at,problem');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,topic,topic_id,partition,log_start_offset,high_watermark,last_stable_offset,max_timestamp_offset,max_timestamp,max_timestamp_ms,local_log_start_offset,tiered_offset,leader_epoch,read_at,problem');
 
 CREATE TABLE IF NOT EXISTS consumer_groups (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -100,8 +102,8 @@ CREATE TABLE IF NOT EXISTS consumer_groups (
   protocol STRING COMMENT 'Assignor in use; null or empty if the group has none.',
   coordinator_id INT COMMENT 'Broker that coordinates the group; null if unknown.',
   members INT COMMENT 'Number of members; null if the group could not be described.',
-  group_epoch INT COMMENT 'Term of the group (KIP-848); null for classic groups.',
-  assignment_epoch INT COMMENT 'Term of the target assignment (KIP-848); null for classic groups.',
+  group_epoch INT COMMENT 'Epoch of the group (KIP-848); null for classic groups.',
+  assignment_epoch INT COMMENT 'Epoch of the target assignment (KIP-848); null for classic groups.',
   problem STRING COMMENT 'Why the group could not be described; null if it was.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
@@ -121,16 +123,17 @@ CREATE TABLE IF NOT EXISTS group_members (
   client_id STRING COMMENT 'client.id of the member.',
   client_host STRING COMMENT 'Address that the coordinator sees.',
   rack_id STRING COMMENT 'client.rack of the member; null if none is set or told.',
-  subscribed_topics ARRAY<STRING> COMMENT 'Topics the member subscribes to; null if it does not say.',
+  subscribed_topics ARRAY<STRING> COMMENT 'Topics the member subscribes to by name; null if it has a pattern, does not say, or problem is set.',
   assignment ARRAY<STRUCT<topic: STRING COMMENT 'Name of the topic; null if only its id is known.', topic_id: STRING COMMENT 'Id of the topic; null if only its name is known.', partitions: ARRAY<INT> COMMENT 'Partition numbers.'>> COMMENT 'Partitions the member owns; null if the group is rebalancing or its protocol is not Kafka\'s consumer protocol.',
-  target_assignment ARRAY<STRUCT<topic: STRING COMMENT 'Name of the topic; null if only its id is known.', topic_id: STRING COMMENT 'Id of the topic; null if only its name is known.', partitions: ARRAY<INT> COMMENT 'Partition numbers.'>> COMMENT 'Partitions the member is to own (KIP-848); null for classic groups.',
-  member_epoch INT COMMENT 'Term of the member (KIP-848); null for classic groups.',
+  target_assignment ARRAY<STRUCT<topic: STRING COMMENT 'Name of the topic; null if only its id is known.', topic_id: STRING COMMENT 'Id of the topic; null if only its name is known.', partitions: ARRAY<INT> COMMENT 'Partition numbers.'>> COMMENT 'Partitions the member is to own (KIP-848); null for classic and share groups.',
+  member_epoch INT COMMENT 'Epoch of the member (KIP-848); null for classic groups.',
+  problem STRING COMMENT 'Why it is not known what the member owns: MEMBER_PROTOCOL_UNREADABLE, ASSIGNMENT_NOT_TOLD, TOPOLOGY_NOT_TOLD, or UNKNOWN_TOPIC_ID: a topic that no broker names by the id in the assignment. Null if it is known.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'Members of groups and what they were assigned, one row per member and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,member_id,group_instance_id,client_id,client_host,rack_id,member_epoch');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,member_id,group_instance_id,client_id,client_host,rack_id,member_epoch,problem');
 
 CREATE TABLE IF NOT EXISTS committed_offsets (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -143,9 +146,9 @@ CREATE TABLE IF NOT EXISTS committed_offsets (
   partition INT NOT NULL COMMENT 'Partition number.',
   committed_offset BIGINT COMMENT 'Next offset that the group will read; null if there is none or it could not be read.',
   committed_leader_epoch INT COMMENT 'Leader term of the last record consumed; null if the group gave none.',
-  metadata STRING COMMENT 'Free text stored with the commit.',
+  metadata STRING COMMENT 'Free text stored with the commit; null if there is none.',
   read_at TIMESTAMP COMMENT 'When the commit was received; null if it was not.',
-  problem STRING COMMENT 'Why the commit could not be read, or UNSTABLE_OFFSET_COMMIT: a transaction is about to replace it. Else null.',
+  problem STRING COMMENT 'Why the commit could not be read; or UNSTABLE_OFFSET_COMMIT: a transaction is about to replace it; or what hides the topic, UNKNOWN_TOPIC_OR_PARTITION if it is not there any more. Else null.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
@@ -177,10 +180,10 @@ CREATE TABLE IF NOT EXISTS consumer_lag (
   time_lag_ms BIGINT COMMENT 'Age in milliseconds of the first unread record; null if not measured.',
   time_lag_method STRING COMMENT 'How time_lag_ms was found; null if not measured.',
   first_unread_timestamp TIMESTAMP COMMENT 'Timestamp of the first unread record; null if not measured, or outside the years 1 to 9999.',
-  member_id STRING COMMENT 'Member that owns the partition; null if none does.',
+  member_id STRING COMMENT 'Member that owns the partition; null if none does, or problem is set.',
   client_id STRING COMMENT 'client.id of that member.',
   client_host STRING COMMENT 'Address of that member as the coordinator sees it.',
-  problem STRING COMMENT 'Why a side is missing; null if none is.',
+  problem STRING COMMENT 'Why a side, or who owns the partition, is not known; null if both are.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
@@ -194,8 +197,8 @@ CREATE TABLE IF NOT EXISTS coverage (
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   api STRING NOT NULL COMMENT 'Kafka\'s name of the API.',
-  api_version INT COMMENT 'Version spoken; null if no request was sent.',
-  broker_id INT COMMENT 'Broker that was asked; null for a bootstrap server whose id is not known.',
+  api_version INT COMMENT 'Highest version that was sent; null if no request was.',
+  broker_id INT COMMENT 'Broker that was asked; null for a bootstrap server whose id is not known, or if no broker could be chosen.',
   expected BIGINT NOT NULL COMMENT 'Items (brokers, topics, partitions, groups, as the API has them) that were asked about.',
   answered BIGINT NOT NULL COMMENT 'Items that came back with a value.',
   failed BIGINT NOT NULL COMMENT 'Items that came back with an error, or not at all.',
@@ -241,7 +244,7 @@ CREATE TABLE IF NOT EXISTS snapshots (
   finished_at TIMESTAMP NOT NULL COMMENT 'When the last answer was in; what was true, was true between both.',
   status STRING NOT NULL COMMENT 'complete, or partial if anything did not answer.',
   software_version STRING NOT NULL COMMENT 'Version of Kafka Lagoon that wrote the rows.',
-  kafka_version_range STRING COMMENT 'Oldest and newest Kafka release the brokers may be; null if it is not known.',
+  kafka_version_range STRING COMMENT 'Kafka release whose APIs the brokers list, or a range such as 2.8 to 3.9; between 2.4 and 3.0 if a broker\'s list is a mix that no release has; null if not known.',
   brokers INT NOT NULL COMMENT 'Rows in table brokers.',
   topics INT NOT NULL COMMENT 'Rows in table topics.',
   partitions INT NOT NULL COMMENT 'Rows in table partitions.',
@@ -287,7 +290,7 @@ TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.feature.domainMet
 
 CREATE TABLE IF NOT EXISTS record_ranges (
   ingest_id STRING NOT NULL COMMENT 'The run (UUIDv7); ids sort by time.',
-  cluster STRING COMMENT 'Name of the cluster in the configuration; null if archived by a version that did not store it.',
+  cluster STRING COMMENT 'Name of the cluster in the configuration; null if archived by a version that did not store it, or if problem is COUNTS_LOST.',
   cluster_id STRING NOT NULL COMMENT 'Kafka\'s own id of the cluster.',
   topic STRING NOT NULL COMMENT 'Name of the topic.',
   topic_id STRING COMMENT 'Id of the topic; null if the brokers give none.',

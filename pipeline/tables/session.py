@@ -1,7 +1,6 @@
-"""An application's name in, its Spark session out.
+"""Starts the Spark session of a job, with Delta.
 
-Guards one rule: what spark-submit, `conf/spark-defaults.conf` or a cluster has set stands; only gaps are filled, and
-the master is never touched.
+What spark-submit, `conf/spark-defaults.conf` or a cluster has set stands; only gaps are filled, the master is never touched.
 """
 
 import os
@@ -12,6 +11,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from pipeline.errors import TableError
+from pipeline.tables.delta_jars import with_delta
 
 _UNNAMED = "pyspark-shell"  # what pyspark calls an application that nobody has named
 
@@ -32,7 +32,7 @@ _GAPS = {
 def session(app_name: str) -> SparkSession:
     """The running session, or a new one; without spark-submit it runs on all local cores, as pyspark decides.
 
-    TableError if no JVM starts.
+    TableError if no JVM starts, or if Spark has no Delta and its jars cannot be had.
     """
     try:
         SparkContext._ensure_initialized()  # noqa: SLF001  starts the JVM, so that SparkConf knows spark-defaults.conf
@@ -42,9 +42,18 @@ def session(app_name: str) -> SparkSession:
     if str(conf.get("spark.master", "local")).startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers would take the first python3 on PATH
     builder = SparkSession.builder
-    for key, value in gaps(conf, app_name).items():
+    for key, value in (gaps(conf, app_name) | _jars(conf)).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def _jars(conf: SparkConf) -> dict[str, str]:
+    """What `spark.jars` must become for Delta to be there; a session that runs already keeps the jars that it has."""
+    if SparkContext._active_spark_context is not None:  # noqa: SLF001
+        return {}
+    given = conf.get("spark.jars", None)
+    jars = with_delta(SparkContext._jvm, given)  # noqa: SLF001
+    return {} if jars is None or jars == given else {"spark.jars": jars}
 
 
 def gaps(conf: SparkConf, app_name: str) -> dict[str, str]:

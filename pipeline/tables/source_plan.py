@@ -18,8 +18,10 @@ from pipeline.client.offsets import (
 )
 from pipeline.client.routing import Failure
 from pipeline.errors import BrokerError, ConfigError, RecordsError
+from pipeline.fetch.history import with_last_epochs
 from pipeline.fetch.logs import ask_logs, range_bytes
 from pipeline.fetch.ranges import LOST, LogNow, PlannedRange
+from pipeline.fetch.split import Split
 from pipeline.fetch.tasks import Task, divide
 from pipeline.hints import did_you_mean
 from pipeline.kafka_settings import KafkaSettings, from_properties
@@ -140,7 +142,7 @@ def refuse_failures(failures: Iterable[Failure]) -> None:
     """Raise the first failure: what is read is all of it or nothing."""
     for one in failures:
         code = _NOBODY_SAID if one.code is None else one.code
-        raise BrokerError(code, one.name, one.api, str(one.scope), one.message)
+        raise BrokerError(code, one.name, one.api, one.about(), one.message)
 
 
 def edge_offsets(
@@ -257,15 +259,20 @@ def tasks(
         most = max(1, min(most, sum(sizes.values()) // options.min_partitions))
     parallelism = max(len(ranges), options.min_partitions or 0)
     found = divide(ranges, lambda one: sizes[TopicPartition(one.topic, one.partition)], parallelism, most)
-    if options.max_records_per_partition is None:
-        return found
-    return [short for task in found for short in _short(task, options.max_records_per_partition)]
+    if options.max_records_per_partition is not None:
+        found = [short for task in found for short in _short(task, options.max_records_per_partition)]
+    return with_last_epochs(cluster, found, deadline)
 
 
 def _short(task: Task, most: int) -> list[Task]:
     """A task as several of at most so many offsets."""
     return [
-        Task(splits=(replace(split, from_offset=start, to_offset=min(start + most, split.to_offset)),))
+        Task(splits=(_part(split, start, min(start + most, split.to_offset)),))
         for split in task.splits
         for start in range(split.from_offset, split.to_offset, most)
     ]
+
+
+def _part(split: Split, start: int, end: int) -> Split:
+    continues = split.continues or start > split.from_offset
+    return replace(split, from_offset=start, to_offset=end, continues=continues)

@@ -1,76 +1,64 @@
-"""A statement in, its result as text out: what `lagoon sql` prints.
+"""What both engines of `lagoon sql` share: which names a statement needs, what it may do, and the rows that come back."""
 
-Guards one rule: names that strangers chose (groups, clients, commit metadata) never steer a terminal.
-"""
-
-import json
 import re
-from datetime import UTC, date, datetime
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 
 from pipeline.errors import TableError
-from pipeline.tables.schema import TABLES
-from pipeline.tables.storage import reason
-from pipeline.tables.views import VIEWS, make_available
-from pipeline.tables.warehouse import Warehouse
-from pipeline.text import aligned, printable
+from pipeline.hints import did_you_mean
+from pipeline.tables.schema import sql_type
+from pipeline.tables.views import NAMES
+
+# First words of statements that read. COPY ... TO writes a file of the caller's; nothing here writes a table.
+_READS = frozenset(
+    {"select", "with", "from", "table", "values", "pivot", "unpivot"}
+    | {"describe", "desc", "show", "explain", "summarize", "copy"}
+)
+_FIRST_WORD = re.compile(r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*(\w*)", re.DOTALL)
+_LISTS_NAMES = re.compile(r"\s*show\b|\b(?:information_schema|duckdb_\w+|sqlite_master)\b", re.IGNORECASE)
+_UNKNOWN_RELATION = re.compile(
+    r"Table with name \"?(\w+)\"? does not exist|TABLE_OR_VIEW_NOT_FOUND\].*?`(\w+)` cannot be"
+)
 
 
-def list_relations() -> str:
-    """Every table and view with its comment, and its columns with theirs."""
-    lines = []
-    for table in TABLES:
-        lines += [table.name, f"  {table.comment}"]
-        lines += aligned([(f"    {column.name}", column.sql_type(), column.comment) for column in table.columns], ())
-    for view in VIEWS:
-        lines += [f"{view.name} (view)", f"  {view.comment}"]
-        lines += aligned([(f"    {name}", comment) for name, comment in view.columns], ())
-    return "\n".join(lines)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """A result: its columns, and its rows as they come. Reading them may raise TableError."""
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
 
 
-def query(warehouse: Warehouse, statement: str) -> pa.Table:
-    """The result of one statement over tables and views; TableError with Spark's words if it cannot be run."""
-    make_available(warehouse, _mentioned(statement))
-    try:
-        return warehouse.spark.sql(statement).toArrow()
-    except PySparkException as error:
-        raise TableError(reason(error)) from error
+def mentioned(statement: str) -> set[str]:
+    """The tables and views that a statement names, all of them if it asks for a list; others need not be opened."""
+    if _LISTS_NAMES.search(statement):
+        return set(NAMES)
+    return set(NAMES) & set(re.findall(r"\w+", statement.lower()))
 
 
-def as_text(result: pa.Table) -> str:
-    """An aligned table for people: numbers to the right, null spelled out, times in UTC."""
-    columns = [
-        [name, *map(_text, column.to_pylist())]
-        for name, column in zip(result.schema.names, result.columns, strict=True)
-    ]
-    kinds = result.schema.types
-    right = [index for index, kind in enumerate(kinds) if pa.types.is_integer(kind) or pa.types.is_floating(kind)]
-    return "\n".join(aligned(list(zip(*columns, strict=True)), right)) if columns else ""
+def refuse_writing(statement: str) -> None:
+    """TableError unless the statement reads. A guard against mistakes: `lagoon sql` has its user's rights on files."""
+    match = _FIRST_WORD.match(statement)
+    word = match[1] if match else ""
+    if word.lower() not in _READS:
+        raise TableError(f"{word or 'an empty statement'}: lagoon sql runs SELECT and other statements that read")
 
 
-def as_json_lines(result: pa.Table) -> str:
-    """One JSON object a row for scripts; 64-bit integers exact, times as ISO 8601 in UTC."""
-    return "\n".join(json.dumps(row, default=_moment) for row in result.to_pylist())
+def type_name(kind: pa.DataType) -> str:
+    """A column's type as Spark and the tables' DDL spell it."""
+    if pa.types.is_list(kind):
+        return f"ARRAY<{type_name(kind.value_type)}>"
+    if pa.types.is_struct(kind):
+        return f"STRUCT<{', '.join(f'{field.name}: {type_name(field.type)}' for field in kind)}>"
+    return sql_type(kind)
 
 
-def _mentioned(statement: str) -> set[str] | None:
-    """Names of ours in the statement, None (all) if there is none: each table that Spark opens costs it 0.3 s."""
-    known = {table.name for table in TABLES} | {view.name for view in VIEWS}
-    return known & set(re.findall(r"\w+", statement.lower())) or None
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, str | datetime | date):
-        return printable(_moment(value))
-    return printable(json.dumps(value, default=_moment, ensure_ascii=False))
-
-
-def _moment(value: Any) -> str:
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
-    return str(value)
+def failed(message: str) -> TableError:
+    """The error of an engine on one line, with a hint where a name of ours is near."""
+    unknown = _UNKNOWN_RELATION.search(message)
+    if unknown:
+        name = unknown[1] or unknown[2]
+        return TableError(f"there is no table or view {name}{did_you_mean(name, NAMES)}; `lagoon sql` lists them")
+    return TableError(" ".join(message.split()))

@@ -1,14 +1,16 @@
-"""Exactly-once archiving where a catalog insists that Spark writes: staged files in, rows of tables out, by Spark's own writer.
+"""Exactly-once archiving where a catalog insists that Spark writes the tables.
 
-Guards one rule: Spark's writer commits no positions with the data, so what a run has read is written down first. A ledger
-in the staging folder names the staged files and the positions behind them; from then on every append has the run's number
-as its transaction id, which Delta skips when it is there. Whatever point a run dies at, the next one repeats the rest.
+Spark's writer commits no offsets with the data, so what a run has read is written down first. A ledger in the staging folder
+names the staged files and the offsets to go on from; from then on every append has the run's number as its transaction id,
+which Delta skips when it is there. Wherever a run dies, the next one repeats the rest.
 """
 
-from collections.abc import Iterator, Sequence
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
@@ -16,15 +18,21 @@ from pyspark.sql.types import StructType
 
 from pipeline.client.deadline import Clock
 from pipeline.errors import ChecksFailed, LockHeld, TableError
-from pipeline.tables.archive import ArchiveTurn, Run, app_id, stage
+from pipeline.fetch.plan import Archived
+from pipeline.tables.archive import ArchiveTurn, Run
+from pipeline.tables.arrow import parquet_bytes, plain_table
 from pipeline.tables.files import DataFile
 from pipeline.tables.kernel import Fence
 from pipeline.tables.ledger import LastRun, Ledger, StagedFile, from_json, to_json
+from pipeline.tables.pending import FOLDER, Pending, Report
+from pipeline.tables.pending_commits import app_id, is_added, refuse_replaced, remake
 from pipeline.tables.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORDS, Table
 from pipeline.tables.storage import Storage, reason
 from pipeline.tables.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 
 _LEDGER, _PAID = ".ledger.json", ".paid"
+_FOLDERS = {RECORD_RANGES.name: "ranges", RECORD_PROBLEMS.name: "problems"}
+_READ_AGAIN = "had staged data files that were removed before Spark wrote them: their offsets are read again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +55,12 @@ class _Staging:
         """Whether all that a ledger names is in the tables."""
         return self.url(number, _PAID).rpartition("/")[2] in self.storage.names(self.root)
 
+    def give_up(self, number: int) -> Ledger:
+        """Forget what a run wrote down; what the run before it left is the newest then."""
+        before = self.ledger(number - 1)
+        self.storage.delete(self.url(number, _LEDGER))
+        return before
+
     def url(self, number: int, kind: str) -> str:
         """Where a ledger or its mark is."""
         return f"{self.root}/{number:012d}{kind}"
@@ -54,7 +68,12 @@ class _Staging:
 
 @contextmanager
 def staged_turn(
-    warehouse: Warehouse, staging: str, cluster_id: str, clock: Clock, wait_ms: int = 0
+    warehouse: Warehouse,
+    staging: str,
+    cluster_id: str,
+    clock: Clock,
+    wait_ms: int = 0,
+    after_restore: str | None = None,
 ) -> Iterator[ArchiveTurn]:
     """One run's turn at a cluster's archive, after the last run's files are in the tables.
 
@@ -64,8 +83,13 @@ def staged_turn(
         place = _place(warehouse, staging, cluster_id)
         number = place.newest()
         ledger = place.ledger(number)
+        refuse_replaced(warehouse, cluster_id, ledger.last, after_restore)
+        pending = Pending(storage=place.storage, root=place.root, cluster_id=cluster_id)
+        if ledger.last and _is_lost(warehouse, place, cluster_id, ledger.last):
+            pending.write_report(Report(ledger.last.ingest_id, _READ_AGAIN, is_loss=False))
+            number, ledger = number - 1, place.give_up(number)
         if ledger.last:
-            _pay(warehouse, place, cluster_id, ledger.last, clock)
+            _pay(warehouse, place, pending, ledger.last, ledger.topics, clock)
         yield ArchiveTurn(
             warehouse=warehouse,
             cluster_id=cluster_id,
@@ -73,6 +97,8 @@ def staged_turn(
             topics=ledger.topics,
             fence=Fence(app_id(cluster_id), number + 1),
             root=place.root,
+            pending=pending,
+            reports=pending.reports(ledger.last),
         )
 
 
@@ -87,15 +113,16 @@ def commit_staged(mine: ArchiveTurn, run: Run) -> None:
         sequence=mine.fence.version,
         ingest_date=run.ingest_date.isoformat(),
         base_version=0,
-        ranges=stage(mine.warehouse, RECORD_RANGES, f"{place.root}/ranges", run, run.settled.ranges),
-        problems=stage(mine.warehouse, RECORD_PROBLEMS, f"{place.root}/problems", run, run.settled.problems),
+        ranges=_stage(place, RECORD_RANGES, run, run.settled.ranges),
+        problems=_stage(place, RECORD_PROBLEMS, run, run.settled.problems),
         records=tuple(_staged(place, file) for file in run.files),
     )
+    mine.pending.write_losses(last.sequence, run.ingest_id, run.settled.ranges)
     ledger = to_json(Ledger(topics=run.settled.topics, last=last))
     if place.newest() >= last.sequence:
         raise LockHeld(f"the archive of cluster {mine.cluster_id}", "it committed in the meantime")
     place.storage.write(place.url(last.sequence, _LEDGER), ledger.encode())
-    _pay(mine.warehouse, place, mine.cluster_id, last, mine.clock)
+    _pay(mine.warehouse, place, mine.pending, last, run.settled.topics, mine.clock)
 
 
 def _place(warehouse: Warehouse, staging: str, cluster_id: str) -> _Staging:
@@ -108,21 +135,78 @@ def _staged(place: _Staging, file: DataFile) -> StagedFile:
     return StagedFile(name=name, size=file.size, rows=file.statistics.rows, modified_at_ms=file.modified_at_ms)
 
 
-def _pay(warehouse: Warehouse, place: _Staging, cluster_id: str, last: LastRun, clock: Clock) -> None:
+def _stage(place: _Staging, table: Table, run: Run, rows: Sequence[Any]) -> StagedFile | None:
+    """Write a run's rows into the staging folder."""
+    if not rows:
+        return None
+    return _write(place, table, f"{table.partition_by}={run.ingest_date}/{run.ingest_id}.parquet", rows)
+
+
+def _write(place: _Staging, table: Table, name: str, rows: Sequence[Any]) -> StagedFile:
+    data = parquet_bytes(plain_table(table, rows))
+    stored = place.storage.write(f"{place.root}/{_FOLDERS[table.name]}/{name}", data)
+    return StagedFile(name=name, size=stored.size, rows=len(rows), modified_at_ms=stored.modified_at_ms)
+
+
+def _is_lost(warehouse: Warehouse, place: _Staging, cluster_id: str, last: LastRun) -> bool:
+    """Whether data files that Spark has still to write into `records` were removed from the staging folder."""
+    if place.is_paid(last.sequence) or is_added(warehouse, RECORDS, cluster_id, last.sequence):
+        return False
+    return any(place.storage.size(f"{place.root}/{file.name}") != file.size for file in last.records)
+
+
+def _pay(
+    warehouse: Warehouse,
+    place: _Staging,
+    pending: Pending,
+    last: LastRun,
+    topics: Mapping[str, Archived],
+    clock: Clock,
+) -> None:
     """Bring what a run wrote down into the tables, records first, and clear the staging folder."""
     if not place.is_paid(last.sequence):
-        owed = (
-            (RECORDS, place.root, last.records),
-            (RECORD_RANGES, f"{place.root}/ranges", [last.ranges] if last.ranges else []),
-            (RECORD_PROBLEMS, f"{place.root}/problems", [last.problems] if last.problems else []),
-        )
         with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
-            for table, root, files in owed:
-                if files:
-                    _append(warehouse, table, [f"{root}/{file.name}" for file in files], cluster_id, last)
-                    _check(warehouse, table, last, sum(file.rows for file in files))
+            _add(
+                warehouse,
+                pending.cluster_id,
+                RECORDS,
+                last,
+                [(f"{place.root}/{one.name}", one) for one in last.records],
+            )
+            for table, staged in ((RECORD_RANGES, last.ranges), (RECORD_PROBLEMS, last.problems)):
+                if staged and not is_added(warehouse, table, pending.cluster_id, last.sequence):
+                    files = _whole(warehouse, place, pending, table, last, topics, staged)
+                    _add(warehouse, pending.cluster_id, table, last, files)
         place.storage.write(place.url(last.sequence, _PAID), b"")
     _clear(place, last)
+
+
+def _whole(
+    warehouse: Warehouse,
+    place: _Staging,
+    pending: Pending,
+    table: Table,
+    last: LastRun,
+    topics: Mapping[str, Archived],
+    staged: StagedFile,
+) -> list[tuple[str, StagedFile]]:
+    """A staged file of ranges or problems with its URL; what can be made again of it if it was removed."""
+    folder = f"{place.root}/{_FOLDERS[table.name]}"
+    if place.storage.size(f"{folder}/{staged.name}") == staged.size:
+        return [(f"{folder}/{staged.name}", staged)]
+    rows = remake(warehouse, pending, table, last, topics, staged.rows)
+    if not rows:
+        return []
+    made = _write(place, table, f"{staged.name.removesuffix('.parquet')}-{uuid.uuid4().hex}.parquet", rows)
+    return [(f"{folder}/{made.name}", made)]
+
+
+def _add(
+    warehouse: Warehouse, cluster_id: str, table: Table, last: LastRun, files: Sequence[tuple[str, StagedFile]]
+) -> None:
+    if files:
+        _append(warehouse, table, [url for url, _ in files], cluster_id, last)
+        _check(warehouse, table, last, sum(file.rows for _, file in files))
 
 
 def _append(warehouse: Warehouse, table: Table, urls: Sequence[str], cluster_id: str, last: LastRun) -> None:
@@ -154,5 +238,5 @@ def _clear(place: _Staging, last: LastRun) -> None:
     """Remove staged files and the ledgers before the last one."""
     for name in place.storage.names(place.root):
         is_newest = name.startswith(f"{last.sequence:012d}")
-        if not is_newest:
+        if not is_newest and name != FOLDER:
             place.storage.delete(f"{place.root}/{name}")

@@ -42,7 +42,7 @@ def plain(bootstrap_servers: str) -> Lag:
     with _connect(bootstrap_servers, Journal()) as cluster:
         topology = topology_of(cluster.refresh(None, _deadline()))
         listed, _ = list_groups(cluster, _deadline())
-        commits = committed_offsets(cluster, list(listed), topology.topic_ids, _deadline()).rows
+        commits = committed_offsets(cluster, list(listed), topology, _deadline()).rows
         ends = list_offsets(cluster, topology.every_partition(), [HIGH_WATERMARK], _deadline())[HIGH_WATERMARK].answers
         return {
             (one.group_id, one.topic, one.partition): ends[TopicPartition(one.topic, one.partition)].offset
@@ -57,7 +57,10 @@ def requests(bootstrap_servers: str) -> Counter[str]:
     journal = Journal()
     with _connect(bootstrap_servers, journal) as cluster:
         collect(cluster, "bench", SYSTEM_CLOCK.now_ms(), _deadline(), _tell)
-    return Counter(sent.api for sent in journal.sent)
+    found: Counter[str] = Counter()
+    for (api, _), one in journal.stats.items():
+        found[api] += one.requests
+    return found
 
 
 def known(rows: Sequence[ConsumerLagRow]) -> Lag:

@@ -1,8 +1,11 @@
-"""`lagoon` itself: what is said of commands and options that are not there."""
+"""`lagoon` itself: what is said of commands and options that are not there, and which settings Spark reads."""
+
+import os
+from pathlib import Path
 
 import pytest
 
-from pipeline.cli.main import main
+from pipeline.cli.main import SPARK_SETTINGS, main
 
 
 @pytest.mark.parametrize(
@@ -17,6 +20,10 @@ from pipeline.cli.main import main
             "--timeout: '0' is not a number of seconds above 0; see lagoon kafka",
         ),
         (["snapshot", "--frob"], "unrecognized arguments: --frob; see lagoon snapshot --help"),
+        (
+            ["maintain", "--keep-hours", "soon"],
+            "--keep-hours: 'soon' is not a whole number; see lagoon maintain --help",
+        ),
         (["maintain", "--frob"], "unrecognized arguments: --frob; see lagoon maintain --help"),
     ],
 )
@@ -38,3 +45,25 @@ def test_usage(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(argv) == 2
     assert capsys.readouterr() == ("", asked.out)
     assert asked.err == ""
+
+
+def test_which_settings_spark_reads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Those of the package, unless the user has named a folder, or a Spark that has settings."""
+
+    def conf_dir(**told: str) -> str | None:
+        with monkeypatch.context() as patch:
+            for name in ("SPARK_CONF_DIR", "SPARK_HOME"):
+                patch.setenv(name, "")  # so that it is put back afterwards
+                patch.delenv(name)
+            for name, value in told.items():
+                patch.setenv(name, value)
+            assert main(["path", "nowhere"]) == 2
+            return os.environ.get("SPARK_CONF_DIR")
+
+    assert conf_dir() == str(SPARK_SETTINGS)
+    assert (SPARK_SETTINGS / "spark-defaults.conf").is_file()
+    assert conf_dir(SPARK_HOME=str(tmp_path)) == str(SPARK_SETTINGS)
+    assert conf_dir(SPARK_CONF_DIR="theirs") == "theirs"
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "spark-defaults.conf").touch()
+    assert conf_dir(SPARK_HOME=str(tmp_path)) is None

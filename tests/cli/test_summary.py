@@ -1,7 +1,12 @@
 """The one line that a person reads."""
 
+import pytest
+
 from pipeline.cli.summary import snapshot_line
-from pipeline.snapshot.rows import ConsumerLagRow, Snapshot, SnapshotHeader, SnapshotRow
+from pipeline.snapshot.rows import BrokerRow, ConsumerLagRow, PartitionRow, Snapshot, SnapshotHeader, SnapshotRow
+
+REPLICAS = (1, 2, 3)
+SIZES = "12 topics, 1,048 partitions, 9 groups, no lag known; tables in /lake (6.1 s)"
 
 
 def lag(group_id: str, value: int | None) -> ConsumerLagRow:
@@ -9,14 +14,67 @@ def lag(group_id: str, value: int | None) -> ConsumerLagRow:
     return ConsumerLagRow(**{**unknown, "group_id": group_id, "topic": "orders", "partition": 3, "lag": value})
 
 
-def line(rows: list[ConsumerLagRow], failures: int = 0) -> str:
+def broker(broker_id: int, is_fenced: bool | None = False) -> BrokerRow:
+    return BrokerRow(**{**dict.fromkeys(BrokerRow.__slots__), "broker_id": broker_id, "is_fenced": is_fenced})
+
+
+def partition(**told: bool) -> PartitionRow:
+    healthy = {"is_under_replicated": False, "is_leaderless": False, "is_under_min_isr": False, "replicas": REPLICAS}
+    return PartitionRow(**{**dict.fromkeys(PartitionRow.__slots__), **healthy, **told})
+
+
+BROKERS = [broker(number) for number in REPLICAS]
+UNDER, LEADERLESS = partition(is_under_replicated=True), partition(is_leaderless=True, is_under_replicated=True)
+UNKNOWN = PartitionRow(**dict.fromkeys(PartitionRow.__slots__))
+
+
+def line(
+    rows: list[ConsumerLagRow],
+    failures: int = 0,
+    brokers: list[BrokerRow] | None = None,
+    partitions: list[PartitionRow] | None = None,
+) -> str:
     told = dict.fromkeys(SnapshotRow.__slots__, 0)
     published = SnapshotRow(
         **{**told, "brokers": 3, "topics": 12, "partitions": 1_048, "groups": 9, "failures": failures}
     )
     header = SnapshotHeader(snapshot_id="s", cluster="prod", cluster_id="abc", captured_at_ms=0)
-    snapshot = Snapshot(header=header, rows={SnapshotRow: [published], ConsumerLagRow: rows})
+    facts = {BrokerRow: brokers or BROKERS, PartitionRow: partitions or [partition()]}
+    snapshot = Snapshot(header=header, rows={SnapshotRow: [published], ConsumerLagRow: rows, **facts})
     return snapshot_line(snapshot, "/lake", 6.14)
+
+
+@pytest.mark.parametrize(
+    ("brokers", "partitions", "expected"),
+    [
+        (BROKERS, [UNKNOWN, partition()], "3 brokers"),
+        ([broker(1, None), *BROKERS[1:]], [partition()], "3 brokers"),
+        (
+            [broker(1, True), *BROKERS[1:]],
+            [UNDER] * 44,
+            "1 of 3 brokers fenced, 44 partitions under-replicated, 0 leaderless",
+        ),
+        ([broker(1, True), *BROKERS[1:]], [], "1 of 3 brokers fenced, 0 partitions under-replicated, 0 leaderless"),
+        (
+            [broker(1, None)],
+            [UNDER, LEADERLESS],
+            "2 of 3 brokers missing, 2 partitions under-replicated, 1 leaderless",
+        ),
+        (
+            [broker(1, True), broker(2)],
+            [UNDER, partition()],
+            "1 of 3 brokers fenced, 1 missing, 1 partitions under-replicated, 0 leaderless",
+        ),
+        (
+            BROKERS,
+            [partition(is_under_min_isr=True, is_under_replicated=True), UNKNOWN],
+            "3 brokers, 1 partitions under-replicated, 0 leaderless, 1 with fewer in sync than min.insync.replicas",
+        ),
+    ],
+)
+def test_an_outage_is_told(brokers: list[BrokerRow], partitions: list[PartitionRow], expected: str) -> None:
+    """Brokers that are down and what partitions suffer come first; a cluster in health has neither."""
+    assert line([], brokers=brokers, partitions=partitions) == f"prod (abc): {expected}, {SIZES}"
 
 
 def test_sizes_and_worst_lag() -> None:

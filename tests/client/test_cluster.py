@@ -112,6 +112,59 @@ def test_older_news_of_a_leader_is_ignored(state: FakeCluster, connect: Callable
     assert cluster.leader_of(TopicPartition("orders", 0)) == 2
 
 
+def test_a_re_created_topic_has_epochs_of_its_own(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """Another topic id is another topic: its leaders are believed although their epochs begin again, and no others stay."""
+    topic, at, deadline = state.topics["orders"], TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
+    topic.partitions[0].leader_id, topic.partitions[0].leader_epoch = 1, 5
+    cluster = connect()
+    cluster.refresh(None, deadline)
+    topic.topic_id = b"another topic id"
+    del topic.partitions[3:]
+    topic.partitions[0].leader_id, topic.partitions[0].leader_epoch = 2, 0
+    cluster.refresh({"orders"}, deadline)
+    assert (cluster.leader_of(at), cluster.leader_epoch_of(at)) == (2, 0)
+    assert cluster.leader_of(TopicPartition("orders", 5)) is None
+
+
+def test_the_old_topic_told_by_a_broker_that_is_behind(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """It is believed, as Kafka's client does, and the next answer about the new topic puts that right."""
+    topic, at, deadline = state.topics["orders"], TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
+    cluster, seen = connect(), []
+    for topic_id, leader_id, epoch in ((b"old".zfill(16), 1, 5), (b"new".zfill(16), 2, 0)) * 2:
+        topic.topic_id, topic.partitions[0].leader_id, topic.partitions[0].leader_epoch = topic_id, leader_id, epoch
+        cluster.refresh({"orders"}, deadline)
+        seen.append((cluster.leader_of(at), cluster.leader_epoch_of(at)))
+    assert seen == [(1, 5), (2, 0)] * 2
+
+
+def test_a_re_created_topic_without_ids(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """Before Kafka 2.8 topics have no ids: that a topic was not there is what tells the new one from the old."""
+    topic, at, deadline = state.topics["orders"], TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
+    state.highest[METADATA.key] = 9
+    topic.partitions[0].leader_id, topic.partitions[0].leader_epoch = 1, 5
+    cluster = connect()
+    cluster.refresh(None, deadline)
+    del state.topics["orders"]
+    cluster.refresh({"orders"}, deadline)
+    assert cluster.leader_of(at) == 1, "a broker may be behind the others"
+    topic.partitions[0].leader_id, topic.partitions[0].leader_epoch = 2, 0
+    state.topics["orders"] = topic
+    cluster.refresh({"orders"}, deadline)
+    assert (cluster.leader_of(at), cluster.leader_epoch_of(at)) == (2, 0)
+
+
+def test_a_leader_without_an_epoch_is_believed(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """An answer of a broker that tells no epochs is no older news, as in Kafka's client."""
+    at, deadline = TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
+    partition = state.topics["orders"].partitions[0]
+    partition.leader_id, partition.leader_epoch = 1, 5
+    cluster = connect()
+    cluster.refresh(None, deadline)
+    partition.leader_id, partition.leader_epoch = 3, -1
+    cluster.refresh(None, deadline)
+    assert (cluster.leader_of(at), cluster.leader_epoch_of(at)) == (3, -1)
+
+
 @pytest.mark.parametrize("highest", [6, 3])
 def test_coordinators_are_found_in_every_version(
     state: FakeCluster, connect: Callable[[], Cluster], highest: int
@@ -152,7 +205,8 @@ def test_a_broker_that_could_create_topics(state: FakeCluster, connect: Callable
     state.highest[METADATA.key] = 3
     with pytest.raises(UnsupportedVersion) as refused:
         connect()
-    assert str(refused.value) == "Metadata: we speak versions 4 to 13, the broker offers versions 0 to 3"
+    host, port = state.addresses[1]
+    assert str(refused.value) == f"Metadata needs Kafka 0.11 or newer; the broker at {host}:{port} is older"
     assert not state.count(METADATA.key)
 
 
@@ -164,5 +218,6 @@ def test_a_leader_that_another_broker_names(connect: Callable[[], Cluster]) -> N
     assert (cluster.leader_of(at), cluster.leader_epoch_of(at)) == (1, 0)
     assert not cluster.told_leader(at, 2, 0)
     assert not cluster.told_leader(at, 9, 1)
-    assert cluster.told_leader(at, 2, 1)
+    assert not cluster.told_leader(at, 2, 1, topic_id="of another topic of that name")
+    assert cluster.told_leader(at, 2, 1, topic_id=cluster.topic_id_of("orders"))
     assert (cluster.leader_of(at), cluster.leader_epoch_of(at)) == (2, 1)

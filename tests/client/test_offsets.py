@@ -56,6 +56,14 @@ def test_ends_of_terms_follow_the_leader(state: FakeCluster, cluster: Cluster) -
     assert state.count(OFFSET_FOR_LEADER_EPOCH.key) == 2
 
 
+def test_epochs_of_a_topic_that_is_re_created_meanwhile(state: FakeCluster, cluster: Cluster) -> None:
+    """They belong to the topic as it was: the new one's leader, at another epoch, is not asked where they end in its log."""
+    again = state.topics["orders"].partitions[0]
+    state.topics["orders"].topic_id, again.leader_id, again.epoch_ends = b"another topic id", 2, {0: 5}
+    found = epoch_ends(cluster, {ORDERS[0]: 0}, _soon())
+    assert (found.answers, found.failures[ORDERS[0]].name) == ({}, "UNKNOWN_TOPIC_ID")
+
+
 def test_sizes_are_the_leaders(state: FakeCluster, cluster: Cluster) -> None:
     """The leader's replica counts, not a follower's, and not one that is still on its way to another disk."""
     for index, partition in enumerate(state.topics["orders"].partitions):

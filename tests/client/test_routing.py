@@ -1,5 +1,6 @@
 """Routing: every item has an answer or a failure, and what is stale is looked up again."""
 
+import dataclasses
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,7 @@ from pipeline.protocol.messages.list_groups import LIST_GROUPS, ListGroupsReques
 from pipeline.protocol.messages.list_offsets import LIST_OFFSETS
 from pipeline.protocol.messages.metadata import METADATA, MetadataRequest
 from pipeline.snapshot.commits import committed_offsets
+from pipeline.snapshot.topology import topology_of
 from tests.clock import CLOCK, Hands
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
@@ -291,7 +293,7 @@ def test_throttling_is_obeyed(state: FakeCluster, connect: Connect) -> None:
     started = time.monotonic()
     assert len(list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK].answers) == 6
     assert time.monotonic() - started > 0.25
-    assert sum(one.throttle_ms for one in cluster.journal.exchanges) == 900
+    assert sum(one.throttle_ms for one in cluster.journal.stats.values()) == 900
 
 
 def test_a_moved_coordinator_is_found(state: FakeCluster, connect: Connect) -> None:
@@ -299,7 +301,7 @@ def test_a_moved_coordinator_is_found(state: FakeCluster, connect: Connect) -> N
     state.groups = {"g": FakeGroup(coordinator_id=2, commits={("orders", 0): FakeCommit(5)})}
     cluster = connect()
     cluster.coordinators[GROUP, "g"] = 1
-    commits = committed_offsets(cluster, ["g"], {"orders": None}, soon())
+    commits = committed_offsets(cluster, ["g"], topology_of(cluster.refresh(None, soon())), soon())
     assert [row.committed_offset for row in commits.rows] == [5]
     assert cluster.coordinators[GROUP, "g"] == 2
 
@@ -310,7 +312,7 @@ def test_many_groups_are_few_requests(state: FakeCluster, connect: Connect) -> N
     state.groups = groups
     cluster = connect()
     cluster.coordinators.update({(GROUP, name): group.coordinator_id for name, group in groups.items()})
-    rows = committed_offsets(cluster, list(groups), {}, soon()).rows
+    rows = committed_offsets(cluster, list(groups), topology_of(cluster.refresh(None, soon())), soon()).rows
     assert {row.group_id: row.committed_offset for row in rows} == {f"g{i}": i for i in range(300)}
     assert state.count(9) == 3
 
@@ -321,7 +323,7 @@ def test_old_brokers_are_asked_group_by_group(state: FakeCluster, connect: Conne
     state.highest[9] = 5
     cluster = connect()
     cluster.coordinators.update({(GROUP, name): 1 for name in state.groups})
-    found = committed_offsets(cluster, list(state.groups), {}, soon())
+    found = committed_offsets(cluster, list(state.groups), topology_of(cluster.refresh(None, soon())), soon())
     assert [row.committed_offset for row in found.rows] == [0, 1, 2, 3, 4]
     assert not found.failures
 
@@ -372,3 +374,19 @@ def test_nothing_to_ask_is_no_request(state: FakeCluster, connect: Connect) -> N
     assert list_offsets(cluster, [], [HIGH_WATERMARK], soon())[HIGH_WATERMARK].failures == {}
     assert len(state.asked) == asked
     assert ByLeader(cluster).node_of(TopicPartition("absent", 0)) is None
+
+
+def test_request_statistics_do_not_grow_with_requests(connect: Connect) -> None:
+    """A cluster that lives on counts by API and broker: what is asked a hundred times takes no more room than once."""
+    cluster = connect()
+
+    def entries() -> int:
+        values = [getattr(cluster.journal, one.name) for one in dataclasses.fields(cluster.journal)]
+        return sum(len(one) for one in values if hasattr(one, "__len__"))
+
+    ends(cluster)
+    before = entries()
+    for _ in range(20):
+        ends(cluster)
+    assert entries() == before
+    assert cluster.journal.stats[LIST_OFFSETS.name, 1].requests == 21

@@ -22,6 +22,8 @@ from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember, F
 
 LEADER_MISSING, NOT_LEADER, UNKNOWN_TOPIC, NOT_COORDINATOR, GROUP_MISSING = 5, 6, 3, 16, 69
 UNSTABLE = 88
+UNSUPPORTED_VERSION = 35
+_TELLS_ITS_OWN = 3  # KIP-511: with ApiVersions v3 came that a refused version is answered with the broker's own
 SPECIAL = {-1: "high_watermark", -2: "log_start_offset", -4: "log_start_offset"}
 
 # state, node, version, request -> response, None for a request that has no answer
@@ -60,22 +62,26 @@ def _topic(state: FakeCluster, name: str, version: int) -> metadata.MetadataTopi
     return metadata.MetadataTopic(name=name, topic_id=topic.topic_id, partitions=partitions)
 
 
-def _list_offsets(state: FakeCluster, node: int, _version: int, request: Any) -> Any:
+def _list_offsets(state: FakeCluster, node: int, version: int, request: Any) -> Any:
     topics = []
     for topic in request.topics:
         known = state.topics.get(topic.name)
         some = [
-            _offset(node, known.partitions[one.partition_index] if known else None, one, request.isolation_level)
+            _offset(
+                node, known.partitions[one.partition_index] if known else None, one, request.isolation_level, version
+            )
             for one in topic.partitions
         ]
         topics.append(list_offsets.ListOffsetsResponseTopic(name=topic.name, partitions=tuple(some)))
     return list_offsets.ListOffsetsResponse(topics=tuple(topics))
 
 
-def _offset(node: int, log: FakePartition | None, asked: Any, isolation_level: int) -> Any:
+def _offset(node: int, log: FakePartition | None, asked: Any, isolation_level: int, version: int) -> Any:
     index = asked.partition_index
     if log is None or log.leader_id != node or log.error_code:
         code = UNKNOWN_TOPIC if log is None else log.error_code or NOT_LEADER
+        return list_offsets.ListOffsetsResponsePartition(partition_index=index, error_code=code)
+    if code := log.refused.get((asked.timestamp, isolation_level), 0):
         return list_offsets.ListOffsetsResponsePartition(partition_index=index, error_code=code)
     name = SPECIAL.get(asked.timestamp)
     found = (offset for timestamp, offset in log.times if 0 <= asked.timestamp <= timestamp)
@@ -83,7 +89,7 @@ def _offset(node: int, log: FakePartition | None, asked: Any, isolation_level: i
     if isolation_level and asked.timestamp == list_offsets.LATEST and log.last_stable_offset is not None:
         offset = log.last_stable_offset
     return list_offsets.ListOffsetsResponsePartition(
-        partition_index=index, offset=offset, leader_epoch=log.leader_epoch
+        partition_index=index, offset=offset, leader_epoch=log.leader_epoch if version >= 4 else -1
     )
 
 
@@ -186,7 +192,9 @@ def _consumer(state: FakeCluster, group_id: str, group: FakeGroup) -> Any:
         return consumer_group_describe.ConsumerGroupAssignment(
             topic_partitions=tuple(
                 consumer_group_describe.ConsumerGroupTopicPartitions(
-                    topic_id=state.topics[name].topic_id, topic_name=name, partitions=some
+                    topic_id=state.topics[name].topic_id if name in state.topics else name.encode().zfill(16),
+                    topic_name=name if group.has_names else "",
+                    partitions=some,
                 )
                 for name, some in member.assignment.items()
             )
@@ -244,12 +252,14 @@ def _commit(partition: int, commit: FakeCommit, *, stable: bool) -> offset_fetch
     )
 
 
-def _describe_configs(state: FakeCluster, _node: int, _version: int, request: Any) -> Any:
+def _describe_configs(state: FakeCluster, _node: int, version: int, request: Any) -> Any:
     results = []
     for resource in request.resources:
         topic = state.topics.get(resource.resource_name)
         entry = describe_configs.DescribeConfigsEntry(
-            name="min.insync.replicas", value=str(topic.min_insync_replicas) if topic else None
+            name="min.insync.replicas",
+            value=str(topic.min_insync_replicas) if topic else None,
+            config_source=1 if version >= 1 else -1,
         )
         results.append(
             describe_configs.DescribeConfigsResult(
@@ -275,14 +285,21 @@ def _describe_cluster(state: FakeCluster, _node: int, _version: int, _request: A
     )
 
 
-def _api_versions(state: FakeCluster, _node: int, _version: int, _request: Any) -> Any:
+def _api_versions(state: FakeCluster, _node: int, version: int, _request: Any) -> Any:
     keys = tuple(
-        api_versions.OfferedApi(
-            api_key=key, min_version=api.versions.lowest, max_version=state.highest.get(key, api.versions.highest)
-        )
-        for key, (api, _) in SPOKEN.items()
+        api_versions.OfferedApi(api_key=key, min_version=lowest, max_version=highest)
+        for key, (lowest, highest) in (_offered(state) if state.offered is None else state.offered).items()
     )
+    if state.offered is not None and version > (known := state.offered[api_versions.API_VERSIONS.key][1]):
+        own = [one for one in keys if one.api_key == api_versions.API_VERSIONS.key and known >= _TELLS_ITS_OWN]
+        return api_versions.ApiVersionsResponse(error_code=UNSUPPORTED_VERSION, api_keys=tuple(own))
     return api_versions.ApiVersionsResponse(api_keys=keys)
+
+
+def _offered(state: FakeCluster) -> dict[int, tuple[int, int]]:
+    return {
+        key: (api.versions.lowest, state.highest.get(key, api.versions.highest)) for key, (api, _) in SPOKEN.items()
+    }
 
 
 SPOKEN: dict[int, tuple[Api[Any, Any], Answer]] = {

@@ -14,10 +14,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from pipeline.protocol.headers import ResponseHeader
+from pipeline.protocol.messages.api_versions import API_VERSIONS
 from pipeline.wire.reading import decode
-from pipeline.wire.schema import Api
+from pipeline.wire.schema import Api, fields_of
 from pipeline.wire.writing import encode
-from tests.fake.answers import SPOKEN
+from tests.fake.answers import SPOKEN, UNSUPPORTED_VERSION
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Action, Altered, Close, Hang, Raw, Slow, WrongCorrelation
 
@@ -51,6 +52,8 @@ class _Handler(socketserver.StreamRequestHandler):
         if fault is None or isinstance(fault.action, Altered | WrongCorrelation | Close | Slow):
             request = decode(api.request, version, api.is_flexible(version), frame, body)
             response = answer(state, node_id, version, request)
+            if state.offered is not None:
+                response = _as_of(response, version)
             if response is None:
                 return not (fault and isinstance(fault.action, Close))
             return self._send(api, version, correlation_id, response, fault.action if fault else None)
@@ -65,12 +68,25 @@ class _Handler(socketserver.StreamRequestHandler):
             response = action.change(response)
         if isinstance(action, WrongCorrelation):
             correlation_id += 1
+        if api is API_VERSIONS and response.error_code == UNSUPPORTED_VERSION:
+            version = 0  # whatever was asked, for that is what every client understands
         flexible = api.is_flexible(version)
         header = encode(ResponseHeader(correlation_id=correlation_id), 0, flexible and api.flexible_response_header)
         frame = header + encode(response, version, flexible)
         frame = struct.pack(">i", len(frame)) + frame
-        self.wfile.write(frame[: action.sent] if isinstance(action, Close) else frame)
-        return not isinstance(action, Close)
+        is_cut = isinstance(action, Close) and len(frame) > action.spared
+        self.wfile.write(frame[: action.sent] if isinstance(action, Close) and is_cut else frame)
+        return not is_cut
+
+
+def _as_of(message: Any, version: int) -> Any:
+    """The message without what an older version cannot carry, as a broker of an older release would send it."""
+    if isinstance(message, tuple):
+        return tuple(_as_of(one, version) for one in message)
+    if not hasattr(message, "__wire__"):
+        return message
+    present = {one.name for one in fields_of(type(message)) if one.spec.present(version)}
+    return type(message)(**{name: _as_of(getattr(message, name), version) for name in present})
 
 
 class FakeBroker(socketserver.ThreadingTCPServer):

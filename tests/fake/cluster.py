@@ -3,6 +3,7 @@
 It knows no bytes. Defaults describe health; a test sets what it wants to see reported.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +33,11 @@ class FakePartition:
     high_watermark: int = 0
     last_stable_offset: int | None = None
     error_code: int = 0
+    refused: dict[tuple[int, int], int] = field(
+        default_factory=dict
+    )  # (timestamp, isolation level) asked -> error code
     log: list[FakeBatch] = field(default_factory=list)
+    segments: list[int] = field(default_factory=lambda: [0])  # first offsets; no answer goes beyond one
     epoch_ends: dict[int, int] = field(default_factory=dict)  # term -> offset behind its last record
     times: tuple[tuple[int, int], ...] = ()  # (timestamp, offset) of some records, ascending
     size: int = 0
@@ -83,6 +88,7 @@ class FakeGroup:
     state: str = "Empty"
     protocol_type: str = "consumer"
     error_code: int = 0
+    has_names: bool = True  # of topics in the assignments of members; brokers may give their ids only
 
 
 @dataclass(slots=True)
@@ -94,6 +100,7 @@ class FakeCluster:
     racks: dict[int, str] = field(default_factory=dict)
     addresses: dict[int, tuple[str, int]] = field(default_factory=dict)
     highest: dict[int, int] = field(default_factory=dict)  # api key -> highest version, where not our own
+    offered: Mapping[int, tuple[int, int]] | None = None  # api key -> versions, of another release than our own
     controller_id: int = 1  # as metadata name it
     cluster_operations: int = 8096
     faults: list[Fault] = field(default_factory=list)

@@ -9,9 +9,10 @@ Change = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Close the connection without an answer, or after `sent` bytes of it."""
+    """Close the connection without an answer, or after `sent` bytes of it; answers of up to `spared` bytes come whole."""
 
     sent: int = 0
+    spared: int = -1
 
 
 @dataclass(frozen=True, slots=True)

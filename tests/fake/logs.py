@@ -1,5 +1,6 @@
 """State and request in, response out: the APIs that read a partition's log."""
 
+from itertools import pairwise
 from typing import Any
 
 from pipeline.protocol.messages import describe_log_dirs, fetch, offset_for_leader_epoch
@@ -71,17 +72,27 @@ def _data(log: FakePartition, version: int, request: Any, asked: Any) -> fetch.P
         log_start_offset=log.log_start_offset if version >= 5 else -1,
         records=b"",  # type: ignore[arg-type]
     )
-    parted = log.epoch_ends.get(asked.last_fetched_epoch, _end(log)) if asked.last_fetched_epoch >= 0 else _end(log)
-    if parted < asked.fetch_offset:
-        data.diverging_epoch = fetch.EpochEndOffset(epoch=asked.last_fetched_epoch, end_offset=parted)
+    epoch, parted = _end_of(log, asked.last_fetched_epoch)
+    if 0 <= epoch < asked.last_fetched_epoch or 0 <= parted < asked.fetch_offset:
+        data.diverging_epoch = fetch.EpochEndOffset(epoch=epoch, end_offset=parted)
         return data
-    found = [one for one in log.log if one.last_offset >= asked.fetch_offset and one.base_offset < end]
+    found = _found(log, asked.fetch_offset, end)
     records = b"".join(one.data for one in found)
     least = len(found[0].data) if found and version >= _WHOLE_BATCH_SINCE else 0
     data.records = records[: max(least, asked.partition_max_bytes)]  # type: ignore[assignment]
     if request.isolation_level and version >= 4:
         data.aborted_transactions = tuple(_aborted(found))
     return data
+
+
+def _found(log: FakePartition, fetch_offset: int, end: int) -> list[FakeBatch]:
+    """From the first batch that claims to reach an offset to the end of its segment, as brokers look them up."""
+    first = max(base for base in log.segments if base <= fetch_offset)
+    for start, stop in pairwise([*(base for base in log.segments if base >= first), 2**63]):
+        segment = [one for one in log.log if start <= one.base_offset < stop]
+        if found := [one for one in segment if one.last_offset >= fetch_offset and one.base_offset < end]:
+            return segment[segment.index(found[0]) : segment.index(found[-1]) + 1]
+    return []
 
 
 def _aborted(found: list[FakeBatch]) -> list[fetch.AbortedTransaction]:
@@ -104,11 +115,21 @@ def _epoch_ends(state: FakeCluster, node: int, version: int, request: Any) -> An
 def _epoch_end(log: FakePartition, node: int, version: int, asked: Any) -> offset_for_leader_epoch.EpochEndOffset:
     if log.leader_id != node:
         return offset_for_leader_epoch.EpochEndOffset(partition=asked.partition, error_code=NOT_LEADER)
-    end = log.epoch_ends.get(asked.leader_epoch, -1)
-    epoch = asked.leader_epoch if end >= 0 and version >= 1 else -1
+    epoch, end = _end_of(log, asked.leader_epoch)
     return offset_for_leader_epoch.EpochEndOffset(
-        partition=asked.partition, error_code=0, leader_epoch=epoch, end_offset=end
+        partition=asked.partition, error_code=0, leader_epoch=epoch if version >= 1 else -1, end_offset=end
     )
+
+
+def _end_of(log: FakePartition, asked: int) -> tuple[int, int]:
+    """As Kafka's LeaderEpochFileCache.endOffsetFor: the largest epoch up to the asked one, and where the next begins."""
+    later = [epoch for epoch in log.epoch_ends if epoch > asked]
+    floor = max((epoch for epoch in log.epoch_ends if epoch <= asked), default=None)
+    if asked < 0 or (not later and floor != asked):
+        return -1, -1
+    if floor is None:
+        return asked, log.log_start_offset
+    return floor, log.epoch_ends[floor]
 
 
 def _log_dirs(state: FakeCluster, node: int, version: int, request: Any) -> Any:

@@ -18,7 +18,7 @@ QUICK = ReadOptions(fetch_wait_ms=10, patience_ms=1_500)
 
 def small(**more: Any) -> ReadOptions:
     """Options under which an answer holds about one batch."""
-    return ReadOptions(fetch_bytes=150, **{"fetch_wait_ms": 10, "patience_ms": 1_500, **more})
+    return ReadOptions(**{"fetch_bytes": 150, "fetch_wait_ms": 10, "patience_ms": 1_500, **more})
 
 
 def log(state: FakeCluster) -> FakePartition:

@@ -1,7 +1,11 @@
 """A run's bookkeeping: ranges tile whatever the tasks came to, and the next run goes on where this one really ended."""
 
+from dataclasses import replace
+
 from pipeline.client.cluster import TopicPartition
-from pipeline.fetch.accounting import STOPPED, TaskOutcome, settle
+from pipeline.fetch.accounting import FILE_LEFT_OUT, STOPPED, TaskOutcome, settle
+from pipeline.fetch.epoch_checks import Checked
+from pipeline.fetch.epochs import Divergence, EpochRange
 from pipeline.fetch.plan import Archived, Plan
 from pipeline.fetch.ranges import (
     LOG_TRUNCATED,
@@ -15,6 +19,8 @@ from pipeline.fetch.ranges import (
 from pipeline.fetch.split import Outcome, Split
 from pipeline.records.decoding import Counts, Problem
 
+AT = TopicPartition("t", 0)
+
 
 def planned(start: int = 0, end: int = 30, *, partition: int = 0, log_start: int = 0, topic: str = "t") -> PlannedRange:
     return PlannedRange(
@@ -26,7 +32,7 @@ def planned(start: int = 0, end: int = 30, *, partition: int = 0, log_start: int
         log_start_offset=log_start,
         stable_end=end,
         last_epoch=1,
-        epochs=((1, 0),),
+        epochs=(EpochRange(1, 0, start),) if start else (),
     )
 
 
@@ -47,8 +53,10 @@ def task(*outcomes: Outcome, files: int = 1) -> TaskOutcome:
     )
 
 
-def settled(plan: Plan, *tasks: TaskOutcome, archived: dict[str, Archived] | None = None):
-    return settle("id", "name", "cluster", plan, archived or {}, tasks)
+def settled(
+    plan: Plan, *tasks: TaskOutcome, archived: dict[str, Archived] | None = None, checked: Checked | None = None
+):
+    return settle("id", "name", "cluster", plan, archived or {}, tasks, checked)
 
 
 def event(problem: str | None, start: int = 10, to: int = 10, partition: int = 0) -> Event:
@@ -61,16 +69,16 @@ def test_splits_of_a_partition_are_one_range():
     """In the order of their offsets, whatever order the tasks ended in."""
     found = settled(
         plan_of(planned(0, 30)),
-        task(read(20, 30, leader_epoch=3, epochs={3: 25})),
-        task(read(0, 10, leader_epoch=1, epochs={1: 0})),
-        task(read(10, 20, leader_epoch=2, epochs={2: 15}), files=2),
+        task(read(20, 30, leader_epoch=3, epochs=[EpochRange(3, 25, 30)])),
+        task(read(0, 10, leader_epoch=1, epochs=[EpochRange(1, 0, 10)])),
+        task(read(10, 20, leader_epoch=2, epochs=[EpochRange(1, 10, 15), EpochRange(2, 15, 25)]), files=2),
     )
     (row,) = found.ranges
     assert (row.from_offset, row.to_offset, row.records, row.files, row.leader_epoch) == (0, 30, 30, 4, 3)
     assert (row.problem, row.ingest_id, row.cluster, row.cluster_id) == (None, "id", "name", "cluster")
     assert found.kept == {0, 1, 2}
     position = found.topics["t"].partitions[0]
-    assert position == Position(next_offset=30, leader_epoch=3, epochs=((1, 0), (2, 15), (3, 25)))
+    assert position == Position(next_offset=30, leader_epoch=3, epochs=((1, 0, 15), (2, 15, 25), (3, 25, 30)))
 
 
 def test_what_lies_behind_a_failure_is_left_out():
@@ -85,6 +93,57 @@ def test_what_lies_behind_a_failure_is_left_out():
     assert (row.to_offset, row.records, row.problem, row.files) == (14, 14, "NOT_LEADER_OR_FOLLOWER", 2)
     assert found.kept == {0, 1}
     assert found.topics["t"].partitions[0].next_offset == 14
+
+
+def test_what_a_truncation_took_back_is_left_out():
+    """The split that reaches beyond the divergence and all behind it are not committed, and the next run reads on there."""
+    found = settled(
+        plan_of(planned(0, 30)),
+        task(read(0, 10, epochs=[EpochRange(1, 0, 10)])),
+        task(read(10, 20, epochs=[EpochRange(1, 10, 20)])),
+        task(read(20, 30, epochs=[EpochRange(3, 20, 30)])),
+        checked=Checked(divergences={AT: Divergence(14, 1)}),
+    )
+    (row,) = found.ranges
+    assert (row.from_offset, row.to_offset, row.records, row.problem) == (0, 10, 10, LOG_TRUNCATED)
+    assert (found.kept, found.unread) == ({0}, 20)
+    assert found.topics["t"].partitions[0] == Position(next_offset=10, leader_epoch=1, epochs=((1, 0, 10),))
+
+
+def test_a_divergence_before_the_range():
+    """What was archived before is not this run's to take back: nothing is read on, and the next plan goes back."""
+    found = settled(plan_of(planned(5, 30)), task(read(5, 30)), checked=Checked(divergences={AT: Divergence(3, 1)}))
+    assert [(one.from_offset, one.to_offset, one.problem) for one in found.ranges] == [(5, 5, LOG_TRUNCATED)]
+    assert found.kept == set()
+
+
+def test_neighbours_in_the_same_file():
+    """A file is committed whole or not: other partitions of a task that holds dead records are read again."""
+    found = settled(
+        plan_of(planned(0, 30), planned(0, 30, partition=1)),
+        task(read(0, 30), read(0, 30, partition=1)),
+        checked=Checked(divergences={AT: Divergence(14, 1)}, confirmed=frozenset({AT._replace(partition=1)})),
+    )
+    assert [(one.to_offset, one.problem) for one in found.ranges] == [(0, LOG_TRUNCATED), (0, FILE_LEFT_OUT)]
+    assert (found.kept, found.unread) == (set(), 60)
+
+
+def test_a_divergence_that_no_split_reached():
+    """A split that a broker stopped in time has nothing of the other history."""
+    stopped = read(10, 20, reached=14, failure=LOG_TRUNCATED, truncated_to=14)
+    found = settled(
+        plan_of(planned(0, 20)), task(read(0, 10)), task(stopped), checked=Checked(divergences={AT: Divergence(14, 1)})
+    )
+    (row,) = found.ranges
+    assert (row.to_offset, row.records, row.problem, found.kept) == (14, 14, LOG_TRUNCATED, {0, 1})
+
+
+def test_only_what_was_asked_is_confirmed():
+    """A position is confirmed if its older epochs were when the run was planned, and what was read when it ended."""
+    for before, after in ((True, True), (True, False), (False, True)):
+        checked = Checked(confirmed=frozenset({AT} if after else ()))
+        found = settled(plan_of(replace(planned(5, 30), confirmed=before)), task(read(5, 30)), checked=checked)
+        assert found.topics["t"].partitions[0].confirmed == (before and after)
 
 
 def test_a_split_that_just_ends_early_is_a_failure_too():
@@ -146,9 +205,7 @@ def test_a_recreated_topic_begins_anew():
         archived={"t": Archived(topic_id="old", partitions={0: Position(next_offset=10), 1: Position(next_offset=10)})},
     )
     assert [one.topic_id for one in found.ranges] == ["old", "old", "new"]
-    assert found.topics["t"] == Archived(
-        topic_id="new", partitions={0: Position(next_offset=5, leader_epoch=1, epochs=((1, 0),))}
-    )
+    assert found.topics["t"] == Archived(topic_id="new", partitions={0: Position(next_offset=5, leader_epoch=1)})
 
 
 def test_a_deleted_topic_is_closed_once():

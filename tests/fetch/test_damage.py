@@ -68,6 +68,92 @@ def test_a_last_offset_that_cannot_be(state: FakeCluster, connect: Connect, posi
     assert (outcome.failure, outcome.counts.corrupt) == (None, 4)
 
 
+LIES = {
+    "by one": 4,
+    "over its neighbours": 9,
+    "over the rest": 12 + (1 << 20),
+    "too small by one": 2,
+    "too small": 0,
+}
+
+
+@pytest.mark.parametrize("last_delta", LIES.values(), ids=LIES)
+@pytest.mark.parametrize("fetch_bytes", [150, 8 << 20, 400], ids=["alone", "all", "several"])
+@pytest.mark.parametrize("high_watermark", [24, 1 << 21], ids=["at the end", "far"])
+def test_a_last_offset_that_lies(
+    state: FakeCluster, connect: Connect, last_delta: int, fetch_bytes: int, high_watermark: int
+) -> None:
+    """A batch with a right checksum and a wrong last offset is a problem, wherever answers end; its neighbours are read."""
+    fill(state, batches=2)
+    log(state).append(batch(8, [b"8", b"9", b"10", b"11"], last_delta=last_delta))
+    fill_from(state, 12, 24)
+    log(state).high_watermark = high_watermark
+    values, outcome = read(connect(), split(state, to_offset=24), small(fetch_bytes=fetch_bytes))
+    assert sorted(values) == [*range(8), *range(12, 24)]
+    assert [(one.base_offset, one.last_offset, one.reason) for one in outcome.problems] == [(8, 11, "CORRUPT_BATCH")]
+    assert outcome.problems[0].raw == log(state).log[2].data
+    assert (outcome.failure, outcome.counts.corrupt, outcome.counts.compacted) == (None, 4, 0)
+
+
+def test_a_negative_last_offset(state: FakeCluster, connect: Connect) -> None:
+    """In the middle of an answer it is a problem; asked for the offsets themselves, leaders pass over the batch."""
+    fill(state, batches=2)
+    log(state).append(batch(8, [b"8", b"9", b"10", b"11"], last_delta=-1))
+    fill_from(state, 12, 24)
+    values, outcome = read(connect(), split(state))
+    assert sorted(values) == [*range(8), *range(12, 24)]
+    assert [(one.base_offset, one.last_offset, one.reason) for one in outcome.problems] == [(8, 11, "CORRUPT_BATCH")]
+
+
+@pytest.mark.parametrize("last_delta", [4, 9, 1 << 20], ids=["by one", "over neighbours", "over the rest"])
+def test_a_last_offset_that_lies_at_the_end_of_a_segment(state: FakeCluster, connect: Connect, last_delta: int) -> None:
+    """No answer goes beyond a segment, so nothing follows the batch; compaction has thinned it, so its count tells little."""
+    fill(state, batches=2)
+    log(state).append(batch(8, [b"8", b"10"], deltas=[0, 2], last_delta=last_delta))
+    fill_from(state, 12, 24)
+    log(state).segments = [0, 12]
+    values, outcome = read(connect(), split(state, to_offset=24))
+    assert sorted(values) == [*range(8), *range(12, 24)]
+    assert [(one.base_offset, one.last_offset) for one in outcome.problems] == [(8, 11)]
+    assert outcome.failure is None
+
+
+def test_a_last_offset_beyond_the_log(state: FakeCluster, connect: Connect) -> None:
+    """The last batch of all ends at the high watermark, whatever it says."""
+    fill(state, batches=2)
+    log(state).append(batch(8, [b"8", b"9"], last_delta=99))
+    log(state).high_watermark = 10
+    values, outcome = read(connect(), split(state, to_offset=10, stable_end=10))
+    assert list(values) == list(range(8))
+    assert [(one.base_offset, one.last_offset) for one in outcome.problems] == [(8, 9)]
+    assert (outcome.failure, outcome.next_offset) == (None, 10)
+
+
+@pytest.mark.parametrize("fetch_bytes", [150, 8 << 20], ids=["alone", "all"])
+def test_batches_that_compaction_has_thinned(state: FakeCluster, connect: Connect, fetch_bytes: int) -> None:
+    """Fewer records than offsets are legal: every record is read, the rest is compacted and there is no problem."""
+    for base in range(0, 40, 10):
+        log(state).append(batch(base, [b"%d" % base, b"%d" % (base + 4)], deltas=[0, 4], last_delta=9))
+    log(state).segments = [0, 20]
+    values, outcome = read(connect(), split(state), small(fetch_bytes=fetch_bytes))
+    assert sorted(values) == [0, 4, 10, 14, 20, 24, 30, 34]
+    assert (outcome.failure, outcome.problems, outcome.counts.compacted) == (None, (), 32)
+
+
+def test_whole_batches_cost_no_second_look(state: FakeCluster, connect: Connect) -> None:
+    """A batch with as many records as offsets is read once, whatever follows it."""
+    fill(state)
+    read(connect(), split(state), small())
+    asked = [request.topics[0].partitions[0].fetch_offset for request in state.fetches]
+    assert asked == [0, 4, 8, 12, 16]
+
+
+def fill_from(state: FakeCluster, start: int, end: int) -> None:
+    """Batches of four records from an offset to another."""
+    for base in range(start, end, 4):
+        log(state).append(batch(base, [b"%d" % offset for offset in range(base, base + 4)]))
+
+
 def test_a_broken_batch_behind_the_end(state: FakeCluster, connect: Connect) -> None:
     """It is for whoever reads there; what it leaves open before it is a gap."""
     fill(state, batches=1)

@@ -1,7 +1,8 @@
 """What batch headers are believed."""
 
-from pipeline.fetch.headers import believable, first_base, terms
+from pipeline.fetch.headers import believable, epoch_ranges, first_base
 from pipeline.records.batches import Batches, scan
+from pipeline.records.decoding import Problem
 from tests.fake.batches import batch
 
 
@@ -19,7 +20,7 @@ def test_batches_that_follow_each_other() -> None:
 
 def test_batches_that_cannot_be() -> None:
     """An offset that goes back, or beyond the high watermark, ends what is believed."""
-    assert believable(scanned((0, 3, 0), (3, 0, 0), (10, 4, 0)), 15) == 4
+    assert believable(scanned((3, 0, 0), (3, 0, 0), (10, 4, 0)), 15) == 4
     assert believable(scanned((0, 3, 0), (4, 11, 0)), 15) == 4
     assert believable(scanned((20, 3, 0)), 15) == -1
     assert believable(scanned((0, 3, 0), (2**63 - 1, 0, 0)), 15) == 4
@@ -31,12 +32,19 @@ def test_a_header_that_contradicts_itself() -> None:
     assert believable(scanned((0, 3, 0), (4, 99, 0), (8, 0, 0)), 15) == 9
 
 
-def test_terms() -> None:
-    """Each term with the first offset of the range in it, up to the range's end."""
+def test_epoch_ranges() -> None:
+    """Each leader epoch with its first offset and the end of its last batch, within the range."""
     batches = scanned((0, 3, 1), (4, 3, 1), (10, 3, 4), (14, 3, 6))
-    assert terms(batches, 2, 18) == [(1, 2), (4, 10), (6, 14)]
-    assert terms(batches, 2, 14) == [(1, 2), (4, 10)]
-    assert terms(scanned(), 2, 14) == []
+    assert epoch_ranges(batches, 2, 18) == [(1, 2, 8), (4, 10, 14), (6, 14, 18)]
+    assert epoch_ranges(batches, 2, 12) == [(1, 2, 8), (4, 10, 12)]
+    assert epoch_ranges(scanned(), 2, 14) == []
+
+
+def test_epochs_of_broken_batches() -> None:
+    """A broken batch tells no leader epoch, and one whose last offset lies ends where the next begins."""
+    batches = scanned((0, 3, 1), (4, 3, 9), (10, 3, 1), (14, 9, 2), (18, 1, 3))
+    broken = [Problem(base_offset=4, last_offset=7, reason="CORRUPT_BATCH")]
+    assert epoch_ranges(batches, 0, 20, broken) == [(1, 0, 14), (2, 14, 18), (3, 18, 20)]
 
 
 def test_the_first_base() -> None:

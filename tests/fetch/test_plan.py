@@ -7,6 +7,8 @@ import pytest
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
 from pipeline.errors import ConfigError
+from pipeline.fetch.accounting import settle
+from pipeline.fetch.epochs import EpochRange
 from pipeline.fetch.plan import Archived, Plan, plan
 from pipeline.fetch.ranges import (
     END_BEFORE_POSITION,
@@ -18,6 +20,7 @@ from pipeline.fetch.ranges import (
 from pipeline.fetch.wanted import Start, Wanted
 from pipeline.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from pipeline.protocol.messages.metadata import METADATA, MetadataResponse
+from pipeline.protocol.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
 from pipeline.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster
@@ -165,6 +168,63 @@ def test_a_truncated_log_goes_back(state: FakeCluster, connect: Connect):
     found = planned(connect, wanted("t"), at(state, 80, epoch=3))
     assert events(found) == [("t", 0, 80, 60, LOG_TRUNCATED)]
     assert spans(found) == [("t", 0, 60, 100)]
+
+
+def kept(state: FakeCluster, *epochs: EpochRange, confirmed: bool = False) -> dict[str, Archived]:
+    """Topic t, of which partition 0 was read in these leader epochs."""
+    position = Position(
+        next_offset=epochs[-1].end_offset, leader_epoch=epochs[-1].leader_epoch, epochs=epochs, confirmed=confirmed
+    )
+    return {"t": Archived(topic_id=uuid_text(state.topics["t"].topic_id), partitions={0: position})}
+
+
+def test_a_divergence_before_the_newest_epoch(state: FakeCluster, connect: Connect):
+    """What an earlier run read of a dead history is found, although the newest epoch is the leader's own."""
+    log = state.topics["t"].partitions[0]
+    log.high_watermark, log.leader_epoch, log.epoch_ends = 100, 2, {0: 30, 2: 100}
+    mixed = kept(state, EpochRange(0, 0, 40), EpochRange(2, 40, 80))
+    found = planned(connect, wanted("t"), mixed)
+    assert events(found) == [("t", 0, 80, 30, LOG_TRUNCATED)]
+    assert [(one.from_offset, one.last_epoch, one.epochs) for one in found.ranges] == [(30, 0, ((0, 0, 30),))]
+
+
+def test_confirmed_epochs_cost_one_question(state: FakeCluster, connect: Connect):
+    """Of epochs that a leader had all of, only the last is asked for, and the others where that one diverges."""
+    log = state.topics["t"].partitions[0]
+    log.high_watermark, log.leader_epoch, log.epoch_ends = 100, 3, {0: 30, 1: 50, 3: 100}
+    read = (EpochRange(0, 0, 30), EpochRange(1, 30, 50), EpochRange(3, 50, 80))
+    for confirmed, asked in ((True, 1), (False, 3)):
+        state.asked.clear()
+        (one,) = planned(connect, wanted("t"), kept(state, *read, confirmed=confirmed)).ranges
+        assert (one.from_offset, one.last_epoch, one.confirmed) == (80, 3, True)
+        assert state.count(OFFSET_FOR_LEADER_EPOCH.key) == asked
+    log.epoch_ends = {0: 30, 1: 45, 4: 100}
+    state.asked.clear()
+    found = planned(connect, wanted("t"), kept(state, *read, confirmed=True))
+    assert events(found) == [("t", 0, 80, 45, LOG_TRUNCATED)]
+    assert state.count(OFFSET_FOR_LEADER_EPOCH.key) == 1 + 3
+
+
+def test_two_truncations_in_a_row(state: FakeCluster, connect: Connect):
+    """What is known of older epochs outlives a truncation after which nothing was to be read."""
+    log = state.topics["t"].partitions[0]
+    log.high_watermark, log.leader_epoch, log.epoch_ends = 150, 6, {1: 100, 3: 150, 6: 150}
+    read = kept(state, EpochRange(1, 0, 100), EpochRange(3, 100, 180), EpochRange(5, 180, 200))
+    first = planned(connect, wanted("t"), read)
+    assert (events(first), first.ranges) == ([("t", 0, 200, 150, LOG_TRUNCATED)], [])
+    after = settle("id", "name", "cluster", first, read, []).topics
+    assert after["t"].partitions[0].next_offset == 150
+    log.high_watermark, log.leader_epoch, log.epoch_ends = 300, 7, {1: 110, 7: 300}  # a third replica, without epoch 3
+    second = planned(connect, wanted("t"), after)
+    assert events(second) == [("t", 0, 150, 100, LOG_TRUNCATED)]
+    assert [(one.from_offset, one.last_epoch) for one in second.ranges] == [(100, 1)]
+
+
+def test_a_leader_that_does_not_tell_epochs(state: FakeCluster, connect: Connect):
+    """Nothing goes back for want of an answer, and the next run asks again for all."""
+    state.topics["t"].partitions[0].high_watermark = 100
+    (one,) = planned(connect, wanted("t"), kept(state, EpochRange(1, 0, 60), EpochRange(3, 60, 80))).ranges
+    assert (one.from_offset, one.confirmed) == (80, False)
 
 
 def test_an_end_before_the_position_is_not_believed(state: FakeCluster, connect: Connect):

@@ -3,15 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.fetch.epochs import Divergence, EpochRange
 from pipeline.fetch.ranges import (
     LOG_TRUNCATED,
-    EpochEnd,
     LogNow,
     PlannedRange,
     Position,
     limited,
     next_range,
-    truncation,
     with_epochs,
 )
 
@@ -60,25 +59,22 @@ def test_everything_lost():
 
 def test_a_truncated_log_goes_back_first():
     """The event runs from the position back to where the histories part, the range on from there: they tile."""
-    position = Position(next_offset=10, leader_epoch=2, epochs=((1, 0), (2, 6)))
-    events, found = next_range("t", "id", 0, position, log(end=20), EpochEnd(leader_epoch=1, end_offset=8))
+    position = Position(next_offset=10, leader_epoch=2, epochs=(EpochRange(1, 0, 6), EpochRange(2, 6, 10)))
+    events, found = next_range("t", "id", 0, position, log(end=20), Divergence(5, 1))
     assert [(one.problem, one.from_offset, one.to_offset, one.leader_epoch) for one in events] == [
-        (LOG_TRUNCATED, 10, 6, 1)
+        (LOG_TRUNCATED, 10, 5, 1)
     ]
     assert found is not None
-    assert (found.from_offset, found.last_epoch, found.epochs) == (6, 1, ((1, 0),))
+    assert (found.from_offset, found.last_epoch, found.epochs) == (5, 1, ((1, 0, 5),))
 
 
-def test_where_histories_part():
-    """At the end of the largest common term, or where we began a term that the leader never had; unknown is no truncation."""
-    position = Position(next_offset=10, leader_epoch=5, epochs=((4, 0), (5, 5)))
-    assert truncation(position, EpochEnd(leader_epoch=5, end_offset=12)) is None
-    assert truncation(position, EpochEnd(leader_epoch=5, end_offset=10)) is None
-    assert truncation(position, EpochEnd(leader_epoch=5, end_offset=9)) == 9
-    assert truncation(position, EpochEnd(leader_epoch=4, end_offset=8)) == 5
-    assert truncation(position, EpochEnd(leader_epoch=4, end_offset=3)) == 3
-    assert truncation(position, EpochEnd(leader_epoch=-1, end_offset=-1)) is None
-    assert truncation(position, None) is None
+def test_the_epoch_before_a_position():
+    """Where compaction has left nothing at the end of what was read, the record before is not the last one read."""
+    read = (EpochRange(1, 0, 6),)
+    assert Position(next_offset=6, leader_epoch=1, epochs=read).last_epoch == 1
+    assert Position(next_offset=9, leader_epoch=1, epochs=read).last_epoch == -1
+    assert Position(next_offset=9, leader_epoch=1).last_epoch == 1
+    assert Position(next_offset=9).last_epoch == -1
 
 
 @given(
@@ -101,7 +97,8 @@ def test_lost_offsets_do_not_use_up_the_limit():
     assert (lost.to_offset, whole.to_offset) == (250, 50)
 
 
-def test_terms_are_kept_with_where_they_began():
-    """A term that goes on keeps its first offset; only the last ones are kept."""
-    assert with_epochs(((1, 0), (2, 5)), {2: 7, 3: 9}) == ((1, 0), (2, 5), (3, 9))
-    assert with_epochs([(n, n) for n in range(30)], {30: 30}, keep=3) == ((28, 28), (29, 29), (30, 30))
+def test_the_last_epochs_are_kept():
+    """An epoch that goes on is one with its new end; only the last ones are kept."""
+    known = (EpochRange(1, 0, 5), EpochRange(2, 5, 7))
+    assert with_epochs(known, [EpochRange(2, 7, 9), EpochRange(3, 9, 12)]) == ((1, 0, 5), (2, 5, 9), (3, 9, 12))
+    assert with_epochs((), [EpochRange(n, n, n + 1) for n in range(9)], keep=2) == ((7, 7, 8), (8, 8, 9))

@@ -76,7 +76,7 @@ def test_terms(state: FakeCluster, connect: Connect) -> None:
     asked = [request.topics[0].partitions[0] for request in state.fetches]
     assert [(one.fetch_offset, one.last_fetched_epoch) for one in asked] == [(2, 2), (4, 2), (8, 2)]
     assert {one.current_leader_epoch for one in asked} == {5}
-    assert (outcome.epochs, outcome.leader_epoch) == ({2: 2, 5: 8}, 5)
+    assert (outcome.epochs, outcome.leader_epoch) == (((2, 2, 8), (5, 8, 12)), 5)
 
 
 def test_sessionless_consumer(state: FakeCluster, connect: Connect) -> None:

@@ -40,6 +40,7 @@ def test_splits_tile_what_can_be_read(spans: list[tuple[int, int, int]], paralle
         reached = one.first_readable
         for split in own:
             assert split.from_offset == reached < split.to_offset
+            assert split.continues == (split is not own[0])
             assert split.last_epoch == (7 if split.from_offset == one.from_offset else -1)
             reached = split.to_offset
         assert reached == one.to_offset

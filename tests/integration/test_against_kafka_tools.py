@@ -4,6 +4,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import NewTopic
 
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
@@ -26,7 +28,8 @@ from pipeline.snapshot.rows import (
 )
 from tests.clock import CLOCK
 from tests.integration import kafka_tools as tools
-from tests.integration.state import every_shape
+from tests.integration.state import commit, create_topics, every_shape, live_member
+from tests.nulls import unexplained_of
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
@@ -38,6 +41,7 @@ def snapshot_of(kafka: LocalKafka) -> Snapshot:
         return collect(cluster, "test", CLOCK.now_ms(), deadline, lambda _name, _items: None)
 
 
+YEAR_10000_MS = 253_402_300_800_000
 THREE_BROKERS, OLDER = "4.3.1, three brokers", "3.9.2, one broker"
 
 
@@ -178,3 +182,28 @@ def _wait_until_gone(kafka: LocalKafka, node_id: int) -> None:
             return
         time.sleep(0.5)
     pytest.fail(f"broker {node_id} is still a leader or in sync")
+
+
+def test_no_null_without_a_reason(cluster: LocalKafka) -> None:
+    """Of every shape of topic and group, with a timestamp that no calendar has and a static member."""
+    config = {"message.timestamp.after.max.ms": str(2**63 - 1)}
+    create_topics(cluster.bootstrap_servers, [NewTopic("calendar", 1, 1, config=config)])
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+    producer.produce("calendar", b"v", timestamp=YEAR_10000_MS)
+    assert producer.flush(30) == 0
+    static = {"group.instance.id": "fixed"}
+    with live_member(cluster.bootstrap_servers, "static", "calendar", **static):
+        snapshot = snapshot_of(cluster)
+    assert unexplained_of(snapshot) == []
+    (row,) = (one for one in snapshot.of(PartitionOffsetsRow) if one.topic == "calendar")
+    assert (row.max_timestamp_ms, row.max_timestamp_offset, row.problem) == (YEAR_10000_MS, 0, None)
+
+
+def test_no_null_without_a_reason_on_the_oldest_release(kafka_282: LocalKafka) -> None:
+    """Kafka 2.8 under ZooKeeper lacks a good deal, which is no problem of each row."""
+    create_topics(kafka_282.bootstrap_servers, [NewTopic("oldest-nulls", 2, 1)])
+    commit(kafka_282.bootstrap_servers, "oldest-nulls", {("oldest-nulls", 0): 0})
+    snapshot = snapshot_of(kafka_282)
+    assert unexplained_of(snapshot) == []
+    ours = [one for one in snapshot.of(PartitionOffsetsRow) if one.topic == "oldest-nulls"]
+    assert [(one.max_timestamp_offset, one.problem) for one in ours] == [(None, None)] * 2

@@ -54,9 +54,9 @@ def _old_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask mock brokers for the versions of Metadata that they write rightly."""
     choose_version = session.choose_version
 
-    def capped(api, offered, node_id, within=None):
+    def capped(api, offered, broker, within=None):
         old = Versions(0, _FLEXIBLE_METADATA - 1)
-        return choose_version(api, offered, node_id, old if api is METADATA else within)
+        return choose_version(api, offered, broker, old if api is METADATA else within)
 
     monkeypatch.setattr(session, "choose_version", capped)
 

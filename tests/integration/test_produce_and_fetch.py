@@ -106,7 +106,7 @@ def test_every_codec_is_read_by_others(release: LocalKafka) -> None:
             }
             found = produce(cluster, encoded, delivery, soon())
             assert not found.failures
-        spoken = max(one.api_version for one in cluster.journal.exchanges if one.api == PRODUCE.name)
+        spoken = max(one.api_version or 0 for (api, _), one in cluster.journal.stats.items() if api == PRODUCE.name)
     assert (release.version, spoken, bool(ids)) in {("4.3.1", 13, True), ("3.9.2", 11, True), ("2.8.2", 9, True)}
     expected = [Consumed(offset, one[2], 0, one[0], one[1], one[3]) for offset, one in enumerate([*ODD, *ODD])]
     assert consume(release, dict.fromkeys(topics.values(), 0), "read_uncommitted") == dict.fromkeys(
@@ -283,6 +283,28 @@ def test_a_pipe_that_pauses_is_written_and_followed(kafka: LocalKafka) -> None:
         assert (shown, follow.returncode) == (b"0\n1\n2\n", 0)
         write.stdin.close()
         assert write.wait(60) == 0
+
+
+def test_following_a_topic_that_is_re_created(kafka: LocalKafka) -> None:
+    """It ends with exit code 3 and a line that says what became of the topic."""
+    create(kafka, "followed")
+    at, servers = TopicPartition("followed", 0), ["-b", kafka.bootstrap_servers]
+    base = [sys.executable, "-m", "pipeline", "kafka"]
+    subprocess.run(
+        [*base, "produce", "followed", "--value", "v", *servers], check=True, timeout=60, capture_output=True
+    )
+    words = [*base, "fetch", "followed", "-f", "--from", "earliest", "--fields", "value", *servers]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as follow:
+        assert follow.stdout
+        assert follow.stdout.readline() == b"v\n"
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+        admin.delete_topics([at.topic])[at.topic].result(30)
+        create(kafka, "followed")
+        _, told = follow.communicate(timeout=60)
+    assert follow.returncode == 3
+    assert told.startswith(
+        (b"lagoon: followed: Fetch: TOPIC_DELETED (", b"lagoon: followed: Fetch: TOPIC_RECREATED (")
+    ), told
 
 
 def test_which_offsets_a_time_begins_at(release: LocalKafka, ask: Ask) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from crc32c import crc32c
 
 from pipeline.client.cluster import Cluster
 from pipeline.client.cluster import TopicPartition as At
@@ -24,9 +25,12 @@ from pipeline.fetch.reader import SplitReader
 from pipeline.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, Outcome, ReadOptions, Split
 from pipeline.kafka_settings import KafkaSettings
 from pipeline.protocol.messages.fetch import FETCH
+from pipeline.records.batches import scan
+from pipeline.records.layout import BASE, LAST, POSITION
 from pipeline.sandbox.kafka import LocalKafka
 from pipeline.wire.primitives import uuid_text
 from tests.clock import CLOCK
+from tests.integration.producers import folder
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
@@ -260,9 +264,9 @@ def test_the_replica_in_our_rack(kafka: LocalKafka, connect: Callable[..., Clust
     near.refresh({"reading-near"}, soon())
     values, outcome = read(near, split)
     assert (outcome.failure, values) == (None, read(leader, split)[0])
-    fetches = [one for one in near.journal.exchanges if one.api == FETCH.name]
-    assert {one.node_id for one in fetches} == {leader_id, near_id}
-    assert sum(one.response_bytes for one in fetches if one.node_id == leader_id) < 1_000
+    fetched = {node_id: one.answer_bytes for (api, node_id), one in near.journal.stats.items() if api == FETCH.name}
+    assert fetched.keys() == {leader_id, near_id}
+    assert fetched[leader_id] < 1_000
 
 
 def test_questions_about_logs(each_release: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
@@ -281,3 +285,27 @@ def test_questions_about_logs(each_release: LocalKafka, connect: Callable[[Local
     unknown = epoch_ends(cluster, {at: 7}, soon()).answers[at]
     assert (unknown.leader_epoch, unknown.end_offset) == (-1, -1)
     assert 10_000 < replica_sizes(cluster, [at], soon()).answers[at] < 30_000
+
+
+@pytest.mark.parametrize("fetch_bytes", [5_000, 8 << 20], ids=["small", "large"])
+@pytest.mark.parametrize("lie", [1, 250, 1 << 20])
+def test_a_last_offset_changed_on_disk(
+    kafka: LocalKafka, connect: Callable[[LocalKafka], Cluster], lie: int, fetch_bytes: int
+) -> None:
+    """A batch that claims to end later, with a right checksum, is one problem; all others are read, as from a whole log."""
+    topic = f"lying-{lie}-{fetch_bytes}"
+    create(kafka, topic, replicas=1)
+    produce(kafka, topic, [b"%05d" % number + bytes(20) for number in range(1_000)], **{"linger.ms": 50})
+    (log,) = folder(kafka, topic).glob("*.log")
+    raw = bytearray(log.read_bytes())
+    table = scan(bytes(raw)).table
+    at, base, last = (int(table[len(table) // 2, column]) for column in (POSITION, BASE, LAST))
+    raw[at + 23 : at + 27] = (last - base + lie).to_bytes(4, "big")
+    size = 12 + int.from_bytes(raw[at + 8 : at + 12], "big")
+    raw[at + 17 : at + 21] = crc32c(bytes(raw[at + 21 : at + size])).to_bytes(4, "big")
+    with log.open("r+b") as file:
+        file.write(raw)
+    values, outcome = read(connect(kafka), plan(connect(kafka), topic), ReadOptions(fetch_bytes=fetch_bytes))
+    assert sorted(values) == [offset for offset in range(1_000) if not base <= offset <= last]
+    assert [(one.base_offset, one.last_offset) for one in outcome.problems] == [(base, last)]
+    assert (outcome.failure, outcome.counts.compacted) == (None, 0)

@@ -2,6 +2,8 @@
 
 import os
 import re
+import signal
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,9 +15,18 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pipeline.sandbox.kafka import LocalKafka
 from tests.integration.state import create_topics, produce
 from tests.jobs.archived import archived, assert_tiled, consumed
-from tests.jobs.commands import here, lagoon, rows, run, submit
+from tests.jobs.commands import ROOT, here, lagoon, rows, run, submit
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+
+# The job, which ends as `kill -9` ends it where it would say what it has committed.
+KILLED_AT_ITS_LINE = """
+import os, signal, sys
+from pipeline.cli import ingest, main
+ingest.say = lambda line: os.kill(os.getpid(), signal.SIGKILL)
+main.main(["ingest", *sys.argv[1:]])
+"""
 
 
 def arguments(kafka: LocalKafka, warehouse: Path, *more: str) -> list[str]:
@@ -107,7 +118,10 @@ def test_two_at_once(kafka: LocalKafka, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("spark")
 def test_loss_and_change_are_facts(kafka: LocalKafka, tmp_path: Path) -> None:
-    """Records deleted before they were read, a topic created anew, and one that is gone: rows that say so, and exit 3."""
+    """Records deleted before they were read, a topic created anew, and one that is gone: rows that say so, and exit 3.
+
+    What a run was killed before it could say, the next one says.
+    """
     create_topics(kafka.bootstrap_servers, [NewTopic(name, 1, 3) for name in ("overtaken", "anew", "gone")])
     for name in ("overtaken", "anew", "gone"):
         produce(kafka.bootstrap_servers, name, 100)
@@ -145,9 +159,18 @@ def test_loss_and_change_are_facts(kafka: LocalKafka, tmp_path: Path) -> None:
     delete_records(admin, "anew", 30)
     produce(kafka.bootstrap_servers, "anew", 5)
     delete_records(admin, "anew", 33)
+    assert run([sys.executable, "-c", KILLED_AT_ITS_LINE, *told], PYTHONPATH=str(ROOT)).returncode == -signal.SIGKILL
+    late = here("ingest", *told)
+    assert late.returncode == 3, late.stdout + late.stderr
+    assert "died before it could say that it had 3 LOST" in late.stdout
+    assert here("ingest", *told).returncode == 0
+    assert_tiled(tmp_path)
+
+    produce(kafka.bootstrap_servers, "anew", 5)
+    delete_records(admin, "anew", 37)
     accepted = here("ingest", *told, "--accept-loss")
     assert accepted.returncode == 0, accepted.stdout + accepted.stderr
-    assert_tiled(tmp_path)
+    assert "2 LOST" in accepted.stdout
 
 
 @pytest.mark.usefixtures("spark")

@@ -9,6 +9,7 @@ from jobs.maintain import main
 from pipeline.tables.warehouse import open_warehouse
 from tests.clock import CLOCK
 from tests.jobs.commands import here, submit
+from tests.jobs.test_outcome import assert_all_fields, finished
 from tests.tables.conftest import settings
 from tests.tables.test_maintain import YESTERDAY, ingest
 
@@ -39,10 +40,15 @@ def test_maintain_by_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
     warehouse = open_warehouse(spark, settings(f"warehouse={tmp_path / 'lake'}"), CLOCK)
     for number in (1, 2):
         ingest(warehouse, YESTERDAY, number)
-    would = here("maintain", *told, "--dry-run")
+    log = tmp_path / "log"
+    would = here("maintain", *told, "--dry-run", "--log-file", str(log))
     assert would.returncode == 0, would.stdout
     assert "records: 2 files (" in would.stdout
     assert "of 1 days would be rewritten into about 1 files" in would.stdout
+    for event, table, rewritten in zip(finished(log), ("records", "brokers"), (2, 0), strict=True):
+        assert_all_fields(event)
+        assert (event["table"], event["status"], event["exit_code"]) == (table, "complete", 0)
+        assert (event["dry_run"], event["files_rewritten"]) == (True, rewritten)
     done = submit("maintain", *told)
     assert done.returncode == 0, done.stdout
     assert "of 1 days rewritten into 1 files (" in done.stdout

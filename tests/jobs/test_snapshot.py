@@ -29,7 +29,7 @@ def cluster(kafka: LocalKafka) -> Iterator[LocalKafka]:
         yield kafka
 
 
-def test_snapshot_by_spark_submit(cluster: LocalKafka, tmp_path: Path) -> None:
+def test_snapshot_by_sql_submit(cluster: LocalKafka, tmp_path: Path) -> None:
     """From a real cluster to Delta: the tables equal Kafka's own tools, for two readers, and a slot is written once."""
     warehouse = tmp_path / "lake"
     conf = tmp_path / "conf.toml"
@@ -62,8 +62,8 @@ def test_snapshot_by_spark_submit(cluster: LocalKafka, tmp_path: Path) -> None:
     statement = "SELECT group_id, topic, partition, lag FROM lag_now ORDER BY 1, 2, 3"
     asked = lagoon("sql", "--warehouse", str(warehouse), "--json", statement)
     assert asked.returncode == 0, asked.stderr
-    by_spark = {tuple(json.loads(line).values()) for line in asked.stdout.splitlines()}
-    assert by_spark == {(r["group_id"], r["topic"], r["partition"], r["lag"]) for r in by_deltalake}
+    by_sql = {tuple(json.loads(line).values()) for line in asked.stdout.splitlines()}
+    assert by_sql == {(r["group_id"], r["topic"], r["partition"], r["lag"]) for r in by_deltalake}
 
     versions = {table.name: DeltaTable(str(table)).version() for table in warehouse.iterdir() if table.is_dir()}
     again = submit("snapshot", "--conf", str(conf), "--slot", slot)
@@ -128,7 +128,7 @@ def test_a_warehouse_that_cannot_be_written(cluster: LocalKafka, tmp_path: Path)
     assert refused.returncode == 2, refused.stderr
     complaints = [line for line in refused.stderr.splitlines() if line.startswith("lagoon: ")]
     assert len(complaints) == 1
-    assert complaints[0].startswith("lagoon: warehouse: ")
+    assert complaints[0].startswith("lagoon: default: warehouse: ")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 

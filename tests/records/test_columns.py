@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Sequence
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -76,6 +77,18 @@ def test_small_arrow_batches_hold_the_same(data, log):
     """How much is decompressed at a time changes how many Arrow batches there are, and nothing else."""
     options = DecodeOptions(expanded_bytes=data.draw(st.sampled_from([1, 100, 1000])))
     assert_equal(written(log), options=options, **data.draw(questions(log)))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.data(), logs(), st.sampled_from([1, 20, 300]))
+def test_large_batches_in_slices_hold_the_same(data, log, size):
+    """Nor does it whether a batch is divided, not even where it is corrupt."""
+    entries = [batch.write() for batch in log]
+    if entries and data.draw(st.booleans()):
+        number = data.draw(st.integers(0, len(entries) - 1))
+        entries[number] = spoiled(entries[number], data.draw(st.integers(17, len(entries[number]) - 1)))
+    with patch.object(columns, "_MIN_SLICE", size), patch.object(columns, "_ROW_BYTES", size):
+        assert_equal(b"".join(entries), options=DecodeOptions(expanded_bytes=1), **data.draw(questions(log)))
 
 
 @settings(max_examples=100, deadline=None)
@@ -328,3 +341,47 @@ def test_a_corrupt_old_message():
     rows, decoding = fast(raw)
     assert [row["offset"] for row in rows] == [3, 10]
     assert [(one.base_offset, one.last_offset, one.reason) for one in decoding.problems] == [(4, 9, "CORRUPT_BATCH")]
+
+
+def test_a_record_with_too_many_headers():
+    """What they would take in Arrow is bounded by the limit of a batch: the batch is a problem, others are read."""
+    many = Batch(base_offset=1, records=(Record(delta=0, headers=((b"", None),) * 70),)).write()
+    rows, decoding = fast(lines(1) + many + lines(1, base_offset=2), options=DecodeOptions(batch_limit_bytes=1024))
+    assert [row["offset"] for row in rows] == [0, 2]
+    (problem,) = decoding.problems
+    assert (problem.base_offset, problem.last_offset, problem.reason) == (1, 1, "EXPANDED_TOO_LARGE")
+    assert len(fast(many, options=DecodeOptions(batch_limit_bytes=70 * 16))[0]) == 1
+
+
+@settings(max_examples=100, deadline=None)
+@given(logs(), st.data())
+def test_last_offsets_that_lie(log, data):
+    """Whichever batch says that it ends elsewhere, with a right checksum, and wherever an answer is cut off."""
+    if log:
+        number = data.draw(st.integers(0, len(log) - 1))
+        log[number] = replace(log[number], last_delta=data.draw(st.integers(-2, 60) | st.sampled_from([1 << 20])))
+    raw = written(log)
+    cut = data.draw(st.just(len(raw)) | st.integers(0, len(raw)))
+    assert_equal(raw[:cut], **data.draw(questions(log)))
+
+
+def test_a_last_offset_that_lies_costs_its_own_batch():
+    """The next batch tells where it ends, also one of which little came."""
+    liar = replace(Batch(base_offset=2, records=(Record(delta=0), Record(delta=1))), last_delta=1 << 20).write()
+    for rest, left in ((lines(3, base_offset=4), 3), (lines(3, base_offset=4)[:17], 0)):
+        rows, decoding = fast(lines(2) + liar + rest)
+        assert len(rows) == 2 + left
+        (problem,) = decoding.problems
+        assert (problem.base_offset, problem.last_offset, problem.raw) == (2, 3, liar)
+        assert (decoding.counts.corrupt, decoding.counts.compacted, decoding.next_offset) == (2, 0, 4 + left)
+
+
+def test_an_old_entry_with_an_offset_that_lies():
+    """One whose offset is beyond those of the entries after it is corrupt, and these are read."""
+    entries = [message(offset, None, b"v") for offset in (0, 1, 1 << 20, 3, 4)]
+    rows, decoding = fast(b"".join(entries))
+    assert [row["offset"] for row in rows] == [0, 1, 3, 4]
+    assert [(one.base_offset, one.last_offset) for one in decoding.problems] == [(2, 2)]
+    packed = compressed(1 << 20, [message(0, None, b"b"), message(1, None, b"c")])
+    rows, decoding = fast(message(1, None, b"a") + packed + lines(2, base_offset=4))
+    assert [row["offset"] for row in rows] == [1, 4, 5]

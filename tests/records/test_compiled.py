@@ -67,6 +67,47 @@ def test_a_folder_that_others_can_write_to_is_not_used(tmp_path):
         cache_folder()
 
 
+@pytest.mark.parametrize("forge", ["link", "link to ours", "of another user", "for all to write"])
+def test_a_folder_among_temporary_files_that_somebody_else_made(tmp_path, monkeypatch, forge):
+    """Anybody can make /tmp/kafka-lagoon-UID first: it is used only if it is ours alone and no link, else nothing is kept."""
+    theirs, ours = tmp_path / "tmp" / f"kafka-lagoon-{os.getuid()}", tmp_path / "elsewhere"
+    (ours / "kernels").mkdir(parents=True, mode=0o700)
+    match forge:
+        case "link":
+            theirs.symlink_to(tmp_path / "nowhere")
+        case "link to ours":
+            theirs.symlink_to(ours)
+        case "of another user":
+            (theirs / "kernels").mkdir(parents=True, mode=0o700)
+            found = theirs.lstat()
+            forged = os.stat_result((*found[:4], 12345, *found[5:]))
+            real = Path.lstat
+            monkeypatch.setattr(Path, "lstat", lambda path: forged if path == theirs else real(path))
+        case _:
+            (theirs / "kernels").mkdir(parents=True, mode=0o700)
+            theirs.chmod(0o777)
+    with pytest.raises(OSError, match="no folder"):
+        cache_folder()
+
+
+def test_a_link_in_place_of_the_folder(tmp_path, monkeypatch):
+    """Nor may the folder itself be a link, unless the user has named it."""
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    cache_folder().parent.chmod(0o755)
+    cache_folder().rmdir()
+    (tmp_path / "tmp" / f"kafka-lagoon-{os.getuid()}" / "kernels").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="no folder"):
+        cache_folder()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "named"))
+    (tmp_path / "named").symlink_to(tmp_path / "elsewhere")
+    assert cache_folder() == tmp_path / "elsewhere"
+
+
+def test_the_folder_among_temporary_files_is_for_us_alone():
+    """Nobody else can even look into it."""
+    assert [path.stat().st_mode & 0o777 for path in (cache_folder(), cache_folder().parent)] == [0o700, 0o700]
+
+
 KEY = b"key"
 
 

@@ -1,7 +1,7 @@
 """The bytes of a Fetch answer in; rows, counts and problems out, as table `records` and its companions hold them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -39,31 +39,58 @@ def decode(
 ) -> Answer:
     """Read batch by batch. Offsets behind the last batch are left for another answer."""
     answer = Answer(next_offset=from_offset, to_offset=to_offset)
-    batches = [header(raw) for raw in split(data)]
+    batches = _bounded([header(raw) for raw in split(data)], data)
     around = zip([None, *batches], batches, [*batches[1:], None], strict=False)
     open_, to_come = set(), sorted(aborted, key=lambda pair: pair[1])
     for before, batch, following in around:
         if _is_end(answer, before, batch, following, from_offset):
             break
-        while batch.is_trusted and batch.is_transactional and to_come and to_come[0][1] <= batch.last_offset:
+        while batch.is_believed and batch.is_transactional and to_come and to_come[0][1] <= batch.last_offset:
             open_.add(to_come.pop(0)[0])
         is_aborted = batch.producer_id in open_ and batch.is_transactional and not batch.is_control
         is_open = batch.is_transactional and not read_committed and batch.base_offset >= stable_end
         try:
-            if is_aborted and batch.is_trusted and read_committed:
+            if is_aborted and batch.is_believed and read_committed:
                 _pass(answer, batch, "aborted", batch.last_offset)
-            elif batch.is_control and batch.is_trusted:
+            elif batch.is_control and batch.is_believed:
                 if marker(batch) == 0:
                     open_.discard(batch.producer_id)
                 _pass(answer, batch, "control", batch.last_offset)
             else:
                 _add(answer, batch, records(batch), None if is_open else is_aborted)
         except Refused as refused:
-            _refuse(answer, batch, following, refused.reason)
+            _refuse(answer, batch, following, refused)
             is_wanted = following is None or following.base_offset > from_offset
-            if open_ and is_wanted and batch.magic not in (0, 1) and (batch.is_control or not batch.is_trusted):
+            if open_ and is_wanted and batch.magic not in (0, 1) and (batch.is_control or not batch.is_believed):
                 break  # it may have been the marker that ended one of them
     return answer
+
+
+def _bounded(batches: list[Batch], data: bytes) -> list[Batch]:
+    """The batches, of which those lie whose last offset is at or after the next one's first; a cut batch counts as next."""
+    rest = data[sum(len(batch.raw) for batch in batches) :]
+    is_cut = len(rest) > 16 and rest[16] == 2 and int.from_bytes(rest[8:12], "big", signed=True) >= 14
+    bases = [batch.base_offset if batch.magic == 2 and batch.is_possible else None for batch in batches[1:]]
+    bases.append(int.from_bytes(rest[:8], "big", signed=True) if is_cut else None)
+    bounded = [_bounded_by(batch, base) for batch, base in zip(batches, bases, strict=False)]
+    if is_cut and bounded and bounded[-1].count > bounded[-1].last_offset - bounded[-1].base_offset + 1:
+        bounded[-1] = _stretched(bounded[-1], bases[-1])
+    return bounded
+
+
+def _stretched(batch: Batch, next_base: int) -> Batch:
+    """A last batch with more records than offsets ends where the one after it begins."""
+    fits = batch.last_offset + 1 < next_base and batch.count <= next_base - batch.base_offset
+    is_sound = batch.magic == 2 and batch.is_possible and not batch.lies
+    return replace(batch, last_offset=next_base - 1, lies=True) if fits and is_sound else batch
+
+
+def _bounded_by(batch: Batch, next_base: int | None) -> Batch:
+    if batch.magic != 2 or not batch.is_possible or next_base is None:
+        return batch
+    if not batch.base_offset < next_base <= batch.last_offset or batch.count > next_base - batch.base_offset:
+        return batch
+    return replace(batch, last_offset=next_base - 1, lies=True)
 
 
 def _is_end(answer: Answer, before: Batch | None, batch: Batch, following: Batch | None, from_offset: int) -> bool:
@@ -77,7 +104,7 @@ def _is_end(answer: Answer, before: Batch | None, batch: Batch, following: Batch
 
 def _is_better_asked_for_again(before: Batch | None, batch: Batch, from_offset: int) -> bool:
     """Whether only the batch behind this last one could tell where it ends, and there is something before it."""
-    if batch.is_trusted or before is None or before.last_offset < from_offset:
+    if batch.is_trusted or batch.lies or before is None or before.last_offset < from_offset:
         return False
     claimed = batch.last_offset - batch.base_offset + 1
     return batch.base_offset > before.last_offset + 1 or claimed != batch.count
@@ -103,17 +130,18 @@ def _add(answer: Answer, batch: Batch, found: list[Record], is_aborted: bool | N
             answer.problems.append((record.offset, record.offset, "HEADER_KEY_NOT_UTF8"))
 
 
-def _refuse(answer: Answer, batch: Batch, following: Batch | None, reason: str) -> None:
-    """A batch that is not trusted ends where the next one begins."""
+def _refuse(answer: Answer, batch: Batch, following: Batch | None, refused: Refused) -> None:
+    """A batch that is not trusted, or whose records contradict its header, ends where the next one begins."""
     last = batch.last_offset
-    is_told = batch.magic not in (0, 1) and not batch.is_trusted and following and following.magic == 2
+    is_doubtful = not batch.is_believed or refused.is_contradiction
+    is_told = batch.magic not in (0, 1) and is_doubtful and following and following.magic == 2
     if is_told and following.base_offset > min(batch.base_offset, answer.next_offset):
         last = following.base_offset - 1
     end = min(last + 1, answer.to_offset)
     if end > answer.next_offset:
         _pass(answer, batch, "corrupt", last)
         start = batch.base_offset if batch.magic not in (0, 1) else -1
-        answer.problems.append((start, end - 1, reason))
+        answer.problems.append((start, end - 1, refused.reason))
 
 
 def _row(batch: Batch, record: Record, is_aborted: bool | None) -> dict[str, Any]:

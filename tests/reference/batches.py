@@ -16,9 +16,9 @@ import zstandard
 class Refused(Exception):
     """A batch that cannot be decoded; the reason as in table record_problems."""
 
-    def __init__(self, reason: str = "CORRUPT_BATCH") -> None:
+    def __init__(self, reason: str = "CORRUPT_BATCH", *, is_contradiction: bool = False) -> None:
         super().__init__(reason)
-        self.reason = reason
+        self.reason, self.is_contradiction = reason, is_contradiction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +50,11 @@ class Batch:
     count: int = 0
     is_possible: bool = True
     is_trusted: bool = True
+    lies: bool = False  # about its last offset, as the next batch tells
+
+    @property
+    def is_believed(self) -> bool:
+        return self.is_trusted and not self.lies
 
     @property
     def is_control(self) -> bool:
@@ -113,13 +118,20 @@ def records(batch: Batch, limit: int = 64 << 20) -> list[Record]:
     """The records of a batch or entry, those of control batches included."""
     if batch.magic not in (0, 1, 2):
         raise Refused("UNSUPPORTED_MAGIC")
-    if not batch.is_trusted:
+    if not batch.is_believed:
         raise Refused
     return _current(batch, limit) if batch.magic == 2 else _legacy(batch.raw, limit)
 
 
 def _current(batch: Batch, limit: int) -> list[Record]:
     plain = io.BytesIO(_plain(batch.attributes & 7, batch.raw[61:], limit, magic=2))
+    try:
+        return _records(batch, plain)
+    except Refused as refused:
+        raise Refused(is_contradiction=True) from refused
+
+
+def _records(batch: Batch, plain: io.BytesIO) -> list[Record]:
     found = [_record(_take(plain, _varint(plain)), batch) for _ in range(_size(batch.count, plain))]
     offsets = [record.offset for record in found]
     if plain.read(1) or offsets != sorted(set(offsets)):
@@ -154,7 +166,7 @@ def marker(batch: Batch) -> int:
     types = []
     for record in records(batch):
         if record.key is None or len(record.key) < 4 or record.key[0] >= 0x80:
-            raise Refused
+            raise Refused(is_contradiction=True)
         types.append(int.from_bytes(record.key[2:4], "big", signed=True))
     return types[0] if types else -1
 

@@ -85,6 +85,29 @@ def test_wrong_bytes_leave_nothing(registry: Registry, tmp_path: Path) -> None:
     assert left_in(tmp_path / "cache") == []
 
 
+def test_a_forged_jar_is_not_believed(registry: Registry, tmp_path: Path) -> None:
+    """A cached jar with other bytes is replaced before anybody has its path; where that is not possible there is none."""
+    forged = tmp_path / "cache" / "jars" / "two" / "two-1.jar"
+    for make in (lambda: forged.write_bytes(b"forged\n"), lambda: forged.symlink_to("/dev/null")):
+        jars.jar_paths("two")
+        forged.unlink()
+        make()
+        assert [path.read_bytes() for path in jars.jar_paths("two")] == list(BYTES.values())
+    assert registry.count() == 3
+    forged.write_bytes(b"forged\n")
+    registry.gives({}, exit_code=1)
+    with pytest.raises(JarsUnavailable, match="could not be downloaded"):
+        jars.jar_paths("two")
+
+
+def test_a_cache_that_cannot_be_written(registry: Registry, tmp_path: Path) -> None:
+    """One line names the folder and the variable that can name another."""
+    (tmp_path / "cache").write_text("in the way")
+    with pytest.raises(JarsUnavailable, match=r"cache.*: (Not a directory|File exists); LAGOON_CACHE can name another"):
+        jars.jar_paths("two")
+    assert registry.count() == 0
+
+
 def test_killed_attempt_is_swept_away(registry: Registry, tmp_path: Path) -> None:
     """What a killed attempt left, and a folder that lacks a jar, give way to a complete folder."""
     for leftover in ("two.partial/jars", "two"):

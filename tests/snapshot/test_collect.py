@@ -27,8 +27,10 @@ from pipeline.snapshot.rows import (
     PartitionOffsetsRow,
     PartitionRow,
     Snapshot,
+    TopicPartitions,
     TopicRow,
 )
+from pipeline.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.fake.broker import FakeBroker, fake_cluster
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
@@ -140,6 +142,30 @@ def test_a_new_style_group_is_described_by_its_own_api() -> None:
     assert (row.state, row.group_epoch, row.members, row.problem) == ("Stable", 7, 1, None)
     assert state.count(CONSUMER_GROUP_DESCRIBE.key) == 1
     assert lag_of(snapshot, "new") == {("other", 0): (60, None), ("other", 1): (None, "NO_COMMIT")}
+
+
+def test_assignments_that_have_topic_ids_only() -> None:
+    """Metadata names the topics; one that it does not know keeps its id, with a problem, and is no row without a name."""
+    state = healthy()
+    owned: dict[str, tuple[int, ...]] = {"other": (0, 1), "gone": (5,)}
+    state.groups["new"] = FakeGroup(
+        coordinator_id=3,
+        group_type="consumer",
+        state="Stable",
+        commits={("other", 0): FakeCommit(40)},
+        members=[FakeMember("n1", ("other",), {"other": (0, 1)}), FakeMember("n2", (), owned)],
+        has_names=False,
+    )
+    snapshot = captured(state)
+    assert lag_of(snapshot, "new") == {("other", 0): (60, None), ("other", 1): (None, "NO_COMMIT")}
+    owners = {row.member_id for row in snapshot.of(ConsumerLagRow) if row.group_id == "new"}
+    assert owners <= {"n1", "n2"}, owners
+    members = {row.member_id: row for row in snapshot.of(GroupMemberRow) if row.group_id == "new"}
+    named = TopicPartitions(topic="other", topic_id=uuid_text(state.topics["other"].topic_id), partitions=(0, 1))
+    unknown = TopicPartitions(topic=None, topic_id=uuid_text(b"gone".zfill(16)), partitions=(5,))
+    assert (members["n1"].assignment, members["n1"].problem) == ((named,), None)
+    assert (members["n2"].assignment, members["n2"].problem) == ((named, unknown), "UNKNOWN_TOPIC_ID")
+    assert members["n2"].target_assignment == members["n2"].assignment
     member = next(row for row in snapshot.of(GroupMemberRow) if row.group_id == "new")
     assert member.target_assignment is not None
 
@@ -166,7 +192,8 @@ def test_an_unreadable_member_keeps_its_row() -> None:
     snapshot = captured(state)
     group = snapshot.of(ConsumerGroupRow)[0]
     assert (group.members, group.problem) == (1, "MEMBER_PROTOCOL_UNREADABLE")
-    assert lag_of(snapshot, "reader") == {("orders", 0): (10, None), ("orders", 1): (0, None)}
+    problem = "MEMBER_PROTOCOL_UNREADABLE"  # who owns the partitions is not known
+    assert lag_of(snapshot, "reader") == {("orders", 0): (10, problem), ("orders", 1): (0, problem)}
 
 
 def test_a_group_that_may_not_be_seen_hides_nothing_else() -> None:

@@ -5,6 +5,7 @@ from pipeline.protocol.messages import streams_group_describe as streams
 from pipeline.protocol.messages.list_groups import ListedGroup
 from pipeline.snapshot.group_types import Listed, share_group, streams_group
 from pipeline.snapshot.rows import TopicPartitions
+from pipeline.wire.primitives import uuid_text
 
 TOPIC_ID = (1).to_bytes(16, "big")
 
@@ -36,13 +37,41 @@ def test_members_of_a_share_group_may_have_the_same_partitions() -> None:
         assignor_name="simple",
         members=members,
     )
-    group, rows = share_group(listed("share"), described, 7)
+    group, rows = share_group(listed("share"), described, 7, {})
     assert (group.group_type, group.state, group.protocol, group.members) == ("share", "Stable", "simple", 2)
     assert (group.group_epoch, group.assignment_epoch, group.coordinator_id, group.problem) == (3, 2, 7, None)
     assert [one.member_id for one in rows] == ["a", "b"]
     assert rows[0].assignment
     assert rows[0].assignment == rows[1].assignment
     assert rows[0].target_assignment is None
+
+
+def test_a_share_group_with_topic_ids_only() -> None:
+    """The names are those that metadata has; a member with a topic that nobody names has a problem."""
+    owned = [
+        share.ShareGroupTopicPartitions(topic_id=topic_id, topic_name="", partitions=(0,))
+        for topic_id in (TOPIC_ID, b"gone".zfill(16))
+    ]
+    member = share.DescribedShareMember(
+        member_id="m",
+        member_epoch=2,
+        client_id="c",
+        client_host="/127.0.0.1",
+        subscribed_topic_names=("t",),
+        assignment=share.ShareGroupAssignment(topic_partitions=tuple(owned)),
+    )
+    described = share.DescribedShareGroup(
+        error_code=0,
+        group_id="g",
+        group_state="Stable",
+        group_epoch=3,
+        assignment_epoch=2,
+        assignor_name="simple",
+        members=(member,),
+    )
+    _, (row,) = share_group(listed("share"), described, 7, {uuid_text(TOPIC_ID) or "": "t"})
+    assert [one.topic for one in row.assignment or ()] == ["t", None]
+    assert row.problem == "UNKNOWN_TOPIC_ID"
 
 
 def _streams(topology: streams.DescribedTopology | None) -> streams.DescribedStreamsGroup:
@@ -111,4 +140,5 @@ def test_tasks_of_a_streams_group_read_partitions_of_their_sources() -> None:
 def test_a_streams_group_without_a_topology_keeps_its_members() -> None:
     """What its tasks read is not known, and that they exist is."""
     group, (row,) = streams_group(listed("streams"), _streams(None), 7, {})
-    assert (group.members, row.subscribed_topics, row.assignment) == (1, None, ())
+    assert (group.members, row.subscribed_topics, row.assignment) == (1, None, None)
+    assert row.problem == "TOPOLOGY_NOT_TOLD"

@@ -65,6 +65,7 @@ def member(topics: tuple[str, ...] = (), **assignment: tuple[int, ...]) -> Group
         assignment=owned,
         target_assignment=None,
         member_epoch=None,
+        problem=None,
     )
 
 
@@ -79,6 +80,7 @@ def end(
         high_watermark=high,
         last_stable_offset=None if high is None else high - 1,
         max_timestamp_offset=None,
+        max_timestamp=None,
         max_timestamp_ms=None,
         local_log_start_offset=None,
         tiered_offset=None,
@@ -98,8 +100,16 @@ def rows(
     topology: Topology = TOPOLOGY,
 ) -> list[ConsumerLagRow]:
     after = {TopicPartition(one.topic, one.partition): one for one in ends}
+    known = {at: one.high_watermark for at, one in after.items() if one.high_watermark is not None}
     return list(
-        lag_rows([group()], members or [], commits, unread or {}, Ends(before=before or {}, after=after), topology)
+        lag_rows(
+            [group()],
+            members or [],
+            commits,
+            unread or {},
+            Ends(before=before or known, before_problems={}, after=after),
+            topology,
+        )
     )
 
 

@@ -1,9 +1,10 @@
 """The archive's promise: records once, accounted for once, and where to go on beside them, whatever a run dies of."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,12 +14,16 @@ from pipeline.errors import LockHeld, TableError
 from pipeline.fetch.ranges import Position
 from pipeline.tables import archive, staged
 from pipeline.tables.archive import ArchiveTurn, Run, archive_turn, commit
+from pipeline.tables.arrow import parquet_bytes, plain_table
 from pipeline.tables.kernel import Kernel
+from pipeline.tables.ledger import StagedFile
+from pipeline.tables.pending import Pending
+from pipeline.tables.schema import Table
 from pipeline.tables.staged import commit_staged, staged_turn
 from pipeline.tables.storage import Storage
 from pipeline.tables.warehouse import Warehouse
 from tests.clock import CLOCK
-from tests.tables.record_samples import CLUSTER, run
+from tests.tables.record_samples import CLUSTER, DAY, run
 
 pytestmark = pytest.mark.spark
 
@@ -91,7 +96,11 @@ def test_a_run_without_records_moves_positions(by_kernel: Writer, warehouse: War
 
 # Whatever changes something that outlives the process, in the order in which one run does it.
 STEPS = {
-    "kernel": [*((Storage, "write", call) for call in (1, 2)), *((Kernel, "append", call) for call in (1, 2, 3))],
+    "kernel": [
+        *((Storage, "write", call) for call in (1, 2, 3, 4)),
+        *((Kernel, "append", call) for call in (1, 2, 3)),
+        *((Storage, "delete", call) for call in (1, 2)),
+    ],
     "spark": [(Storage, "write", 3), (staged, "_append", 1), (staged, "_append", 3)],  # each run costs Spark 5 s
 }
 
@@ -132,12 +141,166 @@ def test_death_at_every_step_of_a_commit(writer: Writer, warehouse: Warehouse):
 
 
 def test_debts_are_paid_before_old_files_go(by_kernel: Writer, warehouse: Warehouse):
-    """Maintenance adds what a dead run owes, for VACUUM would take the file that it lies in."""
+    """Maintenance adds what a dead run has still to add."""
     with dies(Kernel, "append", 1), pytest.raises(Died):
         ingest(by_kernel, 1, 5)
     assert found(warehouse)[1:] == ([], [])
     archive.pay_debts(warehouse, CLOCK)
     assert found(warehouse) == (list(range(5)), [(0, 5)], [0])
+
+
+def vacuum(warehouse: Warehouse) -> list[str]:
+    """Remove what no version names and keep nothing for later, by delta-rs in both its ways; what it removes of `records`.
+
+    Of that it only says so: its commits do not know domain metadata.
+    """
+    for table in ("record_ranges", "record_problems"):
+        delta = DeltaTable(warehouse.locations[table].removeprefix("file:"))
+        for full in (False, True):
+            delta.vacuum(0, dry_run=False, enforce_retention_duration=False, full=full)
+    return DeltaTable(warehouse.locations["records"].removeprefix("file:")).vacuum(0, True, False, full=True)
+
+
+def vacuum_by_spark(warehouse: Warehouse) -> None:
+    """The same by Spark, for table records; VACUUM LITE removes what the log knows only, so no pending file."""
+    told = {
+        "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+    }
+    for key, value in told.items():
+        warehouse.spark.conf.set(key, value)
+    warehouse.spark.sql(f"VACUUM {warehouse.identifiers['records']} RETAIN 0 HOURS").collect()
+    for key in told:
+        warehouse.spark.conf.unset(key)
+
+
+def test_vacuum_leaves_what_has_still_to_be_added(by_kernel: Writer, warehouse: Warehouse):
+    """A run dies between its commit and that of its ranges, files are removed by every VACUUM, and nothing is missing."""
+    ingest(by_kernel, 1, 5)
+    with dies(Kernel, "append", 1), pytest.raises(Died):
+        ingest(by_kernel, 2, 9)
+    unnamed = Path(warehouse.locations["records"].removeprefix("file:")) / "unnamed.parquet"
+    unnamed.write_bytes(b"")
+    assert vacuum(warehouse) == [unnamed.name]
+    vacuum_by_spark(warehouse)
+    assert not unnamed.exists()
+    ingest(by_kernel, 3, 9)
+    assert found(warehouse) == (list(range(9)), [(0, 5), (5, 9), (9, 9)], [0, 5, 9])
+
+
+def reports(writer: Writer) -> list[str]:
+    """What the next turn has to say of runs that died."""
+    with writer.turn() as mine:
+        return [report.text for report in mine.reports.values()]
+
+
+def lossy(made: Run) -> Run:
+    """The run, with a range before its own that retention took."""
+    row = replace(made.settled.ranges[0], lost=7, records=0, files=0, problem="LOST")
+    return replace(made, settled=replace(made.settled, ranges=[row]))
+
+
+def test_a_loss_is_reported_until_somebody_said_it(by_kernel: Writer):
+    """A run dies at its report or between two commits, and so does the next one: the loss is still told, and only once."""
+    with by_kernel.turn() as mine:
+        by_kernel.commit(mine, lossy(run(mine, 1, 0, 0)))
+    assert reports(by_kernel) == ["had 7 LOST, LOST in 1 ranges, see table record_ranges"]
+    ingest(by_kernel, 2, 5)
+    with by_kernel.turn() as mine:
+        assert len(mine.reports) == 1
+        by_kernel.commit(mine, lossy(run(mine, 3, 5, 5)))
+        mine.reported("0192-0003")
+    assert reports(by_kernel) == []
+
+
+def test_losses_of_a_run_that_did_not_commit_are_not_reported(by_kernel: Writer):
+    """They are found again."""
+    with dies(Storage, "write", 2), pytest.raises(Died), by_kernel.turn() as mine:
+        by_kernel.commit(mine, lossy(run(mine, 1, 0, 0)))
+    ingest(by_kernel, 2, 5)
+    ingest(by_kernel, 3, 9)
+    assert reports(by_kernel) == []
+
+
+def remove(tmp_path: Path, name: str) -> None:
+    """Remove the files below a warehouse and its staging folder that have such a path."""
+    places = list(tmp_path.rglob(name))
+    assert places, name
+    for place in places:
+        place.unlink()
+
+
+@pytest.mark.parametrize("writer", ["kernel", pytest.param("spark", marks=pytest.mark.proof)], indirect=True)
+def test_ranges_whose_file_was_removed_are_made_again(writer: Writer, warehouse: Warehouse, tmp_path: Path):
+    """From what was committed: they tile and say that their counts are lost, the next report too; later runs go on."""
+    ingest(writer, 1, 5)
+    is_kernel = writer.commit is commit
+    with dies(Kernel if is_kernel else staged, "append" if is_kernel else "_append", 1), pytest.raises(Died):
+        ingest(writer, 2, 9)
+    pending = "_lagoon/*/*-record_{}.parquet" if is_kernel else "{}/*/0192-0002.parquet"
+    for table in ("ranges", "problems"):
+        remove(tmp_path, pending.format(table))
+    told = reports(writer)
+    assert len(told) == 2
+    assert "1 ranges were made again" in told[0] + told[1]
+    ingest(writer, 3, 12)
+    assert found(warehouse) == (list(range(12)), [(0, 5), (5, 9), (9, 12)], [0, 9])
+    ranges = DeltaTable(warehouse.locations["record_ranges"].removeprefix("file:")).to_pyarrow_table().to_pylist()
+    assert [
+        (row["records"], row["lost"], row["files"], row["problem"]) for row in ranges if row["from_offset"] == 5
+    ] == [(4, 0, 1, "COUNTS_LOST")]
+
+
+def beside(pending: Pending, _: int, ingest_id: str, table: Table, rows: Sequence[Any]) -> StagedFile | None:
+    """Keep rows as earlier releases did: as a file in the folder of their table."""
+    if not rows:
+        return None
+    name, data = f"{table.partition_by}={DAY}/{ingest_id}.parquet", parquet_bytes(plain_table(table, rows))
+    folder = pending.root.rpartition("/")[0]
+    stored = pending.storage.write(f"{folder}/{table.name}/{name}", data)
+    return StagedFile(name=name, size=stored.size, rows=len(rows), modified_at_ms=stored.modified_at_ms)
+
+
+@pytest.mark.parametrize("is_vacuumed", [False, True])
+def test_a_run_of_an_earlier_release(
+    by_kernel: Writer, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, is_vacuumed: bool
+):
+    """What it left beside the tables is added; what VACUUM took of that is made again, and no table names what is gone."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Pending, "write", beside)
+        with dies(Kernel, "append", 1), pytest.raises(Died):
+            ingest(by_kernel, 1, 5)
+    if is_vacuumed:
+        vacuum(warehouse)
+    assert len(reports(by_kernel)) == 2 * is_vacuumed
+    assert found(warehouse) == (list(range(5)), [(0, 5)], [] if is_vacuumed else [0])
+    vacuum(warehouse)
+    ingest(by_kernel, 2, 9)
+    assert found(warehouse)[:2] == (list(range(9)), [(0, 5), (5, 9)])
+
+
+def test_data_files_that_are_gone_are_not_committed(by_kernel: Writer, warehouse: Warehouse, tmp_path: Path):
+    """A file is looked at before it is committed: without one of its files a run commits nothing."""
+    with by_kernel.turn() as mine:
+        made = run(mine, 1, 0, 5)
+        remove(tmp_path, "0192-0001-0.parquet")
+        with pytest.raises(TableError, match="1 of 1 data files were removed"):
+            by_kernel.commit(mine, made)
+    ingest(by_kernel, 2, 9)
+    assert found(warehouse)[:2] == (list(range(9)), [(0, 9)])
+
+
+def test_staged_files_that_are_gone_are_read_again(warehouse: Warehouse, tmp_path: Path):
+    """Where Spark had still to write them: positions go back to those of the run before."""
+    writer = Writer(lambda: staged_turn(warehouse, str(tmp_path / "staging"), CLUSTER, CLOCK), commit_staged)
+    with dies(Storage, "write", 3), pytest.raises(Died):
+        ingest(writer, 1, 5)
+    remove(tmp_path, "0192-0001-0.parquet")
+    with writer.turn() as mine:
+        assert [report.is_loss for report in mine.reports.values()] == [False]
+        assert mine.topics == {}
+    ingest(writer, 2, 9)
+    assert found(warehouse)[:2] == (list(range(9)), [(0, 9)])
 
 
 def test_two_runs_at_once(warehouse: Warehouse):
@@ -220,3 +383,20 @@ def test_a_table_that_was_replaced(warehouse: Warehouse):
     warehouse.kernel.create(warehouse.locations["records"], table.delta_schema(), table.partition_by, table.properties)
     with pytest.raises(TableError, match="record_ranges is not"), archive_turn(warehouse, CLUSTER, CLOCK):
         pass
+
+
+def test_ranges_that_were_removed(by_kernel: Writer, warehouse: Warehouse):
+    """A new record_ranges beside old records has a hole: it is refused until somebody says that it may."""
+    ingest(by_kernel, 1, 5)
+    ingest(by_kernel, 2, 9)
+    table = archive.RECORD_RANGES
+    warehouse.kernel.storage.delete(warehouse.locations[table.name])
+    warehouse.kernel.create(warehouse.locations[table.name], table.delta_schema(), table.partition_by, table.properties)
+    with pytest.raises(TableError, match="--after-restore keep"), by_kernel.turn():
+        pass
+    with archive_turn(warehouse, CLUSTER, CLOCK, after_restore="keep") as mine:
+        assert "made again" in next(iter(mine.reports.values())).text
+        commit(mine, run(mine, 3, 9, 12))
+    with by_kernel.turn():
+        pass
+    assert found(warehouse)[:2] == (list(range(12)), [(5, 9), (9, 12)])

@@ -79,7 +79,7 @@ def test_header_is_stamped_on_every_row() -> None:
 @pytest.mark.parametrize("timestamp_ms", [2**63 - 1, -(2**63), 253_402_300_800_000, -62_135_596_800_001])
 def test_times_that_no_table_can_hold_are_null(timestamp_ms: int) -> None:
     """Producers may claim any timestamp; one outside the years 1 to 9999 is null, and nothing else is lost."""
-    offsets = row(rows.PartitionOffsetsRow, topic="a", max_timestamp_ms=timestamp_ms, max_timestamp_offset=7)
+    offsets = row(rows.PartitionOffsetsRow, topic="a", max_timestamp=timestamp_ms, max_timestamp_offset=7)
     made = arrow_table(BY_NAME["partition_offsets"], HEADER_OF_ONE, [offsets]).to_pylist()[0]
     assert (made["max_timestamp"], made["max_timestamp_offset"]) == (None, 7)
 

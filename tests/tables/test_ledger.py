@@ -1,8 +1,12 @@
 """What stands in the log of table records: read back as it was written."""
 
+import json
+from dataclasses import asdict
+
 import pytest
 
 from pipeline.errors import TableError
+from pipeline.fetch.epochs import EpochRange
 from pipeline.fetch.plan import Archived
 from pipeline.fetch.ranges import Position
 from pipeline.tables.ledger import LastRun, Ledger, StagedFile, from_json, to_json
@@ -17,9 +21,10 @@ RUN = LastRun(
     problems=None,
     records=(FILE,),
 )
+EPOCHS = (EpochRange(1, 0, 9), EpochRange(3, 9, 1 << 62))
 TOPICS = {
     "orders": Archived(
-        topic_id="x", partitions={11: Position(next_offset=1 << 62, leader_epoch=3, epochs=((1, 0), (3, 9)))}
+        topic_id="x", partitions={11: Position(next_offset=1 << 62, leader_epoch=3, epochs=EPOCHS, confirmed=True)}
     ),
     "gone": Archived(topic_id=None, partitions={}),
 }
@@ -39,4 +44,16 @@ def test_nothing_written_is_an_empty_ledger():
 def test_a_newer_format_is_refused():
     """An older release must not go on from positions that it may misread."""
     with pytest.raises(TableError, match="newer Kafka Lagoon"):
-        from_json('{"format": 2}')
+        from_json('{"format": 3}')
+
+
+def test_the_first_format_is_still_read():
+    """It had the first offset of each epoch: one ended where the next began, and nobody had confirmed them."""
+    topics = {"t": {"id": "x", "partitions": {"0": [40000, 2, [[0, 0], [2, 20480]]], "1": [5, -1, []]}}}
+    ledger = from_json(json.dumps({"format": 1, "run": asdict(RUN), "topics": topics}))
+    read = (EpochRange(0, 0, 20480), EpochRange(2, 20480, 40000))
+    assert ledger.topics["t"].partitions == {
+        0: Position(next_offset=40000, leader_epoch=2, epochs=read),
+        1: Position(next_offset=5),
+    }
+    assert ledger.last == RUN

@@ -34,7 +34,14 @@ HOSTILE_FACTS = (
     row(rows.BrokerRow, broker_id=1, rack=HOSTILE),
     row(rows.TopicRow, topic=HOSTILE, problem=HOSTILE),
     row(rows.PartitionRow, topic=HOSTILE, partition=0, replicas=(3, 1, 2), isr=()),
-    row(rows.PartitionOffsetsRow, topic=HOSTILE, partition=0, high_watermark=2**63 - 1, max_timestamp_ms=2**62),
+    row(
+        rows.PartitionOffsetsRow,
+        topic=HOSTILE,
+        partition=0,
+        high_watermark=2**63 - 1,
+        max_timestamp=2**62,
+        max_timestamp_ms=2**62,
+    ),
     row(rows.ConsumerGroupRow, group_id=HOSTILE),
     row(
         rows.GroupMemberRow,
@@ -99,7 +106,11 @@ def test_spark_reads_what_rows_say(warehouse: Warehouse) -> None:
     assert member["assignment"] == [(HOSTILE, None, [0, 2])]
     assert (member["subscribed_topics"], member["target_assignment"]) == ([HOSTILE, ""], [])
     (offsets,) = warehouse.spark.table(warehouse.identifiers["partition_offsets"]).collect()
-    assert (offsets["high_watermark"], offsets["max_timestamp"]) == (2**63 - 1, None)
+    assert (offsets["high_watermark"], offsets["max_timestamp"], offsets["max_timestamp_ms"]) == (
+        2**63 - 1,
+        None,
+        2**62,
+    )
 
 
 def test_tables_stay_readable_for_all(warehouse: Warehouse) -> None:

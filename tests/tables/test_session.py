@@ -4,11 +4,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
+from pipeline.errors import JarsUnavailable, TableError
+from pipeline.tables import delta_jars
 from pipeline.tables.session import gaps
 
 
@@ -29,6 +32,32 @@ def test_what_is_configured_stands() -> None:
     assert filled["spark.sql.session.timeZone"] == "UTC"
     assert not filled.keys() & {"spark.app.name", "spark.sql.shuffle.partitions", "spark.master"}
     assert gaps(SparkConf(loadDefaults=False).setAppName("pyspark-shell"), "ours")["spark.app.name"] == "ours"
+
+
+def test_jars_that_are_there_stand(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the class path has Delta, or Spark is of another release, no jar is looked for."""
+    jvm = spark.sparkContext._jvm
+    monkeypatch.setattr(delta_jars, "jar_paths", lambda _: 1 / 0)
+    assert delta_jars.with_delta(jvm, None) is None
+    monkeypatch.setattr(delta_jars, "_has", lambda *_: False)
+    with pytest.raises(ZeroDivisionError):
+        delta_jars.with_delta(jvm, None)
+    monkeypatch.setattr(delta_jars, "_spark_version", lambda _: "4.1.1")
+    assert delta_jars.with_delta(jvm, "theirs.jar") == "theirs.jar"
+
+
+def test_jars_that_cannot_be_had_are_one_line(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is missing, why, and what can be done about it."""
+
+    def unreachable(_: str) -> NoReturn:
+        raise JarsUnavailable("4 jars could not be downloaded: Server access error")
+
+    monkeypatch.setattr(delta_jars, "jar_paths", unreachable)
+    monkeypatch.setattr(delta_jars, "_has", lambda *_: False)
+    with pytest.raises(
+        TableError, match=r"Spark has no Delta, and 4 jars could not be downloaded: .*`lagoon path jars`"
+    ):
+        delta_jars.with_delta(spark.sparkContext._jvm, None)
 
 
 @pytest.mark.java

@@ -165,12 +165,16 @@ def test_committed_records_end_at_the_last_stable_offset(kafka: LocalKafka, read
     [({}, 1, 200), ({"minPartitions": "6"}, 6, 60), ({"maxRecordsPerPartition": "30"}, 11, 30)],
 )
 def test_splits(reader: Reader, topic: str, options: dict[str, str], tasks: int, most: int):
-    """Small partitions share a task; minPartitions and maxRecordsPerPartition divide them, and nothing gets lost."""
+    """Small partitions share a task; minPartitions and maxRecordsPerPartition divide them, and nothing gets lost.
+
+    Splits of a divided partition know the leader epoch before them, so that an election in between is noticed.
+    """
     made = reader(subscribe=topic, **options)
     found = made.partitions()
     lengths = [sum(split.to_offset - split.from_offset for split in one.value.splits) for one in found]
     assert abs(len(found) - tasks) <= 1
     assert sum(lengths) == 300
+    assert all(split.last_epoch == (0 if split.from_offset else -1) for one in found for split in one.value.splits)
     assert max(lengths) <= (300 if tasks == 1 else most)
     assert ranges(made) == {0: (0, 200), 1: (0, 100)}
 
@@ -214,8 +218,8 @@ def journal(monkeypatch: pytest.MonkeyPatch) -> Journal:
 
 def fetched(journal: Journal) -> tuple[int, int]:
     """Answers to Fetch requests, and the bytes in them."""
-    answers = [one.response_bytes for one in journal.exchanges if one.api == "Fetch"]
-    return len(answers), sum(answers)
+    stats = [one for (api, _), one in journal.stats.items() if api == "Fetch"]
+    return sum(one.answers for one in stats), sum(one.answer_bytes for one in stats)
 
 
 def read(reader: DataSourceReader) -> list[dict[str, Any]]:
@@ -230,7 +234,7 @@ def test_a_filtered_read_fetches_little(kafka: LocalKafka, reader: Reader, journ
     assert len(read(reader(subscribe="source-large"))) == 4_000
     assert fetched(journal)[1] > 4_000_000
     for one in (EqualTo(OFFSET, 3_990), GreaterThanOrEqual(TIMESTAMP, moment(3_990))):
-        journal.exchanges.clear()
+        journal.stats.clear()
         made = reader(subscribe="source-large")
         made.pushFilters([one])
         assert read(made)[0]["offset"] == 3_990

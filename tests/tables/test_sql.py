@@ -1,85 +1,58 @@
-"""Results of statements as text."""
+"""What both engines of `lagoon sql` share."""
 
-import json
-from typing import Any
-
-import pyarrow as pa
 import pytest
 
 from pipeline.errors import TableError
-from pipeline.tables.schema import TABLES
-from pipeline.tables.sql import as_json_lines, as_text, list_relations, query
-from pipeline.tables.views import VIEWS
-from pipeline.tables.warehouse import Warehouse
-from tests.tables.samples import HOSTILE, lag_row, snapshot
-from tests.tables.test_publish import publish_once
+from pipeline.tables.sql import failed, mentioned, refuse_writing
+from pipeline.tables.views import NAMES
 
 
-@pytest.fixture
-def filled(warehouse: Warehouse) -> Warehouse:
-    """One published snapshot with odd names."""
-    publish_once(warehouse, snapshot(1, lag_row(HOSTILE, "t", 0, lag=2**63 - 1), lag_row("g", "t", 1)))
-    for relation in (*TABLES, *VIEWS):  # what other tests left in the session
-        warehouse.spark.catalog.dropTempView(relation.name)
-    return warehouse
+@pytest.mark.parametrize(
+    ("statement", "names"),
+    [
+        ("SELECT 1", set()),
+        ("SELECT group_id FROM LAG_NOW", {"lag_now"}),
+        ("SELECT topics FROM lag_by_group", {"topics", "lag_by_group"}),
+        ("SHOW TABLES", set(NAMES)),
+        ("select * from information_schema.tables", set(NAMES)),
+    ],
+)
+def test_only_what_a_statement_names_is_opened(statement: str, names: set[str]) -> None:
+    """Upper case or lower; a statement that asks for a list gets all of them."""
+    assert mentioned(statement) == names
 
 
-def test_a_statement_finds_what_it_mentions(filled: Warehouse) -> None:
-    """Tables and views are there by name, upper case or lower; only those that a statement needs are opened."""
-    result = query(filled, "SELECT group_id, lag FROM LAG_NOW ORDER BY partition")
-    assert result.to_pylist() == [{"group_id": HOSTILE, "lag": 2**63 - 1}, {"group_id": "g", "lag": None}]
-    opened = {one.name for one in filled.spark.catalog.listTables()}
-    assert opened == {"consumer_lag", "snapshots", "snapshots_now", "lag_now"}
-    moments = as_text(query(filled, "SELECT DISTINCT captured_at, snapshot_date FROM consumer_lag"))
-    assert moments.splitlines() == ["captured_at               snapshot_date", "2025-11-21T13:00:00.123Z  2025-11-21"]
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT 1",
+        " (select 1)",
+        "-- why\nWITH a AS (SELECT 1) TABLE a",
+        "/* x */ FROM records",
+        "copy (select 1) to 'f'",
+    ],
+)
+def test_statements_that_read_run(statement: str) -> None:
+    """With comments and brackets before the first word, too."""
+    refuse_writing(statement)
 
 
-@pytest.mark.parametrize(("statement", "complaint"), [("SELEC 1", "SELEC"), ("SELECT nope FROM snapshots", "nope")])
-def test_a_wrong_statement_is_one_line(warehouse: Warehouse, statement: str, complaint: str) -> None:
-    """What Spark has to say about a statement is said without a stack trace."""
-    with pytest.raises(TableError, match=complaint) as raised:
-        query(warehouse, statement)
-    assert "\n" not in str(raised.value)
+@pytest.mark.parametrize(
+    "statement", ["", ";", "DELETE FROM records", "/* select */ drop view lag_now", "SELEC 1", "SET x = 1"]
+)
+def test_other_statements_do_not(statement: str) -> None:
+    """`lagoon sql` changes nothing, whichever engine would."""
+    with pytest.raises(TableError, match="runs SELECT and other statements that read"):
+        refuse_writing(statement)
 
 
-ODD: dict[str, Any] = {
-    "name": ["short", HOSTILE],
-    "lag": [5, None],
-    "topics": [["a", "é"], None],
-    "known": [True, False],
-}
-
-
-def test_text_is_aligned_and_harmless() -> None:
-    """Numbers stand to the right, null is spelled out, and no byte of a name reaches the terminal as a command."""
-    lines = as_text(pa.table(ODD)).splitlines()
-    assert lines[0].split() == ["name", "lag", "topics", "known"]
-    assert lines[1].split() == ["short", "5", '["a",', '"é"]', "true"]
-    assert lines[2].endswith("  null  null        false")
-    assert len(lines) == 3
-    assert all(line.isprintable() for line in lines)
-    assert r"\u001b[31m \u202e\u2066 é 😀" in lines[2]
-
-
-def test_json_is_exact() -> None:
-    """One object a line; 64-bit integers, null and odd names come back as they were."""
-    lines = as_json_lines(pa.table({**ODD, "lag": [2**63 - 1, None]})).splitlines()
-    assert [json.loads(line)["lag"] for line in lines] == [2**63 - 1, None]
-    assert json.loads(lines[1])["name"] == HOSTILE
-    assert all(line.isascii() for line in lines)
-
-
-def test_nothing_is_no_text() -> None:
-    """Statements without a result print nothing; results without rows print their header."""
-    assert not as_text(pa.table({}))
-    assert not as_json_lines(pa.table({}))
-    assert as_text(pa.table({"lag": pa.array([], pa.int64())})) == "lag"
-
-
-def test_the_list_has_every_table_column_and_view() -> None:
-    """Without a statement, everything that can be asked is listed with its meaning."""
-    text = list_relations()
-    for table in TABLES:
-        assert f"{table.name}\n  {table.comment}\n" in text
-        assert all(f"    {column.name} " in text and column.comment in text for column in table.columns)
-    assert all(f"{view.name} (view)\n  {view.comment}\n" in f"{text}\n" for view in VIEWS)
+@pytest.mark.parametrize(
+    "message",
+    [
+        'Catalog Error: Table with name lag_nwo does not exist!\nDid you mean "pg_am"?',
+        "[TABLE_OR_VIEW_NOT_FOUND] The table or view `lag_nwo` cannot be found. Verify the spelling. SQLSTATE: 42P01; line 1",
+    ],
+)
+def test_an_unknown_name_is_told_with_the_nearest(message: str) -> None:
+    """Neither engine knows the names that a statement did not mention."""
+    assert str(failed(message)) == "there is no table or view lag_nwo (did you mean lag_now?); `lagoon sql` lists them"

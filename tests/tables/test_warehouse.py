@@ -14,7 +14,7 @@ from pipeline.snapshot import rows
 from pipeline.tables import kernel
 from pipeline.tables.kernel import State
 from pipeline.tables.schema import SNAPSHOT_DATE, TABLES
-from pipeline.tables.views import make_available
+from pipeline.tables.sql_spark import make_available
 from pipeline.tables.warehouse import at_path, columns_to_add, find_warehouse, open_warehouse
 from tests.clock import CLOCK
 from tests.tables.conftest import settings
@@ -139,7 +139,7 @@ def bare_jvm() -> Iterator[Any]:
 @pytest.mark.java
 def test_missing_jars_are_said_with_the_cure(bare_jvm: Any) -> None:
     """Without Delta on the class path there is one line that tells what to do."""
-    with pytest.raises(TableError, match=r"run `make setup`, or give spark-submit --packages io\.delta:"):
+    with pytest.raises(TableError, match=r"on Spark.s class path: give spark-submit --packages io\.delta:"):
         kernel.in_jvm(bare_jvm, None)
 
 

@@ -2,11 +2,15 @@
 
 import argparse
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb
 from pipeline.client.routing import Failure
 from pipeline.protocol import acls
+from pipeline.protocol.error_codes import SECURITY_DISABLED
 from pipeline.snapshot.acls import AclFilter, acl_rows, describe_acls
+
+_NO_AUTHORIZER = "the brokers have no authorizer: there are no rules, and everybody may do everything"
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
@@ -52,9 +56,10 @@ def _answer(asked: Asked) -> Answer:
     )
     answer = describe_acls(asked.cluster, chosen, asked.deadline)
     columns = ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission")
-    refused = [answer] if isinstance(answer, Failure) else []
-    rows = () if isinstance(answer, Failure) else acl_rows(answer)
-    return Answer(parts=[Part(kind="acl", rows=rows, columns=columns)], failures=refused)
+    if isinstance(answer, Failure):
+        message = _NO_AUTHORIZER if answer.code == SECURITY_DISABLED else answer.message
+        return Answer(parts=[], failures=[replace(answer, message=message)])
+    return Answer(parts=[Part(kind="acl", rows=acl_rows(answer), columns=columns)])
 
 
 VERB = Verb(summary="Access rules: who may, or may not, do what.", declare=_declare, answer=_answer)

@@ -42,12 +42,21 @@ def list_notes(asked: Asked, api: str, what: str, identity: Identity | None = No
 
 def _described(asked: Asked) -> Identity:
     described = describe_cluster(asked.cluster, asked.deadline)
-    return Identity(described=None if isinstance(described, Failure) else described, controller_id=None, failures=())
+    return Identity(
+        described=None if isinstance(described, Failure) else described,
+        controller_id=None,
+        controller_problem=None,
+        failures=(),
+    )
 
 
-def not_listed(api: str, kind: str, wanted: Iterable[str], listed: Container[str]) -> list[Failure]:
-    """A failure for each name that no broker lists."""
+def not_listed(
+    api: str, kind: str, wanted: Iterable[str], listed: Container[str], refused: Iterable[Failure] = ()
+) -> list[Failure]:
+    """A failure for each name that no broker lists; `refused` are brokers that did not list anything."""
     message = "no broker lists it: it is not there, or we may not describe it"
+    if any(one.api == api for one in refused):
+        message = "no broker that answered lists it"
     return [
         Failure(
             api=api,

@@ -1,19 +1,17 @@
 """`lagoon kafka describe-group`: groups of every type with their members and what those were given."""
 
 import argparse
-from collections.abc import Mapping, Sequence
 
 from pipeline.cli.kafka.chosen import list_notes, not_listed
 from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb
 from pipeline.protocol.messages.list_groups import LIST_GROUPS
-from pipeline.snapshot.group_types import STREAMS, Listed
 from pipeline.snapshot.groups import describe_groups, list_groups
-from pipeline.snapshot.topology import topology_of
+from pipeline.snapshot.topology import Topology, topology_of
 
 _GROUP = ("group_id", "group_type", "state", "protocol", "coordinator_id", "members", "group_epoch", "problem")
 _MEMBER = (
     *("group_id", "member_id", "group_instance_id", "client_id", "client_host", "rack_id", "member_epoch"),
-    "assignment",
+    *("assignment", "problem"),
 )
 
 
@@ -25,7 +23,7 @@ def _answer(asked: Asked) -> Answer:
     wanted: list[str] = asked.told.group
     listed, lists = list_groups(asked.cluster, asked.deadline)
     chosen = {group_id: one for group_id, one in listed.items() if not wanted or group_id in wanted}
-    groups = describe_groups(asked.cluster, chosen, asked.deadline, _partitions(asked, chosen))
+    groups = describe_groups(asked.cluster, chosen, asked.deadline, lambda: _topology(asked))
     return Answer(
         parts=[
             Part(kind="group", rows=groups.groups, columns=_GROUP),
@@ -34,17 +32,14 @@ def _answer(asked: Asked) -> Answer:
         failures=[
             *lists.failures.values(),
             *groups.failures,
-            *not_listed(LIST_GROUPS.name, "group", wanted, listed),
+            *not_listed(LIST_GROUPS.name, "group", wanted, listed, lists.failures.values()),
         ],
         notes=() if wanted else list_notes(asked, LIST_GROUPS.name, "groups"),
     )
 
 
-def _partitions(asked: Asked, chosen: Mapping[str, Listed]) -> Mapping[str, Sequence[int]]:
-    """Partitions of all topics, which only the tasks of streams groups need to be known for."""
-    if all(one.group_type != STREAMS for one in chosen.values()):
-        return {}
-    return topology_of(asked.cluster.refresh(None, asked.deadline)).partitions
+def _topology(asked: Asked) -> Topology:
+    return topology_of(asked.cluster.refresh(None, asked.deadline))
 
 
 VERB = Verb(summary="Groups of every type, their members and assignments.", declare=_declare, answer=_answer)

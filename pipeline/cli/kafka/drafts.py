@@ -10,8 +10,8 @@ from base64 import b64decode
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from pipeline.fetch.wanted import parse_time_ms
 from pipeline.records.encoding import Header
+from pipeline.times import parse_moment
 
 _TAKEN = frozenset({"key", "value", "headers", "partition", "timestamp", "timestamp_ms"})
 _TOLD_BY_FETCH = frozenset(
@@ -118,8 +118,16 @@ def _timestamp_ms(told: Mapping[str, Any]) -> int | None:
         case None:
             return None
         case str() as text:
-            return parse_time_ms(text)
+            return _fixed_ms(text)
         case int() as moment if -1 <= moment <= _MOST_INT64:
             return moment
         case _:
             raise ValueError("a timestamp is epoch milliseconds or ISO 8601")
+
+
+def _fixed_ms(text: str) -> int:
+    """A record's time is one that does not depend on when it is written."""
+    moment = parse_moment(text)
+    if moment.epoch_ms is None:
+        raise ValueError("a timestamp is epoch milliseconds or ISO 8601")
+    return moment.epoch_ms

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from pipeline.cli.kafka.output import moment
 from pipeline.cli.kafka.shown import FORMATS, NULL, as_text, escaped, text_or_bytes
-from pipeline.cli.kafka.spans import Missing, Span, begun, logs, start_ms
+from pipeline.cli.kafka.spans import Missing, Span, begun, logs, start_moment
 from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb, refuse
 from pipeline.client.cluster import TopicPartition
 from pipeline.client.deadline import Deadline
@@ -21,6 +21,7 @@ from pipeline.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from pipeline.protocol.messages.metadata import METADATA, MetadataTopic
 from pipeline.records.decoding import DecodeOptions
 from pipeline.records.layout import NO_TIME
+from pipeline.times import FORMS
 from pipeline.wire.primitives import uuid_text
 
 Row = dict[str, Any]
@@ -79,7 +80,7 @@ def _declare(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="start",
         metavar="WHERE",
-        help="earliest (default), latest (default with --follow), an offset, or a time (ISO 8601)",
+        help=f"earliest (default), latest (default with --follow), an offset, or a time ({FORMS})",
     )
     parser.add_argument("--last", type=int, metavar="N", help="begin so many offsets before the end of each partition")
     parser.add_argument(
@@ -114,7 +115,7 @@ def _faults(told: argparse.Namespace) -> Iterator[str]:
     if any(number is not None and number < 0 for number in (told.number, told.last)):
         yield "-n and --last: must not be below 0"
     try:
-        start_ms(told.start)
+        start_moment(told.start)
     except ValueError as error:
         yield f"--from: {error}"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pipeline.cli.kafka.chosen import list_notes
 from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb, names
 from pipeline.protocol.messages.list_groups import LIST_GROUPS
-from pipeline.rows import Int32, column, row
+from pipeline.rows import Int32, before, column, row
 from pipeline.snapshot.group_types import Listed
 from pipeline.snapshot.groups import list_groups
 
@@ -17,9 +17,15 @@ class ListedGroupRow:
     """Groups as their coordinators list them, one row each."""
 
     group_id: str = column("group.id of the group.")
-    group_type: str | None = column("classic, consumer (KIP-848), share or streams; null if the brokers cannot say.")
+    group_type: str | None = column(
+        "classic, consumer (KIP-848), share or streams; null if the brokers cannot say.",
+        null_if=before("ListGroups", 5),
+    )
     protocol_type: str = column("consumer, connect and others; empty for groups that only store offsets.")
-    state: str | None = column("State of the group as Kafka spells it; null if the brokers are too old to list it.")
+    state: str | None = column(
+        "State of the group as Kafka spells it; null if the brokers are too old to list it.",
+        null_if=before("ListGroups", 4),
+    )
     coordinator_id: Int32 = column("Broker that coordinates the group.")
 
 

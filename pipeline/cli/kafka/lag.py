@@ -11,7 +11,7 @@ from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb
 from pipeline.client.offsets import KINDS_OF_LAG
 from pipeline.protocol.messages.list_groups import LIST_GROUPS
 from pipeline.protocol.messages.offset_fetch import OFFSET_FETCH
-from pipeline.rows import Int32, Int64, column, row
+from pipeline.rows import Int32, Int64, before, column, row
 from pipeline.snapshot.collect import GroupState, check_again, lag_of, read_groups, worth_a_row
 from pipeline.snapshot.group_types import SHARE
 from pipeline.snapshot.offsets import offset_rows
@@ -19,7 +19,17 @@ from pipeline.snapshot.rows import ConsumerGroupRow, ConsumerLagRow
 from pipeline.snapshot.shares import ShareOffsets, share_offsets
 from pipeline.snapshot.topology import Topology, topology_of
 
-_GROUP = ("group_id", "group_type", "state", "members", "partitions", "known_partitions", "lag", "highest_lag")
+_GROUP = (
+    "group_id",
+    "group_type",
+    "state",
+    "members",
+    "partitions",
+    "known_partitions",
+    "lag",
+    "highest_lag",
+    "problem",
+)
 _LAG = (
     *("group_id", "topic", "partition", "committed_offset", "log_start_offset", "last_stable_offset"),
     *("high_watermark", "lag", "client_id", "client_host", "problem"),
@@ -32,13 +42,18 @@ class GroupLagRow:
     """How far groups are behind as a whole, one row each."""
 
     group_id: str = column("group.id of the group.")
-    group_type: str | None = column("classic, consumer (KIP-848), share or streams; null if the brokers cannot say.")
+    group_type: str | None = column(
+        "classic, consumer (KIP-848), share or streams; null if the brokers cannot say.",
+        null_if=before("ListGroups", 5),
+    )
     state: str | None = column("State of the group as Kafka spells it; null if unknown.")
     members: Int32 | None = column("Members of the group; null if unknown.")
     partitions: Int32 = column("Partitions that it has committed, is assigned or subscribed to.")
     known_partitions: Int32 = column("Those of them whose lag is known.")
-    lag: Int64 | None = column("Sum of the lag that is known; null if none is.")
-    highest_lag: Int64 | None = column("Highest lag of a partition; null if none is known.")
+    lag: Int64 | None = column("Sum of the lag that is known; null if none is.", null_if="known_partitions = 0")
+    highest_lag: Int64 | None = column(
+        "Highest lag of a partition; null if none is known.", null_if="known_partitions = 0"
+    )
     problem: str | None = column("Why the group could not be described; null if it was.")
 
 
@@ -51,12 +66,12 @@ def _answer(asked: Asked) -> Answer:
     topology = topology_of(asked.cluster.refresh(None, asked.deadline))
     state = read_groups(asked.cluster, topology, asked.deadline, _tell_nobody, KINDS_OF_LAG, only=wanted or None)
     topology, unchecked = check_again(asked.cluster, topology, asked.deadline)
-    shares = _shares(asked, state)
+    shares = _shares(asked, state, topology)
     return Answer(
         parts=_parts(state, lag_of(topology, state, list(offset_rows(topology, state.after))), shares),
         failures=[
             *worth_a_row([*state.failures, *unchecked, *shares.failures], topology),
-            *not_listed(LIST_GROUPS.name, "group", wanted, state.listed),
+            *not_listed(LIST_GROUPS.name, "group", wanted, state.listed, state.failures),
         ],
         notes=_notes(asked, topology),
     )
@@ -66,9 +81,9 @@ def _tell_nobody(_step: str, _items: int) -> None:
     """There is no progress to show: it takes a second."""
 
 
-def _shares(asked: Asked, state: GroupState) -> ShareOffsets:
+def _shares(asked: Asked, state: GroupState, topology: Topology) -> ShareOffsets:
     sharing = [group_id for group_id, one in state.listed.items() if one.group_type == SHARE]
-    return share_offsets(asked.cluster, sharing, asked.deadline)
+    return share_offsets(asked.cluster, sharing, asked.deadline, topology.names())
 
 
 def _parts(state: GroupState, lag: Sequence[ConsumerLagRow], shares: ShareOffsets) -> list[Part]:

@@ -2,45 +2,75 @@
 
 import argparse
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
 
 from pipeline.cli.kafka.chosen import add_topics, chosen_topology, topic_notes
 from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb
 from pipeline.client.routing import UNSUPPORTED, Failure
 from pipeline.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED
-from pipeline.rows import Int32, column, row
+from pipeline.rows import ALWAYS, Int32, before, column, row
 from pipeline.snapshot.identity import identify
-from pipeline.snapshot.topology import Durability, broker_rows, partition_rows, topic_rows
+from pipeline.snapshot.topology import Durability, Topology, broker_rows, partition_rows, topic_rows
 
-_CLUSTER = ("cluster_id", "controller_id", "brokers", "topics", "partitions")
-_BROKER = ("broker_id", "host", "port", "rack", "is_controller", "is_fenced")
+_CLUSTER = ("cluster_id", "controller_id", "brokers", "topics", "partitions", "problem")
+_BROKER = ("broker_id", "host", "port", "rack", "is_controller", "is_fenced", "problem")
 _TOPIC = ("topic", "topic_id", "partitions", "replication_factor", "is_internal", "problem")
 _PARTITION = ("topic", "partition", "leader_id", "leader_epoch", "replicas", "isr", "offline_replicas", "problem")
-_NOT_READ = Durability(min_insync_replicas={}, eligible={}, problems={})
+_NOT_READ = Durability(min_insync_replicas={}, eligible={}, problems={}, eligible_problem=None)
 
 
 @row
 class ClusterRow:
     """The cluster that was asked."""
 
-    cluster_id: str | None = column("Kafka's own id of the cluster; null if no broker told it.")
-    controller_id: Int32 | None = column("Active controller; null if unknown.")
+    cluster_id: str | None = column("Kafka's own id of the cluster; null if no broker told it.", null_if=ALWAYS)
+    controller_id: Int32 | None = column("Active controller; null if problem is set.")
     brokers: Int32 = column("How many brokers there are.")
     topics: Int32 = column("How many topics are shown.")
     partitions: Int32 = column("How many partitions they have.")
+    problem: str | None = column("Why the controller is not known; null if it is.")
+
+
+@row
+class MetadataPartitionRow:
+    """Partitions with what Metadata says of them, one row each; table partitions has more."""
+
+    topic: str = column("Name of the topic.")
+    topic_id: str | None = column("Id of the topic; null if the brokers give none.", null_if=ALWAYS)
+    partition: Int32 = column("Partition number.")
+    leader_id: Int32 | None = column("Broker that leads the partition; null if none does.", null_if="is_leaderless")
+    leader_epoch: Int32 | None = column("Epoch of the leader; null if not told.", null_if=before("Metadata", 7))
+    replicas: tuple[Int32, ...] = column("Brokers that hold a replica, the preferred leader first.")
+    isr: tuple[Int32, ...] = column("Brokers whose replica is in sync.")
+    offline_replicas: tuple[Int32, ...] = column("Brokers whose replica is offline.")
+    is_leaderless: bool = column("Whether no broker leads it.")
+    is_under_replicated: bool = column("Whether fewer replicas are in sync than there are replicas.")
+    is_preferred_leader: bool | None = column(
+        "Whether the leader is the first replica; null if it has no leader.",
+        null_if="is_leaderless OR len(replicas) = 0",
+    )
+    problem: str | None = column("Kafka's name of the partition's error; null if there is none.")
+
+
+def _partition_rows(topology: Topology) -> Iterator[MetadataPartitionRow]:
+    names = [field.name for field in fields(MetadataPartitionRow)]
+    for one in partition_rows(topology, _NOT_READ):
+        yield MetadataPartitionRow(**{name: getattr(one, name) for name in names})
 
 
 def _answer(asked: Asked) -> Answer:
     topology, refused = chosen_topology(asked)
     identity = identify(asked.cluster, asked.deadline)
-    brokers = list(broker_rows(topology.metadata, identity.described, identity.controller_id))
+    brokers = list(broker_rows(topology.metadata, identity))
     failures = [one for one in identity.failures if one.name != UNSUPPORTED]
-    topics, partitions = list(topic_rows(topology)), list(partition_rows(topology, _NOT_READ))
+    topics, partitions = list(topic_rows(topology)), list(_partition_rows(topology))
     cluster = ClusterRow(
         cluster_id=topology.metadata.cluster_id,
         controller_id=identity.controller_id,
         brokers=len(brokers),
         topics=len(topics),
         partitions=len(partitions),
+        problem=identity.controller_problem,
     )
     return Answer(
         parts=[

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterable, Iterator, Sequence
 
 from pipeline.cli.kafka.chosen import add_topics, chosen_topology, topic_notes
-from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb, moment_ms
+from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb, moment_argument
 from pipeline.client.cluster import TopicPartition
 from pipeline.client.offsets import (
     ALL_KINDS,
@@ -18,10 +18,12 @@ from pipeline.client.offsets import (
 )
 from pipeline.client.routing import UNSUPPORTED, Failure
 from pipeline.protocol.messages.list_offsets import READ_UNCOMMITTED
-from pipeline.rows import Int32, Int64, Timestamp, column, row
+from pipeline.rows import ALWAYS, Int32, Int64, Timestamp, column, row
 from pipeline.snapshot.offsets import offset_rows
 from pipeline.snapshot.topology import Topology
+from pipeline.times import FORMS, Moment
 
+NO_LATER_RECORD = "NO_LATER_RECORD"
 _SINCE = {
     LAST_STABLE: "the end for read_committed (Kafka 0.11)",
     LARGEST_TIMESTAMP: "the largest timestamp (Kafka 3.0)",
@@ -35,28 +37,34 @@ class OffsetAtTimeRow:
     """The first record at or behind a time, one row per partition."""
 
     topic: str = column("Name of the topic.")
-    topic_id: str | None = column("Id of the topic (22 characters, base64url); null if the brokers give none.")
+    topic_id: str | None = column(
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=ALWAYS
+    )
     partition: Int32 = column("Partition number.")
     asked_ms: Timestamp = column("The time that was asked for.")
     offset: Int64 | None = column(
-        "Offset of the first record with this timestamp or a later one; null if there is none."
+        "Offset of the first record with this timestamp or a later one; null if problem is set."
     )
-    timestamp_ms: Timestamp | None = column("That record's timestamp; null if there is none.")
-    leader_epoch: Int32 | None = column("Term of the leader that wrote it; null if not told.")
-    problem: str | None = column("Why it is not known; null if it is.")
+    timestamp_ms: Timestamp | None = column("That record's timestamp; null if problem is set.")
+    leader_epoch: Int32 | None = column("Term of the leader that wrote it; null if not told.", null_if=ALWAYS)
+    problem: str | None = column("NO_LATER_RECORD: the log has none, now; or why it is not known. Null if it is.")
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
     add_topics(parser)
     parser.add_argument(
-        "--at", type=moment_ms, metavar="TIME", help="instead: the first record at or behind this time (ISO 8601 or ms)"
+        "--at",
+        type=moment_argument,
+        metavar="TIME",
+        help=f"instead: the first record at or after this time ({FORMS}; or epoch milliseconds)",
     )
 
 
 def _answer(asked: Asked) -> Answer:
     topology, refused = chosen_topology(asked)
-    found = _read(asked, topology)
-    part = _ends(topology, found) if asked.told.at is None else _at(topology, asked.told.at, next(iter(found.values())))
+    asked_ms = _asked_ms(asked)
+    found = _read(asked, topology, asked_ms)
+    part = _ends(topology, found) if asked_ms is None else _at(topology, asked_ms, next(iter(found.values())))
     return Answer(
         parts=[part],
         failures=[*refused, *_failures(found.values())],
@@ -64,8 +72,12 @@ def _answer(asked: Asked) -> Answer:
     )
 
 
-def _read(asked: Asked, topology: Topology) -> dict[Kind, Offsets]:
-    at_ms: int | None = asked.told.at
+def _asked_ms(asked: Asked) -> int | None:
+    at: Moment | None = asked.told.at
+    return None if at is None else at.at_ms(asked.cluster.clock.now_ms())
+
+
+def _read(asked: Asked, topology: Topology, at_ms: int | None) -> dict[Kind, Offsets]:
     kinds = ALL_KINDS if at_ms is None else [Kind(at_ms, READ_UNCOMMITTED, 1)]
     return list_offsets(asked.cluster, topology.every_partition(), kinds, asked.deadline)
 
@@ -73,7 +85,7 @@ def _read(asked: Asked, topology: Topology) -> dict[Kind, Offsets]:
 def _ends(topology: Topology, found: dict[Kind, Offsets]) -> Part:
     columns = (
         *("topic", "partition", "log_start_offset", "local_log_start_offset", "tiered_offset", "last_stable_offset"),
-        *("high_watermark", "max_timestamp_offset", "max_timestamp_ms", "problem"),
+        *("high_watermark", "max_timestamp_offset", "max_timestamp", "problem"),
     )
     return Part(kind="partition", rows=offset_rows(topology, found), columns=columns)
 
@@ -95,7 +107,7 @@ def _at_rows(topology: Topology, asked_ms: int, found: Offsets) -> Iterator[Offs
             offset=told.offset if told and there else None,
             timestamp_ms=told.timestamp if told and there else None,
             leader_epoch=told.leader_epoch if told and there and told.leader_epoch >= 0 else None,
-            problem=failure.name if failure else None,
+            problem=failure.name if failure else None if there else NO_LATER_RECORD,
         )
 
 

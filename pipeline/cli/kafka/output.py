@@ -5,14 +5,15 @@ Guards one rule: people see names that strangers chose escaped, scripts see ever
 
 import dataclasses
 import json
-from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
+from pipeline.cli.kafka.shown import base64_object
 from pipeline.cli.kafka.verb import Answer, Part
 from pipeline.cli.terminal import COMPLETE, INCOMPLETE, say, warn
-from pipeline.client.routing import Failure
+from pipeline.client.routing import UNSUPPORTED, Failure
 from pipeline.rows import Timestamp
 from pipeline.snapshot.coverage import failure_rows
 from pipeline.snapshot.rows import TopicPartitions
@@ -24,7 +25,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def show(answer: Answer, *, as_json: bool) -> int:
     """Print the parts, then failures and notes on standard error; the exit code."""
     for number, part in enumerate(answer.parts):
-        lines = json_lines(part) if as_json else people_lines(part, titled=len(answer.parts) > 1, first=not number)
+        if as_json:
+            lines: Iterable[str] = json_lines(part)
+        else:
+            nothing = "(none known)" if answer.failures else "(none)"
+            lines = people_lines(part, titled=len(answer.parts) > 1, first=not number, nothing=nothing)
         for line in lines:
             say(line)
     for line in [*failure_lines(answer.failures), *answer.notes]:
@@ -39,8 +44,11 @@ def json_lines(part: Part) -> Iterator[str]:
         yield encode({"kind": part.kind, **_fields(row)})
 
 
-def people_lines(part: Part, *, titled: bool, first: bool) -> Iterable[str]:
-    """The part's own lines as they come, or an aligned table of its columns, under the part's kind if it is titled."""
+def people_lines(part: Part, *, titled: bool, first: bool, nothing: str = "(none)") -> Iterable[str]:
+    """The part's own lines as they come, or an aligned table of its columns, under the part's kind if it is titled.
+
+    `nothing` stands for a table without rows: that there are none may not be known.
+    """
     if titled and not first:
         yield ""
     if titled:
@@ -48,13 +56,13 @@ def people_lines(part: Part, *, titled: bool, first: bool) -> Iterable[str]:
     if part.line:
         yield from map(part.line, part.rows)
     else:
-        yield from table_lines(list(part.rows), part.columns)
+        yield from table_lines(list(part.rows), part.columns) or [nothing]
 
 
 def table_lines(rows: Sequence[Any], columns: Sequence[str]) -> list[str]:
-    """An aligned table: numbers to the right, times in UTC, what is unknown or absent as a dash."""
+    """An aligned table: numbers to the right, times in UTC, what is unknown or absent as a dash; no rows, no lines."""
     if not rows:
-        return ["(none)"]
+        return []
     moments = {field.name for field in dataclasses.fields(rows[0]) if Timestamp in (field.type, *get_args(field.type))}
     values = [[getattr(row, name) for row in rows] for name in columns]
     cells = [
@@ -67,11 +75,18 @@ def table_lines(rows: Sequence[Any], columns: Sequence[str]) -> list[str]:
 
 
 def failure_lines(failures: Sequence[Failure]) -> Iterator[str]:
-    """One line per broker and reason: what was asked about, by which API, and what came instead."""
-    for row in failure_rows(failures):
+    """One line per broker and reason: what was asked about, by which API, and what came instead.
+
+    Brokers that are too old for an API share a line: it is the release that matters, not which of them it is.
+    """
+    for row in failure_rows(replace(one, node_id=None) if _is_too_old(one) else one for one in failures):
         broker = "" if row.broker_id is None else f" of broker {row.broker_id}"
         detail = f" ({row.message})" if row.message else ""
         yield " ".join(f"{row.scope}: {row.api}{broker}: {row.error_name}{detail}".split())
+
+
+def _is_too_old(failure: Failure) -> bool:
+    return failure.name == UNSUPPORTED and failure.code is None
 
 
 def _is_number(value: Any) -> bool:
@@ -116,5 +131,5 @@ def _fields(row: Any) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
-        return {"base64": b64encode(value).decode()}
+        return base64_object(value)
     return _fields(value)

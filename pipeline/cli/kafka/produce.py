@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pipeline.cli.kafka.drafts import Draft, json_reader, text_reader
 from pipeline.cli.kafka.lines import bursts
-from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb, moment_ms, refuse
+from pipeline.cli.kafka.verb import Answer, Asked, Part, Verb, moment_argument, refuse
 from pipeline.cli.kafka.writing import Target, TopicWriter, WrittenRecord
 from pipeline.client.producing import Delivery, Numbering, new_producer
 from pipeline.errors import BrokerError
@@ -16,6 +16,7 @@ from pipeline.protocol.messages.metadata import METADATA, MetadataTopic
 from pipeline.protocol.messages.produce import ALL_ACKS, LEADER_ACKS, NO_ACKS
 from pipeline.records.compressing import CODECS
 from pipeline.records.encoding import Header
+from pipeline.times import FORMS
 
 _ACKS = {"all": ALL_ACKS, "-1": ALL_ACKS, "1": LEADER_ACKS, "0": NO_ACKS}
 _BURST_BYTES = 4 << 20
@@ -65,7 +66,9 @@ def _declare(parser: argparse.ArgumentParser) -> None:
         help="of all records; may be repeated",
     )
     parser.add_argument("--partition", type=int, metavar="N", help="write to this partition, whatever the key is")
-    parser.add_argument("--timestamp", type=moment_ms, metavar="TIME", help="of all records; default: now")
+    parser.add_argument(
+        "--timestamp", type=moment_argument, metavar="TIME", help=f"of all records ({FORMS}); default: now"
+    )
     parser.add_argument("--acks", choices=_ACKS, default="all", help="see below (default: all)")
     parser.add_argument("--compression", choices=CODECS, default="none", help="default: none")
     parser.add_argument(
@@ -106,7 +109,7 @@ def _answer(asked: Asked) -> Answer:
         batch_bytes=told.batch_bytes,
         budget_ms=budget_ms,
         partition=told.partition,
-        timestamp_ms=told.timestamp,
+        timestamp_ms=told.timestamp.at_ms(cluster.clock.now_ms()) if told.timestamp else None,
     )
     writer = TopicWriter(cluster, target, _numbering(asked) if delivery.acks == ALL_ACKS else Numbering())
     rows = _written(writer, told)

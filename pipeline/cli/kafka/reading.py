@@ -14,13 +14,20 @@ from pipeline.cli.kafka.spans import Missing, Span, logs
 from pipeline.client.cluster import Cluster, TopicPartition
 from pipeline.client.deadline import Deadline
 from pipeline.client.journal import Journal
+from pipeline.errors import BrokerError, ConnectionFailed
+from pipeline.fetch.ranges import TOPIC_DELETED, TOPIC_RECREATED
 from pipeline.fetch.reader import SplitReader
 from pipeline.fetch.split import Outcome, ReadOptions, Split
+from pipeline.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from pipeline.records.columns import HEADER_KEY_NOT_UTF8
 
 Row = dict[str, Any]
 
 _POLL_S = 0.25
+_WHY = {
+    TOPIC_RECREATED: "it was deleted and created again meanwhile; fetch it again to read the new topic",
+    TOPIC_DELETED: "it was deleted meanwhile",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +80,8 @@ def following(
 ) -> Iterator[Row]:
     """What is there, then what is written, until the deadline: asked for every quarter of a second, by partition.
 
-    A partition that cannot be read any more is left out from then on; without any left it ends.
+    A partition that cannot be read any more is left out from then on; without any left it ends. So it does when the topic
+    was deleted or re-created: the new one has other records at the same offsets.
     """
     places = {at: (span, -1) for at, span in spans.items()}
     while places and not (until and until.passed()):
@@ -86,8 +94,25 @@ def following(
                 del places[at]
         cluster.clock.sleep(_POLL_S)
         deadline = Deadline.after(cluster.clock, cluster.settings.default_api_timeout_ms)
-        now = logs(cluster, list(places), missing, source.options.isolation_level, deadline)
+        later = Missing()
+        now = logs(cluster, list(places), later, source.options.isolation_level, deadline)
+        is_odd = any(at not in now or now[at].end < span.start for at, (span, _) in places.items())
+        if is_odd and (gone := _what_became(cluster, source, deadline)):
+            missing.fail(source.topic, gone, _WHY[gone])
+            return
+        missing.failures += later.failures
         places = {at: (replace(now[at], start=span.start), epoch) for at, (span, epoch) in places.items() if at in now}
+
+
+def _what_became(cluster: Cluster, source: Source, deadline: Deadline) -> str | None:
+    """Whether the topic was deleted or re-created since; None if neither, or if no broker says."""
+    try:
+        (topic,) = cluster.refresh({source.topic}, deadline).topics
+    except (BrokerError, ConnectionFailed):
+        return None
+    if topic.error_code == UNKNOWN_TOPIC_OR_PARTITION:
+        return TOPIC_DELETED
+    return None if cluster.may_be(source.topic, source.topic_id) else TOPIC_RECREATED
 
 
 def _rows(cluster: Cluster, split: Split, options: ReadOptions, missing: Missing) -> Iterator[Row]:
@@ -110,7 +135,7 @@ def _tell(missing: Missing, outcome: Outcome) -> None:
     """What a reader has to say of what it did not give."""
     name = f"{outcome.split.topic}-{outcome.split.partition}"
     if outcome.failure:
-        missing.fail(name, outcome.failure, outcome.detail)
+        missing.fail(name, outcome.failure, outcome.detail or _WHY.get(outcome.failure))
     for problem in outcome.problems:
         if problem.reason == HEADER_KEY_NOT_UTF8:
             missing.notes.append(

@@ -4,12 +4,9 @@ Guards one rule: a verb's module is imported when that verb is asked, so that ea
 """
 
 import importlib
-import os
-import signal
-import sys
 from collections.abc import Mapping, Sequence
-from io import TextIOWrapper
 
+from pipeline.cli.pipes import piped
 from pipeline.cli.terminal import not_a_command, reported
 from pipeline.client.deadline import Clock
 
@@ -30,8 +27,6 @@ VERBS: Mapping[str, str] = {
     "fetch": "records of a topic, from where you say",
     "produce": "lines of standard input into a topic",
 }
-# How a shell reports tools that a closed pipe or Ctrl-C ended.
-_BROKEN_PIPE, _INTERRUPTED = 128 + signal.SIGPIPE, 128 + signal.SIGINT
 
 
 def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
@@ -39,17 +34,7 @@ def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
     name, *rest = [*argv, ""]
     if name not in VERBS:
         return not_a_command("lagoon kafka", name, VERBS, _usage())
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal may lack letters of a name
-    try:
-        return reported(lambda: _answer(name, rest[:-1], environ, clock))
-    except KeyboardInterrupt:
-        return _INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has enough of it. What is left in the buffer must not be tried again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _BROKEN_PIPE
+    return piped(lambda: reported(lambda: _answer(name, rest[:-1], environ, clock)))
 
 
 def _answer(name: str, argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:

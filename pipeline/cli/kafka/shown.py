@@ -59,6 +59,11 @@ def text_or_bytes(raw: bytes) -> Any:
         return raw
 
 
+def base64_object(raw: bytes) -> dict[str, str]:
+    """For JSON: bytes that are no text."""
+    return {"base64": as_base64(raw)}
+
+
 def parsed_or_text(raw: bytes) -> Any:
     """For JSON: what the bytes say as JSON, else as `text_or_bytes`."""
     try:

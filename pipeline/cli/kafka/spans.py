@@ -14,8 +14,8 @@ from pipeline.client.offsets import offsets_at
 from pipeline.client.routing import Failure
 from pipeline.fetch.logs import ask_logs
 from pipeline.fetch.split import READ_COMMITTED
-from pipeline.fetch.wanted import parse_time_ms
 from pipeline.protocol.messages import list_offsets as messages
+from pipeline.times import Moment, parse_moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ def logs(
     return {at: Span(log.log_start_offset, log.end, log.last_stable_offset) for at, log in found.items()}
 
 
-def start_ms(start: str | None) -> int | None:
+def start_moment(start: str | None) -> Moment | None:
     """The time of `--from`, None if that is none."""
-    return None if start is None or start in ("earliest", "latest") or start.isdecimal() else parse_time_ms(start)
+    return None if start is None or start in ("earliest", "latest") or start.isdecimal() else parse_moment(start)
 
 
 def begun(asked: Asked, spans: Mapping[TopicPartition, Span], missing: Missing) -> dict[TopicPartition, Span]:
@@ -78,7 +78,7 @@ def _from_offset(at: TopicPartition, span: Span, start: int, missing: Missing) -
 
 
 def _from_time(asked: Asked, spans: Mapping[TopicPartition, Span], missing: Missing) -> dict[TopicPartition, Span]:
-    moment_ms = cast("int", start_ms(asked.told.start))
+    moment_ms = cast("Moment", start_moment(asked.told.start)).at_ms(asked.cluster.clock.now_ms())
     level = messages.READ_COMMITTED if asked.told.isolation_level == READ_COMMITTED else messages.READ_UNCOMMITTED
     found = offsets_at(asked.cluster, dict.fromkeys(spans, moment_ms), asked.deadline, level)
     missing.failures += found.failures.values()

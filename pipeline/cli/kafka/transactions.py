@@ -54,15 +54,19 @@ def _answer(asked: Asked) -> Answer:
 def _transactions(asked: Asked) -> Answer:
     told = asked.told
     found = list_transactions(asked.cluster, asked.deadline, told.longer_than_ms)
+    refused_lists = list(found.failures.values())
+    if not found.answers:  # nothing can be said of what is there
+        return Answer(parts=[_listed(())], failures=refused_lists)
     listed = list(listed_transaction_rows(found))
     chosen = [one for one in listed if _is_chosen(one, told)]
     describing = told.id or told.describe
     part, refused = _described(asked, chosen) if describing else (_listed(chosen), [])
-    missing = not_listed(LIST_TRANSACTIONS.name, "transaction", told.id, {one.transactional_id for one in listed})
+    known = {one.transactional_id for one in listed}
+    missing = not_listed(LIST_TRANSACTIONS.name, "transaction", told.id, known, refused_lists)
     # Nothing but the right to do everything proves that all ids, and all topics that they write to, are shown.
     lists = (("transactions", not told.id), ("topics of transactions", describing))
     notes = [note for what, is_shown in lists if is_shown for note in list_notes(asked, METADATA.name, what)]
-    return Answer(parts=[part], failures=[*found.failures.values(), *refused, *missing], notes=notes)
+    return Answer(parts=[part], failures=[*refused_lists, *refused, *missing], notes=notes)
 
 
 def _is_chosen(one: ListedTransactionRow, told: argparse.Namespace) -> bool:

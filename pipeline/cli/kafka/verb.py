@@ -12,7 +12,7 @@ from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Deadline
 from pipeline.client.routing import Failure
 from pipeline.errors import ConfigError
-from pipeline.fetch.wanted import parse_time_ms
+from pipeline.times import Moment, parse_moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,12 +64,12 @@ class Verb:
     check: Callable[[argparse.Namespace], Sequence[str]] = lambda _: ()
 
 
-def moment_ms(text: str) -> int:
-    """A time on the command line: epoch milliseconds, or ISO 8601 (UTC unless it says otherwise)."""
+def moment_argument(text: str) -> Moment:
+    """A time on the command line: epoch milliseconds, or as `parse_moment` reads it."""
     if text.removeprefix("-").isdecimal():
-        return int(text)
+        return Moment(epoch_ms=int(text))
     try:
-        return parse_time_ms(text)
+        return parse_moment(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{error}, nor epoch milliseconds") from None
 

@@ -17,7 +17,7 @@ def _answer(asked: Asked) -> Answer:
     features = ("feature", "broker_ids", "lowest", "highest", "finalized")
     return Answer(
         parts=[
-            Part(kind="broker", rows=brokers, columns=("broker_id", "host", "port", "release", "apis")),
+            Part(kind="broker", rows=brokers, columns=("broker_id", "host", "port", "release", "apis", "problem")),
             Part(kind="feature", rows=feature_rows(found.answers), columns=features),
             Part(kind="api", rows=api_version_rows(found.answers), columns=apis),
         ],

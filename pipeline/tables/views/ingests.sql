@@ -22,14 +22,14 @@ SELECT
   cluster_id,
   min(planned_at) AS planned_at,
   count(DISTINCT topic) AS topics,
-  count(DISTINCT topic, partition) AS partitions,
-  sum(records) AS records,
-  sum(control) AS control,
-  sum(aborted) AS aborted,
-  sum(compacted) AS compacted,
-  sum(lost) AS lost,
-  sum(corrupt) AS corrupt,
-  sum(bytes_fetched) AS bytes_fetched,
+  count(DISTINCT (topic, partition)) AS partitions,
+  CAST(sum(records) AS BIGINT) AS records,
+  CAST(sum(control) AS BIGINT) AS control,
+  CAST(sum(aborted) AS BIGINT) AS aborted,
+  CAST(sum(compacted) AS BIGINT) AS compacted,
+  CAST(sum(lost) AS BIGINT) AS lost,
+  CAST(sum(corrupt) AS BIGINT) AS corrupt,
+  CAST(sum(bytes_fetched) AS BIGINT) AS bytes_fetched,
   count(problem) AS problems
 FROM record_ranges
 GROUP BY ingest_id, cluster_id

@@ -20,7 +20,7 @@ CREATE OR REPLACE VIEW lag_by_group (
   records_lost COMMENT 'Sum of records_lost over loss_known_partitions; null if there is none.',
   retention_margin COMMENT 'Smallest retention_margin of one partition; null if none is known.',
   problem COMMENT 'Why the group could not be described; null if it was.',
-  problem_partitions COMMENT 'Partitions of which a side is missing, see problem in lag_now.'
+  problem_partitions COMMENT 'Partitions with a problem in lag_now: a side, or who owns it, is not known.'
 )
 COMMENT 'Groups in the latest published snapshot of each cluster and how far they are behind, one row per group.'
 AS
@@ -37,9 +37,9 @@ SELECT
   coalesce(behind.partitions, 0) AS partitions,
   coalesce(behind.known_partitions, 0) AS known_partitions,
   behind.lag,
-  behind.worst.lag AS worst_lag,
-  behind.worst.topic AS worst_topic,
-  behind.worst.partition AS worst_partition,
+  behind.worst_lag,
+  behind.worst_topic,
+  behind.worst_partition,
   coalesce(behind.uncommitted_partitions, 0) AS uncommitted_partitions,
   coalesce(behind.unowned_partitions, 0) AS unowned_partitions,
   coalesce(behind.loss_known_partitions, 0) AS loss_known_partitions,
@@ -59,15 +59,25 @@ LEFT JOIN (
     count(DISTINCT topic) AS topics,
     count(*) AS partitions,
     count(lag) AS known_partitions,
-    sum(lag) AS lag,
-    max(IF(lag IS NULL, NULL, struct(lag, topic, partition))) AS worst,
-    count_if(lag_basis = 'log_start') AS uncommitted_partitions,
-    count_if(member_id IS NULL) AS unowned_partitions,
+    CAST(sum(lag) AS BIGINT) AS lag,
+    max(lag) AS worst_lag,
+    max(CASE WHEN lag_rank = 1 AND lag IS NOT NULL THEN topic END) AS worst_topic,
+    max(CASE WHEN lag_rank = 1 AND lag IS NOT NULL THEN partition END) AS worst_partition,
+    count(CASE WHEN lag_basis = 'log_start' THEN 1 END) AS uncommitted_partitions,
+    count(CASE WHEN member_id IS NULL THEN 1 END) AS unowned_partitions,
     count(records_lost) AS loss_known_partitions,
-    sum(records_lost) AS records_lost,
+    CAST(sum(records_lost) AS BIGINT) AS records_lost,
     min(retention_margin) AS retention_margin,
     count(problem) AS problem_partitions
-  FROM lag_now
+  FROM (
+    SELECT
+      lag_now.*,
+      row_number() OVER (
+        PARTITION BY snapshot_id, group_id
+        ORDER BY lag DESC NULLS LAST, topic DESC, partition DESC
+      ) AS lag_rank
+    FROM lag_now
+  ) AS ranked
   GROUP BY snapshot_id, group_id
 ) AS behind
   ON consumer_groups.snapshot_id = behind.snapshot_id AND consumer_groups.group_id = behind.group_id

@@ -4,8 +4,12 @@ AS
 SELECT snapshots.*
 FROM snapshots
 JOIN (
-  SELECT cluster, max(struct(captured_at, snapshot_id)) AS latest
+  SELECT
+    cluster,
+    snapshot_id,
+    row_number() OVER (PARTITION BY cluster ORDER BY captured_at DESC, snapshot_id DESC) AS recency
   FROM snapshots
-  GROUP BY cluster
-) AS newest
-  ON snapshots.cluster = newest.cluster AND snapshots.snapshot_id = newest.latest.snapshot_id
+) AS ranked
+  ON ranked.recency = 1
+  AND snapshots.cluster = ranked.cluster
+  AND snapshots.snapshot_id = ranked.snapshot_id

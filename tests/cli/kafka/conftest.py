@@ -11,6 +11,7 @@ from pipeline.cli.kafka.run import run
 from tests.clock import CLOCK
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
+from tests.plain_lines import python_in
 
 IMPATIENT = (
     "kafka.request_timeout_ms=500",
@@ -57,6 +58,7 @@ def ask(state: FakeCluster, capsys: pytest.CaptureFixture[str]) -> Ask:
     def verb(*argv: str) -> Shown:
         code = run([*argv, "-b", servers, *patience], {}, CLOCK)
         told = capsys.readouterr()
+        assert python_in(told.err) == []
         return Shown(code, told.out, told.err)
 
     return verb

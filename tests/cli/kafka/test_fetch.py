@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import pytest
@@ -201,13 +202,46 @@ def test_following(ask: Ask, news: list[FakePartition]) -> None:
     assert (done.code, done.out, done.err) == (0, "", "")
 
 
+def test_following_a_topic_that_is_deleted(state: FakeCluster, ask: Ask, news: list[FakePartition]) -> None:
+    """It ends with one line that says so."""
+    assert news
+    threading.Timer(0.4, lambda: state.topics.pop("news")).start()
+    done = ask("fetch", "news", "-f", "--from", "earliest", "--fields", "value", "--timeout", "5")
+    assert (done.code, sorted(done.out.split())) == (3, list("012345678"))
+    assert done.err == "lagoon: news: Fetch: TOPIC_DELETED (it was deleted meanwhile)\n"
+
+
+@pytest.mark.parametrize("records", [0, 1, 5])
+def test_following_a_topic_that_is_re_created(
+    state: FakeCluster, ask: Ask, news: list[FakePartition], records: int
+) -> None:
+    """It ends with a line that says so, whether the new log is shorter than what was read or longer."""
+
+    def recreate() -> None:
+        topic = state.topics["news"]
+        for log in news:
+            log.log, log.high_watermark, log.leader_epoch = [], 0, 0
+            append(log, *[Record(0, None, b"new")] * records) if records else None
+        topic.topic_id = b"another topic id"
+
+    for log in news:
+        log.leader_epoch = 5
+    threading.Timer(0.4, recreate).start()
+    done = ask("fetch", "news", "-f", "--from", "earliest", "--fields", "value", "--timeout", "5")
+    assert (done.code, sorted(done.out.split())) == (3, list("012345678"))
+    told = "Fetch: TOPIC_RECREATED (it was deleted and created again meanwhile; fetch it again to read the new topic)"
+    (line,) = done.err.splitlines()
+    assert line.startswith("lagoon: news"), line
+    assert line.endswith(f": {told}"), line
+
+
 @pytest.mark.parametrize(
     ("argv", "line"),
     [
         (["absent"], "absent: no such topic"),
         (["news:3"], "news:3: news has 3 partitions, from 0 on"),
         (["news:x"], "news:x: not TOPIC or TOPIC:PARTITION,..."),
-        (["news", "--from", "yesterday"], "--from: 'yesterday' is not a time like 2026-11-21T06:00:00Z"),
+        (["news", "--from", "soon"], "--from: 'soon' is not a time like 2026-11-21T06:00:00Z, 2h ago or yesterday"),
         (["news", "--from", "1", "--last", "1"], "--from and --last: there is one place to begin"),
         (["news", "-f", "--by-time"], "--by-time orders what is there; --follow has no end"),
         (["news", "-n", "-1"], "-n and --last: must not be below 0"),

@@ -86,6 +86,18 @@ def test_a_group_is_described_with_its_members(ask: Ask) -> None:
     assert member["assignment"] == [{"topic": "orders", "topic_id": None, "partitions": [0, 1, 2]}]
 
 
+def test_assignments_that_have_topic_ids_only(state: FakeCluster, ask: Ask) -> None:
+    """describe-group and lag name the topics as metadata does; an unknown id stays one, with a problem."""
+    members = [FakeMember("n1", ("orders",), {"orders": (0, 1)}), FakeMember("n2", (), {"gone": (5,)})]
+    state.groups["new"].members, state.groups["new"].has_names = members, False
+    rows = {one["member_id"]: one for one in ask("describe-group", "new", "--json").rows("member")}
+    assert [one["topic"] for one in rows["n1"]["assignment"]] == ["orders"]
+    assert [(one["topic"], one["partitions"]) for one in rows["n2"]["assignment"]] == [(None, [5])]
+    assert [rows[member]["problem"] for member in ("n1", "n2")] == [None, "UNKNOWN_TOPIC_ID"]
+    lag = {(one["topic"], one["partition"]): one["member_id"] for one in ask("lag", "new", "--json").rows("lag")}
+    assert lag == {("orders", 0): "n1", ("orders", 1): "n1", ("orders", 2): None}
+
+
 def test_a_group_that_may_not_be_described_keeps_its_row(state: FakeCluster, ask: Ask) -> None:
     """GROUP_AUTHORIZATION_FAILED is a problem of that group only."""
     state.groups["reader"].error_code = 30

@@ -17,6 +17,7 @@ from pipeline.protocol.messages import (
 from tests.cli.kafka.conftest import Ask
 from tests.fake.answers import SPOKEN
 from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Altered, Fault
 
 NOT_LISTED = "NOT_LISTED (no broker lists it: it is not there, or we may not describe it)"
 Speak = Callable[[Any, Callable[[int, int, Any], Any]], None]
@@ -87,7 +88,12 @@ def test_acls_without_an_authorizer_are_a_failure(speak: Speak, ask: Ask) -> Non
     )
     shown = ask("acls", "--json")
     assert (shown.code, shown.out) == (3, "")
-    assert shown.err == "lagoon: access rules: DescribeAcls: SECURITY_DISABLED\n"
+    assert shown.err == (
+        "lagoon: access rules: DescribeAcls: SECURITY_DISABLED "
+        "(the brokers have no authorizer: there are no rules, and everybody may do everything)\n"
+    )
+    people = ask("acls")
+    assert (people.code, people.out, people.err) == (3, "", shown.err)
 
 
 def test_acls_are_asked_for_by_a_filter(speak: Speak, ask: Ask) -> None:
@@ -224,6 +230,21 @@ def test_transactions_are_described_where_they_were_listed(ask: Ask) -> None:
         "lagoon: secret: DescribeTransactions of broker 2: TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
         f"lagoon: transaction nothing: ListTransactions: {NOT_LISTED}",
     ]
+
+
+@pytest.mark.usefixtures("transactions")
+def test_a_transaction_that_may_be_where_nobody_answered(state: FakeCluster, ask: Ask) -> None:
+    """A broker that does not list anything may coordinate what the others do not know: it is not said to be nowhere."""
+
+    def refuse(response: Any) -> Any:
+        response.error_code = 31
+        return response
+
+    state.faults.append(Fault(list_transactions.LIST_TRANSACTIONS.key, Altered(refuse), node_id=3, times=9))
+    shown = ask("transactions", "nothing")
+    assert shown.err.splitlines()[-1] == (
+        "lagoon: transaction nothing: ListTransactions: NOT_LISTED (no broker that answered lists it)"
+    )
 
 
 @pytest.mark.parametrize(

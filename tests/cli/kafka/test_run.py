@@ -1,5 +1,6 @@
 """What `lagoon kafka` promises for every verb: a quick start, readable faults, and exit codes."""
 
+import importlib
 import os
 import signal
 import subprocess
@@ -8,12 +9,16 @@ import time
 
 import pytest
 
+from pipeline.cli.arguments import Parser
+from pipeline.cli.kafka.arguments import parse
 from pipeline.cli.kafka.run import VERBS, run
+from pipeline.errors import ConfigError
 from pipeline.protocol.messages.api_versions import API_VERSIONS
 from tests.clock import CLOCK
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Fault, Hang
+from tests.plain_lines import python_in
 
 _HEAVY = ("pyspark", "pyarrow", "numba", "numpy", "rich")
 
@@ -58,6 +63,23 @@ def test_faults_of_arguments_are_one_line_each(argv: list[str], line: str, capsy
     code = run(["versions", *argv], {}, CLOCK)
     told = capsys.readouterr()
     assert (code, told.out, told.err) == (2, "", f"lagoon: {line}\n")
+
+
+@pytest.mark.parametrize("name", VERBS)
+@pytest.mark.parametrize("text", ["?", "1.5", ""])
+def test_a_value_that_an_option_cannot_have(name: str, text: str) -> None:
+    """Is told in one plain line that names the option, not a type or function of Python."""
+    verb = importlib.import_module(f"pipeline.cli.kafka.{name.replace('-', '_')}").VERB
+    parser = Parser(name, "")
+    verb.declare(parser)
+    options = [action.option_strings[-1] for action in parser._actions if action.option_strings and action.nargs != 0]
+    lines = []
+    for option in options:
+        try:
+            parse(verb, name, [option, text])
+        except ConfigError as refused:
+            lines.append(str(refused))
+    assert [found for line in lines for found in python_in(line)] == []
 
 
 def test_brokers_on_the_command_line_win(capsys: pytest.CaptureFixture[str]):

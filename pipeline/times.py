@@ -1,0 +1,57 @@
+"""Times on the command line and in settings: ISO 8601 in UTC unless it says otherwise, or relative to now."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+FORMS = "ISO 8601, UTC without a zone; 2h ago; yesterday"  # for --help
+
+_DAY_MS = 86_400_000
+_UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": _DAY_MS, "w": 7 * _DAY_MS}
+_AGO = re.compile(
+    r"(\d{1,9}) ?(?:(s)|(m)|(h)|(d)|(w)|(s)ec(?:ond)?s?|(m)in(?:ute)?s?|(h)(?:ou)?rs?|(d)ays?|(w)eeks?) ago"
+)
+_DAYS_AGO = {"today": 0, "yesterday": 1}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """A time that was spelled out: epoch milliseconds; or so long before now; or a midnight in UTC, so many days before."""
+
+    epoch_ms: int | None = None
+    ago_ms: int | None = None
+    days_ago: int | None = None
+
+    def at_ms(self, now_ms: int) -> int:
+        """Epoch milliseconds, if it is `now_ms`."""
+        if self.epoch_ms is not None:
+            return self.epoch_ms
+        if self.ago_ms is not None:
+            return now_ms - self.ago_ms
+        return now_ms - now_ms % _DAY_MS - (self.days_ago or 0) * _DAY_MS
+
+
+def parse_moment(text: str) -> Moment:
+    """`2026-11-21T06:00`, `2026-11-21T07:00+01:00`, `2h ago`, `today`, `yesterday`, `now`; ValueError if it is none."""
+    words = " ".join(text.lower().split())
+    if words == "now":
+        return Moment(ago_ms=0)
+    if words in _DAYS_AGO:
+        return Moment(days_ago=_DAYS_AGO[words])
+    if match := _AGO.fullmatch(words):
+        unit = next(filter(None, match.groups()[1:]))
+        return Moment(ago_ms=int(match[1]) * _UNITS_MS[unit])
+    return Moment(epoch_ms=_iso_ms(text))
+
+
+def parse_time_ms(text: str, now_ms: int) -> int:
+    """A time in epoch milliseconds, as `parse_moment` reads it."""
+    return parse_moment(text).at_ms(now_ms)
+
+
+def _iso_ms(text: str) -> int:
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        raise ValueError(f"{text!r} is not a time like 2026-11-21T06:00:00Z, 2h ago or yesterday") from None

@@ -1,0 +1,114 @@
+"""What `lagoon kafka` prints as null or as a dash has its reason, in every verb."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from pipeline.cli.kafka import output, verb
+from pipeline.cli.kafka.run import VERBS
+from pipeline.cli.kafka.verb import Answer, Asked, Part
+from pipeline.snapshot.coverage import coverage_rows
+from pipeline.snapshot.rows import CoverageRow
+from pipeline.tables.schema import STATE_TABLES
+from tests.cli.kafka.conftest import Ask
+from tests.fake.cluster import FakeCluster
+from tests.fake.oddities import ODDITIES, every_shape
+from tests.nulls import plain_table, unexplained
+
+# Those that print rows with declared columns; records and what was produced have formats of their own.
+ASKED = (
+    *("versions", "metadata", "health", "offsets", "groups", "describe-group", "lag", "acls", "log-dirs"),
+    *("quorum", "transactions", "configs topic", "configs topic --all", "offsets --at 2100-01-01", "offsets --at 0"),
+)
+_TABLES = {table.row: table.name for table in STATE_TABLES}
+
+
+@dataclass(slots=True)
+class Seen:
+    """The parts of an answer that were shown, and what the brokers were asked for them."""
+
+    parts: list[Part] = field(default_factory=list)
+    clusters: list[Any] = field(default_factory=list)
+
+    def unexplained(self) -> list[str]:
+        """Columns of the rows that are null and do not say why."""
+        trusted = dict.fromkeys(("ListGroups", "Metadata", "OffsetFetch"), "unknown")
+        rows: dict[type[Any], list[Any]] = {CoverageRow: list(coverage_rows(self.clusters[-1].journal, trusted))}
+        for part in self.parts:
+            for one in part.rows:
+                rows.setdefault(type(one), []).append(one)
+        return unexplained(
+            {_TABLES.get(cls, cls.__name__): (cls, plain_table(cls, some)) for cls, some in rows.items()}
+        )
+
+    def without_problem(self) -> list[str]:
+        """Kinds of rows whose problem people are not shown."""
+        return [
+            part.kind
+            for part in self.parts
+            if any(hasattr(one, "problem") for one in part.rows) and "problem" not in part.columns
+        ]
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
+    """Keeps what verbs show."""
+    told, show = Seen(), output.show
+
+    def keep(answer: Answer, *, as_json: bool) -> int:
+        told.parts = [replace(part, rows=list(part.rows)) for part in answer.parts]
+        return show(replace(answer, parts=told.parts), as_json=as_json)
+
+    def asked(**given: Any) -> Asked:
+        told.clusters.append(given["cluster"])
+        return Asked(**given)
+
+    monkeypatch.setattr(output, "show", keep)
+    monkeypatch.setattr(verb, "Asked", asked)
+    return told
+
+
+SHOWN = (
+    ("odd offsets", "no racks, no controller, odd types of groups", "a broker that is not described, odd members"),
+    ("a topic that is hidden, settings that are refused", "no description of the cluster, nor of groups"),
+    ("brokers before Kafka 1.0",),
+)
+
+
+@pytest.mark.parametrize("odd", SHOWN)
+def test_no_null_without_a_reason(odd: tuple[str, ...], state: FakeCluster, ask: Ask, seen: Seen) -> None:
+    """In JSON and for people, who are shown the problem where rows have one."""
+    shape = every_shape()
+    state.topics, state.groups, state.racks = shape.topics, shape.groups, shape.racks
+    for one in odd:
+        ODDITIES[one](state)
+    found = {}
+    for words in ASKED:
+        seen.parts = []
+        ask(*words.split(), "--json")
+        if lines := [*seen.unexplained(), *seen.without_problem()]:
+            found[words] = lines
+    assert found == {}
+
+
+def test_every_verb_is_asked() -> None:
+    """A new verb is asked here too, unless it is known to have rows of its own."""
+    assert {words.split()[0] for words in ASKED} == VERBS.keys() - {"fetch", "produce"}
+
+
+def test_a_time_behind_the_end(ask: Ask) -> None:
+    """That no record is as late has a name, and is no failure."""
+    shown = ask("offsets", "--topic", "orders", "--at", "2100-01-01", "--json")
+    assert (shown.code, shown.err) == (0, "")
+    assert {(one["offset"], one["problem"]) for one in shown.rows("partition")} == {(None, "NO_LATER_RECORD")}
+
+
+@pytest.mark.parametrize(("coordinator", "line"), [(1, "(none)"), (None, "(none known)")])
+def test_that_there_is_nothing_is_said_only_if_it_is_known(
+    state: FakeCluster, ask: Ask, coordinator: int | None, line: str
+) -> None:
+    """Not above a failure that says that nobody answered."""
+    if coordinator is None:
+        ODDITIES["lists of groups that fail"](state)
+    assert ask("groups", "--timeout", "0.3").out == f"{line}\n"

@@ -1,0 +1,260 @@
+"""`lagoon sql` as its users start it, with DuckDB."""
+
+import csv
+import io
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline.cli.main import main
+from pipeline.tables.schema import TABLES
+from pipeline.tables.views import NAMES, VIEWS
+from tests.tables.lake import make_lake
+from tests.tables.samples import HOSTILE
+
+ENDLESS = "SELECT lag_now.* FROM lag_now, range(1_000_000_000_000) AS many"
+SHOWN = r"\u0000\u001b[31m \u202e\u2066 é 😀"
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two published snapshots and five records."""
+    return make_lake(tmp_path_factory.mktemp("lake"))
+
+
+def command(lake: Path, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", "pipeline", "sql", "--warehouse", str(lake), *arguments]
+
+
+@pytest.fixture
+def sql(lake: Path, capsys: pytest.CaptureFixture[str]):
+    """Runs `lagoon sql` in this process: exit code, output, standard error."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(["sql", "--warehouse", str(lake), *arguments])
+        return (code, *capsys.readouterr())
+
+    return run
+
+
+def test_without_a_statement_names_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every table and view, a line each with what it is; no settings and no tables are needed."""
+    assert main(["sql"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line and not line.endswith(":")]
+    assert [line.split()[0] for line in lines] == list(NAMES)
+    assert all(line.endswith(one.comment) for line, one in zip(lines, (*TABLES, *VIEWS), strict=True))
+
+
+@pytest.mark.parametrize("words", [["describe", "records"], ["DESCRIBE Records;"], ["desc", "RECORDS"]])
+def test_describe_tells_the_columns(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Name, type as in the tables' DDL, and meaning."""
+    assert main(["sql", *words]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == [column.name for column in TABLES[-3].columns]
+    assert "offset            BIGINT                                     Offset of the record." in lines
+    assert any(
+        line.startswith("headers           ARRAY<STRUCT<key: STRING, value: BINARY>>  Headers") for line in lines
+    )
+
+
+def test_describe_knows_every_name(capsys: pytest.CaptureFixture[str]) -> None:
+    """Views too, with a type and a meaning for each column; a wrong name is one line with the nearest."""
+    for name in NAMES:
+        assert main(["sql", "describe", name]) == 0
+        assert all(re.fullmatch(r"\w+ +[A-Z]+.* .+\.", line) for line in capsys.readouterr().out.splitlines())
+    assert main(["sql", "describe", "lag_nwo"]) == 2
+    assert capsys.readouterr() == (
+        "",
+        "lagoon: there is no table or view lag_nwo (did you mean lag_now?); `lagoon sql` lists them\n",
+    )
+
+
+def test_tables_are_aligned_and_harmless(sql) -> None:
+    """Numbers to the right, null spelled out, times in UTC, and no name that a stranger chose is a command for a terminal."""
+    code, out, _ = sql("SELECT group_id, lag, captured_at, snapshot_date FROM lag_now ORDER BY lag DESC NULLS LAST")
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[0].split() == ["group_id", "lag", "captured_at", "snapshot_date"]
+    assert lines[1].split() == ["billing", str(2**63 - 1), "2025-11-21T14:00:00.123Z", "2025-11-21"]
+    assert lines[2].endswith(" -2  2025-11-21T14:00:00.123Z  2025-11-21")
+    assert lines[3].split()[:2] == ["billing", "null"]
+    assert SHOWN in lines[2]
+    assert all(line.isprintable() for line in lines)
+    assert sql("SELECT key, value FROM records WHERE offset = 4")[1].splitlines()[1] == r"     \xff\x1b"
+
+
+def test_json_is_exact(sql) -> None:
+    """64-bit integers, sums beyond them, null, odd names, nested values, bytes as text or base64, as `fetch --json` has them."""
+    _, out, _ = sql("SELECT group_id, lag, member_id FROM lag_now ORDER BY lag", "--json")
+    assert [json.loads(line) for line in out.splitlines()] == [
+        {"group_id": HOSTILE, "lag": -2, "member_id": None},
+        {"group_id": "billing", "lag": 2**63 - 1, "member_id": None},
+        {"group_id": "billing", "lag": None, "member_id": None},
+    ]
+    assert out.isascii()
+    values = "key, value, [value] AS l, {'a': timestamp} AS s, MAP {'k': 1.5} AS m, 2::HUGEINT ** 3 AS p, sum(offset) OVER () * 9223372036854775807 AS big"
+    _, out, _ = sql(f"SELECT {values} FROM records WHERE offset IN (0, 4) ORDER BY offset", "--format", "json")
+    first, second = map(json.loads, out.splitlines())
+    assert first == {
+        "key": "k",
+        "value": "text",
+        "l": ["text"],
+        "s": {"a": "2025-11-21T12:00:00.123Z"},
+        "m": {"k": 1.5},
+        "p": 8,
+        "big": 4 * (2**63 - 1),
+    }
+    assert second == {**first, "key": "", "value": {"base64": "/xs="}, "l": [{"base64": "/xs="}], "s": {"a": None}}
+
+
+def test_csv_can_be_read_back(sql) -> None:
+    """RFC 4180: any text in quotes where it must be, CRLF behind each line; null is told from an empty text."""
+    code, out, _ = sql(
+        "SELECT group_id, lag, '' AS empty, NULL AS none, 'a,\"b' AS odd FROM lag_now ORDER BY lag", "--format", "csv"
+    )
+    assert code == 0
+    (header, *rows) = csv.reader(io.StringIO(out, newline=""), strict=True)
+    assert header == ["group_id", "lag", "empty", "none", "odd"]
+    assert rows[0] == [HOSTILE, "-2", "", "", 'a,"b']
+    assert out.splitlines(keepends=True)[-1] == 'billing,,"",,"a,""b"\r\n'
+
+
+def test_a_file_is_written_whole_or_not_at_all(sql, tmp_path: Path) -> None:
+    """--out takes every format; an error in the midst of the rows leaves what was there, and nothing beside it."""
+    out = tmp_path / "lag.parquet"
+    assert sql("SELECT * FROM lag_now", "--out", str(out)) == (0, "", "")
+    assert pq.read_table(out).num_rows == 3
+    before = out.read_bytes()
+    failing = "SELECT CASE WHEN range = 9000 THEN error('now') ELSE 'x' END AS a FROM range(10000)"
+    code, _, complaint = sql(failing, "--out", str(out))
+    assert (code, complaint.count("\n")) == (1, 1)
+    assert [out.read_bytes(), *tmp_path.iterdir()] == [before, out]
+    assert sql("SELECT 1 AS a", "--format", "csv", "--out", str(tmp_path / "a"))[0] == 0
+    assert (tmp_path / "a").read_bytes() == b"a\r\n1\r\n"
+    assert sql("SELECT 1", "--out", str(tmp_path / "no" / "where.json"))[2].startswith("lagoon: --out ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "line"),
+    [
+        (["SELECT nope FROM lag_now"], 1, 'Binder Error: Referenced column "nope" not found'),
+        (
+            ["SELECT * FROM lag_nwo"],
+            1,
+            "there is no table or view lag_nwo (did you mean lag_now?); `lagoon sql` lists them",
+        ),
+        (["DROP TABLE records"], 1, "DROP: lagoon sql runs SELECT and other statements that read"),
+        (["SELECT", "1"], 2, "give the statement as one argument, in quotes"),
+        (["SELECT 1", "--json", "--format", "csv"], 2, "--json and --format csv exclude each other"),
+        (["SELECT 1", "--format", "parquet"], 2, "--format parquet: name the file with --out FILE"),
+        (
+            ["SELECT 1", "--engine", "duckdb", "--warehouse", "s3a://b/w"],
+            2,
+            "--engine duckdb reads folders of this machine: s3a://b/w needs",
+        ),
+        (["SELECT 1 AS a, 2 AS a", "--json"], 1, "two columns are called a: name one of them with AS"),
+    ],
+)
+def test_faults_are_one_line(sql, arguments: list[str], code: int, line: str) -> None:
+    """With what to do about it."""
+    told = sql(*arguments)
+    assert told[:2] == (code, "")
+    assert told[2].startswith(f"lagoon: {line}")
+    assert told[2].count("\n") == 1
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+def test_head_ends_it(lake: Path, form: str) -> None:
+    """Rows of a result without end come at once; whoever has enough of them is not answered with a traceback."""
+    with subprocess.Popen(
+        command(lake, "--format", form, ENDLESS), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as run:
+        assert run.stdout
+        assert run.stderr
+        assert all(run.stdout.readline() for _ in range(3))
+        run.stdout.close()
+        assert run.stderr.read() == b""
+        assert run.wait(60) == 141
+
+
+def test_ctrl_c_ends_it(lake: Path) -> None:
+    """Also while DuckDB looks for the next row and finds none: exit 130 at once, and no traceback."""
+    few = "SELECT range FROM range(1_000_000_000_000) WHERE range % 1_000_000_000_000 < 5000"
+    with subprocess.Popen(command(lake, "--json", few), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stdout
+        assert run.stdout.readline() == b'{"range": 0}\n'
+        run.send_signal(signal.SIGINT)
+        assert run.communicate(timeout=60)[1] == b""
+        assert run.returncode == 130
+
+
+def on_terminal(arguments: Sequence[str], **environ: str) -> str:
+    """What a command shows on a terminal of 24 lines."""
+    master, terminal = pty.openpty()
+    with subprocess.Popen(
+        arguments, stdout=terminal, stdin=subprocess.DEVNULL, env={**os.environ, **environ, "LINES": "24"}
+    ) as run:
+        os.close(terminal)
+        shown = b""
+        try:
+            while piece := os.read(master, 1 << 16):
+                shown += piece
+        except OSError:  # the other side is closed
+            pass
+        assert run.wait(60) == 0
+    os.close(master)
+    return shown.decode()
+
+
+PAGED = {"PAGER": "sed s/^/paged:/"}
+
+
+def test_what_is_long_goes_through_the_pager(lake: Path) -> None:
+    """On a terminal, where it does not fit; an unknown pager is done without; quitting one early is no error."""
+    long, short = "SELECT * FROM range(100)", "SELECT * FROM range(3)"
+    assert on_terminal(command(lake, long), **PAGED).count("paged:") == 101
+    assert "paged:" not in on_terminal(command(lake, short), **PAGED)
+    assert "paged:" not in on_terminal(command(lake, "--no-pager", long), **PAGED)
+    assert "paged:" not in on_terminal(command(lake, "--json", long), **PAGED)
+    assert on_terminal(command(lake, long), PAGER="no-such-pager -x").count("\n") == 101
+    assert on_terminal(command(lake, ENDLESS), PAGER="head -2").count("\n") == 2
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+def test_no_format_steers_a_terminal(lake: Path, form: str) -> None:
+    """Names that strangers chose are spelled out there, also where a file would have them exactly."""
+    shown = on_terminal(command(lake, "--no-pager", "--format", form, "SELECT DISTINCT group_id FROM lag_now"))
+    assert all(character.isprintable() or character in "\r\n" for character in shown)
+    assert "u001b[31m" in shown
+
+
+def test_neither_spark_nor_the_decoder_is_loaded(lake: Path) -> None:
+    """Which is why it answers at once: both cost seconds."""
+    arguments = command(lake, "SELECT max(lag) FROM lag_now")
+    arguments[1:1] = ["-X", "importtime"]
+    loaded = subprocess.run(arguments, capture_output=True, text=True, check=True).stderr
+    names = {line.rpartition("|")[2].strip().partition(".")[0] for line in loaded.splitlines()}
+    assert {"duckdb", "deltalake", "pyarrow"} <= names
+    assert not names & {"pyspark", "py4j", "numba", "llvmlite"}
+
+
+def test_fifty_short_runs_end_well(lake: Path) -> None:
+    """No thread of a reader outlives Python: with DeltaTable.to_pyarrow_table 14 of 50 would end with exit 134."""
+
+    def run(number: int) -> subprocess.CompletedProcess[bytes]:
+        statement = ("SELECT * FROM consumer_lag_published", "SELECT * FROM records", "SELECT 1")[number % 3]
+        return subprocess.run(command(lake, "--json", statement), capture_output=True, check=False)
+
+    with ThreadPoolExecutor(2) as threads:
+        runs = list(threads.map(run, range(50)))
+    assert {(one.returncode, one.stderr) for one in runs} == {(0, b"")}

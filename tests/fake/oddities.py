@@ -1,0 +1,183 @@
+"""A cluster with topics and groups of every shape, and what its brokers may answer about them that is odd."""
+
+from collections.abc import Callable
+from typing import Any
+
+from pipeline.client.offsets import ALL_KINDS
+from pipeline.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
+from pipeline.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
+from pipeline.protocol.messages.describe_configs import DESCRIBE_CONFIGS
+from pipeline.protocol.messages.describe_groups import DESCRIBE_GROUPS
+from pipeline.protocol.messages.list_groups import LIST_GROUPS
+from pipeline.protocol.messages.list_offsets import LIST_OFFSETS
+from pipeline.protocol.messages.metadata import METADATA
+from pipeline.protocol.messages.offset_fetch import OFFSET_FETCH
+from tests.fake.answers import SPOKEN
+from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
+from tests.fake.faults import Altered, Close, Fault
+
+YEAR_10000_MS = 253_402_300_800_000
+TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED = 29, 30, 31
+Odd = Callable[[FakeCluster], None]
+
+
+def every_shape() -> FakeCluster:
+    """Healthy brokers; a topic for each kind of offset to be refused in one of its partitions."""
+    state = FakeCluster(racks={1: "a", 2: "b", 3: "c"})
+    state.add_topic("orders", len(ALL_KINDS))
+    state.add_topic("other", 2)
+    state.add_topic("empty", 1, end=0)
+    state.add_topic("leaderless", 1).partitions[0].leader_id = -1
+    orders = {("orders", 0): FakeCommit(90), ("orders", 1): FakeCommit(100)}
+    state.groups |= {
+        "reader": FakeGroup(1, orders, [FakeMember("m", ("orders",), {"orders": (0, 1, 2)})], state="Stable"),
+        "waiting": FakeGroup(2, {}, [FakeMember("m", ("orders",))], state="PreparingRebalance"),
+        "connect": FakeGroup(3, {}, [FakeMember("m")], state="Stable", protocol_type="connect"),
+        "without-commits": FakeGroup(1),
+        "on-what-is-gone": FakeGroup(2, {("gone", 0): FakeCommit(5), ("gone", 1): FakeCommit(-1)}),
+        "on-no-leader": FakeGroup(3, {("leaderless", 0): FakeCommit(5), ("empty", 0): FakeCommit(0)}),
+        "pending": FakeGroup(1, {("other", 0): FakeCommit(5, pending=True)}),
+        "refused": FakeGroup(2, {("other", 0): FakeCommit(5, error_code=TOPIC_AUTHORIZATION_FAILED)}),
+        "new": FakeGroup(
+            3, {("other", 0): FakeCommit(5)}, [FakeMember("m", ("other",), {"other": (0, 1)})], "consumer"
+        ),
+    }
+    return state
+
+
+def both(*odd: Odd) -> Odd:
+    """Several oddities that do not hide each other."""
+
+    def apply(state: FakeCluster) -> None:
+        for one in odd:
+            one(state)
+
+    return apply
+
+
+def altered(api: Any, change: Callable[[Any], None], times: int = 1_000) -> Odd:
+    """Answers of an API that are changed on their way."""
+
+    def apply(answer: Any) -> Any:
+        change(answer)
+        return answer
+
+    return lambda state: state.faults.append(Fault(api.key, Altered(apply), times=times))
+
+
+def fails(api: Any) -> Odd:
+    """Connections that end whenever an API is asked."""
+    return lambda state: state.faults.append(Fault(api.key, Close(), times=1_000))
+
+
+def older(**versions: int) -> Odd:
+    """Brokers whose highest versions of these APIs are lower."""
+    keys = {api.name: key for key, (api, _) in SPOKEN.items()}
+    return lambda state: state.highest.update({keys[name]: version for name, version in versions.items()})
+
+
+def odd_offsets(state: FakeCluster) -> None:
+    """By partition: timestamps that no calendar has, offsets and epochs that are not told."""
+    odd = {
+        0: {"offset": 99, "timestamp": YEAR_10000_MS},
+        1: {"offset": 99, "timestamp": -(1 << 62)},
+        2: {"offset": -1},
+        3: {"leader_epoch": -1},
+    }
+
+    def change(answer: Any) -> None:
+        for topic in answer.topics:
+            for one in topic.partitions:
+                _set(one, **odd.get(one.partition_index, {}))
+
+    altered(LIST_OFFSETS, change)(state)
+
+
+def refused_offsets(state: FakeCluster) -> None:
+    """In each partition of topic orders another kind of offset is refused."""
+    for partition, kind in zip(state.topics["orders"].partitions, ALL_KINDS, strict=True):
+        partition.refused[kind.timestamp, kind.isolation_level] = TOPIC_AUTHORIZATION_FAILED
+
+
+def _refuse_all(answer: Any) -> None:
+    for topic in answer.topics:
+        for one in topic.partitions:
+            one.error_code = TOPIC_AUTHORIZATION_FAILED
+
+
+def _hide_other(answer: Any) -> None:
+    for topic in answer.topics:
+        if topic.name == "other":
+            _set(topic, error_code=TOPIC_AUTHORIZATION_FAILED, partitions=(), topic_id=bytes(16))
+
+
+def no_topic_ids(state: FakeCluster) -> None:
+    """As brokers under an old inter.broker.protocol.version answer."""
+    for topic in state.topics.values():
+        topic.topic_id = bytes(16)
+
+
+def no_racks_no_controller(state: FakeCluster) -> None:
+    """But for one rack."""
+    state.racks, state.controller_id = {1: "a"}, -1
+
+
+def odd_members(state: FakeCluster) -> None:
+    """Members whose bytes cannot be read, or that have none; assignments with topic ids only, one of them unknown."""
+    state.groups["reader"].members += [FakeMember("unreadable", raw_metadata=b"\x00"), FakeMember("nothing")]
+    state.groups["new"].has_names = False
+    state.groups["new"].members[0].assignment["gone"] = (0,)
+
+    def change(answer: Any) -> None:
+        for group in answer.groups:
+            for member in group.members:
+                if member.member_id == "nothing":
+                    member.member_assignment = b""
+
+    altered(DESCRIBE_GROUPS, change)(state)
+
+
+def odd_types(state: FakeCluster) -> None:
+    """Groups of types that these brokers cannot describe."""
+    commits = {("other", 1): FakeCommit(5)}
+    state.groups |= {name: FakeGroup(1, commits, group_type=name) for name in ("streams", "share", "newer")}
+
+
+def _each_group(error_code: int) -> Callable[[Any], None]:
+    return lambda answer: [_set(group, error_code=error_code) for group in answer.groups] and None
+
+
+def _each_resource(**values: Any) -> Odd:
+    return altered(DESCRIBE_CONFIGS, lambda answer: [_set(one, **values) for one in answer.results] and None)
+
+
+def _set(one: Any, **values: Any) -> None:
+    for name, value in values.items():
+        setattr(one, name, value)
+
+
+ODDITIES: dict[str, Odd] = {
+    "nothing": lambda _: None,
+    "odd offsets": odd_offsets,
+    "offsets that are refused": refused_offsets,
+    "ends before the commits that are refused": altered(LIST_OFFSETS, _refuse_all, times=3),
+    "leaders that hang up": fails(LIST_OFFSETS),
+    "a topic that is hidden, settings that are refused": both(
+        altered(METADATA, _hide_other), _each_resource(error_code=TOPIC_AUTHORIZATION_FAILED, configs=())
+    ),
+    "no topic ids, settings that are left out": both(no_topic_ids, _each_resource(configs=())),
+    "no racks, no controller, odd types of groups": both(no_racks_no_controller, odd_types),
+    "no description of the cluster, nor of groups": both(
+        altered(DESCRIBE_CLUSTER, lambda answer: _set(answer, error_code=CLUSTER_AUTHORIZATION_FAILED)),
+        altered(DESCRIBE_GROUPS, _each_group(GROUP_AUTHORIZATION_FAILED)),
+        altered(CONSUMER_GROUP_DESCRIBE, _each_group(-1)),
+    ),
+    "a broker that is not described, odd members": both(
+        altered(DESCRIBE_CLUSTER, lambda answer: _set(answer, brokers=answer.brokers[:1])), odd_members
+    ),
+    "lists of groups that fail": fails(LIST_GROUPS),
+    "commits that may not be read": altered(OFFSET_FETCH, _each_group(GROUP_AUTHORIZATION_FAILED)),
+    "brokers before Kafka 3.6": older(ListOffsets=7),
+    "brokers before Kafka 2.8": both(older(ListOffsets=5, Metadata=9, ListGroups=3, OffsetFetch=7), no_topic_ids),
+    "brokers before Kafka 1.0": both(older(ListOffsets=1, Metadata=4, ListGroups=1, OffsetFetch=3), no_topic_ids),
+}

@@ -1,0 +1,61 @@
+"""A partition as a model: replicas, clean and unclean leader elections, and OffsetForLeaderEpoch as brokers answer it."""
+
+from dataclasses import dataclass, field
+
+from pipeline.fetch.epochs import EpochEnd
+
+
+@dataclass
+class Replica:
+    """The leader epoch of the record at each offset, and where each epoch began, as brokers keep it."""
+
+    log: list[int] = field(default_factory=list)
+    starts: dict[int, int] = field(default_factory=dict)
+
+    def append(self, epoch: int) -> None:
+        self.starts.setdefault(epoch, len(self.log))
+        self.log.append(epoch)
+
+    def end_of(self, asked: int) -> EpochEnd:
+        """LeaderEpochFileCache.endOffsetFor."""
+        if asked == max(self.starts, default=None):
+            return EpochEnd(asked, len(self.log))
+        later = [first for epoch, first in self.starts.items() if epoch > asked]
+        if not later:
+            return EpochEnd(-1, -1)
+        return EpochEnd(max((epoch for epoch in self.starts if epoch <= asked), default=asked), min(later))
+
+
+class Partition:
+    """Three replicas of which any may be elected, also one that lacks what others have; and somebody who reads."""
+
+    def __init__(self) -> None:
+        self.replicas = [Replica(), Replica(), Replica()]
+        self.leader, self.epoch = self.replicas[0], 0
+        self.read: list[int] = []  # the epoch read at each offset
+        self.leader.starts[0] = 0
+
+    def append(self, records: int) -> None:
+        for _ in range(records):
+            self.leader.append(self.epoch)
+
+    def replicate(self, number: int) -> None:
+        follower = self.replicas[number]
+        if follower is self.leader:
+            return
+        follower.log, follower.starts = [], {}
+        for epoch in self.leader.log:
+            follower.append(epoch)
+
+    def elect(self, number: int) -> None:
+        self.leader, self.epoch = self.replicas[number], self.epoch + 1
+        self.leader.starts[self.epoch] = len(self.leader.log)
+
+    def take_over(self, number: int) -> None:
+        """Elect a replica, and let it write at once."""
+        self.elect(number)
+        self.append(4 + 5 * number)
+
+    def fetch(self, records: int) -> None:
+        """Go on from the last offset, knowing nothing of what became of the log since."""
+        self.read += self.leader.log[len(self.read) : len(self.read) + records]

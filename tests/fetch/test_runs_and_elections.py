@@ -1,0 +1,129 @@
+"""Runs of an archive while leaders are elected, cleanly and uncleanly, at any moment: in the end it is the leader's log."""
+
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipeline.client.cluster import TopicPartition
+from pipeline.fetch import epoch_checks
+from pipeline.fetch.accounting import TaskOutcome, settle
+from pipeline.fetch.epoch_checks import check, check_positions
+from pipeline.fetch.epochs import EpochRange, joined
+from pipeline.fetch.history import _read_epochs
+from pipeline.fetch.plan import Archived, Plan
+from pipeline.fetch.ranges import LogNow, Position, next_range
+from pipeline.fetch.split import Outcome
+from pipeline.fetch.tasks import divide
+from pipeline.records.decoding import Counts
+from tests.fetch.elections import Partition
+
+AT = TopicPartition("t", 0)
+ACTIONS = st.lists(
+    st.one_of(
+        st.tuples(st.just("append"), st.integers(1, 6)),
+        st.tuples(st.just("replicate"), st.integers(0, 2)),
+        st.tuples(st.just("elect"), st.integers(0, 2)),
+        st.tuples(st.just("take_over"), st.integers(0, 2)),
+        st.tuples(st.just("take_over"), st.integers(0, 2)),
+    ),
+    max_size=3,
+)
+RUNS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "before": ACTIONS,
+            "splits": st.integers(1, 4),
+            "order": st.permutations(range(4)),
+            "between": st.lists(ACTIONS, min_size=5, max_size=5),
+            "answers": st.sampled_from([True, True, False]),
+        }
+    ),
+    min_size=2,
+    max_size=4,
+)
+
+
+class Archive:
+    """What is archived of the partition: the leader epoch of the record at each offset, and where to go on."""
+
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
+        self.topics: Mapping[str, Archived] = {}
+        self.epochs: list[int] = []
+        self.answers = True
+
+    def epoch_ends(self, _: object, several: Sequence[Mapping[TopicPartition, int]], __: object) -> list[Any]:
+        """In the place of `several_epoch_ends`: what the leader says, if it answers."""
+        leader = self.partition.leader
+        return [
+            SimpleNamespace(answers={at: leader.end_of(epoch) for at, epoch in asked.items()} if self.answers else {})
+            for asked in several
+        ]
+
+    def act(self, actions: Sequence[tuple[str, int]]) -> None:
+        for action, argument in actions:
+            getattr(self.partition, action)(argument)
+
+    def run(self, splits: int, order: Sequence[int], between: Sequence[Sequence[tuple[str, int]]]) -> None:
+        """Plan, read each split whenever its turn comes from whoever leads then, check, and commit."""
+        plan = self._plan()
+        self.epochs = self.epochs[: min((one.to_offset for one in plan.events), default=len(self.epochs))]
+        tasks = divide(plan.ranges, lambda one: one.offsets, splits, max(1, plan.sizes[AT] // splits))
+        outcomes: dict[int, Outcome] = {}
+        read: dict[int, list[int]] = {}
+        for turn, number in enumerate([*(one for one in order if one < len(tasks)), *range(4, len(tasks))]):
+            (split,) = tasks[number].splits
+            self.act(between[turn % 4])
+            read[number] = self.partition.leader.log[split.from_offset : split.to_offset]
+            met = joined(EpochRange(epoch, n, n + 1) for n, epoch in enumerate(read[number], split.from_offset))
+            reached = split.from_offset + len(read[number])
+            outcomes[number] = Outcome(
+                split=split, next_offset=reached, counts=Counts(records=len(read[number])), epochs=met
+            )
+        self.act(between[-1])
+        checked = check(None, _read_epochs(plan.ranges, outcomes.values()), None)  # type: ignore[arg-type]
+        results = [TaskOutcome(outcomes=[outcomes[n]], files={AT: 1}) for n in range(len(tasks))]
+        settled = settle("id", "name", "cluster", plan, self.topics, results, checked)
+        for number in sorted(settled.kept, key=lambda n: tasks[n].splits[0].from_offset):
+            self.epochs += read[number]
+        self.topics = settled.topics
+        assert self.position().next_offset == len(self.epochs)
+
+    def position(self) -> Position:
+        return self.topics["t"].partitions[0] if self.topics else Position(next_offset=0)
+
+    def _plan(self) -> Plan:
+        end = len(self.partition.leader.log)
+        log = LogNow(log_start_offset=0, high_watermark=end, last_stable_offset=end, end=end)
+        checked = check_positions(None, {AT: self.position()}, None)  # type: ignore[arg-type]
+        position = Position(
+            next_offset=self.position().next_offset,
+            leader_epoch=self.position().leader_epoch,
+            epochs=self.position().epochs,
+            confirmed=AT in checked.confirmed,
+        )
+        events, found = next_range("t", "id", 0, position, log, checked.divergences.get(AT))
+        ranges = [found] if found else []
+        sizes = {AT: found.offsets if found else 0}
+        return Plan(topic_ids={"t": "id"}, ranges=ranges, events=events, failures=(), sizes=sizes, planned_at_ms=0)
+
+
+@given(RUNS)
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=200)
+def test_the_archive_is_the_leaders_log(runs: list[dict[str, Any]]):
+    """Whoever was elected when, and whether leaders answered the checks or not: two quiet runs later nothing is wrong."""
+    archive = Archive(Partition())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(epoch_checks, "several_epoch_ends", archive.epoch_ends)
+        for one in runs:
+            archive.act(one["before"])
+            archive.answers = one["answers"]
+            archive.run(one["splits"], one["order"], one["between"])
+        archive.answers = True
+        for _ in range(2):
+            archive.run(1, range(4), [[]] * 5)
+    assert archive.epochs == archive.partition.leader.log

@@ -1,0 +1,51 @@
+"""A broker that is down, as the line at the end of a snapshot tells it, against Kafka's own tool."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from pipeline.cli.summary import snapshot_line
+from pipeline.client.cluster import Cluster
+from pipeline.client.deadline import Deadline
+from pipeline.client.journal import Journal
+from pipeline.kafka_settings import KafkaSettings
+from pipeline.sandbox.kafka import LocalKafka
+from pipeline.snapshot.collect import collect
+from pipeline.snapshot.rows import BrokerRow, PartitionRow, Snapshot
+from tests.clock import CLOCK
+from tests.integration import kafka_tools as tools
+
+TOPIC, STOPPED = "outage", 3
+
+
+@pytest.fixture
+def without_one(kafka: LocalKafka) -> Iterator[LocalKafka]:
+    """The cluster with a topic on all of its brokers, of which one is stopped; in health again behind the test."""
+    where = ("--bootstrap-server", kafka.bootstrap_servers)
+    kafka.tool(tools.TOPICS, *where, "--create", "--topic", TOPIC, "--partitions", "4", "--replication-factor", "3")
+    kafka.stop(STOPPED)
+    yield kafka
+    kafka.start(STOPPED)
+    deadline = Deadline.after(CLOCK, 60_000)
+    while any(row.is_under_replicated for row in taken(kafka).of(PartitionRow)) and deadline.pause(0.5):
+        pass
+
+
+def taken(kafka: LocalKafka) -> Snapshot:
+    deadline = Deadline.after(CLOCK, 60_000)
+    settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, default_api_timeout_ms=5_000)
+    with Cluster.connect(settings, CLOCK, Journal(), deadline) as cluster:
+        return collect(cluster, "prod", 0, deadline, lambda *_: None)
+
+
+def test_a_stopped_broker_is_told(without_one: LocalKafka) -> None:
+    """It is fenced, and as many partitions suffer as Kafka's own tool finds; what was seen is complete all the same."""
+    snapshot = taken(without_one)
+    described = tools.topics(without_one)
+    under = sum(len(one.isr) < len(one.replicas) for one in described.values())
+    leaderless = sum(one.leader_id is None for one in described.values())
+    assert under >= 4
+    expected = f"1 of 3 brokers fenced, {under:,} partitions under-replicated, {leaderless:,} leaderless, "
+    assert expected in snapshot_line(snapshot, "/lake", 1.0)
+    assert [row.broker_id for row in snapshot.of(BrokerRow) if row.is_fenced] == [STOPPED]
+    assert snapshot.published.status == ("partial" if leaderless else "complete")

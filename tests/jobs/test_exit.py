@@ -1,0 +1,31 @@
+"""No command of ours ends with exit 134: a thread of Arrow's that outlives Python would do that, now and then."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import NewTopic
+
+from pipeline.sandbox.kafka import LocalKafka
+from tests.integration.state import create_topics
+from tests.jobs.commands import lagoon
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.proof, pytest.mark.timeout(3600)]
+RUNS = 50
+
+
+def test_short_runs_end_well(kafka: LocalKafka, tmp_path: Path) -> None:
+    """Jobs that find nothing to do read tables and end at once, which is when such a thread is still at work."""
+    create_topics(kafka.bootstrap_servers, [NewTopic("exit-codes", 1, 1)])
+    slot = datetime.now(UTC).isoformat(timespec="seconds")
+    told = ["--warehouse", str(tmp_path / "lake"), "--set", f"kafka.bootstrap_servers={kafka.bootstrap_servers}"]
+    commands = (
+        ["snapshot", *told, "--slot", slot],
+        ["ingest", *told, "--topics", "exit-codes"],
+        ["maintain", *told, "--dry-run"],
+        ["sql", *told, "--engine", "spark", "--json", "SELECT * FROM consumer_lag_published"],
+    )
+    for number in range(RUNS):
+        for command in commands:
+            done = lagoon(*command)
+            assert done.returncode == 0, (number, command[0], done.stderr)

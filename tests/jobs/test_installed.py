@@ -1,0 +1,205 @@
+"""The wheel without a clone, started by the recipes of README, taken from its text."""
+
+import ast
+import configparser
+import json
+import re
+import shlex
+import subprocess
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import NewTopic
+
+from pipeline.cli.main import _COMMANDS as COMMANDS
+from pipeline.sandbox.kafka import LocalKafka
+from pipeline.settings import load
+from tests.installed import CLONE, DELTA, Installed, install
+from tests.integration.state import create_topics, produce
+from tests.jobs.archived import archived, consumed
+from tests.jobs.commands import environment, rows
+
+pytestmark = pytest.mark.spark  # most of them start Java
+
+README = (CLONE / "README.md").read_text("utf-8")
+NOBODY_THERE = "127.0.0.1:1"  # no broker, which is known before Spark is started: a run of half a second
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where README's paths are in this test."""
+
+    installed: Installed
+    log: Path
+
+    def here(self, recipe: str, conf: Path) -> str:
+        """A recipe of README with the paths of this machine."""
+        found = recipe.replace("/opt/kafka-lagoon/.venv", str(self.installed.environment))
+        return found.replace("/etc/lagoon.toml", str(conf)).replace("/var/log/lagoon", str(self.log))
+
+    def conf(self, servers: str) -> Path:
+        """A settings file for a cluster."""
+        path = self.log.parent / f"{servers.replace(':', '-')}.toml"
+        path.write_text(
+            f'warehouse = "{self.log.parent / "lake"}"\n'
+            f'[kafka]\nbootstrap_servers = "{servers}"\n[ingest]\ntopics = "installed"\n'
+        )
+        return path
+
+    def event(self) -> dict[str, Any]:
+        """The last event in the log file."""
+        last: dict[str, Any] = json.loads((self.log / "events.jsonl").read_text().splitlines()[-1])
+        assert last["event"] == "run_finished"
+        return last
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
+    """The wheel in an environment of its own, and a folder for logs."""
+    folder = tmp_path_factory.mktemp("machine")
+    (folder / "log").mkdir()
+    return Machine(install(folder), folder / "log")
+
+
+def block(language: str, needle: str) -> str:
+    """The one code block of README in a language that has some text."""
+    found = [text for text in re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL) if needle in text]
+    assert len(found) == 1
+    return str(found[0])
+
+
+def cron_line() -> str:
+    """The command of the crontab's one line, as cron gives it to sh: an escaped % is one, any other would end the line."""
+    (line,) = block("crontab", "lagoon").splitlines()
+    *schedule, command = line.split(maxsplit=5)
+    assert all(re.fullmatch(r"[\d*/,-]+", field) for field in schedule)
+    assert not re.search(r"(?<!\\)%", command)
+    return command.replace(r"\%", "%")
+
+
+def minute_of(slot: str) -> float:
+    """How many minutes ago a slot was."""
+    return (datetime.now(UTC) - datetime.fromisoformat(slot)).total_seconds() / 60
+
+
+def test_wheel_and_recipes_on_a_real_cluster(machine: Machine, kafka: LocalKafka) -> None:
+    """Without a clone and with cron's variables alone: a snapshot, an ingest by spark-submit, and SQL over what they wrote."""
+    create_topics(kafka.bootstrap_servers, [NewTopic("installed", 2, 3)])
+    produce(kafka.bootstrap_servers, "installed", 500)
+    lake, conf = machine.log.parent / "lake", machine.conf(kafka.bootstrap_servers)
+
+    done = machine.installed.run(machine.here(cron_line(), conf))
+    printed = (machine.log / "cron.log").read_text()
+    assert done.returncode == 0, printed
+    assert (done.stdout, done.stderr) == ("", "")
+    assert re.search(r"default \(\S+\): 3 brokers, .* tables in ", printed)
+    assert "run_finished" not in printed
+    event = machine.event()
+    assert (event["job"], event["status"]) == ("snapshot", "complete")
+    assert 0 <= minute_of(event["slot"]) < 5
+    assert [row["snapshot_id"] for row in rows(lake, "snapshots")] == [event["snapshot_id"]]
+
+    submitted = machine.installed.run(machine.here(block("sh", "spark-submit"), conf))
+    assert submitted.returncode == 0, submitted.stdout + submitted.stderr
+    assert "500 records of 2 partitions" in submitted.stdout
+    assert "run_finished" not in submitted.stdout + submitted.stderr
+    assert (machine.event()["job"], machine.event()["records"]) == ("ingest", 500)
+    assert archived(lake) == consumed(kafka.bootstrap_servers, ["installed"])
+
+    lagoon = machine.installed.environment / "bin" / "lagoon"
+    statement = "SELECT 7 * count(*) AS sevenfold FROM records"
+    asked = machine.installed.run(f"{lagoon} sql --warehouse {lake} '{statement}'")
+    assert asked.returncode == 0, asked.stderr
+    assert "3500" in asked.stdout
+    in_pyspark = [path.name for path in machine.log.parent.glob("packages/pyspark/jars/*.jar")]
+    assert in_pyspark
+    assert not [name for name in in_pyspark if name.startswith("delta-")]
+
+
+def test_systemd(machine: Machine) -> None:
+    """The unit's command, with systemd's % and $ undone, asks the cluster with the minute as its slot."""
+    service, timer = block("ini", "ExecStart").split("# /etc/systemd/system/lagoon-snapshot.timer")
+    unit = configparser.ConfigParser(interpolation=None, comment_prefixes="#")
+    unit.optionxform = str  # type: ignore[assignment,method-assign]
+    unit.read_string(service + timer)
+    assert unit.sections() == ["Service", "Timer", "Install"]
+    command = unit["Service"]["ExecStart"]
+    assert not re.search(r"(?<!%)%(?!%)|(?<!\$)\$(?!\$)", re.sub(r"%%|\$\$", "", command))
+    words = shlex.split(machine.here(command.replace("%%", "%").replace("$$", "$"), machine.conf(NOBODY_THERE)))
+    assert_asked(machine, machine.installed.run(shlex.join(words)), "snapshot")
+    assert 0 <= minute_of(machine.event()["slot"]) < 2
+
+
+@pytest.mark.parametrize("job", ["snapshot", "ingest"])
+def test_airflow(machine: Machine, job: str) -> None:
+    """The commands that BashOperator would run, with the template filled in as Airflow fills it; nothing is caught up."""
+    tree = ast.parse(block("python", "BashOperator"))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    given = {(call.func.id, word.arg): word.value for call in calls for word in call.keywords if word.arg}
+    assert ast.literal_eval(given["DAG", "catchup"]) is False
+    commands = {}
+    for call in calls:
+        words = {word.arg: word.value for word in call.keywords}
+        if call.func.id == "BashOperator":
+            commands[ast.literal_eval(words["task_id"])] = ast.literal_eval(words["bash_command"])
+    slot = datetime.now(UTC).isoformat()
+    command = commands[job].replace("{{ data_interval_end | ts }}", slot)
+    assert "{{" not in command
+    done = machine.installed.run(machine.here(command, machine.conf(NOBODY_THERE)))
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"lagoon: default: {NOBODY_THERE}: connect: Connection refused\n" in done.stderr
+
+
+def assert_asked(machine: Machine, done: subprocess.CompletedProcess[str], job: str) -> None:
+    """A run went as far as it can without a broker: arguments and settings were right."""
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.stderr == f"lagoon: default: {NOBODY_THERE}: connect: Connection refused\n"
+    assert (machine.event()["job"], machine.event()["status"]) == (job, "failed")
+
+
+def test_spark_submit_in_a_clone(machine: Machine) -> None:
+    """The line under "Try it", in the clone's folder."""
+    (line,) = [one for one in README.splitlines() if "spark-submit jobs/snapshot.py" in one and "SPARK_CONF_DIR" in one]
+    command = line.replace("conf/local.toml", str(machine.conf(NOBODY_THERE))).replace(
+        "$PWD/.venv/bin:$PATH", environment()["PATH"]
+    )
+    done = subprocess.run(["/bin/sh", "-c", command], cwd=CLONE, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"lagoon: default: {NOBODY_THERE}: connect: Connection refused\n" in done.stdout
+
+
+def test_compose() -> None:
+    """The container of docker-compose.yml has settings that we know and starts a command that there is."""
+    text = (CLONE / "docker-compose.yml").read_text()
+    told = dict(re.findall(r"^ +(LAGOON_\w+): (.*)$", text, re.MULTILINE))
+    assert list(load(None, told).named_clusters()) == ["default"]
+    (name,) = re.findall(r"\.venv/bin/lagoon (\w+)", text)
+    assert name in COMMANDS
+
+
+def test_without_a_registry_there_is_one_line(machine: Machine, tmp_path: Path) -> None:
+    """Where Delta's jars cannot be downloaded, as behind a proxy that is not there, one line says so and nothing is left."""
+    lagoon = machine.installed.environment / "bin" / "lagoon"
+    nowhere = " ".join(f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort=1" for scheme in ("http", "https"))
+    refused = machine.installed.run(f"{lagoon} path jars", LAGOON_CACHE=str(tmp_path), JAVA_TOOL_OPTIONS=nowhere)
+    assert refused.returncode == 1
+    assert re.fullmatch(r"lagoon: 4 jars could not be downloaded: Server access error .*\n", refused.stderr)
+    assert not list(tmp_path.rglob("*.jar"))
+
+
+def test_paths_are_the_installation_s_own(machine: Machine) -> None:
+    """`lagoon path` names folders of the environment, and jars of the user's cache."""
+    lagoon = machine.installed.environment / "bin" / "lagoon"
+    jobs, conf, jars = (
+        machine.installed.run(f"{lagoon} path {name}").stdout.strip() for name in ("jobs", "conf", "jars")
+    )
+    (site,) = (machine.installed.environment / "lib").glob("python*/site-packages")
+    assert sorted(path.name for path in Path(jobs).glob("[ims]*.py")) == ["ingest.py", "maintain.py", "snapshot.py"]
+    assert Path(jobs).parent == site
+    assert Path(conf).is_relative_to(site)
+    assert {path.name for path in Path(conf).iterdir()} == {path.name for path in (CLONE / "conf").iterdir()}
+    cache = machine.installed.home / ".cache" / "kafka-lagoon" / "jars" / DELTA
+    assert sorted(map(Path, jars.split(","))) == sorted(cache.glob("*.jar"))

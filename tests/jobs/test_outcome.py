@@ -1,0 +1,230 @@
+"""What a run tells its scheduler: exit codes of repeated slots, and one event per cluster, in a file of its own if asked."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+
+from pipeline.cli.outcome import event_fields
+from pipeline.cli.terminal import reported
+from tests.fake.broker import fake_cluster
+from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
+from tests.jobs.commands import here, rows
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+SLOT = datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@dataclass
+class Lake:
+    """A warehouse, and where the brokers are whose topic `t` has a partition without a leader."""
+
+    warehouse: Path
+    servers: str
+
+    def run(self, job: str, *more: str) -> CompletedProcess[str]:
+        """A job over that one cluster."""
+        return here(job, "--warehouse", str(self.warehouse), "--set", f"kafka.bootstrap_servers={self.servers}", *more)
+
+    def told(self, job: str, *more: str) -> list[dict[str, Any]]:
+        """What a job adds to its log file."""
+        log = self.warehouse.parent / "told.jsonl"
+        log.unlink(missing_ok=True)
+        self.run(job, "--log-file", str(log), *more)
+        return finished(log)
+
+
+def finished(log: Path) -> list[dict[str, Any]]:
+    """The events that end a cluster's run, without what every event has."""
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    found = [event for event in events if event.pop("event") == "run_finished"]
+    assert all(event.pop("at") and event.pop("level") in {"info", "error"} for event in found)
+    return found
+
+
+def assert_all_fields(event: dict[str, Any]) -> None:
+    """An event has the fields that README lists for its job, null where there is nothing to say, and in that order."""
+    assert list(event) == [one.name for one in event_fields() if event["job"] in one.metadata["jobs"]]
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
+    """One partial snapshot, of SLOT, of a cluster that answers for two of three partitions."""
+    state = FakeCluster()
+    state.add_topic("t", 3)
+    state.topics["t"].partitions[1].leader_id = -1
+    state.groups["g"] = FakeGroup(coordinator_id=1, commits={("t", p): FakeCommit(10 * p) for p in range(3)})
+    with fake_cluster(state):
+        servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
+        made = Lake(tmp_path_factory.mktemp("told") / "lake", servers)
+        assert made.run("snapshot", "--slot", SLOT).returncode == 3
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        ([], 3),
+        (["--accept-incomplete"], 0),
+        (["--set", "snapshot.accept_incomplete=true"], 0),
+        (["--set", "snapshot.fail_when_incomplete=true"], 1),
+        (["--set", "snapshot.fail_when_incomplete=true", "--accept-incomplete"], 0),
+    ],
+)
+def test_a_repeated_slot_has_the_exit_code_of_the_published_snapshot(lake: Lake, more: list[str], code: int) -> None:
+    """A retry of a partial snapshot ends as the first run would have ended, and writes nothing."""
+    again = lake.run("snapshot", "--slot", SLOT, *more)
+    assert again.returncode == code, again.stderr
+    assert "default: the slot is published as snapshot " in again.stdout
+    assert "INCOMPLETE: " in again.stdout
+    assert sum(row["slot"] == datetime.fromisoformat(SLOT) for row in rows(lake.warehouse, "snapshots", "slot")) == 1
+
+
+def test_a_new_partial_snapshot_can_be_accepted(lake: Lake) -> None:
+    """`--accept-incomplete` makes the exit code of a snapshot that was just published 0, and its status stays partial."""
+    (event,) = lake.told("snapshot", "--accept-incomplete")
+    assert (event["exit_code"], event["status"], event["already_published"]) == (0, "partial", False)
+
+
+def test_a_snapshot_cannot_be_accepted_and_a_failure() -> None:
+    """Both settings at once are bad configuration."""
+    both = ("--set", "snapshot.accept_incomplete=true", "--set", "snapshot.fail_when_incomplete=true")
+    refused = here("snapshot", "--warehouse", "w", "--set", "kafka.bootstrap_servers=a:1", *both)
+    assert refused.returncode == 2
+    assert "accept_incomplete and fail_when_incomplete exclude each other" in refused.stderr
+
+
+def test_a_snapshot_ends_with_one_event(lake: Lake) -> None:
+    """Cluster, slot, snapshot, status, exit code, counts, failures, worst lag, seconds, requests, as the tables have them."""
+    slot = datetime.now(UTC).isoformat(timespec="seconds")
+    (event,) = lake.told("snapshot", "--slot", slot)
+    assert_all_fields(event)
+    (row,) = [one for one in rows(lake.warehouse, "snapshots") if one["snapshot_id"] == event["snapshot_id"]]
+    assert 0 < event.pop("seconds") < 60
+    assert event == {
+        "job": "snapshot",
+        "cluster": "default",
+        "cluster_id": "fake",
+        "slot": datetime.fromisoformat(slot).isoformat(timespec="milliseconds"),
+        "snapshot_id": row["snapshot_id"],
+        "already_published": False,
+        "status": "partial",
+        "exit_code": 3,
+        "error": None,
+        "failures": row["failures"],
+        "brokers": 3,
+        "topics": 1,
+        "partitions": 3,
+        "groups": 1,
+        "worst_lag": 100,
+        "worst_lag_group": "g",
+        "worst_lag_topic": "t",
+        "worst_lag_partition": 0,
+        "requests": row["requests"],
+    }
+
+
+def test_a_repeated_slot_is_told_too(lake: Lake) -> None:
+    """Which snapshot it is, that it had been published before, and how it was."""
+    (event,) = lake.told("snapshot", "--slot", SLOT)
+    published = [one for one in rows(lake.warehouse, "snapshots") if one["slot"] == datetime.fromisoformat(SLOT)]
+    assert event["snapshot_id"] == published[0]["snapshot_id"]
+    assert (event["status"], event["exit_code"], event["already_published"]) == ("partial", 3, True)
+    assert event["failures"] == published[0]["failures"]
+    assert event["brokers"] is None
+
+
+def test_failures_name_their_cluster(lake: Lake) -> None:
+    """In a run over two clusters the one that does not answer is named, has its event, and the other is done."""
+    log = lake.warehouse.parent / "two.jsonl"
+    done = here(
+        *("snapshot", "--warehouse", str(lake.warehouse), "--log-file", str(log)),
+        *("--set", f"clusters.near.bootstrap_servers={lake.servers}"),
+        *("--set", "clusters.far.bootstrap_servers=127.0.0.1:1"),
+    )
+    assert done.returncode == 1
+    assert "lagoon: far: 127.0.0.1:1: connect: Connection refused\n" in done.stderr
+    far, near = sorted(finished(log), key=lambda event: event["cluster"])
+    assert (near["cluster"], near["status"], near["exit_code"], near["error"]) == ("near", "partial", 3, None)
+    assert (far["cluster"], far["status"], far["exit_code"]) == ("far", "failed", 1)
+    assert far["error"] == "127.0.0.1:1: connect: Connection refused"
+    assert far["cluster_id"] is None
+    assert near.keys() == far.keys()
+
+
+def test_an_ingest_names_clusters_that_fail(tmp_path: Path) -> None:
+    """Each cluster that does not answer has a line and an event of its own."""
+    far = [part for name in "ab" for part in ("--set", f"clusters.{name}.bootstrap_servers=127.0.0.1:1")]
+    done = here("ingest", "--warehouse", "w", "--topics", "t", "--log-file", str(tmp_path / "log"), *far)
+    assert done.returncode == 1
+    assert done.stderr == "".join(f"lagoon: {name}: 127.0.0.1:1: connect: Connection refused\n" for name in "ab")
+    events = finished(tmp_path / "log")
+    assert [(one["job"], one["cluster"], one["status"]) for one in events] == [
+        ("ingest", "a", "failed"),
+        ("ingest", "b", "failed"),
+    ]
+
+
+def test_who_is_locked_out_is_told(lake: Lake) -> None:
+    """Exit 4 is an event too."""
+    import fcntl  # noqa: PLC0415
+
+    with (lake.warehouse / ".lagoon-cluster-default.lock").open("a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        (event,) = lake.told("snapshot")
+    assert (event["status"], event["exit_code"], event["snapshot_id"]) == ("locked", 4, None)
+    assert "another run" in event["error"]
+
+
+def test_an_ingest_ends_with_one_event(lake: Lake) -> None:
+    """What was archived and what was not, as the tables have it; `--accept-incomplete` changes the exit code alone."""
+    (event,) = lake.told("ingest", "--topics", "t")
+    assert_all_fields(event)
+    ranges = rows(lake.warehouse, "record_ranges")
+    mine = [one for one in ranges if one["ingest_id"] == event["ingest_id"]]
+    assert (event["job"], event["cluster"], event["cluster_id"]) == ("ingest", "default", "fake")
+    assert (event["status"], event["exit_code"]) == ("partial", 3)
+    assert event["topics"] == 1
+    assert event["failures"] > 0
+    for name in ("records", "lost", "corrupt", "bytes_fetched"):
+        assert event[name] == sum(one[name] for one in mine), name
+    assert event["requests"] > 0
+    (accepted,) = lake.told("ingest", "--topics", "t", "--accept-incomplete")
+    assert (accepted["status"], accepted["exit_code"]) == ("partial", 0)
+
+
+def test_the_log_file_is_appended_to_and_stands_apart(lake: Lake, tmp_path: Path) -> None:
+    """Two runs add to one file, JSON lines alone; what people read has none of them."""
+    log = tmp_path / "lagoon.jsonl"
+    done = [lake.run("snapshot", "--slot", SLOT, "--log-file", str(log)) for _ in range(2)]
+    assert len(finished(log)) == 2
+    assert all("{" not in one.stdout + one.stderr for one in done)
+
+
+def test_a_log_file_that_cannot_be_written(lake: Lake, tmp_path: Path) -> None:
+    """Bad configuration, known before anything is asked."""
+    refused = lake.run("snapshot", "--log-file", str(tmp_path / "no" / "log"))
+    assert refused.returncode == 2
+    assert refused.stderr.endswith(f"lagoon: --log-file {tmp_path}/no/log: No such file or directory\n")
+
+
+def test_a_fault_of_ours_has_its_event(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not expected ends with a traceback, and the event of the cluster says failed and names no more than its kind."""
+    monkeypatch.setattr("pipeline.cli.snapshot.collect", lambda *_: 1 / 0)
+    log = lake.warehouse.parent / "fault.jsonl"
+    with pytest.raises(ZeroDivisionError):
+        lake.run("snapshot", "--log-file", str(log))
+    (event,) = finished(log)
+    assert (event["status"], event["exit_code"], event["error"]) == ("failed", 1, "ZeroDivisionError")
+
+
+@pytest.fixture(autouse=True)
+def _no_log_file_afterwards() -> Iterator[None]:
+    yield
+    reported(lambda: 0)

@@ -1,0 +1,76 @@
+"""No null without its reason: rows in, the columns that are null and do not say why out.
+
+A null is explained by column `problem` of its row, or by `null_if` of its column, which DuckDB decides over the tables of
+the same snapshot.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from pipeline.snapshot.rows import Snapshot
+from pipeline.tables.arrow import arrow_table
+from pipeline.tables.schema import STATE_TABLES, columns_of
+
+
+def unexplained(tables: Mapping[str, tuple[type[Any], pa.Table]]) -> list[str]:
+    """Columns of tables by name that have nulls without a reason, with how many and the first such row."""
+    with duckdb.connect() as database:
+        for table in STATE_TABLES:
+            database.register(table.name, table.file_schema().empty_table())
+        for name, (_, content) in tables.items():
+            database.register(name, content)
+        return [line for name, (cls, _) in tables.items() for line in _lines(database, name, cls)]
+
+
+def _lines(database: duckdb.DuckDBPyConnection, name: str, cls: type[Any]) -> list[str]:
+    lines = []
+    declared = {field.name: field.metadata["null_if"] for field in fields(cls)}
+    reason = " OR problem IS NOT NULL" if "problem" in declared else ""
+    for column in columns_of(cls):
+        if not column.nullable or column.name == "problem":
+            continue
+        explained = f"coalesce({declared[column.field] or 'false'}, false){reason}"
+        found = database.table(name).filter(f'"{column.name}" IS NULL AND NOT ({explained})')
+        if rows := found.to_arrow_table().to_pylist():
+            lines.append(f"{name}.{column.name}: {len(rows)} nulls without a reason, first {rows[0]}")
+    return lines
+
+
+def unexplained_of(snapshot: Snapshot) -> list[str]:
+    """The columns of a whole snapshot, as its tables hold it."""
+    stored = {one.name: (one.row, arrow_table(one, snapshot.header, snapshot.of(one.row))) for one in STATE_TABLES}
+    return unexplained(stored)
+
+
+def plain_table(cls: type[Any], rows: Sequence[Any]) -> pa.Table:
+    """Rows that no state table has, as their fields are: times stay numbers."""
+    columns = list(columns_of(cls))
+    schema = pa.schema([(one.name, pa.int64() if pa.types.is_timestamp(one.type) else one.type) for one in columns])
+    return pa.Table.from_pylist(
+        [{one.name: _plain(getattr(row, one.field)) for one in columns} for row in rows], schema
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    if hasattr(value, "__dataclass_fields__"):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    return value
+
+
+def undeclared(cls: type[Any]) -> list[str]:
+    """Nullable columns of a row class that have no way to say why they are null."""
+    declared = {field.name: field.metadata["null_if"] for field in fields(cls)}
+    if "problem" in declared:
+        return []
+    return [
+        f"{cls.__name__}.{one.field} may be null: say in column(..., null_if=) when that is a plain value, "
+        "or give the row a column `problem`"
+        for one in columns_of(cls)
+        if one.nullable and declared[one.field] is None
+    ]

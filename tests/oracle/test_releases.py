@@ -1,0 +1,60 @@
+"""The table of releases against the code of those releases whose jars we have."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+
+from pipeline.protocol.releases import api_lists
+from pipeline.sandbox.jars import jar_paths
+from pipeline.sandbox.java import class_path, java_path
+from pipeline.wire.schema import Versions
+from tests.protocol.api_lists import minor
+
+pytestmark = pytest.mark.java
+
+_JVM_OPTIONS = ["-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+LISTENERS = {"zk": "ZK_BROKER", "kraft": "BROKER"}
+
+
+@pytest.fixture(scope="module", params=["2.8.2", "3.9.2", "4.3.1"])
+def release(request: pytest.FixtureRequest) -> Iterator[tuple[str, Any]]:
+    """A release and a JVM with its code."""
+    jars = class_path(jar_paths(f"kafka-{request.param}"))
+    port = launch_gateway(classpath=jars, java_path=java_path(), javaopts=_JVM_OPTIONS, die_on_exit=True)
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_field=True))
+    yield request.param, gateway.jvm
+    gateway.shutdown()
+
+
+def test_the_lists_of_a_release(release: tuple[str, Any]) -> None:
+    """What Kafka's own code says that a broker lists, with and without unstable versions, is what the table has."""
+    version, jvm = release
+    ours = [one for one in api_lists() if one.release == minor(version)]
+    assert {one.mode for one in ours} == ({"kraft"} if version.startswith("4") else {"zk", "kraft"})
+    for one in ours:
+        told = _listed(jvm, one.mode, unstable=one.unstable)
+        usual = {key: versions for key in one.offers if (versions := one.usual(key))}
+        assert usual == told, (one.mode, one.unstable)
+
+
+def _listed(jvm: Any, mode: str, *, unstable: bool) -> dict[int, Versions]:
+    """What a broker lists, without what it can only pass on to a controller that does not offer it."""
+    common = jvm.org.apache.kafka.common
+    listeners = getattr(common.message, "ApiMessageType$ListenerType")
+    listener = getattr(listeners, LISTENERS[mode])
+    methods = jvm.java.lang.Class.forName("org.apache.kafka.common.requests.ApiVersionsResponse").getMethods()
+    method = next(one for one in methods if one.getName() == "filterApis")
+    flags = iter((unstable, False))  # unstable versions, a receiver of client metrics
+    values = {"RecordVersion": common.record.RecordVersion.current, "ListenerType": lambda: listener}
+    given = [values.get(one.getSimpleName(), lambda: next(flags))() for one in method.getParameterTypes()]
+    to_controller = common.protocol.ApiKeys.apisForListener(listeners.CONTROLLER)
+    answer = {}
+    some = common.requests.ApiVersionsResponse.filterApis(*given).iterator()
+    while some.hasNext():
+        one = some.next()
+        api = common.protocol.ApiKeys.forId(one.apiKey())
+        if mode == "zk" or not api.forwardable or to_controller.contains(api):
+            answer[one.apiKey()] = Versions(one.minVersion(), one.maxVersion())
+    return answer

@@ -1,0 +1,21 @@
+"""What no line for users may show: how Python, pydantic or dataclasses spell values."""
+
+import re
+
+# One alternative each: calls such as TopicPartition(topic='a'), types of pydantic, values of Python, argparse's types, exceptions.
+_PYTHON = re.compile(
+    r"""
+      \b[A-Za-z_]\w*\(\w+=                    # a dataclass, a named tuple, a model
+    | \bfunction-(?:before|after|wrap|plain)\b|is-instance|\[type=|\bpydantic\b|\bInput\ should\b|constrained-|nullable\[
+    | \bvalidator\b|\bNoneType\b|\bNone\b|\b(?:int|str|bool|float|dict|tuple)\b
+    | \bTrue\b|\bFalse\b
+    | \binvalid\ \w+\ value\b | \[Errno\ |\bTraceback\b|\b[A-Z]\w+(?:Error|Exception)\b
+    | \bb'|\bb"|<[\w.]+\ object\ at|<class\ |\bEnum\b
+    """,
+    re.VERBOSE,
+)
+
+
+def python_in(text: str) -> list[str]:
+    """What in the text is Python's spelling, for a test that wants none."""
+    return [found[0] for found in _PYTHON.finditer(text)]

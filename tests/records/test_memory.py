@@ -1,0 +1,87 @@
+"""What a worker's memory grows to while it archives a batch that expands to a thousand times what was fetched."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.records.examples import ZSTD, Batch, varint
+
+SIZE = 57_000_000  # of plain records, below the limit of a batch
+TASK_MEMORY_MB, MARGIN_MB = 256, 60
+WORKER = """
+import sys
+from pathlib import Path
+from pipeline.records.batches import scan
+from pipeline.records.columns import decode
+from pipeline.settings import IngestSettings
+from pipeline.tables.ingest import read_options
+from pipeline.tables.record_files import RecordFiles
+
+def peak_mb():
+    return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) >> 10
+
+raw, before, rows = Path(sys.argv[1]).read_bytes(), peak_mb(), 0
+files = RecordFiles(
+    folder_url="file:" + sys.argv[2],
+    ingest_id="i",
+    cluster="n",
+    cluster_id="c",
+    target_bytes=128 << 20,
+    compression="zstd-fast",
+)
+asked = {"from_offset": 0, "to_offset": 2**62, "aborted": (), "read_committed": True, "stable_end": 2**62}
+decoding = decode(scan(raw), options=read_options(IngestSettings()).decoding, **asked)
+for arrow_batch in decoding:
+    rows += arrow_batch.num_rows
+    files.write("t", None, 0, arrow_batch)
+files.close()
+print(peak_mb() - before, rows, *(problem.reason for problem in decoding.problems))
+"""
+
+
+def headers() -> tuple[int, bytes]:
+    """One record with 28 million empty headers."""
+    count = SIZE // 2
+    body = b"\0" + varint(0) + varint(0) + varint(-1) + varint(-1) + varint(count) + b"\0\x01" * count
+    return 1, varint(len(body)) + body
+
+
+def records_with_headers() -> tuple[int, bytes]:
+    """Many records of a thousand empty headers each."""
+    tail, count = varint(-1) + varint(-1) + varint(1000) + b"\0\x01" * 1000, SIZE // 2015
+    bodies = (b"\0" + varint(0) + varint(delta) + tail for delta in range(count))
+    return count, b"".join(varint(len(body)) + body for body in bodies)
+
+
+def tiny_records() -> tuple[int, bytes]:
+    """Nearly six million records of ten bytes, of which four are the offset's."""
+    count = SIZE // 10
+    deltas = np.arange(1 << 20, (1 << 20) + count, dtype=np.int64) << 1
+    rows = np.tile(np.frombuffer(varint(9) + b"\0\0????" + varint(-1) * 2 + varint(0), np.uint8), (count, 1))
+    for place in range(4):
+        rows[:, 3 + place] = (deltas >> (7 * place) & 0x7F) | (0x80 if place < 3 else 0)
+    return count, rows.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("bomb", "rows", "reasons"),
+    [(headers, 0, ["EXPANDED_TOO_LARGE"]), (records_with_headers, SIZE // 2015, []), (tiny_records, SIZE // 10, [])],
+)
+def test_memory_of_a_worker(
+    bomb: Callable[[], tuple[int, bytes]], rows: int, reasons: list[str], tmp_path: Path
+) -> None:
+    """Beside what a process takes anyway, about ingest.task_memory_mb, whatever a batch consists of."""
+    count, plain = bomb()
+    raw = Batch(codec=ZSTD, count=count, last_delta=(1 << 20) + count).around(plain)
+    del plain
+    (tmp_path / "raw").write_bytes(raw)
+    folder = tmp_path / "written"
+    command = [sys.executable, "-c", WORKER, str(tmp_path / "raw"), str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    grown_mb, found, *told = done.stdout.split()
+    assert (int(found), told) == (rows, reasons)
+    assert int(grown_mb) < TASK_MEMORY_MB + MARGIN_MB

@@ -1,0 +1,79 @@
+"""Every null of a snapshot has its reason, whatever brokers answer."""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from pipeline import fetch, snapshot
+from pipeline.cli import kafka
+from pipeline.client.offsets import ALL_KINDS
+from pipeline.snapshot.offsets import NOT_TOLD
+from pipeline.snapshot.rows import PartitionOffsetsRow
+from tests.fake.broker import FakeBroker
+from tests.fake.oddities import ODDITIES, YEAR_10000_MS, every_shape, odd_offsets, refused_offsets
+from tests.nulls import undeclared, unexplained_of
+from tests.snapshot.test_collect import captured
+
+
+@pytest.mark.parametrize("odd", ODDITIES)
+def test_no_null_without_a_reason(odd: str) -> None:
+    """A column that is null says why in `problem`, or its declaration says that null is a plain value then."""
+    state = every_shape()
+    ODDITIES[odd](state)
+    assert unexplained_of(captured(state)) == []
+
+
+def test_what_happens_meanwhile_is_a_reason_too() -> None:
+    """A broker that dies, a topic that is deleted and one that is re-created while the snapshot is taken."""
+    state = every_shape()
+
+    def meanwhile(brokers: dict[int, FakeBroker], step: str) -> None:
+        if step == "groups":
+            del state.topics["other"]
+            state.topics["orders"].topic_id = b"another topic id"
+            brokers[3].die()
+
+    assert unexplained_of(captured(state, meanwhile)) == []
+
+
+def test_each_kind_of_offset_that_is_refused_is_named() -> None:
+    """Also where null could be a plain value of the column."""
+    state = every_shape()
+    refused_offsets(state)
+    problems = {(one.topic, one.partition): one.problem for one in captured(state).of(PartitionOffsetsRow)}
+    assert [problems["orders", number] for number in range(len(ALL_KINDS))] == ["TOPIC_AUTHORIZATION_FAILED"] * 6
+    assert problems["other", 0] is None
+
+
+def test_odd_offsets() -> None:
+    """A timestamp that no calendar has is kept as a number and is no problem; -1 where every log has an offset is one."""
+    state = every_shape()
+    odd_offsets(state)
+    rows = {one.partition: one for one in captured(state).of(PartitionOffsetsRow) if one.topic == "orders"}
+    assert (rows[0].max_timestamp_offset, rows[0].max_timestamp_ms, rows[0].problem) == (99, YEAR_10000_MS, None)
+    assert (rows[2].high_watermark, rows[2].problem) == (None, NOT_TOLD)
+
+
+def test_what_null_means_is_declared() -> None:
+    """A nullable column has a column `problem` beside it, or says when null is a plain value."""
+    classes = list(row_classes())
+    assert len(classes) > 30
+    assert [line for cls in classes for line in undeclared(cls)] == []
+
+
+def row_classes() -> Iterator[type[Any]]:
+    """Every class that declares columns: of tables, and of what `lagoon kafka` prints."""
+    for package in (snapshot, kafka, fetch):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            yield from _declared(importlib.import_module(module.name))
+
+
+def _declared(module: ModuleType) -> Iterator[type[Any]]:
+    for one in vars(module).values():
+        columns = getattr(one, "__dataclass_fields__", {}).values() if isinstance(one, type) else ()
+        if any("null_if" in column.metadata for column in columns) and one.__module__ == module.__name__:
+            yield one

@@ -1,0 +1,41 @@
+"""Events: JSON lines where they were sent, and nothing anywhere else."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+USE = "import sys; from pathlib import Path; from pipeline import log; "
+TWO = "log.info('begun', cluster='a\\nb'); log.error('run_finished', error='\\u20ac')"
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", USE + code], capture_output=True, text=True, check=True)
+
+
+def test_events_go_nowhere_until_they_are_sent() -> None:
+    """A person at a terminal sees no names of events, not even of errors."""
+    done = run(TWO)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_events_are_json_lines() -> None:
+    """Time, level, name and values, one ASCII line each."""
+    events = [json.loads(line) for line in run(f"log.configure(); {TWO}").stderr.encode("ascii").splitlines()]
+    assert [(one["level"], one["event"]) for one in events] == [("info", "begun"), ("error", "run_finished")]
+    assert (events[0]["cluster"], events[1]["error"]) == ("a\nb", "€")
+
+
+def test_a_file_is_appended_to(tmp_path: Path) -> None:
+    """What is there stays, and nothing is printed."""
+    for _ in range(2):
+        done = run(f"log.configure(); log.append_to(Path({str(tmp_path / 'log')!r})); {TWO}")
+        assert (done.stdout, done.stderr) == ("", "")
+    assert len((tmp_path / "log").read_text().splitlines()) == 4
+
+
+def test_a_full_disk_is_said_without_a_traceback() -> None:
+    """An event that cannot be written is one line, and the run goes on."""
+    done = run("log.append_to(Path('/dev/full')); log.info('begun'); print('on')")
+    assert done.stdout == "on\n"
+    assert set(done.stderr.splitlines()) == {"lagoon: --log-file: an event could not be written"}

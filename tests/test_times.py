@@ -1,0 +1,73 @@
+"""Times as people spell them."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from pipeline.cli.arguments import ingest_arguments, snapshot_arguments
+from pipeline.cli.kafka.arguments import parse
+from pipeline.cli.kafka.offsets import VERB
+from pipeline.client.deadline import Clock
+from pipeline.times import parse_time_ms
+
+NOW_MS = round(datetime(2026, 11, 21, 14, 30, 15, 250_000, tzinfo=UTC).timestamp() * 1000)
+CLOCK = Clock(now_ms=lambda: NOW_MS, monotonic=lambda: 0.0, sleep=lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("text", "utc"),
+    [
+        ("2026-11-21T06:00:00Z", "2026-11-21T06:00:00.000"),
+        ("2026-11-21T06:00", "2026-11-21T06:00:00.000"),
+        ("2026-11-21 06:00:00.5", "2026-11-21T06:00:00.500"),
+        ("2026-11-21", "2026-11-21T00:00:00.000"),
+        ("2026-11-21T06:00+02:00", "2026-11-21T04:00:00.000"),
+        ("2026-11-21T06:00:00-05:30", "2026-11-21T11:30:00.000"),
+        ("now", "2026-11-21T14:30:15.250"),
+        ("today", "2026-11-21T00:00:00.000"),
+        ("yesterday", "2026-11-20T00:00:00.000"),
+        (" Yesterday ", "2026-11-20T00:00:00.000"),
+        ("90s ago", "2026-11-21T14:28:45.250"),
+        ("5 minutes ago", "2026-11-21T14:25:15.250"),
+        ("2h ago", "2026-11-21T12:30:15.250"),
+        ("1 hour ago", "2026-11-21T13:30:15.250"),
+        ("3d ago", "2026-11-18T14:30:15.250"),
+        ("1 week ago", "2026-11-14T14:30:15.250"),
+    ],
+)
+def test_a_time_is_in_utc_or_relative_to_now(text: str, utc: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every spelling means the same on machines in any zone; a zone in the text is respected."""
+    monkeypatch.setenv("TZ", "America/New_York")
+    told = datetime.fromtimestamp(parse_time_ms(text, NOW_MS) / 1000, UTC)
+    assert told.replace(tzinfo=None).isoformat(timespec="milliseconds") == utc
+
+
+@pytest.mark.parametrize("text", ["", "soon", "2h", "2 fortnights ago", "-2h ago", "ago", "2026-13-01"])
+def test_what_is_no_time_is_refused_with_examples(text: str) -> None:
+    """The words that were given, and what would be right."""
+    with pytest.raises(ValueError, match=r"is not a time like 2026-11-21T06:00:00Z, 2h ago or yesterday"):
+        parse_time_ms(text, NOW_MS)
+
+
+def test_every_option_that_takes_a_time_takes_these() -> None:
+    """--slot, --from, --until and --at read with one parser."""
+    given = {"LAGOON_WAREHOUSE": "w", "LAGOON_KAFKA__BOOTSTRAP_SERVERS": "localhost:9"}
+    assert snapshot_arguments(["--slot", "30m ago"], given, CLOCK).slot_ms == NOW_MS - 1_800_000
+    wanted = ingest_arguments(["--topics", "a", "--from", "yesterday", "--until", "2h ago"], given, CLOCK).wanted
+    midnight_ms = parse_time_ms("2026-11-20", NOW_MS)
+    assert (wanted.start.timestamp_ms, wanted.until_ms) == (midnight_ms, NOW_MS - 7_200_000)
+    for text in ("yesterday", "2026-11-20T02:00+02:00", str(midnight_ms)):
+        assert parse(VERB, "offsets", ["--at", text, "-b", "localhost:9"]).at.at_ms(NOW_MS) == midnight_ms
+
+
+@pytest.mark.parametrize(
+    "command", [["snapshot"], ["ingest"], ["kafka", "offsets"], ["kafka", "fetch"], ["kafka", "produce"]]
+)
+def test_help_says_so(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever reads --help learns that times are UTC, and what else can be said."""
+    from pipeline.cli.main import main  # noqa: PLC0415
+
+    with pytest.raises(SystemExit):
+        main([*command, "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "UTC without a zone; 2h ago; yesterday" in told
