@@ -56,7 +56,7 @@ class _Runs:
             mine = turn(self._warehouse, self._settings, cluster_id, self._clock, self._arguments.after_restore)
             with mine as own:
                 with Steps(name, STEPS) as steps:
-                    done = ingest(own, cluster, self._settings, self._arguments.wanted, steps.tell, ends_at_ms)
+                    done = ingest(own, name, cluster, self._settings, self._arguments.wanted, steps.tell, ends_at_ms)
                 say(ingest_line(name, cluster_id, done, self._settings.place(), self._clock.monotonic() - started))
                 exit_code = self._conclude(outcome, own, done)
             note = self._hidden_topics(cluster, Deadline.after(self._clock, _NOTE_MS))

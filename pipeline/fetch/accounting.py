@@ -64,6 +64,7 @@ class _Walk:
 
 def settle(
     ingest_id: str,
+    cluster: str,
     cluster_id: str,
     plan: Plan,
     archived: Mapping[str, Archived],
@@ -82,7 +83,7 @@ def settle(
     for number, task in enumerate(tasks):
         for outcome in task.outcomes:
             read.setdefault(TopicPartition(outcome.split.topic, outcome.split.partition), []).append((number, outcome))
-    rows = _Rows(ingest_id, cluster_id, plan.planned_at_ms)
+    rows = _Rows(ingest_id, cluster, cluster_id, plan.planned_at_ms)
     ranges = [rows.of_event(event) for event in plan.events]
     problems: list[RecordProblemRow] = []
     kept: set[int] = set()
@@ -171,6 +172,7 @@ class _Rows:
     """Makes rows of one run."""
 
     ingest_id: str
+    cluster: str
     cluster_id: str
     planned_at_ms: int
 
@@ -186,6 +188,7 @@ class _Rows:
         for problem in walk.problems.values():
             yield RecordProblemRow(
                 ingest_id=self.ingest_id,
+                cluster=self.cluster,
                 cluster_id=self.cluster_id,
                 topic=one.topic,
                 topic_id=one.topic_id,
@@ -208,6 +211,7 @@ class _Rows:
     ) -> RecordRangeRow:
         return RecordRangeRow(
             ingest_id=self.ingest_id,
+            cluster=self.cluster,
             cluster_id=self.cluster_id,
             topic=where.topic,
             topic_id=where.topic_id,

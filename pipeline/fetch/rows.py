@@ -6,6 +6,7 @@ range, and the ranges of a partition tile: each begins where the one before ende
 
 from pipeline.rows import ALWAYS, Binary, Int32, Int64, Timestamp, column, row
 
+_CLUSTER = "Name of the cluster in the configuration; null if archived by a version that did not store it."
 CREATE_TIME, LOG_APPEND_TIME, NO_TIMESTAMP_TYPE = 0, 1, -1
 
 
@@ -21,6 +22,7 @@ class Header:
 class RecordRow:
     """Records as they stood in Kafka, one row each, exactly once."""
 
+    cluster: str | None = column(_CLUSTER)
     cluster_id: str = column("Kafka's own id of the cluster.")
     topic: str = column("Name of the topic.")
     topic_id: str | None = column("Id of the topic; null if the brokers give none.", null_if=ALWAYS)
@@ -55,6 +57,7 @@ class RecordRangeRow:
     """What became of every offset, one row per run and partition; the ranges of a partition tile."""
 
     ingest_id: str = column("The run (UUIDv7); ids sort by time.")
+    cluster: str | None = column(f"{_CLUSTER[:-1]}, or if problem is COUNTS_LOST.")
     cluster_id: str = column("Kafka's own id of the cluster.")
     topic: str = column("Name of the topic.")
     topic_id: str | None = column("Id of the topic; null if the brokers give none.", null_if=ALWAYS)
@@ -89,6 +92,7 @@ class RecordProblemRow:
     """Batches that could not be decoded, and records whose header keys are not UTF-8."""
 
     ingest_id: str = column("The run (UUIDv7).")
+    cluster: str | None = column(_CLUSTER)
     cluster_id: str = column("Kafka's own id of the cluster.")
     topic: str = column("Name of the topic.")
     topic_id: str | None = column("Id of the topic; null if the brokers give none.", null_if=ALWAYS)

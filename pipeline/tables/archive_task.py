@@ -37,6 +37,7 @@ class TaskSettings:
     options: ReadOptions
     folder: str
     ingest_id: str
+    cluster: str
     cluster_id: str
     target_bytes: int
     compression: str
@@ -68,6 +69,7 @@ def archive(settings: TaskSettings, task: Task) -> TaskResult:
     files = RecordFiles(
         folder_url=settings.folder,
         ingest_id=settings.ingest_id,
+        cluster=settings.cluster,
         cluster_id=settings.cluster_id,
         target_bytes=settings.target_bytes,
         compression=settings.compression,

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 Value = str | int | bool | float | date | datetime
-_COMPACT = (",", ":")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TEXT_BOUND = 32  # characters, as Delta's own writer has it
 _LAST_CHARACTER = "\U0010ffff"
@@ -81,9 +80,14 @@ def add_action(file: DataFile, path: str, partition: tuple[str, date]) -> str:
         "size": file.size,
         "modificationTime": file.modified_at_ms,
         "dataChange": True,
-        "stats": json.dumps(_statistics(file.statistics), separators=_COMPACT),
+        "stats": _json(_statistics(file.statistics)),
     }
-    return json.dumps({"add": add}, separators=_COMPACT)
+    return _json({"add": add})
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    r"""JSON in UTF-8 without escapes: delta-rs (arrow-json) takes U+20000, escaped as \ud840\udc00, for U+10000."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def _statistics(statistics: Statistics) -> dict[str, Any]:

@@ -50,13 +50,14 @@ def turn(
 
 def ingest(
     mine: ArchiveTurn,
+    name: str,
     cluster: Cluster,
     settings: Settings,
     wanted: Wanted,
     tell: Callable[[str, int], None],
     ends_at_ms: int | None = None,
 ) -> Ingested:
-    """Archive what is wanted and new; `tell` hears each step and how much there is to it.
+    """Archive what is wanted and new of the cluster called `name`; `tell` hears each step and how much there is to it.
 
     At `ends_at_ms` (wall time) reading ends, and what was read by then is committed.
     ConfigError for topics and offsets that are not there; TableError if something cannot be written: nothing is, then.
@@ -70,12 +71,12 @@ def ingest(
     tell("read", sum(one.offsets for one in planned.ranges))
     ingest_id = new_id(planned.planned_at_ms)
     day = datetime.fromtimestamp(planned.planned_at_ms / 1000, tz=UTC).date()
-    told = _task_settings(mine, cluster.settings, settings, mine.folder(day), ingest_id, ends_at_ms)
+    told = _task_settings(mine, name, cluster.settings, settings, mine.folder(day), ingest_id, ends_at_ms)
     results = execute(mine, told, tasks)
     outcomes = [result.outcome for result in results]
     read = [one for outcome in outcomes for one in outcome.outcomes]
     checked = check_outcomes(cluster, planned, read, _within(mine.clock, limits.patience_ms, ends_at_ms, _CHECK_MS))
-    settled = settle(ingest_id, mine.cluster_id, planned, mine.topics, outcomes, checked)
+    settled = settle(ingest_id, name, mine.cluster_id, planned, mine.topics, outcomes, checked)
     files = [file for number in sorted(settled.kept) for file in results[number].files]
     tell("commit", len(files))
     if settled.ranges:
@@ -97,6 +98,7 @@ def _tasks(mine: ArchiveTurn, planned: Plan, told: IngestSettings) -> Sequence[T
 
 def _task_settings(
     mine: ArchiveTurn,
+    name: str,
     kafka: KafkaSettings,
     settings: Settings,
     folder: str,
@@ -109,6 +111,7 @@ def _task_settings(
         options=replace(read_options(settings.ingest), ends_at_ms=ends_at_ms),
         folder=folder,
         ingest_id=ingest_id,
+        cluster=name,
         cluster_id=mine.cluster_id,
         target_bytes=settings.records.target_file_mb << 20,
         compression=settings.records.compression,

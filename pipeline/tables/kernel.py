@@ -122,6 +122,11 @@ class Kernel:
             raise TableError(f"{state.location} cannot be appended to: {reason(error)}") from error
         return int(result.getVersion())
 
+    def table_property(self, state: State, key: str) -> str | None:
+        """A property of the table, None if it is not set."""
+        value = state.snapshot.getTableProperties().get(key)
+        return None if value is None else str(value)
+
     def domain(self, state: State, domain: str) -> str | None:
         """What the last commit that set a domain has set it to, None if none did."""
         value = state.snapshot.getDomainMetadata(domain)
@@ -147,6 +152,14 @@ class Kernel:
         utils, (column,) = self.classes.internal.InternalScanFileUtils, state.partition_by
         return [
             (str(utils.getPartitionValues(row).get(column)), int(utils.getAddFileStatus(row).getSize()))
+            for row in self._scan_files(state.snapshot.getScanBuilder().build())
+        ]
+
+    def urls(self, state: State) -> list[str]:
+        """URLs of all files of a table."""
+        utils = self.classes.internal.InternalScanFileUtils
+        return [
+            str(utils.getAddFileStatus(row).getPath())
             for row in self._scan_files(state.snapshot.getScanBuilder().build())
         ]
 

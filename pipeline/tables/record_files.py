@@ -41,7 +41,7 @@ CODECS: dict[str, tuple[str, int | None]] = {
 ROW_GROUP_BYTES = 32 << 20  # of decoded records; held in memory until they are written
 _ROWS_AT_ONCE = 1 << 16  # per column; Parquet's default of 1,024 costs 15 ns a record
 _SCHEMA = RECORDS.file_schema()
-_TEXTS, _PARTITION = ("cluster_id", "topic", "topic_id", "ingest_id"), "partition"
+_TEXTS, _PARTITION = ("cluster", "cluster_id", "topic", "topic_id", "ingest_id"), "partition"
 _DECODED = tuple(name for name in _SCHEMA.names if name not in (*_TEXTS, _PARTITION))
 _MAY_BE_NULL = tuple(name for name in _DECODED if _SCHEMA.field(name).nullable)
 _DICTIONARIES = [*_TEXTS, _PARTITION, "timestamp_type", "leader_epoch", "producer_id", "producer_epoch"]
@@ -82,7 +82,7 @@ class _Piece:
     def nulls(self) -> dict[str, int]:
         """How many nulls each column has that may have some."""
         counts = {name: self.batch.column(name).null_count for name in _MAY_BE_NULL}
-        return counts | {"topic_id": self.batch.num_rows if self.topic_id is None else 0}
+        return counts | {"cluster": 0, "topic_id": self.batch.num_rows if self.topic_id is None else 0}
 
 
 @dataclass(slots=True)
@@ -136,10 +136,10 @@ class RecordFiles:
     """
 
     def __init__(
-        self, *, folder_url: str, ingest_id: str, cluster_id: str, target_bytes: int, compression: str
+        self, *, folder_url: str, ingest_id: str, cluster: str, cluster_id: str, target_bytes: int, compression: str
     ) -> None:
         self._folder_url, self._target_bytes = folder_url, target_bytes
-        self._run = {"cluster_id": cluster_id, "ingest_id": ingest_id}
+        self._run = {"cluster": cluster, "cluster_id": cluster_id, "ingest_id": ingest_id}
         self._tally = self._new_tally()
         self._codec = CODECS[compression]
         self._files, self._folder = _file_system(folder_url)

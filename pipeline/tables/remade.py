@@ -34,6 +34,7 @@ class _Found:
     count: int = 0
     first_offset: int | None = None
     files: int = 0
+    cluster: str | None = None
 
 
 def remade_ranges(
@@ -57,7 +58,7 @@ def _records(warehouse: Warehouse, cluster_id: str, last: LastRun) -> dict[_Key,
     table = warehouse.spark.sql(f"SELECT *, _metadata.file_path FROM {warehouse.identifiers[RECORDS.name]}")  # noqa: S608
     is_of_day = F.col(RECORDS.partition_by) == F.lit(date.fromisoformat(last.ingest_date))
     of_run = table.filter(is_of_day & (F.col("cluster_id") == cluster_id) & (F.col("ingest_id") == last.ingest_id))
-    counted = of_run.groupBy(*_KEY).agg(F.count("*"), F.min("offset"), F.countDistinct("file_path"))
+    counted = of_run.groupBy(*_KEY).agg(F.count("*"), F.min("offset"), F.countDistinct("file_path"), F.max("cluster"))
     return {(row[0], row[1], row[2]): _Found(*row[3:]) for row in counted.collect()}
 
 
@@ -96,6 +97,7 @@ class _Rows:
         unknown: dict[str, Any] = dict.fromkeys(("control", "aborted", "compacted", "corrupt"), 0)
         return RecordRangeRow(
             ingest_id=self.last.ingest_id,
+            cluster=records.cluster,
             cluster_id=self.cluster_id,
             topic=topic,
             topic_id=topic_id,

@@ -27,7 +27,11 @@ TIMESTAMP = pa.timestamp("us", tz="UTC")
 PROPERTIES = {"delta.enableDeletionVectors": "false"}
 
 # A run's position is domain metadata, committed with its records; the feature concerns writers alone.
-_WITH_DOMAINS = {**PROPERTIES, "delta.feature.domainMetadata": "supported"}
+_WITH_DOMAINS = {"delta.feature.domainMetadata": "supported"}
+
+# Table property that names the columns with bounds in every file, so that readers look for bounds of no others: delta-rs takes
+# a missing bound for "no such row" (deltalake, and DuckDB over its dataset).
+STATISTICS_COLUMNS = "delta.dataSkippingStatsColumns"
 
 _SCALARS: dict[Any, pa.DataType] = {
     kinds.Int32: pa.int32(),
@@ -48,6 +52,7 @@ _DELTA = {
     pa.string(): "string",
     pa.binary(): "binary",
 }
+_BOUNDED = (pa.int32(), pa.int64(), TIMESTAMP, pa.string())
 _SQL = {"integer": "INT", "long": "BIGINT"}
 
 
@@ -81,7 +86,8 @@ class Table:
     row: type[Any]
     comment: str
     columns: tuple[Column, ...]
-    properties: Mapping[str, str]
+    features: Mapping[str, str]  # properties that this table has and others have not
+    bounded_in_0_1: tuple[str, ...]  # columns with bounds in every file that version 0.1.0 or Spark has written
 
     @property
     def partition_by(self) -> str:
@@ -91,6 +97,18 @@ class Table:
     def stored(self) -> tuple[Column, ...]:
         """The columns that stand in the table's files: all but the partition column."""
         return self.columns[:-1]
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Delta's table properties of a new table."""
+        return {**PROPERTIES, **self.features, STATISTICS_COLUMNS: ",".join(self.bounded())}
+
+    def bounded(self) -> tuple[str, ...]:
+        """The columns with bounds in every file of a new table, whether we, Spark or delta-rs write it.
+
+        Binary columns and arrays have no order, Spark's writer gives booleans no bounds, and a column with a NaN has none.
+        """
+        return tuple(column.name for column in self.stored() if column.type in _BOUNDED)
 
     def file_schema(self) -> pa.Schema:
         """Schema of the table's Parquet files."""
@@ -199,13 +217,25 @@ HEADER = tuple(columns_of(rows.SnapshotHeader))
 
 
 def _state(name: str, row: type[rows.Row]) -> Table:
-    columns = (*HEADER, *columns_of(row), _day(SNAPSHOT_DATE, "captured_at"))
-    return Table(name=name, row=row, comment=_comment(row), columns=columns, properties=PROPERTIES)
+    return Table(
+        name=name,
+        row=row,
+        comment=_comment(row),
+        columns=(*HEADER, *columns_of(row), _day(SNAPSHOT_DATE, "captured_at")),
+        features={},
+        bounded_in_0_1=("snapshot_id", "cluster", "captured_at"),
+    )
 
 
-def _archive(name: str, row: type[Any], properties: Mapping[str, str]) -> Table:
-    columns = (*columns_of(row), _day(INGEST_DATE, "the run"))
-    return Table(name=name, row=row, comment=_comment(row), columns=columns, properties=properties)
+def _archive(name: str, row: type[Any], features: Mapping[str, str], bounded_in_0_1: str) -> Table:
+    return Table(
+        name=name,
+        row=row,
+        comment=_comment(row),
+        columns=(*columns_of(row), _day(INGEST_DATE, "the run")),
+        features=features,
+        bounded_in_0_1=tuple(bounded_in_0_1.split()),
+    )
 
 
 def _comment(row: type[Any]) -> str:
@@ -227,9 +257,15 @@ STATE_TABLES = (
     _state("snapshots", rows.SnapshotRow),
 )
 
-RECORDS = _archive("records", records.RecordRow, _WITH_DOMAINS)
-RECORD_RANGES = _archive("record_ranges", records.RecordRangeRow, PROPERTIES)
-RECORD_PROBLEMS = _archive("record_problems", records.RecordProblemRow, PROPERTIES)
+RECORDS = _archive(
+    "records",
+    records.RecordRow,
+    _WITH_DOMAINS,
+    "cluster_id topic topic_id partition offset timestamp timestamp_ms timestamp_type leader_epoch producer_id "
+    "producer_epoch ingest_id",
+)
+RECORD_RANGES = _archive("record_ranges", records.RecordRangeRow, {}, "ingest_id cluster_id")
+RECORD_PROBLEMS = _archive("record_problems", records.RecordProblemRow, {}, "ingest_id cluster_id")
 RECORD_TABLES = (RECORDS, RECORD_RANGES, RECORD_PROBLEMS)
 
 TABLES = (*STATE_TABLES, *RECORD_TABLES)

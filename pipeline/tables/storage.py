@@ -85,6 +85,15 @@ class Storage:
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be listed: {reason(error)}") from error
 
+    def names_before(self, url: str, modified_before_ms: int) -> list[str]:
+        """Names of what a folder holds, or of the file that it is, that was last modified before a time or at it."""
+        path = self._path(url)
+        try:
+            found = path.getFileSystem(self.conf).listStatus(path)
+            return [one.getPath().getName() for one in found if one.getModificationTime() <= modified_before_ms]
+        except JAVA_ERRORS as error:
+            raise TableError(f"{url} cannot be listed: {reason(error)}") from error
+
     def delete(self, url: str) -> None:
         """Remove a file, or a folder with all that it holds."""
         path = self._path(url)

@@ -21,7 +21,7 @@ from pipeline.settings import Settings
 from pipeline.tables import kernel
 from pipeline.tables.kernel import Kernel, State
 from pipeline.tables.lock import locked
-from pipeline.tables.schema import TABLES, Column, Table
+from pipeline.tables.schema import STATISTICS_COLUMNS, TABLES, Column, Table
 from pipeline.tables.storage import reason
 
 # Appends wait for the log's file system as much as for a core: on two cores 0.65 s with 4 threads, 0.95 s with one.
@@ -96,7 +96,8 @@ def open_warehouse(spark: SparkSession, settings: Settings, clock: Clock) -> War
     """The warehouse that settings name, for writing: tables that are missing are made.
 
     ConfigError names the setting if the place cannot be written or does not keep writers apart; SchemaChanged if a
-    table has not our columns. Nullable columns that a newer version of ours brings are added.
+    table has not our columns. Nullable columns that a newer version of ours brings are added, and tables of version 0.1.0
+    are made to answer the filters of every reader.
     """
     if not settings.warehouse:
         _create_in_catalog(spark, settings)
@@ -189,9 +190,20 @@ def _prepare(warehouse: Warehouse, table: Table) -> None:
     if state is None:
         properties = {**table.properties, "comment": table.comment}  # Spark shows it as the table's comment
         warehouse.kernel.create(location, table.delta_schema(), table.partition_by, properties)
-    elif missing := columns_to_add(table, state):
+        return
+    missing = columns_to_add(table, state)
+    declare_statistics(warehouse, table, state)
+    if missing:
         added = ", ".join(column.ddl() for column in missing)
         warehouse.spark.sql(f"ALTER TABLE {warehouse.identifiers[table.name]} ADD COLUMNS ({added})")
+
+
+def declare_statistics(warehouse: Warehouse, table: Table, state: State) -> None:
+    """Tell readers which columns have bounds in every file of a table that version 0.1.0 made, which did not say so."""
+    if warehouse.kernel.table_property(state, STATISTICS_COLUMNS) is None:
+        columns = ",".join(table.bounded_in_0_1)
+        name = warehouse.identifiers[table.name]
+        warehouse.spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{STATISTICS_COLUMNS}' = '{columns}')")
 
 
 def _spelled(field: Mapping[str, Any]) -> str:

@@ -91,6 +91,7 @@ def generate(folder: Path, records: int) -> Iterator[tuple[date, list[DataFile]]
             writer = RecordFiles(
                 folder_url=f"file:{folder}/{INGEST_DATE}={day}",
                 ingest_id=f"run-{run:04}",
+                cluster="default",
                 cluster_id="4L6g3nShT-eMCtK--X86sw",
                 target_bytes=128 << 20,
                 compression="zstd-fast",

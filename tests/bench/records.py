@@ -148,7 +148,7 @@ def _ingest(warehouse: Warehouse, settings: Settings, topic: BenchTopic) -> None
         Cluster.connect(kafka, SYSTEM_CLOCK, Journal(), deadline) as cluster,
         turn(warehouse, settings, "bench", SYSTEM_CLOCK) as mine,
     ):
-        done = ingest(mine, cluster, settings, wanted, lambda *_: None)
+        done = ingest(mine, "bench", cluster, settings, wanted, lambda *_: None)
     assert sum(row.records for row in done.settled.ranges) == topic.records, done.settled.ranges
 
 

@@ -56,7 +56,7 @@ def task(*outcomes: Outcome, files: int = 1) -> TaskOutcome:
 def settled(
     plan: Plan, *tasks: TaskOutcome, archived: dict[str, Archived] | None = None, checked: Checked | None = None
 ):
-    return settle("id", "cluster", plan, archived or {}, tasks, checked)
+    return settle("id", "name", "cluster", plan, archived or {}, tasks, checked)
 
 
 def event(problem: str | None, start: int = 10, to: int = 10, partition: int = 0) -> Event:
@@ -75,7 +75,7 @@ def test_splits_of_a_partition_are_one_range():
     )
     (row,) = found.ranges
     assert (row.from_offset, row.to_offset, row.records, row.files, row.leader_epoch) == (0, 30, 30, 4, 3)
-    assert row.problem is None
+    assert (row.problem, row.ingest_id, row.cluster, row.cluster_id) == (None, "id", "name", "cluster")
     assert found.kept == {0, 1, 2}
     position = found.topics["t"].partitions[0]
     assert position == Position(next_offset=30, leader_epoch=3, epochs=((1, 0, 15), (2, 15, 25), (3, 25, 30)))

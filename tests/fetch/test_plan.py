@@ -212,7 +212,7 @@ def test_two_truncations_in_a_row(state: FakeCluster, connect: Connect):
     read = kept(state, EpochRange(1, 0, 100), EpochRange(3, 100, 180), EpochRange(5, 180, 200))
     first = planned(connect, wanted("t"), read)
     assert (events(first), first.ranges) == ([("t", 0, 200, 150, LOG_TRUNCATED)], [])
-    after = settle("id", "cluster", first, read, []).topics
+    after = settle("id", "name", "cluster", first, read, []).topics
     assert after["t"].partitions[0].next_offset == 150
     log.high_watermark, log.leader_epoch, log.epoch_ends = 300, 7, {1: 110, 7: 300}  # a third replica, without epoch 3
     second = planned(connect, wanted("t"), after)

@@ -87,7 +87,7 @@ class Archive:
         self.act(between[-1])
         checked = check(None, _read_epochs(plan.ranges, outcomes.values()), None)  # type: ignore[arg-type]
         results = [TaskOutcome(outcomes=[outcomes[n]], files={AT: 1}) for n in range(len(tasks))]
-        settled = settle("id", "cluster", plan, self.topics, results, checked)
+        settled = settle("id", "name", "cluster", plan, self.topics, results, checked)
         for number in sorted(settled.kept, key=lambda n: tasks[n].splits[0].from_offset):
             self.epochs += read[number]
         self.topics = settled.topics

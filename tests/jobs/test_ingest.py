@@ -79,6 +79,7 @@ def test_ingest_by_spark_submit(kafka: LocalKafka, tmp_path: Path) -> None:
     ranges = rows(tmp_path, "record_ranges")
     assert sum(row["aborted"] for row in ranges) == 300
     assert sum(row["control"] for row in ranges) > 0
+    assert {row["cluster"] for table in ("records", "record_ranges") for row in rows(tmp_path, table)} == {"default"}
 
     third = lagoon("ingest", *told)
     assert third.returncode == 0, third.stderr

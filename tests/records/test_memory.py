@@ -26,7 +26,12 @@ def peak_mb():
 
 raw, before, rows = Path(sys.argv[1]).read_bytes(), peak_mb(), 0
 files = RecordFiles(
-    folder_url="file:" + sys.argv[2], ingest_id="i", cluster_id="c", target_bytes=128 << 20, compression="zstd-fast"
+    folder_url="file:" + sys.argv[2],
+    ingest_id="i",
+    cluster="n",
+    cluster_id="c",
+    target_bytes=128 << 20,
+    compression="zstd-fast",
 )
 asked = {"from_offset": 0, "to_offset": 2**62, "aborted": (), "read_committed": True, "stable_end": 2**62}
 decoding = decode(scan(raw), options=read_options(IngestSettings()).decoding, **asked)

@@ -36,7 +36,14 @@ def warehouse(spark: SparkSession, new_lake: Path, tmp_path: Path) -> Warehouse:
 
 def records_like(topic: str, first_offset: int, count: int, **columns: Any) -> pa.Table:
     """As many rows of table `records` without its partition column; `columns` are values for all rows."""
-    given: dict[str, Any] = {"cluster_id": "cluster", "topic": topic, "partition": 0, "timestamp_ms": 0, **columns}
+    given: dict[str, Any] = {
+        "cluster": "name",
+        "cluster_id": "cluster",
+        "topic": topic,
+        "partition": 0,
+        "timestamp_ms": 0,
+        **columns,
+    }
     given |= {"timestamp_type": 0, "headers": [], "is_transactional": False, "ingest_id": "ingest"}
     schema = RECORDS.file_schema()
     values = {field.name: [given.get(field.name)] * count for field in schema}

@@ -35,6 +35,7 @@ def run(mine: ArchiveTurn, number: int, start: int, end: int, *, topic: str = "t
 def _file(mine: ArchiveTurn, ingest_id: str, topic: str, start: int, end: int) -> DataFile:
     count = end - start
     values = {
+        "cluster": ["name"] * count,
         "cluster_id": [CLUSTER] * count,
         "topic": [topic] * count,
         "topic_id": ["id"] * count,
@@ -72,6 +73,7 @@ def _file(mine: ArchiveTurn, ingest_id: str, topic: str, start: int, end: int) -
 def _range(ingest_id: str, topic: str, start: int, end: int) -> RecordRangeRow:
     return RecordRangeRow(
         ingest_id=ingest_id,
+        cluster="name",
         cluster_id=CLUSTER,
         topic=topic,
         topic_id="id",
@@ -97,6 +99,7 @@ def _range(ingest_id: str, topic: str, start: int, end: int) -> RecordRangeRow:
 def _problem(ingest_id: str, topic: str, offset: int) -> RecordProblemRow:
     return RecordProblemRow(
         ingest_id=ingest_id,
+        cluster="name",
         cluster_id=CLUSTER,
         topic=topic,
         topic_id="id",

@@ -48,6 +48,7 @@ def told(state: FakeCluster, folder: Path, run: str = "run", **options: int) -> 
         options=small(**options),
         folder=f"file:{folder}",
         ingest_id=run,
+        cluster="n",
         cluster_id="c",
         target_bytes=1 << 20,
         compression="zstd-fast",

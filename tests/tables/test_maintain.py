@@ -35,6 +35,7 @@ def ingest(warehouse: Warehouse, day: date, run: int, topics: tuple[str, ...] = 
     files = RecordFiles(
         folder_url=f"{state.location}/{INGEST_DATE}={day}",
         ingest_id=f"run-{run}",
+        cluster="name",
         cluster_id="cluster",
         target_bytes=1,
         compression="zstd-fast",
@@ -127,6 +128,39 @@ def test_what_nobody_needs_is_removed_after_a_week(warehouse: Warehouse) -> None
     assert (would.removed, old.exists()) == (Files(count=1, size=11), True)
     (done,) = maintain(warehouse, RECORDS, CLOCK)
     assert (done.removed, old.exists(), new.exists()) == (Files(count=1, size=11), False, True)
+
+
+def left_behind(warehouse: Warehouse, *hours: int) -> dict[int, Path]:
+    """Files that no version of `records` names, by their age in hours."""
+    folder = next(iter(paths(warehouse))).parent
+    found = {age: folder / f"{age}.parquet" for age in hours}
+    for age, path in found.items():
+        path.write_bytes(b"left behind")
+        os.utime(path, (time.time() - age * 3600,) * 2)
+    return found
+
+
+@pytest.mark.parametrize(("keep_hours", "removed"), [(24, {30, 200, 1_100}), (168, {200, 1_100}), (1_000, {1_100})])
+def test_files_are_kept_for_the_hours_that_are_told(warehouse: Warehouse, keep_hours: int, removed: set[int]) -> None:
+    """What a run under way has written and what a reader of an older version may need stay that long, and no longer.
+
+    A file that a version of the last hours has needed stays, however long ago it was written.
+    """
+    for run in (1, 2):
+        ingest(warehouse, YESTERDAY, run)
+    needed = paths(warehouse)
+    for path in needed:
+        os.utime(path, (time.time() - 2_000 * 3600,) * 2)
+    found = left_behind(warehouse, 0, 20, 30, 200, 1_100)
+    options = replace(RECORDS, keep_hours=keep_hours, force=keep_hours < 168)
+    (would,) = maintain(warehouse, replace(options, dry_run=True), CLOCK)
+    (done,) = maintain(warehouse, options, CLOCK)
+    assert {age for age, path in found.items() if not path.exists()} == removed
+    assert would.removed == done.removed == Files(count=len(removed), size=11 * len(removed))
+    assert done.days == 1
+    assert needed < paths(warehouse)
+    table = deltalake.DeltaTable(warehouse.locations["records"], version=2)
+    assert table.to_pyarrow_dataset().count_rows() == 40
 
 
 def test_less_than_a_week_must_be_forced(warehouse: Warehouse) -> None:

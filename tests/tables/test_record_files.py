@@ -26,7 +26,7 @@ from pipeline.tables.warehouse import Warehouse
 
 DAY = (INGEST_DATE, date(2026, 11, 21))
 NOON_MS = 1_763_726_400_123
-ADDED = ("cluster_id", "topic", "topic_id", "partition", "ingest_id")
+ADDED = ("cluster", "cluster_id", "topic", "topic_id", "partition", "ingest_id")
 DECODED = pa.schema([field for field in RECORDS.file_schema() if field.name not in ADDED])
 
 
@@ -67,7 +67,8 @@ def repetitive(first_offset: int) -> pa.RecordBatch:
 
 def into(folder: str, **options: Any) -> RecordFiles:
     """A writer to a folder."""
-    given = {"cluster_id": "cluster", "ingest_id": "run", "target_bytes": 128 << 20, "compression": "zstd-fast"}
+    given = {"cluster": "name", "cluster_id": "cluster", "ingest_id": "run"}
+    given |= {"target_bytes": 128 << 20, "compression": "zstd-fast"}
     return RecordFiles(folder_url=folder, **{**given, **options})
 
 
@@ -83,7 +84,7 @@ def rows_in(files: tuple[DataFile, ...]) -> list[dict[str, Any]]:
 
 def wanted(topic: str, topic_id: str | None, partition: int, batch: pa.RecordBatch) -> list[dict[str, Any]]:
     """The rows that a batch is to become."""
-    added = dict(zip(ADDED, ("cluster", topic, topic_id, partition, "run"), strict=True))
+    added = dict(zip(ADDED, ("name", "cluster", topic, topic_id, partition, "run"), strict=True))
     return [added | row for row in batch.to_pylist()]
 
 
@@ -148,7 +149,7 @@ def test_statistics_bound_what_is_in_the_file(tmp_path: Path) -> None:
     assert told.rows == 4
     some = {"topic_id": 4, "timestamp": 1, "key": 4, "producer_id": 4, "producer_epoch": 4}
     assert told.nulls == {**dict.fromkeys(RECORDS.file_schema().names, 0), **some}
-    same = {"cluster_id": "cluster", "ingest_id": "run", "timestamp_type": 0, "leader_epoch": 3}
+    same = {"cluster": "name", "cluster_id": "cluster", "ingest_id": "run", "timestamp_type": 0, "leader_epoch": 3}
     same |= {"is_transactional": False, "is_aborted": False}
     at = {ms: datetime.fromtimestamp(ms / 1000, UTC) for ms in (3, NOON_MS + 101)}
     least = {"topic": "a", "partition": 2, "offset": 7, "timestamp": at[3], "timestamp_ms": -1}

@@ -8,7 +8,7 @@ from pipeline.errors import ConfigError
 from pipeline.tables.schema import RECORDS
 from pipeline.tables.source_columns import COLUMNS, decoded, default_schema, require_known
 
-NOT_KAFKA_S = {"cluster_id", "ingest_id", "ingest_date"}
+NOT_KAFKA_S = {"cluster", "cluster_id", "ingest_id", "ingest_date"}
 
 
 def test_columns_of_table_records_have_its_types():

@@ -1,5 +1,6 @@
 CREATE OR REPLACE VIEW ingests (
   ingest_id COMMENT 'The run (UUIDv7); ids sort by time.',
+  cluster COMMENT 'Name of the cluster in the configuration; null if archived by a version that did not store it.',
   cluster_id COMMENT 'Id that the cluster gave itself.',
   planned_at COMMENT 'When the run asked where the logs end.',
   topics COMMENT 'Topics with a range.',
@@ -17,6 +18,7 @@ COMMENT 'What each ingest archived, one row per run.'
 AS
 SELECT
   ingest_id,
+  max(cluster) AS cluster,
   cluster_id,
   min(planned_at) AS planned_at,
   count(DISTINCT topic) AS topics,
