@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from pipeline.protocol.messages.fetch import FETCH
+from pipeline.protocol.messages.list_offsets import LIST_OFFSETS
 from pipeline.records.encoding import Record, encode_batch
 from tests.cli.kafka.conftest import Ask
 from tests.fake.batches import aborted, marker
@@ -205,16 +207,14 @@ def test_following(ask: Ask, news: list[FakePartition]) -> None:
 
 
 def when_read(state: FakeCluster, change: Callable[[], object]) -> None:
-    """Change something as soon as each partition of `news` was asked for what comes after its end."""
+    """Change something as soon as all partitions were fetched and their ends are asked for again."""
 
     def wait() -> None:
-        ends = {(number, 3) for number in range(3)}
-        while not ends <= {
-            (one.partition, one.fetch_offset)
-            for request in list(state.fetches)
-            for topic in request.topics
-            for one in topic.partitions
-        }:
+        while True:
+            keys = [key for _, key, _ in list(state.asked)]
+            fetched = [number for number, key in enumerate(keys) if key == FETCH.key]
+            if len(state.fetches) >= 3 and LIST_OFFSETS.key in keys[fetched[-1] :]:
+                break
             time.sleep(0.01)
         change()
 
