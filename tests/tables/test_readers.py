@@ -24,10 +24,11 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
+from pipeline.tables import register_duckdb
 from pipeline.tables.maintain import MaintainOptions, maintain
 from pipeline.tables.schema import TABLES, TIMESTAMP, Table
 from pipeline.tables.sql_spark import make_available
-from pipeline.tables.views import VIEWS
+from pipeline.tables.views import NAMES, VIEWS
 from pipeline.tables.warehouse import Warehouse, at_path, open_warehouse
 from tests.clock import CLOCK
 from tests.tables import awkward
@@ -112,12 +113,16 @@ def by_duckdb(location: str, wanted: Sequence[Filter]) -> list[int]:
     """Counts of DuckDB over that dataset."""
     with duckdb.connect() as connection:
         connection.register("it", DeltaTable(location).to_pyarrow_dataset())
-        counts: list[int] = []
-        for one in wanted:
-            values = [] if "null" in one.operator else [one.value]
-            statement = f"SELECT count(*) FROM it WHERE {one.sql()}"
-            counts += connection.execute(statement, values).fetchone() or ()
-        return counts
+        return counts_in_duckdb(connection, "it", wanted)
+
+
+def counts_in_duckdb(connection: duckdb.DuckDBPyConnection, name: str, wanted: Sequence[Filter]) -> list[int]:
+    """Counts of one of a connection's relations."""
+    counts: list[int] = []
+    for one in wanted:
+        values = [] if "null" in one.operator else [one.value]
+        counts += connection.execute(f"SELECT count(*) FROM {name} WHERE {one.sql()}", values).fetchone() or ()
+    return counts
 
 
 def by_polars(location: str, wanted: Sequence[Filter]) -> list[int]:
@@ -144,7 +149,11 @@ def wrong(location: str, count: Callable[[str, Sequence[Filter]], list[int]]) ->
     assert rows, location
     wanted = list(filters(rows))
     truth = [sum(map(one.holds, rows)) for one in wanted]
-    told = count(location, wanted)
+    return differences(wanted, count(location, wanted), truth)
+
+
+def differences(wanted: Sequence[Filter], told: Sequence[int], truth: Sequence[int]) -> list[tuple[Filter, int, int]]:
+    """The conditions whose counts are not the true ones."""
     return [found for found in zip(wanted, told, truth, strict=True) if found[1] != found[2]]
 
 
@@ -198,6 +207,18 @@ def test_filters_find_what_is_there(lake: Warehouse, reader: str) -> None:
     """Equality, ranges and nulls of every column of every table: as many rows as the files have."""
     faults = {table.name: wrong(lake.locations[table.name], READERS[reader]) for table in TABLES}
     assert not any(faults.values()), faults
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_filters_in_lagoon_sql_find_what_is_there(lake: Warehouse, name: str) -> None:
+    """As many rows of every table and view as the same rows without a filter have, filtered in Python."""
+    with duckdb.connect() as connection:
+        register_duckdb(connection, lake.name)
+        rows = connection.table(name).to_arrow_table().to_pylist()
+        assert rows
+        wanted = list(filters(rows))
+        told = counts_in_duckdb(connection, name, wanted)
+    assert differences(wanted, told, [sum(map(one.holds, rows)) for one in wanted]) == []
 
 
 def in_spark(warehouse: Warehouse, *tables: Table) -> dict[str, tuple[DataFrame, Sequence[dict[str, Any]]]]:
