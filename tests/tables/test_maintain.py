@@ -140,7 +140,7 @@ def left_behind(warehouse: Warehouse, *hours: int) -> dict[int, Path]:
     return found
 
 
-@pytest.mark.parametrize(("keep_hours", "removed"), [(24, {30, 200, 1_100}), (168, {200, 1_100}), (1_000, {1_100})])
+@pytest.mark.parametrize(("keep_hours", "removed"), [(24, {30, 200, 1_100}), (1_000, {1_100})])
 def test_files_are_kept_for_the_hours_that_are_told(warehouse: Warehouse, keep_hours: int, removed: set[int]) -> None:
     """What a run under way has written and what a reader of an older version may need stay that long, and no longer.
 

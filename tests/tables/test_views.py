@@ -153,8 +153,8 @@ def test_published_rows_carry_their_slot(filled: Warehouse) -> None:
         [("default", 13, "", 1, 100), ("default", 14, "", 8, 7), ("other", 13, "", 1, 1)],
     )
     for table in STATE_TABLES[:-1]:
-        found = by_both(filled, f"SELECT * FROM {table.name}_published LIMIT 0")
-        assert found.schema.names == [*(column.name for column in table.columns), "slot", "status"]
+        found = sql_duckdb.columns_of(f"{table.name}_published")
+        assert found.names == [*(column.name for column in table.columns), "slot", "status"]
 
 
 def test_records_now_leaves_out_what_a_truncation_took_back(filled: Warehouse) -> None:

@@ -154,7 +154,7 @@ def test_a_catalog_holds_tables_and_views(spark: SparkSession, tmp_path: Path) -
     try:
         publish_once(open_warehouse(spark, place, CLOCK), snapshot(1, lag_row("g", "t", 0)))
         warehouse = find_warehouse(spark, place)
-        make_available(warehouse)
+        make_available(warehouse, ["lag_now"])
         assert [one["group_id"] for one in spark.sql("SELECT * FROM `kafka_state`.lag_now").collect()] == ["g"]
         assert spark.catalog.getTable("snapshots").description == BY_NAME["snapshots"].comment
     finally:
