@@ -32,11 +32,11 @@ def _health(brokers: Sequence[BrokerRow], partitions: Sequence[PartitionRow]) ->
     leaderless = sum(row.is_leaderless is True for row in partitions)
     read_only = sum(row.is_under_min_isr is True for row in partitions)
     yield down or f"{len(brokers):,} brokers"
-    if down or under_replicated or leaderless or read_only:
+    if down or under_replicated or leaderless:
         yield f"{under_replicated:,} partitions under-replicated"
         yield f"{leaderless:,} leaderless"
     if read_only:
-        yield f"{read_only:,} with fewer in sync than min.insync.replicas"
+        yield f"{read_only:,} partitions with fewer in sync than min.insync.replicas"
 
 
 def _down(brokers: Sequence[BrokerRow], partitions: Sequence[PartitionRow]) -> str | None:

@@ -28,8 +28,8 @@ class Position:
 
     @property
     def read_epochs(self) -> tuple[EpochRange, ...]:
-        """`epochs`, or at least the last record where only its epoch is known."""
-        if self.epochs or self.leader_epoch < 0:
+        """`epochs`, or at least the last record where only its epoch is known; nothing where there is no record."""
+        if self.epochs or self.leader_epoch < 0 or self.next_offset <= 0:
             return self.epochs
         return (EpochRange(self.leader_epoch, self.next_offset - 1, self.next_offset),)
 

@@ -22,7 +22,7 @@ class Header:
 class RecordRow:
     """Records as they stood in Kafka, one row each, exactly once."""
 
-    cluster: str | None = column(_CLUSTER)
+    cluster: str | None = column(_CLUSTER, null_if=ALWAYS)
     cluster_id: str = column("Kafka's own id of the cluster.")
     topic: str = column("Name of the topic.")
     topic_id: str | None = column("Id of the topic; null if the brokers give none.", null_if=ALWAYS)
@@ -92,7 +92,7 @@ class RecordProblemRow:
     """Batches that could not be decoded, and records whose header keys are not UTF-8."""
 
     ingest_id: str = column("The run (UUIDv7).")
-    cluster: str | None = column(_CLUSTER)
+    cluster: str | None = column(_CLUSTER, null_if=ALWAYS)
     cluster_id: str = column("Kafka's own id of the cluster.")
     topic: str = column("Name of the topic.")
     topic_id: str | None = column("Id of the topic; null if the brokers give none.", null_if=ALWAYS)

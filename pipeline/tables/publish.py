@@ -144,7 +144,7 @@ def _rows(
     names = [*wanted, *columns]
     files = [warehouse.kernel.storage.read(url) for url in warehouse.kernel.files(state, wanted)]
     tables = [_filtered(table_of(data, names), wanted) for data in files]
-    return pa.concat_tables(tables) if tables else pa.table({name: [] for name in names})
+    return pa.concat_tables(tables, promote_options="default") if tables else pa.table({name: [] for name in names})
 
 
 def _filtered(arrow: pa.Table, wanted: Mapping[str, str | datetime]) -> pa.Table:

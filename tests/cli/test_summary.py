@@ -68,7 +68,7 @@ def line(
         (
             BROKERS,
             [partition(is_under_min_isr=True, is_under_replicated=True), UNKNOWN],
-            "3 brokers, 1 partitions under-replicated, 0 leaderless, 1 with fewer in sync than min.insync.replicas",
+            "3 brokers, 1 partitions under-replicated, 0 leaderless, 1 partitions with fewer in sync than min.insync.replicas",
         ),
     ],
 )

@@ -68,6 +68,12 @@ def test_a_truncated_log_goes_back_first():
     assert (found.from_offset, found.last_epoch, found.epochs) == (5, 1, ((1, 0, 5),))
 
 
+def test_a_log_truncated_to_nothing():
+    """There is no record before offset 0, so nothing is read of one and no later truncation goes back behind it."""
+    position = Position(next_offset=1, leader_epoch=1, epochs=(EpochRange(1, 0, 1),)).back_at(Divergence(0, 1))
+    assert (position.read_epochs, position.last_epoch) == ((), -1)
+
+
 def test_the_epoch_before_a_position():
     """Where compaction has left nothing at the end of what was read, the record before is not the last one read."""
     read = (EpochRange(1, 0, 6),)

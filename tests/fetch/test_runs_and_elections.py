@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pipeline.client.cluster import TopicPartition
@@ -112,7 +112,16 @@ class Archive:
         return Plan(topic_ids={"t": "id"}, ranges=ranges, events=events, failures=(), sizes=sizes, planned_at_ms=0)
 
 
+QUIET = {"before": [], "splits": 1, "order": range(4), "between": [[]] * 5, "answers": True}
+TRUNCATED_TO_NOTHING_TWICE = [
+    QUIET | {"before": [("elect", 2), ("append", 1)]},
+    QUIET | {"before": [("elect", 1)], "between": [[], [], [], [], [("append", 2)]]},
+    QUIET | {"between": [[], [], [], [], [("elect", 0)]], "answers": False},
+]
+
+
 @given(RUNS)
+@example(TRUNCATED_TO_NOTHING_TWICE)
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=200)
 def test_the_archive_is_the_leaders_log(runs: list[dict[str, Any]]):
     """Whoever was elected when, and whether leaders answered the checks or not: two quiet runs later nothing is wrong."""
