@@ -111,8 +111,10 @@ def _show(folder: Path) -> None:
     warehouse, brokers, conf = folder / "warehouse", folder / "brokers", folder / "demo.toml"
     for old in (warehouse, brokers):
         shutil.rmtree(old, ignore_errors=True)
-    snapshot = ("spark-submit", "jobs/snapshot.py", "--conf", _short(conf))
-    ingest = ("spark-submit", "jobs/ingest.py", "--conf", _short(conf), "--pattern", ".*")
+    (folder / "events.jsonl").unlink(missing_ok=True)
+    common = ("--conf", _short(conf), "--log-file", _short(folder / "events.jsonl"))
+    snapshot = ("spark-submit", "jobs/snapshot.py", *common)
+    ingest = ("spark-submit", "jobs/ingest.py", *common, "--pattern", ".*")
     with ExitStack() as running:
         with _step(f"three brokers of Kafka {DEFAULT_VERSION}"):
             kafka = running.enter_context(LocalKafka(brokers, brokers=3, racks=("a", "b", "c")))
