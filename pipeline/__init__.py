@@ -1,3 +1,3 @@
 """Kafka Lagoon: Apache Kafka clusters as Delta Lake tables."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
