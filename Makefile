@@ -47,7 +47,7 @@ test: $(READY) ## all tests: units, properties, Kafka's own codec, real brokers,
 quick: $(READY) ## tests without brokers, Java and Spark
 	$(BIN)/python -m pytest --ignore=tests/bench -m "not kafka and not spark and not java and not proof" tests
 
-proof: $(READY) ## what takes long, by hand: every filter in Spark, dozens of killed and of short runs
+proof: $(READY) ## what takes long, by hand: every filter in Spark, runs that are killed, fifty short runs of each job
 	$(BIN)/python -m pytest --ignore=tests/bench -m proof tests
 
 lint: $(READY) ## style, format, and which layer imports which

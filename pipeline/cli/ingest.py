@@ -12,7 +12,7 @@ from pipeline.cli.terminal import COMPLETE, INCOMPLETE, Steps, log_to, say
 from pipeline.client.cluster import Cluster
 from pipeline.client.deadline import Clock, Deadline
 from pipeline.client.routing import Failure
-from pipeline.fetch.accounting import LOSSES, Settled
+from pipeline.fetch.accounting import LOSSES, Settled, is_loss
 from pipeline.protocol.acls import NOT_ASKED
 from pipeline.protocol.messages.metadata import METADATA
 from pipeline.snapshot.coverage import list_note
@@ -81,7 +81,7 @@ class _Runs:
             say(f"{outcome.cluster}: {failure.about()}: {failure.name}{reason}")
         _tell(outcome, done)
         mine.reported(outcome.ingest_id)
-        lost = any(row.problem in LOSSES or row.corrupt for row in done.settled.ranges)
+        lost = any(map(is_loss, done.settled.ranges))
         lost = lost or any(report.is_loss for report in mine.reports.values())
         unread = bool(outcome.failures or outcome.unread)
         outcome.status = PARTIAL if unread or lost else None

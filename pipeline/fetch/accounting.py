@@ -30,6 +30,11 @@ FILE_LEFT_OUT = "FILE_LEFT_OUT"  # what was read is in one file with records tha
 LOSSES = frozenset({LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED})
 
 
+def is_loss(row: RecordRangeRow) -> bool:
+    """Whether a range has something that no later run can read."""
+    return row.problem in LOSSES or row.corrupt > 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskOutcome:
     """What one task came to: an outcome for each of its splits, and how many data files hold each partition's records."""

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pipeline.errors import TableError
-from pipeline.fetch.accounting import LOSSES
+from pipeline.fetch.accounting import is_loss
 from pipeline.fetch.rows import RecordRangeRow
 from pipeline.tables.arrow import parquet_bytes, plain_table
 from pipeline.tables.ledger import LastRun, StagedFile
@@ -58,7 +58,7 @@ class Pending:
 
     def write_losses(self, sequence: int, ingest_id: str, ranges: Iterable[RecordRangeRow]) -> None:
         """Keep what a run lost, if anything, until it has reported it."""
-        lost = [row for row in ranges if row.problem in LOSSES or row.corrupt]
+        lost = list(filter(is_loss, ranges))
         if lost:
             self._write(sequence, Report(ingest_id, f"had {', '.join(missing(lost))}"))
 

@@ -15,8 +15,7 @@ import pyarrow as pa
 from pipeline.client.deadline import Clock
 from pipeline.errors import TableError
 from pipeline.fetch.plan import Archived
-from pipeline.tables.arrow import parquet_bytes, plain_table, table_of
-from pipeline.tables.files import DataFile, statistics_of
+from pipeline.tables.arrow import plain_table, table_of
 from pipeline.tables.kernel import Fence, Fenced
 from pipeline.tables.ledger import LastRun, Ledger, StagedFile
 from pipeline.tables.pending import FOLDER, Pending, Report, read_staged
@@ -108,13 +107,7 @@ def _append(warehouse: Warehouse, table: Table, cluster_id: str, last: LastRun, 
     files = []
     if len(arrow):
         name = f"{table.partition_by}={last.ingest_date}/{last.ingest_id}-{uuid.uuid4().hex}.parquet"
-        stored = storage.write(f"{state.location}/{name}", data := parquet_bytes(arrow))
-        if stored.size != len(data):
-            raise TableError(f"{stored.url} has {stored.size} bytes of {len(data)} that were written")
-        statistics = statistics_of(arrow)
-        files = [
-            DataFile(url=stored.url, size=stored.size, modified_at_ms=stored.modified_at_ms, statistics=statistics)
-        ]
+        files = [storage.write_rows(f"{state.location}/{name}", arrow)]
     fence, day = Fence(app_id(cluster_id), last.sequence), date.fromisoformat(last.ingest_date)
     try:
         warehouse.kernel.append(state, files, (table.partition_by, day), fence=fence)

@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 from pipeline.client.deadline import Clock
 from pipeline.errors import ChecksFailed, LockHeld, SnapshotExists
 from pipeline.snapshot.rows import Snapshot
-from pipeline.tables.arrow import arrow_table, parquet_bytes, snapshot_date, table_of
-from pipeline.tables.files import DataFile, statistics_of
+from pipeline.tables.arrow import arrow_table, snapshot_date, table_of
 from pipeline.tables.kernel import Fence, Fenced, State
 from pipeline.tables.schema import SNAPSHOT_DATE, STATE_TABLES, TIMESTAMP, Table
 from pipeline.tables.warehouse import COMMIT_LOCK_WAIT_MS, PARALLEL, Warehouse
@@ -122,9 +121,7 @@ def _write(mine: Turn, snapshot: Snapshot, table: Table, fence: Fence | None = N
     arrow = arrow_table(table, snapshot.header, rows)
     day = snapshot_date(snapshot.header)
     url = f"{mine.warehouse.locations[table.name]}/{SNAPSHOT_DATE}={day}/{snapshot.header.snapshot_id}.parquet"
-    stored = mine.warehouse.kernel.storage.write(url, parquet_bytes(arrow))
-    statistics = statistics_of(arrow)
-    file = DataFile(url=url, size=stored.size, modified_at_ms=stored.modified_at_ms, statistics=statistics)
+    file = mine.warehouse.kernel.storage.write_rows(url, arrow)
     mine.warehouse.kernel.append(mine.warehouse.state(table.name), [file], (SNAPSHOT_DATE, day), fence=fence)
     _check(mine.warehouse, table, snapshot.header.snapshot_id, len(rows))
     return len(rows)

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from pipeline.errors import TableError
+from pipeline.tables.arrow import parquet_bytes
+from pipeline.tables.files import DataFile, statistics_of
 
 JAVA_ERRORS = (Py4JError, PySparkException)  # what Java threw, as py4j or as PySpark has it; or the JVM is gone
 
@@ -39,8 +42,13 @@ class Storage:
         except JAVA_ERRORS as error:
             raise TableError(f"{location}: {reason(error)}") from error
 
+    def write_rows(self, url: str, rows: pa.Table) -> DataFile:
+        """A new data file with these rows, described for Delta's log; TableError as `write`."""
+        stored = self.write(url, parquet_bytes(rows))
+        return DataFile(url=url, size=stored.size, modified_at_ms=stored.modified_at_ms, statistics=statistics_of(rows))
+
     def write(self, url: str, data: bytes) -> Stored:
-        """A new file; TableError if it cannot be written or exists."""
+        """A new file; TableError if it cannot be written, exists, or does not have all of the bytes then."""
         path = self._path(url)
         try:
             files = path.getFileSystem(self.conf)
@@ -52,7 +60,10 @@ class Storage:
             status = files.getFileStatus(path)
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be written: {reason(error)}") from error
-        return Stored(url=url, size=status.getLen(), modified_at_ms=status.getModificationTime())
+        size = status.getLen()
+        if size != len(data):
+            raise TableError(f"{url} has {size} bytes of {len(data)} that were written")
+        return Stored(url=url, size=size, modified_at_ms=status.getModificationTime())
 
     def read(self, url: str) -> bytes:
         """A whole file; TableError if it cannot be read."""
