@@ -122,7 +122,8 @@ def test_old_messages_among_batches(log, magics, data):
         inner = [message(at if magic else offset + at, b"k", b"v" * at, magic=magic) for at in (0, 2)]
         entries += [compressed(offset + 2, inner, magic=magic), message(offset + 5, None, b"x", magic=magic)]
         offset += 6
-    raw = b"".join(entries[:2]) + written(log) if data.draw(st.booleans()) else b"".join(entries)
+    later = [replace(batch, base_offset=batch.base_offset + offset) for batch in log]
+    raw = b"".join(entries[:2]) + written(later) if data.draw(st.booleans()) else b"".join(entries)
     from_offset = data.draw(st.integers(0, offset))
     assert_equal(
         raw, from_offset=from_offset, to_offset=data.draw(st.integers(from_offset, offset + 3) | st.just(2**62))
