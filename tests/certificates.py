@@ -5,8 +5,8 @@ import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from pipeline.kafka_settings import KafkaSettings
-from pipeline.sandbox.certificates import Certificate, authority, issue, pem
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.sandbox.certificates import Certificate, authority, issue, pem
 
 YESTERDAY = datetime.now(UTC).replace(microsecond=0) - timedelta(days=1)
 

@@ -2,7 +2,7 @@
 
 import time
 
-from pipeline.client.deadline import Clock
+from kafka_lagoon.clock import Clock
 
 CLOCK = Clock(now_ms=lambda: time.time_ns() // 1_000_000, monotonic=time.monotonic, sleep=time.sleep)
 

@@ -1,27 +1,39 @@
-"""What the whole run shares: real brokers, started when the first test asks for them.
+"""Fixtures of all tests: real brokers, a Spark session, fake clusters and warehouses, made when a test asks for them.
 
 Tests on these clusters make topics and groups under names of their own and leave the brokers running; one that stops a
 broker starts it again before it ends.
 """
 
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
-from hypothesis import settings
 
-from pipeline.sandbox.kafka import LocalKafka
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from tests.clock import CLOCK
+from tests.fake.broker import FakeBroker, fake_cluster
+from tests.fake.cluster import FakeCluster
+from tests.impatient import impatient
 from tests.integration.secured import Secured, secured_kafka
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from kafka_lagoon.delta.warehouse import Warehouse
+
 # Machines that run these tests are shared: how long an example takes says nothing about the code.
-settings.register_profile("shared machine", deadline=None)
-settings.load_profile("shared machine")
+hypothesis.settings.register_profile("shared machine", deadline=None)
+hypothesis.settings.load_profile("shared machine")
 
 # Files are shared out between workers in this order, what takes longest first, so that all end at about the same time.
-_LONGEST_FIRST = ("jobs", "sandbox", "tables", "integration")
+_LONGEST_FIRST = ("jobs", "sandbox", "ingest", "delta", "source", "query", "integration")
 
 # A fixture that costs a broker or a JVM marks every test that uses it, so that `make quick` can leave those out.
 _BROKERS = ("kafka", "kafka_392", "kafka_282", "secured", "secured_392", "secured_282")
@@ -73,7 +85,7 @@ def spark() -> Iterator["SparkSession"]:
     """The one session of the run, as the jobs make it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_SUBMIT_ARGS", _SHORT_LIVED)
-        from pipeline.tables.session import session  # noqa: PLC0415  no cost for tests without Spark
+        from kafka_lagoon.delta.session import session  # noqa: PLC0415  no cost for tests without Spark
 
         made = session("tests")
         made.sparkContext.setLogLevel("OFF")
@@ -100,3 +112,49 @@ def secured_282(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     """The same of Kafka 2.8.2, with rights that ZooKeeper keeps, and without a check of signed tokens."""
     with secured_kafka(tmp_path_factory.mktemp("secured-2.8.2"), "2.8.2") as found:
         yield found
+
+
+@pytest.fixture
+def state() -> FakeCluster:
+    """A cluster with one topic of six partitions on three brokers."""
+    state = FakeCluster()
+    state.add_topic("orders", 6)
+    return state
+
+
+@pytest.fixture
+def brokers(state: FakeCluster) -> Iterator[dict[int, FakeBroker]]:
+    """The cluster's brokers, running."""
+    with fake_cluster(state) as running:
+        yield running
+
+
+@pytest.fixture
+def connect(state: FakeCluster, brokers: dict[int, FakeBroker]) -> Iterator[Callable[[], Cluster]]:  # noqa: ARG001
+    """Connects to the cluster; closed after the test."""
+    with ExitStack() as stack:
+
+        def connected() -> Cluster:
+            deadline = Deadline.after(CLOCK, 5_000)
+            return stack.enter_context(Cluster.connect(impatient(state), CLOCK, RequestStats(), deadline))
+
+        yield connected
+
+
+@pytest.fixture(scope="session")
+def new_lake(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all tables and no rows, to be copied: that is quicker than making the tables."""
+    from tests.warehouses import open_at  # noqa: PLC0415  not for tests without Spark
+
+    lake = tmp_path_factory.mktemp("new") / "lake"
+    open_at(spark, lake)
+    return lake
+
+
+@pytest.fixture
+def warehouse(spark: "SparkSession", new_lake: Path, tmp_path: Path) -> "Warehouse":
+    """An empty warehouse in a folder."""
+    from tests.warehouses import open_at  # noqa: PLC0415  as above
+
+    shutil.copytree(new_lake, tmp_path / "warehouse")
+    return open_at(spark, tmp_path / "warehouse")

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from pipeline.protocol.apis import APIS
-from pipeline.wire.schema import Api, Array, Blob, Field, Kind, Nested, Scalar, Text, fields_of
+from kafka_lagoon.protocol.apis import APIS
+from kafka_lagoon.wire.schema import Api, Array, Blob, Field, Kind, Nested, Scalar, Text, fields_of
 
 MakesText = Callable[[Random], str]
 

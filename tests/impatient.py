@@ -1,6 +1,6 @@
 """Settings under which tests of faults end soon."""
 
-from pipeline.kafka_settings import KafkaSettings
+from kafka_lagoon.kafka_settings import KafkaSettings
 from tests.fake.cluster import FakeCluster
 
 

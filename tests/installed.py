@@ -12,8 +12,8 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.records.compiled import cache_folder as kernel_folder
-from pipeline.sandbox.jars import cache_folder, jar_paths, locked
+from kafka_lagoon.records.compiled import cache_folder as kernel_folder
+from kafka_lagoon.sandbox.jars import cache_folder, jar_paths, locked
 
 CLONE = Path(__file__).resolve().parent.parent
 DELTA = "delta-4.4.0"

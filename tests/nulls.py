@@ -11,9 +11,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from pipeline.snapshot.rows import Snapshot
-from pipeline.tables.arrow import arrow_table
-from pipeline.tables.schema import STATE_TABLES, columns_of
+from kafka_lagoon.delta.arrow import arrow_table
+from kafka_lagoon.delta.schema import STATE_TABLES, columns_of
+from kafka_lagoon.snapshot.state_rows import Snapshot
 
 
 def unexplained(tables: Mapping[str, tuple[type[Any], pa.Table]]) -> list[str]:

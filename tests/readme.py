@@ -11,11 +11,11 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from pipeline.cli.outcome import JOBS, event_fields
-from pipeline.cli.rights import NEEDS, Need
-from pipeline.settings import SECTIONS, Settings
-from pipeline.tables.schema import TABLES
-from pipeline.tables.views import VIEWS
+from kafka_lagoon.cli.outcome import JOBS, event_fields
+from kafka_lagoon.cli.permissions import NEEDS, Need
+from kafka_lagoon.delta.schema import TABLES
+from kafka_lagoon.delta.views import VIEWS
+from kafka_lagoon.settings import SECTIONS, Settings
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 _SECTIONS: dict[str, type[BaseModel]] = {"": Settings, **{f"{name}.": section for name, section in SECTIONS.items()}}

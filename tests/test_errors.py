@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from pipeline import errors
-from pipeline.cli.kafka.output import failure_lines
-from pipeline.client.cluster import TopicPartition
-from pipeline.client.routing import Failure, failure_of
-from pipeline.errors import BrokerError, PipelineError, UnsupportedVersion
-from pipeline.protocol.error_codes import ERROR_CODES
-from pipeline.protocol.messages.metadata import METADATA
-from pipeline.tables.source_plan import refuse_failures
+from kafka_lagoon import errors
+from kafka_lagoon.cli.kafka.output import failure_lines
+from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.client.routing import Failure, failure_of
+from kafka_lagoon.errors import BrokerError, PipelineError, UnsupportedVersion
+from kafka_lagoon.protocol.error_codes import ERROR_CODES
+from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.source.plan import refuse_failures
 from tests.plain_lines import python_in
 
 SCOPES = (TopicPartition("solo", 2), 3, "group", "all topics", "group a, solo-2")

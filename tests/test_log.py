@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-USE = "import sys; from pathlib import Path; from pipeline import log; "
+USE = "import sys; from pathlib import Path; from kafka_lagoon import log; "
 TWO = "log.info('begun', cluster='a\\nb'); log.error('run_finished', error='\\u20ac')"
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pipeline.cli.arguments import ingest_arguments, snapshot_arguments
-from pipeline.cli.maintain import maintain_arguments
-from pipeline.tables.sql_duckdb import rows_of
+from kafka_lagoon.cli.arguments import ingest_arguments, snapshot_arguments
+from kafka_lagoon.cli.maintain import maintain_arguments
+from kafka_lagoon.query.duckdb_engine import rows_of
 from tests.clock import CLOCK
+from tests.delta.lake import make_lake
 from tests.readme import README, renewed
-from tests.tables.lake import make_lake
 
 _CLUSTER = ("--set", "kafka.bootstrap_servers=a:1", "--warehouse", "w")
 
@@ -38,7 +38,7 @@ def test_every_command_that_is_named_exists() -> None:
     """`lagoon --help` lists what README uses."""
     named = set(re.findall(r"\blagoon (snapshot|sql|\w+)\b(?= |`|$)", README.read_text("utf-8"), re.MULTILINE))
     printed = subprocess.run(
-        [sys.executable, "-m", "pipeline", "--help"], capture_output=True, text=True, check=True, cwd=README.parent
+        [sys.executable, "-m", "kafka_lagoon", "--help"], capture_output=True, text=True, check=True, cwd=README.parent
     ).stdout
     assert named
     assert named <= set(re.findall(r"^  (\w+) ", printed, re.MULTILINE))

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import jaas
-from pipeline.errors import ConfigError
-from pipeline.kafka_settings import parse_address
-from pipeline.secret import Secret
-from pipeline.settings import SECTIONS, Settings, load
+from kafka_lagoon import jaas
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.kafka_settings import parse_address
+from kafka_lagoon.secret import Secret
+from kafka_lagoon.settings import SECTIONS, Settings, load
 from tests.plain_lines import python_in
 
 MINIMAL = 'warehouse = "/lake"\n[kafka]\nbootstrap_servers = "one:9092"\n'

@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pipeline.cli.arguments import ingest_arguments, snapshot_arguments
-from pipeline.cli.kafka.arguments import parse
-from pipeline.cli.kafka.offsets import VERB
-from pipeline.client.deadline import Clock
-from pipeline.times import parse_time_ms
+from kafka_lagoon.cli.arguments import ingest_arguments, snapshot_arguments
+from kafka_lagoon.cli.kafka.arguments import parse
+from kafka_lagoon.cli.kafka.offsets import VERB
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.times import parse_time_ms
 
 NOW_MS = round(datetime(2026, 11, 21, 14, 30, 15, 250_000, tzinfo=UTC).timestamp() * 1000)
 CLOCK = Clock(now_ms=lambda: NOW_MS, monotonic=lambda: 0.0, sleep=lambda _: None)
@@ -65,7 +65,7 @@ def test_every_option_that_takes_a_time_takes_these() -> None:
 )
 def test_help_says_so(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """Whoever reads --help learns that times are UTC, and what else can be said."""
-    from pipeline.cli.main import main  # noqa: PLC0415
+    from kafka_lagoon.cli.main import main  # noqa: PLC0415
 
     with pytest.raises(SystemExit):
         main([*command, "--help"])

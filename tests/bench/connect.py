@@ -6,10 +6,10 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 
-from pipeline.client.cluster import Cluster
-from pipeline.client.deadline import Deadline
-from pipeline.client.journal import Journal
-from pipeline.kafka_settings import KafkaSettings
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.kafka_settings import KafkaSettings
 from tests.bench.measure import Comparison, Findings, alternate, timed
 from tests.clock import CLOCK
 from tests.integration.secured import Secured, secured_kafka
@@ -48,5 +48,5 @@ def _comparison(words: str, settings: Mapping[str, str], properties: Mapping[str
 
 def _ours(settings: KafkaSettings) -> object:
     deadline = Deadline.after(CLOCK, 30_000)
-    with Cluster.connect(settings, CLOCK, Journal(), deadline) as cluster:
+    with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as cluster:
         return cluster.refresh(None, deadline)

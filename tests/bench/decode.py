@@ -14,10 +14,10 @@ from itertools import islice
 
 from kafka.record.memory_records import MemoryRecords
 
-from pipeline.records.batches import scan
-from pipeline.records.codecs import CODEC_NAMES
-from pipeline.records.columns import decode
-from pipeline.records.decoding import DecodeOptions
+from kafka_lagoon.records.batches import scan
+from kafka_lagoon.records.codecs import CODEC_NAMES
+from kafka_lagoon.records.columns import decode
+from kafka_lagoon.records.decoding import DecodeOptions
 from tests.bench.measure import Comparison, Findings, Sample, alternate, timed
 from tests.bench.record_topics import json_values
 from tests.records.examples import Batch, Record
@@ -100,7 +100,7 @@ def _starts() -> str:
 
 def _cpu_of_import(**environ: str) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-c", "import pipeline.records.columns"]
+    command = [sys.executable, "-c", "import kafka_lagoon.records.columns"]
     subprocess.run(command, env={**os.environ, **environ}, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from confluent_kafka.admin import NewTopic
 
-from pipeline.sandbox.kafka import LocalKafka
+from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.bench.measure import Comparison, Findings, Sample, alternate
 from tests.integration.state import commit, create_topics, produce
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from pipeline.sandbox.kafka import LocalKafka
+from kafka_lagoon.sandbox.kafka import LocalKafka
 
 TOPICS, PARTITIONS_EACH = 200, 10
 GROUPS, TOPICS_OF_A_GROUP = 300, 4

@@ -3,19 +3,18 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from jobs.clock import SYSTEM_CLOCK
-from pipeline.client.cluster import Cluster, TopicPartition
-from pipeline.client.deadline import Deadline
-from pipeline.client.journal import Journal
-from pipeline.client.offsets import HIGH_WATERMARK, KINDS_OF_LAG, list_offsets
-from pipeline.garbage import collection_paused
-from pipeline.kafka_settings import KafkaSettings
-from pipeline.snapshot.collect import collect, lag_of, read_groups
-from pipeline.snapshot.commits import committed_offsets
-from pipeline.snapshot.groups import list_groups
-from pipeline.snapshot.offsets import offset_rows
-from pipeline.snapshot.rows import ConsumerLagRow, Snapshot
-from pipeline.snapshot.topology import topology_of
+from kafka_lagoon.admin.offsets import HIGH_WATERMARK, KINDS_OF_LAG, list_offsets
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
+from kafka_lagoon.garbage import collection_paused
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.snapshot.collect import collect, lag_of, read_groups
+from kafka_lagoon.snapshot.commits import committed_offsets
+from kafka_lagoon.snapshot.groups import list_groups
+from kafka_lagoon.snapshot.offsets import offset_rows
+from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, Snapshot
+from kafka_lagoon.snapshot.topology import topology_of
 from tests.bench.lag_peers import Lag
 
 _BUDGET_MS = 60_000
@@ -23,14 +22,14 @@ _BUDGET_MS = 60_000
 
 def whole(bootstrap_servers: str) -> Snapshot:
     """Every table of a snapshot."""
-    with _connect(bootstrap_servers, Journal()) as cluster:
+    with _connect(bootstrap_servers, RequestStats()) as cluster:
         return collect(cluster, "bench", SYSTEM_CLOCK.now_ms(), _deadline(), _tell)
 
 
 @collection_paused()
 def lag(bootstrap_servers: str) -> Sequence[ConsumerLagRow]:
     """What `consumer_lag` holds: groups, members, commits with epochs, the ends before them, and after them both ends."""
-    with _connect(bootstrap_servers, Journal()) as cluster:
+    with _connect(bootstrap_servers, RequestStats()) as cluster:
         topology = topology_of(cluster.refresh(None, _deadline()))
         state = read_groups(cluster, topology, _deadline(), _tell, KINDS_OF_LAG)
         return lag_of(topology, state, list(offset_rows(topology, state.after)))
@@ -39,7 +38,7 @@ def lag(bootstrap_servers: str) -> Sequence[ConsumerLagRow]:
 @collection_paused()
 def plain(bootstrap_servers: str) -> Lag:
     """What kafka-python tells, and no more: groups, commits, ends."""
-    with _connect(bootstrap_servers, Journal()) as cluster:
+    with _connect(bootstrap_servers, RequestStats()) as cluster:
         topology = topology_of(cluster.refresh(None, _deadline()))
         listed, _ = list_groups(cluster, _deadline())
         commits = committed_offsets(cluster, list(listed), topology, _deadline()).rows
@@ -54,11 +53,11 @@ def plain(bootstrap_servers: str) -> Lag:
 
 def requests(bootstrap_servers: str) -> Counter[str]:
     """How many requests of each API one whole snapshot sends."""
-    journal = Journal()
-    with _connect(bootstrap_servers, journal) as cluster:
+    request_stats = RequestStats()
+    with _connect(bootstrap_servers, request_stats) as cluster:
         collect(cluster, "bench", SYSTEM_CLOCK.now_ms(), _deadline(), _tell)
     found: Counter[str] = Counter()
-    for (api, _), one in journal.stats.items():
+    for (api, _), one in request_stats.stats.items():
         found[api] += one.requests
     return found
 
@@ -68,8 +67,8 @@ def known(rows: Sequence[ConsumerLagRow]) -> Lag:
     return {(row.group_id, row.topic, row.partition): row.lag for row in rows if row.lag is not None}
 
 
-def _connect(bootstrap_servers: str, journal: Journal) -> Cluster:
-    return Cluster.connect(KafkaSettings(bootstrap_servers=bootstrap_servers), SYSTEM_CLOCK, journal, _deadline())
+def _connect(bootstrap_servers: str, request_stats: RequestStats) -> Cluster:
+    return Cluster.connect(KafkaSettings(bootstrap_servers=bootstrap_servers), SYSTEM_CLOCK, request_stats, _deadline())
 
 
 def _deadline() -> Deadline:

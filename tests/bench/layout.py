@@ -22,11 +22,11 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.tables.files import DataFile
-from pipeline.tables.record_files import RecordFiles
-from pipeline.tables.schema import INGEST_DATE, RECORDS
-from pipeline.tables.session import session
-from pipeline.tables.warehouse import Warehouse, at_path
+from kafka_lagoon.delta.files import DataFile
+from kafka_lagoon.delta.record_files import RecordFiles
+from kafka_lagoon.delta.schema import INGEST_DATE, RECORDS
+from kafka_lagoon.delta.session import session
+from kafka_lagoon.delta.warehouse import Warehouse, at_path
 from tests.bench.measure import Comparison, Findings, Sample
 
 _DAYS, _RUNS_A_DAY, _TASKS = 5, 24, 4

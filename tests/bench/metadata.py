@@ -5,15 +5,15 @@ The processor's time is compared: neither waits for anything.
 
 from kafka.protocol.metadata import MetadataResponse as PeersResponse
 
-from pipeline.protocol.messages.metadata import (
+from kafka_lagoon.protocol.messages.metadata import (
     METADATA,
     MetadataBroker,
     MetadataPartition,
     MetadataResponse,
     MetadataTopic,
 )
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 from tests.bench.measure import Comparison, Findings, alternate, timed
 
 _TOPICS, _PARTITIONS, _BROKERS = 2_000, 50, 12

@@ -17,17 +17,16 @@ import kafka as kafka_python
 from confluent_kafka import Consumer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.clock import SYSTEM_CLOCK
-from pipeline.client.cluster import Cluster
-from pipeline.client.deadline import Deadline
-from pipeline.client.journal import Journal
-from pipeline.fetch.wanted import Start, Wanted
-from pipeline.sandbox.jars import jar_paths
-from pipeline.sandbox.kafka import LocalKafka
-from pipeline.settings import Settings, load
-from pipeline.tables import register_source
-from pipeline.tables.ingest import ingest, turn
-from pipeline.tables.warehouse import Warehouse, open_warehouse
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
+from kafka_lagoon.delta import register_source
+from kafka_lagoon.delta.warehouse import Warehouse, open_warehouse
+from kafka_lagoon.fetch.offset_specs import Start, Wanted
+from kafka_lagoon.runs.ingest import ingest, turn
+from kafka_lagoon.sandbox.jars import jar_paths
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.settings import Settings, load
 from tests.bench.measure import Comparison, Findings, Sample, alternate, timed
 from tests.bench.record_topics import LARGE_ZSTD, PARTITIONS, SMALL, SMALL_ZSTD, BenchTopic, fill
 
@@ -145,11 +144,11 @@ def _ingest(warehouse: Warehouse, settings: Settings, topic: BenchTopic) -> None
         topics=(topic.name,), pattern=None, start=Start(), until_ms=None, read_committed=True, most_offsets=None
     )
     with (
-        Cluster.connect(kafka, SYSTEM_CLOCK, Journal(), deadline) as cluster,
+        Cluster.connect(kafka, SYSTEM_CLOCK, RequestStats(), deadline) as cluster,
         turn(warehouse, settings, "bench", SYSTEM_CLOCK) as mine,
     ):
         done = ingest(mine, "bench", cluster, settings, wanted, lambda *_: None)
-    assert sum(row.records for row in done.settled.ranges) == topic.records, done.settled.ranges
+    assert sum(row.records for row in done.reconciled.ranges) == topic.records, done.reconciled.ranges
 
 
 def _connector(spark: SparkSession, servers: str, topic: BenchTopic) -> DataFrame:
@@ -187,13 +186,13 @@ def _plain_reading(servers: str, topic: BenchTopic) -> list[Comparison]:
 
 
 def _read_by_us(servers: str, topic: BenchTopic) -> None:
-    from pipeline.fetch.reader import SplitReader  # noqa: PLC0415  the driver of the other cases needs no decoder
-    from pipeline.fetch.split import ReadOptions, Split  # noqa: PLC0415
-    from pipeline.settings import KafkaSettings  # noqa: PLC0415
+    from kafka_lagoon.fetch.reader import SplitReader  # noqa: PLC0415  the driver of the other cases needs no decoder
+    from kafka_lagoon.fetch.split import ReadOptions, Split  # noqa: PLC0415
+    from kafka_lagoon.settings import KafkaSettings  # noqa: PLC0415
 
     rows = 0
     with Cluster.connect(
-        KafkaSettings(bootstrap_servers=servers), SYSTEM_CLOCK, Journal(), Deadline.after(SYSTEM_CLOCK, 60_000)
+        KafkaSettings(bootstrap_servers=servers), SYSTEM_CLOCK, RequestStats(), Deadline.after(SYSTEM_CLOCK, 60_000)
     ) as cluster:
         cluster.refresh([topic.name], Deadline.after(SYSTEM_CLOCK, 60_000))
         share = topic.records // PARTITIONS

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from confluent_kafka.admin import NewTopic
 
-from pipeline.sandbox.jars import jar_paths
-from pipeline.sandbox.java import class_path, java_command
-from pipeline.sandbox.kafka import DEFAULT_VERSION, LocalKafka
+from kafka_lagoon.sandbox.jars import jar_paths
+from kafka_lagoon.sandbox.java import class_path, java_command
+from kafka_lagoon.sandbox.kafka import DEFAULT_VERSION, LocalKafka
 from tests.bench.measure import Comparison, Findings, Sample, alternate
 from tests.integration.state import create_topics
 
@@ -38,7 +38,7 @@ def run() -> Findings:
         servers = kafka.bootstrap_servers
         create_topics(servers, [NewTopic(f"topic-{number:02}", _PARTITIONS, 1) for number in range(_TOPICS)])
         cases = {
-            "ours": _process(sys.executable, "-m", "pipeline", "kafka", "metadata", "-b", servers),
+            "ours": _process(sys.executable, "-m", "kafka_lagoon", "kafka", "metadata", "-b", servers),
             "librdkafka": _process(sys.executable, "-c", _PEER, servers),
             "java": _process(*_topic_command(servers)),
             "nothing": _process(sys.executable, "-c", f"print({'topic-00 0 ' * _TOPICS * _PARTITIONS!r})"),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cli.main import SPARK_SETTINGS, main
+from kafka_lagoon.cli.main import SPARK_SETTINGS, main
 
 
 @pytest.mark.parametrize(

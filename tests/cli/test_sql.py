@@ -16,11 +16,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.cli.main import main
-from pipeline.tables.schema import TABLES
-from pipeline.tables.views import NAMES, VIEWS
-from tests.tables.lake import make_lake
-from tests.tables.samples import HOSTILE
+from kafka_lagoon.cli.main import main
+from kafka_lagoon.delta.schema import TABLES
+from kafka_lagoon.delta.views import NAMES, VIEWS
+from tests.delta.lake import make_lake
+from tests.delta.samples import HOSTILE
 
 ENDLESS = "SELECT lag_now.* FROM lag_now, range(1_000_000_000_000) AS many"
 SHOWN = r"\u0000\u001b[31m \u202e\u2066 é 😀"
@@ -33,7 +33,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def command(lake: Path, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "pipeline", "sql", "--warehouse", str(lake), *arguments]
+    return [sys.executable, "-m", "kafka_lagoon", "sql", "--warehouse", str(lake), *arguments]
 
 
 @pytest.fixture

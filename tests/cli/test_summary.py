@@ -2,8 +2,15 @@
 
 import pytest
 
-from pipeline.cli.summary import snapshot_line
-from pipeline.snapshot.rows import BrokerRow, ConsumerLagRow, PartitionRow, Snapshot, SnapshotHeader, SnapshotRow
+from kafka_lagoon.cli.summary import snapshot_line
+from kafka_lagoon.snapshot.state_rows import (
+    BrokerRow,
+    ConsumerLagRow,
+    PartitionRow,
+    Snapshot,
+    SnapshotHeader,
+    SnapshotRow,
+)
 
 REPLICAS = (1, 2, 3)
 SIZES = "12 topics, 1,048 partitions, 9 groups, no lag known; tables in /lake (6.1 s)"

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from pipeline.client.deadline import Deadline
-from pipeline.client.tls import context
-from pipeline.client.transport import Transport
-from pipeline.errors import ConnectionFailed
+from kafka_lagoon.client.tls import context
+from kafka_lagoon.client.transport import Transport
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import ConnectionFailed
 from tests.certificates import tls_settings
 from tests.clock import CLOCK
 

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.client.authentication import FRAMED_HANDSHAKE, authenticate
-from pipeline.client.connection import choose_version
-from pipeline.client.sasl.conversation import Mechanism, MechanismFailed, Tokens
-from pipeline.client.sasl.oauthbearer import OAuthBearer
-from pipeline.client.sasl.plain import Plain
-from pipeline.client.sasl.scram import Scram
-from pipeline.client.sasl.token import Token
-from pipeline.errors import AuthenticationFailed, UnsupportedVersion
-from pipeline.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateResponse
-from pipeline.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest, SaslHandshakeResponse
-from pipeline.wire.schema import Versions
+from kafka_lagoon.client.authentication import FRAMED_HANDSHAKE, authenticate
+from kafka_lagoon.client.connection import choose_version
+from kafka_lagoon.client.sasl.conversation import Mechanism, MechanismFailed, Tokens
+from kafka_lagoon.client.sasl.oauthbearer import OAuthBearer
+from kafka_lagoon.client.sasl.plain import Plain
+from kafka_lagoon.client.sasl.scram import Scram
+from kafka_lagoon.client.sasl.token import Token
+from kafka_lagoon.errors import AuthenticationFailed, UnsupportedVersion
+from kafka_lagoon.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateResponse
+from kafka_lagoon.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest, SaslHandshakeResponse
+from kafka_lagoon.wire.schema import Versions
 
 _SECRET = "s3cr3t"  # noqa: S105
 _WELCOME = SaslHandshakeResponse(error_code=0, mechanisms=())

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from pipeline.client.broker import Broker
-from pipeline.client.cluster import Cluster
-from pipeline.client.deadline import Deadline
-from pipeline.errors import ConnectionLost
-from pipeline.protocol.messages.fetch import BY_NAME, FETCH, FetchPartition, FetchRequest, FetchTopic
+from kafka_lagoon.client.broker import Broker
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import ConnectionLost
+from kafka_lagoon.protocol.messages.fetch import BY_NAME, FETCH, FetchPartition, FetchRequest, FetchTopic
 from tests.clock import CLOCK
 from tests.fake.batches import batch
 from tests.fake.cluster import FakeCluster

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import pytest
 
-from pipeline.client.cluster import Cluster, TopicPartition
-from pipeline.client.deadline import Deadline
-from pipeline.client.journal import Journal
-from pipeline.errors import ConnectionFailed, UnsupportedVersion
-from pipeline.protocol.messages.find_coordinator import FIND_COORDINATOR, GROUP
-from pipeline.protocol.messages.metadata import METADATA
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import ConnectionFailed, UnsupportedVersion
+from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR, GROUP
+from kafka_lagoon.protocol.messages.metadata import METADATA
 from tests.clock import CLOCK
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster, FakeGroup
@@ -27,7 +27,7 @@ def refusal(servers: str) -> tuple[ConnectionFailed, float]:
     settings = impatient(FakeCluster(), bootstrap_servers=servers)
     started = time.monotonic()
     with pytest.raises(ConnectionFailed) as raised:
-        Cluster.connect(settings, CLOCK, Journal(), Deadline.after(CLOCK, BUDGET_S * 1000))
+        Cluster.connect(settings, CLOCK, RequestStats(), Deadline.after(CLOCK, BUDGET_S * 1000))
     return raised.value, time.monotonic() - started
 
 
@@ -86,7 +86,7 @@ def test_a_dead_bootstrap_server_does_not_matter(state: FakeCluster, brokers: di
     settings = impatient(state)
     servers = f"127.0.0.1:1,{settings.bootstrap_servers}"
     deadline = Deadline.after(CLOCK, 5_000)
-    with Cluster.connect(impatient(state, bootstrap_servers=servers), CLOCK, Journal(), deadline) as cluster:
+    with Cluster.connect(impatient(state, bootstrap_servers=servers), CLOCK, RequestStats(), deadline) as cluster:
         assert sorted(cluster.brokers) == [1, 2, 3]
 
 

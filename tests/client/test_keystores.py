@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat, pkcs12
 
-from pipeline.client import keystores
-from pipeline.client.keystores import KeyPair
-from pipeline.client.tls import context
-from pipeline.errors import ConfigError
-from pipeline.kafka_settings import KafkaSettings
-from pipeline.sandbox.certificates import pem, truststore
+from kafka_lagoon.client import keystores
+from kafka_lagoon.client.keystores import KeyPair
+from kafka_lagoon.client.tls import context
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.sandbox.certificates import pem, truststore
 from tests.certificates import CLIENT, MIDDLE, ROOT, ROOT_PEM, SERVER, tls_settings
 
 SECRET = "open sesame"  # noqa: S105  what no message may show

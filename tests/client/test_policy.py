@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from pipeline.client.deadline import Deadline
-from pipeline.client.policy import admit, vet
-from pipeline.client.transport import Transport
-from pipeline.errors import AddressRefused
-from pipeline.kafka_settings import KafkaSettings
+from kafka_lagoon.client.policy import admit, vet
+from kafka_lagoon.client.transport import Transport
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import AddressRefused
+from kafka_lagoon.kafka_settings import KafkaSettings
 from tests.clock import CLOCK
 
 PLAIN = {

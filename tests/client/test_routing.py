@@ -10,19 +10,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.client.cluster import Cluster, TopicPartition
-from pipeline.client.deadline import Deadline
-from pipeline.client.journal import Journal
-from pipeline.client.offsets import HIGH_WATERMARK, LARGEST_TIMESTAMP, list_offsets
-from pipeline.client.routes import ByController, ByCoordinator, ByLeader
-from pipeline.client.routing import Failure, Gathered, Question, ask_whole, gather
-from pipeline.protocol.error_codes import ERROR_CODES
-from pipeline.protocol.messages.find_coordinator import GROUP
-from pipeline.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest, ListGroupsResponse
-from pipeline.protocol.messages.list_offsets import LIST_OFFSETS
-from pipeline.protocol.messages.metadata import METADATA, MetadataRequest
-from pipeline.snapshot.commits import committed_offsets
-from pipeline.snapshot.topology import topology_of
+from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LARGEST_TIMESTAMP, list_offsets
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.client.routes import ByController, ByCoordinator, ByLeader
+from kafka_lagoon.client.routing import Failure, Gathered, Question, ask_whole, gather
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.error_codes import ERROR_CODES
+from kafka_lagoon.protocol.messages.find_coordinator import GROUP
+from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest, ListGroupsResponse
+from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest
+from kafka_lagoon.snapshot.commits import committed_offsets
+from kafka_lagoon.snapshot.topology import topology_of
 from tests.clock import CLOCK, Hands
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
@@ -293,7 +293,7 @@ def test_throttling_is_obeyed(state: FakeCluster, connect: Connect) -> None:
     started = time.monotonic()
     assert len(list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK].answers) == 6
     assert time.monotonic() - started > 0.25
-    assert sum(one.throttle_ms for one in cluster.journal.stats.values()) == 900
+    assert sum(one.throttle_ms for one in cluster.request_stats.stats.values()) == 900
 
 
 def test_a_moved_coordinator_is_found(state: FakeCluster, connect: Connect) -> None:
@@ -357,7 +357,7 @@ def test_every_item_is_answered_or_failed_once(
     patient = impatient(state, request_timeout_ms=5_000, retry_backoff_ms=500, retry_backoff_max_ms=500)
     clock = Hands().clock()
     deadline = Deadline.after(clock, 2_000)
-    with Cluster.connect(patient, clock, Journal(), deadline) as cluster:
+    with Cluster.connect(patient, clock, RequestStats(), deadline) as cluster:
         cluster.refresh(None, deadline)
         found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], deadline)[HIGH_WATERMARK]
     assert set(found.answers) | set(found.failures) == set(ORDERS)
@@ -381,7 +381,7 @@ def test_request_statistics_do_not_grow_with_requests(connect: Connect) -> None:
     cluster = connect()
 
     def entries() -> int:
-        values = [getattr(cluster.journal, one.name) for one in dataclasses.fields(cluster.journal)]
+        values = [getattr(cluster.request_stats, one.name) for one in dataclasses.fields(cluster.request_stats)]
         return sum(len(one) for one in values if hasattr(one, "__len__"))
 
     ends(cluster)
@@ -389,4 +389,4 @@ def test_request_statistics_do_not_grow_with_requests(connect: Connect) -> None:
     for _ in range(20):
         ends(cluster)
     assert entries() == before
-    assert cluster.journal.stats[LIST_OFFSETS.name, 1].requests == 21
+    assert cluster.request_stats.stats[LIST_OFFSETS.name, 1].requests == 21

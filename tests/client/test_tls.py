@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.client.tls import context, server_name
+from kafka_lagoon.client.tls import context, server_name
 from tests.certificates import CLIENT, tls_settings
 
 

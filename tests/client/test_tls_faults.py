@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from pipeline.errors import ConnectionLost
-from pipeline.sandbox.certificates import Certificate, authority, issue
+from kafka_lagoon.errors import ConnectionLost
+from kafka_lagoon.sandbox.certificates import Certificate, authority, issue
 from tests.certificates import BELOW, OTHER_ROOT, ROOT, YESTERDAY, server_context
 from tests.client.streams import VERSIONS, refused
 from tests.fake.secure_peer import secure_peer

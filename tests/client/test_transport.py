@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from pipeline.client.deadline import Deadline
-from pipeline.client.tls import context
-from pipeline.client.transport import Transport
-from pipeline.errors import ConnectionFailed, ConnectionLost, DeadlinePassed
-from pipeline.sandbox.certificates import Certificate, issue, pem, revoke
+from kafka_lagoon.client.tls import context
+from kafka_lagoon.client.transport import Transport
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import ConnectionFailed, ConnectionLost, DeadlinePassed
+from kafka_lagoon.sandbox.certificates import Certificate, issue, pem, revoke
 from tests.certificates import (
     BELOW,
     CLIENT,

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pipeline.protocol.messages import (
+from kafka_lagoon.protocol.messages import (
     api_versions,
     consumer_group_describe,
     describe_cluster,
@@ -16,7 +16,7 @@ from pipeline.protocol.messages import (
     metadata,
     offset_fetch,
 )
-from pipeline.wire.schema import Api
+from kafka_lagoon.wire.schema import Api
 from tests.fake import logs, writes
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember, FakePartition
 

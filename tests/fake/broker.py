@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
-from pipeline.protocol.headers import ResponseHeader
-from pipeline.protocol.messages.api_versions import API_VERSIONS
-from pipeline.wire.reading import decode
-from pipeline.wire.schema import Api, fields_of
-from pipeline.wire.writing import encode
+from kafka_lagoon.protocol.headers import ResponseHeader
+from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.schema import Api, fields_of
+from kafka_lagoon.wire.writing import encode
 from tests.fake.answers import SPOKEN, UNSUPPORTED_VERSION
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Action, Altered, Close, Hang, Raw, Slow, WrongCorrelation

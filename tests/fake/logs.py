@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import Any
 
-from pipeline.protocol.messages import describe_log_dirs, fetch, offset_for_leader_epoch
+from kafka_lagoon.protocol.messages import describe_log_dirs, fetch, offset_for_leader_epoch
 from tests.fake.cluster import FakeBatch, FakeCluster, FakePartition
 
 OUT_OF_RANGE, UNKNOWN_TOPIC, NOT_LEADER, FENCED, UNKNOWN_EPOCH, UNKNOWN_ID = 1, 3, 6, 74, 75, 100

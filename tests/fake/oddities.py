@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.client.offsets import ALL_KINDS
-from pipeline.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
-from pipeline.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
-from pipeline.protocol.messages.describe_configs import DESCRIBE_CONFIGS
-from pipeline.protocol.messages.describe_groups import DESCRIBE_GROUPS
-from pipeline.protocol.messages.list_groups import LIST_GROUPS
-from pipeline.protocol.messages.list_offsets import LIST_OFFSETS
-from pipeline.protocol.messages.metadata import METADATA
-from pipeline.protocol.messages.offset_fetch import OFFSET_FETCH
+from kafka_lagoon.admin.offsets import ALL_KINDS
+from kafka_lagoon.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
+from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
+from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS
+from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS
+from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
+from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
+from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from tests.fake.answers import SPOKEN
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
 from tests.fake.faults import Altered, Close, Fault

@@ -7,7 +7,7 @@ import struct
 from itertools import count
 from typing import Any
 
-from pipeline.protocol.messages import init_producer_id, produce
+from kafka_lagoon.protocol.messages import init_producer_id, produce
 from tests.fake.cluster import FakeBatch, FakeCluster, FakePartition
 
 NOT_LEADER, UNKNOWN_TOPIC, OUT_OF_ORDER, UNKNOWN_ID = 6, 3, 45, 100

@@ -5,9 +5,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from pipeline.client.cluster import Cluster
-from pipeline.client.deadline import Deadline
-from pipeline.client.journal import Journal
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
 from tests.clock import CLOCK
 from tests.fake.broker import FakeBroker, fake_cluster
 from tests.fake.cluster import FakeCluster
@@ -36,7 +36,7 @@ def connect(state: FakeCluster, brokers: dict[int, FakeBroker]) -> Iterator[Call
 
         def connected(**settings: int) -> Cluster:
             deadline = Deadline.after(CLOCK, 5_000)
-            cluster = Cluster.connect(impatient(state, **settings), CLOCK, Journal(), deadline)
+            cluster = Cluster.connect(impatient(state, **settings), CLOCK, RequestStats(), deadline)
             stack.enter_context(cluster)
             cluster.refresh({"t"}, deadline)
             return cluster

@@ -4,21 +4,21 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.client.cluster import Cluster
-from pipeline.fetch.reader import SplitReader
-from pipeline.fetch.split import Outcome, ReadOptions, Split
-from pipeline.wire.primitives import uuid_text
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.fetch.reader import SplitReader
+from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
+from kafka_lagoon.wire.primitives import uuid_text
 from tests.fake.batches import batch
 from tests.fake.cluster import FakeBatch, FakeCluster, FakePartition
 from tests.fake.faults import Altered
 
 Connect = Callable[..., Cluster]
-QUICK = ReadOptions(fetch_wait_ms=10, patience_ms=1_500)
+QUICK = ReadOptions(fetch_wait_ms=10, stall_timeout_ms=1_500)
 
 
 def small(**more: Any) -> ReadOptions:
     """Options under which an answer holds about one batch."""
-    return ReadOptions(**{"fetch_bytes": 150, "fetch_wait_ms": 10, "patience_ms": 1_500, **more})
+    return ReadOptions(**{"fetch_bytes": 150, "fetch_wait_ms": 10, "stall_timeout_ms": 1_500, **more})
 
 
 def log(state: FakeCluster) -> FakePartition:

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from pipeline.client.cluster import TopicPartition
-from pipeline.fetch.accounting import FILE_LEFT_OUT, STOPPED, TaskOutcome, settle
-from pipeline.fetch.epoch_checks import Checked
-from pipeline.fetch.epochs import Divergence, EpochRange
-from pipeline.fetch.plan import Archived, Plan
-from pipeline.fetch.ranges import (
+from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.fetch.accounting import FILE_LEFT_OUT, STOPPED, TaskOutcome, reconcile
+from kafka_lagoon.fetch.epoch_checks import Checked
+from kafka_lagoon.fetch.epochs import Divergence, EpochRange
+from kafka_lagoon.fetch.plan import Archived, Plan
+from kafka_lagoon.fetch.ranges import (
     LOG_TRUNCATED,
     LOST,
     TOPIC_DELETED,
@@ -16,8 +16,8 @@ from pipeline.fetch.ranges import (
     PlannedRange,
     Position,
 )
-from pipeline.fetch.split import Outcome, Split
-from pipeline.records.decoding import Counts, Problem
+from kafka_lagoon.fetch.split import Outcome, Split
+from kafka_lagoon.records.decoding import Counts, Problem
 
 AT = TopicPartition("t", 0)
 
@@ -53,10 +53,10 @@ def task(*outcomes: Outcome, files: int = 1) -> TaskOutcome:
     )
 
 
-def settled(
+def reconciled(
     plan: Plan, *tasks: TaskOutcome, archived: dict[str, Archived] | None = None, checked: Checked | None = None
 ):
-    return settle("id", "name", "cluster", plan, archived or {}, tasks, checked)
+    return reconcile("id", "name", "cluster", plan, archived or {}, tasks, checked)
 
 
 def event(problem: str | None, start: int = 10, to: int = 10, partition: int = 0) -> Event:
@@ -67,7 +67,7 @@ def event(problem: str | None, start: int = 10, to: int = 10, partition: int = 0
 
 def test_splits_of_a_partition_are_one_range():
     """In the order of their offsets, whatever order the tasks ended in."""
-    found = settled(
+    found = reconciled(
         plan_of(planned(0, 30)),
         task(read(20, 30, leader_epoch=3, epochs=[EpochRange(3, 25, 30)])),
         task(read(0, 10, leader_epoch=1, epochs=[EpochRange(1, 0, 10)])),
@@ -83,7 +83,7 @@ def test_splits_of_a_partition_are_one_range():
 
 def test_what_lies_behind_a_failure_is_left_out():
     """The range ends where reading stopped; later splits' files do not belong to the run."""
-    found = settled(
+    found = reconciled(
         plan_of(planned(0, 30)),
         task(read(0, 10)),
         task(read(10, 20, reached=14, failure="NOT_LEADER_OR_FOLLOWER")),
@@ -97,7 +97,7 @@ def test_what_lies_behind_a_failure_is_left_out():
 
 def test_what_a_truncation_took_back_is_left_out():
     """The split that reaches beyond the divergence and all behind it are not committed, and the next run reads on there."""
-    found = settled(
+    found = reconciled(
         plan_of(planned(0, 30)),
         task(read(0, 10, epochs=[EpochRange(1, 0, 10)])),
         task(read(10, 20, epochs=[EpochRange(1, 10, 20)])),
@@ -112,14 +112,14 @@ def test_what_a_truncation_took_back_is_left_out():
 
 def test_a_divergence_before_the_range():
     """What was archived before is not this run's to take back: nothing is read on, and the next plan goes back."""
-    found = settled(plan_of(planned(5, 30)), task(read(5, 30)), checked=Checked(divergences={AT: Divergence(3, 1)}))
+    found = reconciled(plan_of(planned(5, 30)), task(read(5, 30)), checked=Checked(divergences={AT: Divergence(3, 1)}))
     assert [(one.from_offset, one.to_offset, one.problem) for one in found.ranges] == [(5, 5, LOG_TRUNCATED)]
     assert found.kept == set()
 
 
 def test_neighbours_in_the_same_file():
     """A file is committed whole or not: other partitions of a task that holds dead records are read again."""
-    found = settled(
+    found = reconciled(
         plan_of(planned(0, 30), planned(0, 30, partition=1)),
         task(read(0, 30), read(0, 30, partition=1)),
         checked=Checked(divergences={AT: Divergence(14, 1)}, confirmed=frozenset({AT._replace(partition=1)})),
@@ -131,7 +131,7 @@ def test_neighbours_in_the_same_file():
 def test_a_divergence_that_no_split_reached():
     """A split that a broker stopped in time has nothing of the other history."""
     stopped = read(10, 20, reached=14, failure=LOG_TRUNCATED, truncated_to=14)
-    found = settled(
+    found = reconciled(
         plan_of(planned(0, 20)), task(read(0, 10)), task(stopped), checked=Checked(divergences={AT: Divergence(14, 1)})
     )
     (row,) = found.ranges
@@ -142,19 +142,19 @@ def test_only_what_was_asked_is_confirmed():
     """A position is confirmed if its older epochs were when the run was planned, and what was read when it ended."""
     for before, after in ((True, True), (True, False), (False, True)):
         checked = Checked(confirmed=frozenset({AT} if after else ()))
-        found = settled(plan_of(replace(planned(5, 30), confirmed=before)), task(read(5, 30)), checked=checked)
+        found = reconciled(plan_of(replace(planned(5, 30), confirmed=before)), task(read(5, 30)), checked=checked)
         assert found.topics["t"].partitions[0].confirmed == (before and after)
 
 
 def test_a_split_that_just_ends_early_is_a_failure_too():
     """Nobody may lose the rest of a range by saying nothing."""
-    (row,) = settled(plan_of(planned(0, 30)), task(read(0, 30, reached=29))).ranges
+    (row,) = reconciled(plan_of(planned(0, 30)), task(read(0, 30, reached=29))).ranges
     assert (row.to_offset, row.problem) == (29, STOPPED)
 
 
 def test_a_task_without_an_outcome_moves_nothing():
     """A range of which nothing was read is a row of no length, so that the gap in time is seen."""
-    found = settled(plan_of(planned(5, 30)))
+    found = reconciled(plan_of(planned(5, 30)))
     (row,) = found.ranges
     assert (row.from_offset, row.to_offset, row.problem) == (5, 5, STOPPED)
     assert found.topics["t"].partitions[0].next_offset == 5
@@ -163,13 +163,13 @@ def test_a_task_without_an_outcome_moves_nothing():
 def test_lost_before_and_while_reading_add_up():
     """What retention took before the plan and what it took during the run are one number; the range stays whole."""
     late = Outcome(split=read(20, 30).split, next_offset=30, counts=Counts(lost=4, records=6))
-    (row,) = settled(plan_of(planned(10, 30, log_start=20)), task(late)).ranges
+    (row,) = reconciled(plan_of(planned(10, 30, log_start=20)), task(late)).ranges
     assert (row.from_offset, row.to_offset, row.lost, row.records, row.problem) == (10, 30, 14, 6, LOST)
 
 
 def test_all_lost_needs_no_task():
     """A range that is gone whole is accounted for without a split."""
-    found = settled(plan_of(planned(10, 30, log_start=50)))
+    found = reconciled(plan_of(planned(10, 30, log_start=50)))
     (row,) = found.ranges
     assert (row.to_offset, row.lost, row.problem) == (30, 20, LOST)
     assert found.topics["t"].partitions[0].next_offset == 30
@@ -178,7 +178,7 @@ def test_all_lost_needs_no_task():
 def test_a_problem_that_two_splits_met_is_one_row():
     """A corrupt batch on the border of two splits is read by both and told once."""
     broken = Problem(base_offset=8, last_offset=12, reason="CORRUPT_BATCH", raw=b"x")
-    found = settled(
+    found = reconciled(
         plan_of(planned(0, 20)), task(read(0, 10, problems=[broken])), task(read(10, 20, problems=[broken]))
     )
     assert [(one.base_offset, one.reason, one.raw) for one in found.problems] == [(8, "CORRUPT_BATCH", b"x")]
@@ -186,7 +186,7 @@ def test_a_problem_that_two_splits_met_is_one_row():
 
 def test_events_come_before_the_range_they_explain():
     """A truncation goes back, the range goes on from there: each row begins where the one before ended."""
-    found = settled(
+    found = reconciled(
         plan_of(planned(6, 20), events=(event(LOG_TRUNCATED, 10, 6),)),
         task(read(6, 20)),
         archived={"t": Archived(topic_id="new", partitions={0: Position(next_offset=10)})},
@@ -199,7 +199,7 @@ def test_events_come_before_the_range_they_explain():
 
 def test_a_recreated_topic_begins_anew():
     """The old sequence is closed under the old id, the new one has the new id and its own offsets."""
-    found = settled(
+    found = reconciled(
         plan_of(planned(0, 5), events=(event(TOPIC_RECREATED), event(TOPIC_RECREATED, partition=1))),
         task(read(0, 5)),
         archived={"t": Archived(topic_id="old", partitions={0: Position(next_offset=10), 1: Position(next_offset=10)})},
@@ -210,7 +210,7 @@ def test_a_recreated_topic_begins_anew():
 
 def test_a_deleted_topic_is_closed_once():
     """Its id is kept, so that a topic of that name is known to be another; its positions are not."""
-    found = settled(
+    found = reconciled(
         plan_of(events=(event(TOPIC_DELETED),), t="old"),
         archived={"t": Archived(topic_id="old", partitions={0: Position(next_offset=10)})},
     )
@@ -220,12 +220,12 @@ def test_a_deleted_topic_is_closed_once():
 def test_topics_that_the_run_did_not_touch_stay():
     """Another pattern today does not forget where yesterday's topics were left."""
     other = Archived(topic_id="x", partitions={3: Position(next_offset=9, leader_epoch=2)})
-    found = settled(plan_of(planned(0, 5)), task(read(0, 5)), archived={"other": other})
+    found = reconciled(plan_of(planned(0, 5)), task(read(0, 5)), archived={"other": other})
     assert found.topics["other"] == other
 
 
 def test_where_a_sequence_begins_is_kept():
     """A topic that begins at its end has nothing to read yet, and must not begin later still next time."""
-    found = settled(plan_of(events=(event(None, 42, 42),), t="new"))
+    found = reconciled(plan_of(events=(event(None, 42, 42),), t="new"))
     assert found.topics["t"].partitions[0].next_offset == 42
     assert [(one.from_offset, one.to_offset, one.problem) for one in found.ranges] == [(42, 42, None)]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.protocol.messages.fetch import FETCH
+from kafka_lagoon.protocol.messages.fetch import FETCH
 from tests.fake.batches import batch
 from tests.fake.cluster import FakeBatch, FakeCluster
 from tests.fake.faults import Fault

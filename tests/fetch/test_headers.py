@@ -1,8 +1,8 @@
 """What batch headers are believed."""
 
-from pipeline.fetch.headers import believable, epoch_ranges, first_base
-from pipeline.records.batches import Batches, scan
-from pipeline.records.decoding import Problem
+from kafka_lagoon.fetch.headers import believable, epoch_ranges, first_base
+from kafka_lagoon.records.batches import Batches, scan
+from kafka_lagoon.records.decoding import Problem
 from tests.fake.batches import batch
 
 

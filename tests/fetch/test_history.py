@@ -2,19 +2,19 @@
 
 import pytest
 
-from pipeline.client.cluster import Cluster, TopicPartition
-from pipeline.client.deadline import Deadline
-from pipeline.fetch.epochs import EpochRange
-from pipeline.fetch.history import check_outcomes, with_last_epochs
-from pipeline.fetch.plan import Plan
-from pipeline.fetch.ranges import PlannedRange
-from pipeline.fetch.split import Outcome, Split
-from pipeline.fetch.tasks import divide
-from pipeline.protocol.messages.fetch import FETCH
-from pipeline.protocol.messages.metadata import METADATA
-from pipeline.protocol.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
-from pipeline.records.decoding import Counts
-from pipeline.wire.primitives import uuid_text
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.fetch.epochs import EpochRange
+from kafka_lagoon.fetch.history import check_outcomes, with_last_epochs
+from kafka_lagoon.fetch.plan import Plan
+from kafka_lagoon.fetch.ranges import PlannedRange
+from kafka_lagoon.fetch.split import Outcome, Split
+from kafka_lagoon.fetch.tasks import divide
+from kafka_lagoon.protocol.messages.fetch import FETCH
+from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.protocol.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
+from kafka_lagoon.records.decoding import Counts
+from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.fake.batches import batch
 from tests.fake.cluster import FakeCluster

@@ -4,24 +4,24 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from pipeline.client.cluster import Cluster, TopicPartition
-from pipeline.client.deadline import Deadline
-from pipeline.errors import ConfigError
-from pipeline.fetch.accounting import settle
-from pipeline.fetch.epochs import EpochRange
-from pipeline.fetch.plan import Archived, Plan, plan
-from pipeline.fetch.ranges import (
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.fetch.accounting import reconcile
+from kafka_lagoon.fetch.epochs import EpochRange
+from kafka_lagoon.fetch.offset_specs import Start, Wanted
+from kafka_lagoon.fetch.plan import Archived, Plan, plan
+from kafka_lagoon.fetch.ranges import (
     END_BEFORE_POSITION,
     LOG_TRUNCATED,
     TOPIC_DELETED,
     TOPIC_RECREATED,
     Position,
 )
-from pipeline.fetch.wanted import Start, Wanted
-from pipeline.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
-from pipeline.protocol.messages.metadata import METADATA, MetadataResponse
-from pipeline.protocol.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
-from pipeline.wire.primitives import uuid_text
+from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
+from kafka_lagoon.protocol.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
+from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Fault, Raw
@@ -212,7 +212,7 @@ def test_two_truncations_in_a_row(state: FakeCluster, connect: Connect):
     read = kept(state, EpochRange(1, 0, 100), EpochRange(3, 100, 180), EpochRange(5, 180, 200))
     first = planned(connect, wanted("t"), read)
     assert (events(first), first.ranges) == ([("t", 0, 200, 150, LOG_TRUNCATED)], [])
-    after = settle("id", "name", "cluster", first, read, []).topics
+    after = reconcile("id", "name", "cluster", first, read, []).topics
     assert after["t"].partitions[0].next_offset == 150
     log.high_watermark, log.leader_epoch, log.epoch_ends = 300, 7, {1: 110, 7: 300}  # a third replica, without epoch 3
     second = planned(connect, wanted("t"), after)

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.fetch.epochs import Divergence, EpochRange
-from pipeline.fetch.ranges import (
+from kafka_lagoon.fetch.epochs import Divergence, EpochRange
+from kafka_lagoon.fetch.ranges import (
     LOG_TRUNCATED,
     LogNow,
     PlannedRange,

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.client.cluster import Cluster
-from pipeline.client.deadline import Deadline
-from pipeline.client.journal import Journal
-from pipeline.fetch.reader import SplitReader
-from pipeline.fetch.split import READ_UNCOMMITTED, ReadOptions
-from pipeline.protocol.messages.fetch import FETCH
-from pipeline.protocol.messages.list_offsets import LIST_OFFSETS
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.fetch.reader import SplitReader
+from kafka_lagoon.fetch.split import READ_UNCOMMITTED, ReadOptions
+from kafka_lagoon.protocol.messages.fetch import FETCH
+from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from tests.clock import CLOCK
 from tests.fake.batches import aborted, batch, marker
 from tests.fake.broker import FakeBroker
@@ -145,7 +145,7 @@ def test_an_early_exit_leaves_nothing(state: FakeCluster, connect: Connect, endi
     """Whoever stops early waits for no broker, and neither thread nor request is left."""
     fill(state)
     cluster = connect(request_timeout_ms=30_000)
-    reader = SplitReader(cluster, split(state), small(patience_ms=30_000))
+    reader = SplitReader(cluster, split(state), small(stall_timeout_ms=30_000))
     batches = reader.batches()
     state.faults += [Fault(FETCH.key, Altered(lambda answer: answer), times=2), Fault(FETCH.key, Hang(), times=9)]
     next(batches)
@@ -312,9 +312,11 @@ def test_every_offset_is_counted_once(
     state.faults[:] = [Fault(FETCH.key, action) for action in actions]
     low, high = sorted(min(bound, end) for bound in bounds)
     wanted = split(state, from_offset=low, to_offset=high)
-    options = ReadOptions(isolation_level=isolation_level, fetch_bytes=fetch_bytes, fetch_wait_ms=5, patience_ms=20_000)
+    options = ReadOptions(
+        isolation_level=isolation_level, fetch_bytes=fetch_bytes, fetch_wait_ms=5, stall_timeout_ms=20_000
+    )
     deadline = Deadline.after(CLOCK, 5_000)
-    with Cluster.connect(impatient(state, retry_backoff_ms=1), CLOCK, Journal(), deadline) as cluster:
+    with Cluster.connect(impatient(state, retry_backoff_ms=1), CLOCK, RequestStats(), deadline) as cluster:
         cluster.refresh({"t"}, deadline)
         values, outcome = read(cluster, wanted, options)
     assert outcome.failure is None

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.client.cluster import Cluster
-from pipeline.client.deadline import Deadline
-from pipeline.fetch.reader import SplitReader
-from pipeline.protocol.messages.fetch import FETCH
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.fetch.reader import SplitReader
+from kafka_lagoon.protocol.messages.fetch import FETCH
 from tests.clock import CLOCK
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster
@@ -42,7 +42,7 @@ def test_the_leader_moves_meanwhile(state: FakeCluster, connect: Connect) -> Non
 
 def fetched_from(cluster: Cluster) -> set[int | None]:
     """The brokers that answered Fetch."""
-    return {node_id for (api, node_id), one in cluster.journal.stats.items() if api == FETCH.name and one.answers}
+    return {node_id for (api, node_id), one in cluster.request_stats.stats.items() if api == FETCH.name and one.answers}
 
 
 def test_a_replica_in_our_rack(state: FakeCluster, connect: Connect) -> None:
@@ -53,7 +53,7 @@ def test_a_replica_in_our_rack(state: FakeCluster, connect: Connect) -> None:
     values, outcome = read(cluster, split(state), small())
     assert (len(values), outcome.failure) == (20, None)
     assert fetched_from(cluster) == {1, 3}
-    assert cluster.journal.stats[FETCH.name, 1].answers == 1
+    assert cluster.request_stats.stats[FETCH.name, 1].answers == 1
 
 
 def test_other_racks_read_from_the_leader(state: FakeCluster, connect: Connect) -> None:
@@ -130,7 +130,7 @@ def test_a_connection_that_fails(state: FakeCluster, connect: Connect, action: A
     """Closed, cut, too slow or garbled: the answer is asked for again."""
     fill(state)
     state.faults.append(Fault(FETCH.key, action))
-    values, outcome = read(connect(), split(state), small(patience_ms=5_000))
+    values, outcome = read(connect(), split(state), small(stall_timeout_ms=5_000))
     assert (len(values), outcome.failure) == (20, None)
 
 

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from pipeline.fetch.requests import Place, partition_data, ways
-from pipeline.fetch.split import Split
-from pipeline.protocol.messages.fetch import FETCH, FetchableTopicResponse, FetchResponse, PartitionData
-from pipeline.wire.primitives import uuid_bytes
-from pipeline.wire.writing import encode
+from kafka_lagoon.fetch.requests import Place, partition_data, ways
+from kafka_lagoon.fetch.split import Split
+from kafka_lagoon.protocol.messages.fetch import FETCH, FetchableTopicResponse, FetchResponse, PartitionData
+from kafka_lagoon.wire.primitives import uuid_bytes
+from kafka_lagoon.wire.writing import encode
 
 ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 SPLIT = Split(topic="t", topic_id=ID, partition=3, from_offset=0, to_offset=9, stable_end=9)

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from pipeline.client.cluster import TopicPartition
-from pipeline.fetch import epoch_checks
-from pipeline.fetch.accounting import TaskOutcome, settle
-from pipeline.fetch.epoch_checks import check, check_positions
-from pipeline.fetch.epochs import EpochRange, joined
-from pipeline.fetch.history import _read_epochs
-from pipeline.fetch.plan import Archived, Plan
-from pipeline.fetch.ranges import LogNow, Position, next_range
-from pipeline.fetch.split import Outcome
-from pipeline.fetch.tasks import divide
-from pipeline.records.decoding import Counts
+from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.fetch import epoch_checks
+from kafka_lagoon.fetch.accounting import TaskOutcome, reconcile
+from kafka_lagoon.fetch.epoch_checks import check, check_positions
+from kafka_lagoon.fetch.epochs import EpochRange, joined
+from kafka_lagoon.fetch.history import _read_epochs
+from kafka_lagoon.fetch.plan import Archived, Plan
+from kafka_lagoon.fetch.ranges import LogNow, Position, next_range
+from kafka_lagoon.fetch.split import Outcome
+from kafka_lagoon.fetch.tasks import divide
+from kafka_lagoon.records.decoding import Counts
 from tests.fetch.elections import Partition
 
 AT = TopicPartition("t", 0)
@@ -87,10 +87,10 @@ class Archive:
         self.act(between[-1])
         checked = check(None, _read_epochs(plan.ranges, outcomes.values()), None)  # type: ignore[arg-type]
         results = [TaskOutcome(outcomes=[outcomes[n]], files={AT: 1}) for n in range(len(tasks))]
-        settled = settle("id", "name", "cluster", plan, self.topics, results, checked)
-        for number in sorted(settled.kept, key=lambda n: tasks[n].splits[0].from_offset):
+        reconciled = reconcile("id", "name", "cluster", plan, self.topics, results, checked)
+        for number in sorted(reconciled.kept, key=lambda n: tasks[n].splits[0].from_offset):
             self.epochs += read[number]
-        self.topics = settled.topics
+        self.topics = reconciled.topics
         assert self.position().next_offset == len(self.epochs)
 
     def position(self) -> Position:

@@ -5,11 +5,11 @@ from collections import Counter
 
 import pytest
 
-from pipeline.fetch import stalls as stalls_module
-from pipeline.fetch.reader import SplitReader
-from pipeline.fetch.split import ReadOptions
-from pipeline.fetch.stalls import BOOTSTRAP, BROKER_STALLED, RUN_DEADLINE_PASSED, Limits, Stalls
-from pipeline.protocol.messages.fetch import FETCH
+from kafka_lagoon.fetch import stalls as stalls_module
+from kafka_lagoon.fetch.reader import SplitReader
+from kafka_lagoon.fetch.split import ReadOptions
+from kafka_lagoon.fetch.stalls import BOOTSTRAP, BROKER_STALLED, RUN_DEADLINE_PASSED, Limits, Stalls
+from kafka_lagoon.protocol.messages.fetch import FETCH
 from tests.clock import CLOCK, Hands
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Close, Fault, Hang
@@ -61,12 +61,12 @@ def test_a_broker_is_given_up() -> None:
 def test_limits_end_with_the_run() -> None:
     """No broker is waited for beyond the run's deadline, which is one wall time for all machines."""
     hands = Hands()
-    limits = Limits.of(hands.clock(), ReadOptions(patience_ms=60_000, ends_at_ms=5_000))
+    limits = Limits.of(hands.clock(), ReadOptions(stall_timeout_ms=60_000, ends_at_ms=5_000))
     assert limits.waiting_for(1).remaining() == 5
     hands.move(5)
     assert limits.run_is_over()
     assert Limits.of(hands.clock(), ReadOptions(ends_at_ms=-1)).run_is_over()
-    assert Limits.of(hands.clock(), ReadOptions(patience_ms=7_000)).waiting_for(1).remaining() == 7
+    assert Limits.of(hands.clock(), ReadOptions(stall_timeout_ms=7_000)).waiting_for(1).remaining() == 7
 
 
 def test_large_answers_that_are_cut(state: FakeCluster, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +80,7 @@ def test_large_answers_that_are_cut(state: FakeCluster, connect: Connect, monkey
     failures = Counter[str | None]()
     began = time.monotonic()
     for number in range(100):
-        options = ReadOptions(fetch_wait_ms=10, patience_ms=2_000)
+        options = ReadOptions(fetch_wait_ms=10, stall_timeout_ms=2_000)
         reader = SplitReader(cluster, split(state, partition=number), options, stalls)
         assert not list(reader.batches())
         failures[reader.outcome.failure] += 1
@@ -111,7 +111,7 @@ def test_a_deadline_in_the_middle_of_a_stall(state: FakeCluster, connect: Connec
     fill(state)
     state.faults.append(Fault(FETCH.key, action, times=1_000_000))
     began = time.monotonic()
-    options = small(patience_ms=60_000, ends_at_ms=CLOCK.now_ms() + 700)
+    options = small(stall_timeout_ms=60_000, ends_at_ms=CLOCK.now_ms() + 700)
     _, outcome = read(connect(request_timeout_ms=60_000), split(state), options)
     assert (outcome.failure, outcome.next_offset) == (RUN_DEADLINE_PASSED, 0)
     assert time.monotonic() - began < 5

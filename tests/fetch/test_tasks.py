@@ -5,8 +5,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.fetch.ranges import PlannedRange
-from pipeline.fetch.tasks import divide, task_bytes
+from kafka_lagoon.fetch.ranges import PlannedRange
+from kafka_lagoon.fetch.tasks import divide, task_bytes
 
 SPANS = st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 5000), st.integers(0, 1500)), max_size=30)
 

@@ -16,8 +16,8 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pipeline.sandbox.jars import jar_paths
-from pipeline.sandbox.tools import run_tool
+from kafka_lagoon.sandbox.jars import jar_paths
+from kafka_lagoon.sandbox.tools import run_tool
 from tests.java_source import compile_java
 
 UNTOLD = b"(not told)"

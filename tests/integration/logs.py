@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.sandbox.kafka import LocalKafka
+from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.integration.dump import DumpedBatch, DumpedRecord, DumpedSegment, dump
 from tests.integration.producers import Consumed, consume, folder, log_starts
 

@@ -23,9 +23,9 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, NewTopic
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from pipeline.sandbox.jars import jar_paths
-from pipeline.sandbox.java import class_path, java_path
-from pipeline.sandbox.kafka import LocalKafka
+from kafka_lagoon.sandbox.jars import jar_paths
+from kafka_lagoon.sandbox.java import class_path, java_path
+from kafka_lagoon.sandbox.kafka import LocalKafka
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 OLD_CODECS = CODECS[:4]  # before KIP-110

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.cli.kafka.run import run
-from pipeline.sandbox.kafka import LocalKafka
+from kafka_lagoon.cli.kafka.run import run
+from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.clock import CLOCK
 from tests.integration import kafka_tools as tools
 

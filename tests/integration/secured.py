@@ -24,9 +24,9 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from pipeline.sandbox.certificates import Certificate, authority, issue, pem
-from pipeline.sandbox.kafka import LocalKafka
-from pipeline.sandbox.node import Listener
+from kafka_lagoon.sandbox.certificates import Certificate, authority, issue, pem
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.sandbox.node import Listener
 from tests.integration import tokens
 from tests.integration.tokens import AUDIENCE, ISSUER, TokenEndpoint, token_endpoint
 

@@ -8,19 +8,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from pipeline.client.broker import Broker
-from pipeline.client.cluster import Cluster
-from pipeline.client.deadline import Deadline
-from pipeline.client.journal import Journal
-from pipeline.kafka_settings import KafkaSettings
-from pipeline.protocol.messages.offset_commit import (
+from kafka_lagoon.client.broker import Broker
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.protocol.messages.offset_commit import (
     BY_NAME,
     OFFSET_COMMIT,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from pipeline.protocol.messages.streams_group_heartbeat import (
+from kafka_lagoon.protocol.messages.streams_group_heartbeat import (
     JOIN,
     LEAVE,
     STREAMS_GROUP_HEARTBEAT,
@@ -109,7 +109,7 @@ def streams_members(
     bootstrap_servers: str, group_id: str, source: str, member_ids: Sequence[str]
 ) -> Iterator[list[Member]]:
     """Members that share all tasks of `topology`, and leave at the end."""
-    with Cluster.connect(KafkaSettings(bootstrap_servers=bootstrap_servers), CLOCK, Journal(), _soon()) as cluster:
+    with Cluster.connect(KafkaSettings(bootstrap_servers=bootstrap_servers), CLOCK, RequestStats(), _soon()) as cluster:
         broker = _coordinator(cluster, group_id)
         members = [Member(group_id, member_id, broker) for member_id in member_ids]
         for one in members:

@@ -8,17 +8,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.client.cluster import Cluster
-from pipeline.client.deadline import Deadline
-from pipeline.client.journal import Journal
-from pipeline.fetch.reader import SplitReader
-from pipeline.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, ReadOptions, Split
-from pipeline.kafka_settings import KafkaSettings
-from pipeline.records.batches import scan
-from pipeline.records.buffers import DECODED
-from pipeline.records.columns import Decoding, decode
-from pipeline.records.decoding import DecodeOptions
-from pipeline.sandbox.kafka import LocalKafka
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.fetch.reader import SplitReader
+from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, ReadOptions, Split
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.records.batches import scan
+from kafka_lagoon.records.buffers import DECODED
+from kafka_lagoon.records.columns import Decoding, decode
+from kafka_lagoon.records.decoding import DecodeOptions
+from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.clock import CLOCK
 from tests.integration.dump import UNTOLD
 from tests.integration.logs import Log, logs
@@ -222,7 +222,9 @@ def test_reader_gets_the_same(log: Log, isolation_level: str) -> None:
 def cluster_of(log: Log) -> Iterator[Cluster]:
     """A connection to the brokers that have the log."""
     deadline = Deadline.after(CLOCK, 60_000)
-    cluster = Cluster.connect(KafkaSettings(bootstrap_servers=log.kafka.bootstrap_servers), CLOCK, Journal(), deadline)
+    cluster = Cluster.connect(
+        KafkaSettings(bootstrap_servers=log.kafka.bootstrap_servers), CLOCK, RequestStats(), deadline
+    )
     try:
         cluster.refresh({log.topic}, deadline)
         yield cluster

@@ -7,15 +7,15 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
-from pipeline.client.cluster import Cluster, TopicPartition
-from pipeline.client.deadline import Deadline
-from pipeline.client.journal import Journal
-from pipeline.client.offsets import Kind, list_offsets
-from pipeline.kafka_settings import KafkaSettings
-from pipeline.protocol.messages.list_offsets import EARLIEST_PENDING_UPLOAD, READ_UNCOMMITTED
-from pipeline.sandbox.kafka import LocalKafka
-from pipeline.snapshot.collect import collect
-from pipeline.snapshot.rows import (
+from kafka_lagoon.admin.offsets import Kind, list_offsets
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.protocol.messages.list_offsets import EARLIEST_PENDING_UPLOAD, READ_UNCOMMITTED
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.snapshot.collect import collect
+from kafka_lagoon.snapshot.state_rows import (
     BrokerRow,
     ConsumerGroupRow,
     ConsumerLagRow,
@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 def snapshot_of(kafka: LocalKafka) -> Snapshot:
     deadline = Deadline.after(CLOCK, 120_000)
     settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers)
-    with Cluster.connect(settings, CLOCK, Journal(), deadline) as cluster:
+    with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as cluster:
         return collect(cluster, "test", CLOCK.now_ms(), deadline, lambda _name, _items: None)
 
 
@@ -138,7 +138,7 @@ def test_the_earliest_offset_that_waits_for_upload(cluster: LocalKafka) -> None:
     deadline = Deadline.after(CLOCK, 30_000)
     settings = KafkaSettings(bootstrap_servers=cluster.bootstrap_servers)
     kind = Kind(EARLIEST_PENDING_UPLOAD, READ_UNCOMMITTED, 11)
-    with Cluster.connect(settings, CLOCK, Journal(), deadline) as client:
+    with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as client:
         topics = client.refresh(None, deadline).topics
         everywhere = [TopicPartition(one.name or "", p.partition_index) for one in topics for p in one.partitions]
         found = list_offsets(client, everywhere, [kind], deadline)[kind]

@@ -11,8 +11,8 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from pipeline.cli.kafka.run import run
-from pipeline.sandbox.kafka import LocalKafka
+from kafka_lagoon.cli.kafka.run import run
+from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.clock import CLOCK
 from tests.integration import kafka_tools as tools
 from tests.integration.releases import API_VERSIONS, LOG_DIRS, NEWEST, OLDER, OLDEST, Release, of_kind
@@ -289,7 +289,7 @@ def test_what_the_oldest_release_lacks(release: Release, capsys: pytest.CaptureF
 @only(NEWEST)
 def test_a_pipe_that_is_closed_ends_a_verb_quietly(release: Release) -> None:
     """`| head -1` in a real shell: one line, no traceback, and the exit code of tools that a closed pipe ended."""
-    verb = f"{sys.executable} -m pipeline kafka metadata -b {release.bootstrap_servers}"
+    verb = f"{sys.executable} -m kafka_lagoon kafka metadata -b {release.bootstrap_servers}"
     done = subprocess.run(
         ["bash", "-c", f"{verb} --json | head -1; echo ${{PIPESTATUS[0]}}; {verb} --topic {TOPIC} | tail -1"],
         capture_output=True,

@@ -13,7 +13,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from pipeline.cli.kafka.run import run
+from kafka_lagoon.cli.kafka.run import run
 from tests.clock import CLOCK
 from tests.integration.secured import GUEST, Secured, add_rules
 from tests.integration.state import commit, create_topics

@@ -27,23 +27,23 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from pipeline.cli.kafka.run import VERBS
-from pipeline.cli.rights import NEEDS, Right
-from pipeline.client.cluster import Cluster
-from pipeline.client.deadline import Deadline
-from pipeline.client.journal import Journal
-from pipeline.client.routing import Failure, ask_whole
-from pipeline.kafka_settings import KafkaSettings
-from pipeline.protocol import acls
-from pipeline.protocol.messages import describe_configs
-from pipeline.protocol.messages.incremental_alter_configs import (
+from kafka_lagoon.cli.kafka.run import VERBS
+from kafka_lagoon.cli.permissions import NEEDS, Right
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.client.routing import Failure, ask_whole
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.protocol import acls
+from kafka_lagoon.protocol.messages import describe_configs
+from kafka_lagoon.protocol.messages.incremental_alter_configs import (
     INCREMENTAL_ALTER_CONFIGS,
     IncrementalAlterConfigsEntry,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,
 )
-from pipeline.snapshot import rows
-from pipeline.snapshot.collect import collect
+from kafka_lagoon.snapshot import state_rows as rows
+from kafka_lagoon.snapshot.collect import collect
 from tests.clock import CLOCK
 from tests.integration.secured import PASSWORD, USER, Secured, add_rules, allow
 from tests.integration.state import commit, create_topics, live_member, produce, sharing
@@ -230,7 +230,9 @@ def _set_up_group(bootstrap_servers: str) -> None:
     )
     request = IncrementalAlterConfigsRequest(resources=(group,), validate_only=False)
     deadline = Deadline.after(CLOCK, 30_000)
-    with Cluster.connect(KafkaSettings(bootstrap_servers=bootstrap_servers), CLOCK, Journal(), deadline) as cluster:
+    with Cluster.connect(
+        KafkaSettings(bootstrap_servers=bootstrap_servers), CLOCK, RequestStats(), deadline
+    ) as cluster:
         answer = ask_whole(cluster, INCREMENTAL_ALTER_CONFIGS, request, READERS, deadline)
         assert not isinstance(answer, Failure)
         assert [one.error_code for one in answer.responses] == [0]
@@ -280,7 +282,7 @@ def test_rights_of_a_snapshot_are_enough_and_least(place: Place) -> None:
 def _gathered(settings: Mapping[str, str]) -> tuple[str, str | None, Shape]:
     """Status of a snapshot, how far its list of groups can be trusted, and what its rows are about."""
     deadline = Deadline.after(CLOCK, 60_000)
-    with Cluster.connect(KafkaSettings.model_validate(settings), CLOCK, Journal(), deadline) as cluster:
+    with Cluster.connect(KafkaSettings.model_validate(settings), CLOCK, RequestStats(), deadline) as cluster:
         snapshot = collect(cluster, "least", CLOCK.now_ms(), deadline, lambda _name, _items: None)
     (groups,) = {one.visibility for one in snapshot.of(rows.CoverageRow) if one.api == "ListGroups"}
     about_itself = {rows.SnapshotRow, rows.CoverageRow, rows.CollectionFailureRow}

@@ -7,21 +7,21 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as TheirPartition
 
-from pipeline.cli.kafka.run import run
-from pipeline.client import session
-from pipeline.client.cluster import Cluster, TopicPartition
-from pipeline.client.deadline import Deadline
-from pipeline.client.journal import Journal
-from pipeline.client.offsets import HIGH_WATERMARK, LOG_START, list_offsets, offsets_at
-from pipeline.client.producing import Delivery, Numbering, new_producer, produce
-from pipeline.kafka_settings import KafkaSettings
-from pipeline.protocol.messages.find_coordinator import GROUP
-from pipeline.protocol.messages.metadata import METADATA
-from pipeline.protocol.messages.offset_fetch import OFFSET_FETCH, OffsetFetchRequest, OffsetFetchTopic
-from pipeline.protocol.messages.produce import LEADER_ACKS
-from pipeline.records.compressing import CODECS
-from pipeline.records.encoding import Record
-from pipeline.wire.schema import Versions
+from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LOG_START, list_offsets, offsets_at
+from kafka_lagoon.cli.kafka.run import run
+from kafka_lagoon.client import session
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.produce.producer import Delivery, Numbering, new_producer, produce
+from kafka_lagoon.protocol.messages.find_coordinator import GROUP
+from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH, OffsetFetchRequest, OffsetFetchTopic
+from kafka_lagoon.protocol.messages.produce import LEADER_ACKS
+from kafka_lagoon.records.compressing import CODECS
+from kafka_lagoon.records.encoding import Record
+from kafka_lagoon.wire.schema import Versions
 from tests.clock import CLOCK
 from tests.integration.producers import AS_SENT, ODD, Consumed, by_librdkafka, consume
 
@@ -65,7 +65,7 @@ def _old_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
 def cluster(mock: Mock) -> Iterator[Cluster]:
     """Our client, connected."""
     settings = KafkaSettings(bootstrap_servers=mock.bootstrap_servers)
-    with Cluster.connect(settings, CLOCK, Journal(), soon()) as connected:
+    with Cluster.connect(settings, CLOCK, RequestStats(), soon()) as connected:
         yield connected
 
 

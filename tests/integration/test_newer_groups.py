@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from pipeline.sandbox.kafka import LocalKafka
+from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.integration.releases import NEWEST, Release, of_kind
 from tests.integration.state import create_topics, produce, sharing
 from tests.integration.streams_members import commit, streams_members

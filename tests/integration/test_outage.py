@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from pipeline.cli.summary import snapshot_line
-from pipeline.client.cluster import Cluster
-from pipeline.client.deadline import Deadline
-from pipeline.client.journal import Journal
-from pipeline.kafka_settings import KafkaSettings
-from pipeline.sandbox.kafka import LocalKafka
-from pipeline.snapshot.collect import collect
-from pipeline.snapshot.rows import BrokerRow, PartitionRow, Snapshot
+from kafka_lagoon.cli.summary import snapshot_line
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.snapshot.collect import collect
+from kafka_lagoon.snapshot.state_rows import BrokerRow, PartitionRow, Snapshot
 from tests.clock import CLOCK
 from tests.integration import kafka_tools as tools
 
@@ -34,7 +34,7 @@ def without_one(kafka: LocalKafka) -> Iterator[LocalKafka]:
 def taken(kafka: LocalKafka) -> Snapshot:
     deadline = Deadline.after(CLOCK, 60_000)
     settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, default_api_timeout_ms=5_000)
-    with Cluster.connect(settings, CLOCK, Journal(), deadline) as cluster:
+    with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as cluster:
         return collect(cluster, "prod", 0, deadline, lambda *_: None)
 
 

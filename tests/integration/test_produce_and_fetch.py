@@ -12,17 +12,17 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from pipeline.cli.kafka.run import run
-from pipeline.client.cluster import Cluster, TopicPartition
-from pipeline.client.deadline import Deadline
-from pipeline.client.journal import Journal
-from pipeline.client.partitioner import partition_of
-from pipeline.client.producing import Delivery, Numbering, new_producer, produce
-from pipeline.kafka_settings import KafkaSettings
-from pipeline.protocol.messages.produce import LEADER_ACKS, NO_ACKS, PRODUCE
-from pipeline.records.compressing import CODECS
-from pipeline.records.encoding import Record
-from pipeline.sandbox.kafka import LocalKafka
+from kafka_lagoon.cli.kafka.run import run
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.produce.partitioner import partition_of
+from kafka_lagoon.produce.producer import Delivery, Numbering, new_producer, produce
+from kafka_lagoon.protocol.messages.produce import LEADER_ACKS, NO_ACKS, PRODUCE
+from kafka_lagoon.records.compressing import CODECS
+from kafka_lagoon.records.encoding import Record
+from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.clock import CLOCK
 from tests.integration.dump import DumpedBatch, dump
 from tests.integration.producers import ODD, Consumed, any_time, consume, create, folder, java_producers
@@ -74,7 +74,7 @@ def kept(kafka: LocalKafka, topic: str) -> None:
 def connected(kafka: LocalKafka, *topics: str) -> Iterator[tuple[Cluster, dict[str, bytes]]]:
     """Our client, which knows the topics, and their ids where there are any."""
     settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers)
-    with Cluster.connect(settings, CLOCK, Journal(), soon()) as cluster:
+    with Cluster.connect(settings, CLOCK, RequestStats(), soon()) as cluster:
         told = cluster.refresh(topics, soon()).topics
         yield cluster, {one.name: one.topic_id for one in told if one.name and any(one.topic_id)}
 
@@ -88,7 +88,7 @@ def dumped(kafka: LocalKafka, topics: Iterable[str]) -> dict[str, list[DumpedBat
 
 def lagoon(kafka: LocalKafka, *argv: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     """`lagoon kafka ...` in a process of its own."""
-    command = [sys.executable, "-m", "pipeline", "kafka", *argv, "-b", kafka.bootstrap_servers]
+    command = [sys.executable, "-m", "kafka_lagoon", "kafka", *argv, "-b", kafka.bootstrap_servers]
     return subprocess.run(command, input=given, capture_output=True, check=False, timeout=120)
 
 
@@ -106,7 +106,9 @@ def test_every_codec_is_read_by_others(release: LocalKafka) -> None:
             }
             found = produce(cluster, encoded, delivery, soon())
             assert not found.failures
-        spoken = max(one.api_version or 0 for (api, _), one in cluster.journal.stats.items() if api == PRODUCE.name)
+        spoken = max(
+            one.api_version or 0 for (api, _), one in cluster.request_stats.stats.items() if api == PRODUCE.name
+        )
     assert (release.version, spoken, bool(ids)) in {("4.3.1", 13, True), ("3.9.2", 11, True), ("2.8.2", 9, True)}
     expected = [Consumed(offset, one[2], 0, one[0], one[1], one[3]) for offset, one in enumerate([*ODD, *ODD])]
     assert consume(release, dict.fromkeys(topics.values(), 0), "read_uncommitted") == dict.fromkeys(
@@ -255,7 +257,7 @@ def test_a_pipe_that_closes(kafka: LocalKafka) -> None:
         at = TopicPartition("raw", 0)
         batch = Numbering().encode(at, [Record(CLOCK.now_ms(), None, value) for value in values], 0)
         assert not produce(cluster, {at: batch}, Delivery(acks=LEADER_ACKS), soon()).failures
-    words = f"{sys.executable} -m pipeline kafka fetch raw --format raw --fields value -b {kafka.bootstrap_servers}"
+    words = f"{sys.executable} -m kafka_lagoon kafka fetch raw --format raw --fields value -b {kafka.bootstrap_servers}"
     head = subprocess.run(["bash", "-c", f"{words} | head -3"], capture_output=True, check=False, timeout=120)
     assert (head.returncode, head.stdout, head.stderr) == (0, b"\n\r\0\xff\ntwo\n", b"")
 
@@ -263,7 +265,7 @@ def test_a_pipe_that_closes(kafka: LocalKafka) -> None:
 def test_a_pipe_that_pauses_is_written_and_followed(kafka: LocalKafka) -> None:
     """Lines are in the topic before the input ends, and a follower shows them."""
     create(kafka, "slow")
-    base = [sys.executable, "-m", "pipeline", "kafka"]
+    base = [sys.executable, "-m", "kafka_lagoon", "kafka"]
     servers = ["-b", kafka.bootstrap_servers]
     with ExitStack() as running:
         follow = subprocess.Popen(
@@ -289,7 +291,7 @@ def test_following_a_topic_that_is_re_created(kafka: LocalKafka) -> None:
     """It ends with exit code 3 and a line that says what became of the topic."""
     create(kafka, "followed")
     at, servers = TopicPartition("followed", 0), ["-b", kafka.bootstrap_servers]
-    base = [sys.executable, "-m", "pipeline", "kafka"]
+    base = [sys.executable, "-m", "kafka_lagoon", "kafka"]
     subprocess.run(
         [*base, "produce", "followed", "--value", "v", *servers], check=True, timeout=60, capture_output=True
     )

@@ -8,11 +8,7 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from crc32c import crc32c
 
-from pipeline.client.cluster import Cluster
-from pipeline.client.cluster import TopicPartition as At
-from pipeline.client.deadline import Deadline
-from pipeline.client.journal import Journal
-from pipeline.client.offsets import (
+from kafka_lagoon.admin.offsets import (
     HIGH_WATERMARK,
     LAST_STABLE,
     LOG_START,
@@ -21,14 +17,18 @@ from pipeline.client.offsets import (
     offsets_at,
     replica_sizes,
 )
-from pipeline.fetch.reader import SplitReader
-from pipeline.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, Outcome, ReadOptions, Split
-from pipeline.kafka_settings import KafkaSettings
-from pipeline.protocol.messages.fetch import FETCH
-from pipeline.records.batches import scan
-from pipeline.records.layout import BASE, LAST, POSITION
-from pipeline.sandbox.kafka import LocalKafka
-from pipeline.wire.primitives import uuid_text
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.cluster import TopicPartition as At
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.fetch.reader import SplitReader
+from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, Outcome, ReadOptions, Split
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.protocol.messages.fetch import FETCH
+from kafka_lagoon.records.batches import scan
+from kafka_lagoon.records.layout import BASE, LAST, POSITION
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.integration.producers import folder
 
@@ -102,7 +102,7 @@ def connect() -> Iterator[Callable[[LocalKafka], Cluster]]:
 
     def connected(kafka: LocalKafka, **more: str) -> Cluster:
         settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, **more)  # type: ignore[arg-type]
-        opened.append(Cluster.connect(settings, CLOCK, Journal(), soon()))
+        opened.append(Cluster.connect(settings, CLOCK, RequestStats(), soon()))
         return opened[-1]
 
     yield connected
@@ -264,7 +264,9 @@ def test_the_replica_in_our_rack(kafka: LocalKafka, connect: Callable[..., Clust
     near.refresh({"reading-near"}, soon())
     values, outcome = read(near, split)
     assert (outcome.failure, values) == (None, read(leader, split)[0])
-    fetched = {node_id: one.answer_bytes for (api, node_id), one in near.journal.stats.items() if api == FETCH.name}
+    fetched = {
+        node_id: one.answer_bytes for (api, node_id), one in near.request_stats.stats.items() if api == FETCH.name
+    }
     assert fetched.keys() == {leader_id, near_id}
     assert fetched[leader_id] < 1_000
 

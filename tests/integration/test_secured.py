@@ -11,17 +11,17 @@ import pytest
 from confluent_kafka.admin import AclOperation, AclPermissionType, AdminClient, NewTopic, ResourceType
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from pipeline.client.cluster import Cluster, TopicPartition
-from pipeline.client.deadline import Deadline
-from pipeline.client.journal import Journal
-from pipeline.client.offsets import HIGH_WATERMARK, LOG_START, list_offsets
-from pipeline.errors import AuthenticationFailed, PipelineError
-from pipeline.fetch.reader import SplitReader
-from pipeline.fetch.split import ReadOptions, Split
-from pipeline.kafka_settings import KafkaSettings
-from pipeline.protocol.messages.metadata import METADATA, MetadataRequest
-from pipeline.snapshot.collect import collect
-from pipeline.snapshot.rows import (
+from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LOG_START, list_offsets
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import AuthenticationFailed, PipelineError
+from kafka_lagoon.fetch.reader import SplitReader
+from kafka_lagoon.fetch.split import ReadOptions, Split
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest
+from kafka_lagoon.snapshot.collect import collect
+from kafka_lagoon.snapshot.state_rows import (
     BrokerRow,
     CollectionFailureRow,
     ConsumerLagRow,
@@ -31,7 +31,7 @@ from pipeline.snapshot.rows import (
     SnapshotRow,
     TopicRow,
 )
-from pipeline.wire.primitives import uuid_text
+from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.integration.secured import (
     GIVEN_WAY,
@@ -75,8 +75,8 @@ def soon() -> Deadline:
     return Deadline.after(CLOCK, 60_000)
 
 
-def connect(settings: Mapping[str, str], journal: Journal | None = None) -> Cluster:
-    return Cluster.connect(KafkaSettings(**settings), CLOCK, journal or Journal(), soon())
+def connect(settings: Mapping[str, str], request_stats: RequestStats | None = None) -> Cluster:
+    return Cluster.connect(KafkaSettings(**settings), CLOCK, request_stats or RequestStats(), soon())
 
 
 def snapshot_by(settings: Mapping[str, str]) -> Snapshot:
@@ -253,10 +253,10 @@ FAULTS: dict[str, tuple[Callable[[Secured], Settings], str]] = {
 }
 
 
-def refusal(settings: Settings, journal: Journal | None = None) -> PipelineError:
+def refusal(settings: Settings, request_stats: RequestStats | None = None) -> PipelineError:
     """Why there is no way in; it is told soon, and clearly, and no secret is in it."""
     began = time.monotonic()
-    with pytest.raises(PipelineError) as caught, connect(settings, journal):
+    with pytest.raises(PipelineError) as caught, connect(settings, request_stats):
         pass
     assert time.monotonic() - began < LONGEST_REFUSAL_S
     assert "\n" not in str(caught.value)
@@ -269,10 +269,10 @@ def refusal(settings: Settings, journal: Journal | None = None) -> PipelineError
 def test_a_way_that_leads_nowhere(broker: Secured, fault: str, caplog: pytest.LogCaptureFixture) -> None:
     """One line says what is wrong and which setting to look at; credentials that were refused are not tried again."""
     settings, words = FAULTS[fault]
-    journal = Journal()
-    error = refusal(settings(broker), journal)
+    request_stats = RequestStats()
+    error = refusal(settings(broker), request_stats)
     assert words in str(error)
-    tries = requests(journal)
+    tries = requests(request_stats)
     if isinstance(error, AuthenticationFailed):
         assert tries["SaslHandshake"] <= 1, "a user may be locked out after some"
     assert tries["Metadata"] <= 6
@@ -322,12 +322,12 @@ def ask_for(cluster: Cluster, seconds: float) -> int:
 
 def test_a_connection_outlives_its_session(broker: Secured) -> None:
     """Longer than the broker lets us be who we are, busy or idle, without an error or another connection (KIP-368)."""
-    journal = Journal()
-    with connect(broker.settings("scram-512"), journal) as cluster:
+    request_stats = RequestStats()
+    with connect(broker.settings("scram-512"), request_stats) as cluster:
         asked = ask_for(cluster, SESSION_MS / 1000 + 0.1)
         time.sleep(SESSION_MS / 1000)
         asked += ask_for(cluster, 0.1)
-    answered = answers(journal)
+    answered = answers(request_stats)
     assert answered["Metadata"] == asked + 1
     assert answered["SaslHandshake"] >= 3
     assert answered["SaslAuthenticate"] == 2 * answered["SaslHandshake"]
@@ -344,26 +344,26 @@ def test_tokens_are_renewed_before_they_expire(signed: Secured) -> None:
     assert signed.tokens
     signed.tokens.lifetime_s = 2
     not_cached = {"sasl_oauthbearer_scope": "short"}
-    journal, before = Journal(), len(signed.tokens.given)
-    with connect(signed.settings(SIGNED_WAY) | not_cached, journal) as cluster:
+    request_stats, before = RequestStats(), len(signed.tokens.given)
+    with connect(signed.settings(SIGNED_WAY) | not_cached, request_stats) as cluster:
         ask_for(cluster, 3)
-    assert answers(journal)["SaslHandshake"] >= 2
+    assert answers(request_stats)["SaslHandshake"] >= 2
     assert len(signed.tokens.given) - before >= 2
 
 
-def answers(journal: Journal) -> Counter[str]:
+def answers(request_stats: RequestStats) -> Counter[str]:
     """How often the broker answered what, on a connection that was never made anew."""
     found: Counter[str] = Counter()
-    for (api, broker), one in journal.stats.items():
+    for (api, broker), one in request_stats.stats.items():
         assert api != "ApiVersions" or broker is None, "a broker was connected to again"
         found[api] += one.answers
     return found
 
 
-def requests(journal: Journal) -> Counter[str]:
+def requests(request_stats: RequestStats) -> Counter[str]:
     """How many requests of each API were sent."""
     found: Counter[str] = Counter()
-    for (api, _), one in journal.stats.items():
+    for (api, _), one in request_stats.stats.items():
         found[api] += one.requests
     return found
 

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from pipeline.sandbox.kafka import LocalKafka
+from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.integration.state import create_topics, produce
 from tests.jobs.archived import archived, assert_tiled, consumed
 from tests.jobs.commands import ROOT, here, lagoon, rows, run, submit
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 # The job, which ends as `kill -9` ends it where it would say what it has committed.
 KILLED_AT_ITS_LINE = """
 import os, signal, sys
-from pipeline.cli import ingest, main
+from kafka_lagoon.cli import ingest, main
 ingest.say = lambda line: os.kill(os.getpid(), signal.SIGKILL)
 main.main(["ingest", *sys.argv[1:]])
 """

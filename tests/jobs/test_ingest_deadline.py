@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from pipeline.fetch.tasks import Task
-from pipeline.sandbox.kafka import LocalKafka
-from pipeline.tables import ingest as ingest_module
-from pipeline.tables.archive import ArchiveTurn
-from pipeline.tables.archive_task import TaskResult, TaskSettings, archive
+from kafka_lagoon.fetch.tasks import Task
+from kafka_lagoon.ingest.archive import ArchiveTurn
+from kafka_lagoon.ingest.archive_task import TaskResult, TaskSettings, archive
+from kafka_lagoon.runs import ingest as ingest_module
+from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.integration.state import create_topics, produce
 from tests.jobs.archived import archived, assert_tiled, consumed
 from tests.jobs.commands import here

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from pipeline.cli.main import _COMMANDS as COMMANDS
-from pipeline.sandbox.kafka import LocalKafka
-from pipeline.settings import load
+from kafka_lagoon.cli.main import _COMMANDS as COMMANDS
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.settings import load
 from tests.installed import CLONE, DELTA, Installed, install
 from tests.integration.state import create_topics, produce
 from tests.jobs.archived import archived, consumed

@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
-from pipeline.sandbox.kafka import LocalKafka
+from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.integration.state import create_topics
 from tests.jobs.archived import archived, assert_tiled, consumed
 from tests.jobs.commands import ROOT, environment, submit

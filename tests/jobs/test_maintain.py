@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.maintain import main
-from pipeline.tables.warehouse import open_warehouse
+from kafka_lagoon.cli.maintain import main
+from kafka_lagoon.delta.warehouse import open_warehouse
 from tests.clock import CLOCK
+from tests.delta.test_maintain import YESTERDAY, ingest
 from tests.jobs.commands import here, submit
 from tests.jobs.test_outcome import assert_all_fields, finished
-from tests.tables.conftest import settings
-from tests.tables.test_maintain import YESTERDAY, ingest
+from tests.warehouses import settings
 
 
 @pytest.mark.parametrize(

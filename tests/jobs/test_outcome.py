@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.cli.outcome import event_fields
-from pipeline.cli.terminal import reported
+from kafka_lagoon.cli.outcome import event_fields
+from kafka_lagoon.cli.terminal import reported
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 from tests.jobs.commands import here, rows
@@ -216,7 +216,7 @@ def test_a_log_file_that_cannot_be_written(lake: Lake, tmp_path: Path) -> None:
 
 def test_a_fault_of_ours_has_its_event(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not expected ends with a traceback, and the event of the cluster says failed and names no more than its kind."""
-    monkeypatch.setattr("pipeline.cli.snapshot.collect", lambda *_: 1 / 0)
+    monkeypatch.setattr("kafka_lagoon.cli.snapshot.collect", lambda *_: 1 / 0)
     log = lake.warehouse.parent / "fault.jsonl"
     with pytest.raises(ZeroDivisionError):
         lake.run("snapshot", "--log-file", str(log))

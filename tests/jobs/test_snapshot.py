@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from pipeline.sandbox.kafka import LocalKafka
+from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 from tests.fake.peer import peer

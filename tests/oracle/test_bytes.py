@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import DecodeError, EncodeError
-from pipeline.protocol.apis import APIS
-from pipeline.protocol.embedded import VERSIONS, Assignment, Subscription
-from pipeline.protocol.headers import RequestHeader, ResponseHeader
-from pipeline.protocol.messages.list_groups import ListGroupsRequest
-from pipeline.wire.reading import decode
-from pipeline.wire.schema import Api
-from pipeline.wire.writing import encode
+from kafka_lagoon.errors import DecodeError, EncodeError
+from kafka_lagoon.protocol.apis import APIS
+from kafka_lagoon.protocol.embedded import VERSIONS, Assignment, Subscription
+from kafka_lagoon.protocol.headers import RequestHeader, ResponseHeader
+from kafka_lagoon.protocol.messages.list_groups import ListGroupsRequest
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.schema import Api
+from kafka_lagoon.wire.writing import encode
 from tests.examples import CASES, Case, any_message, any_text, randoms
 from tests.oracle.jars import clients_jar
 from tests.oracle.java_codec import JavaCodec, Telling, from_json, to_json, without_records

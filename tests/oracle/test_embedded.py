@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from pipeline.errors import DecodeError
-from pipeline.protocol.embedded import VERSIONS, Assignment, Subscription, decode_assignment, decode_subscription
-from pipeline.wire.writing import encode
+from kafka_lagoon.errors import DecodeError
+from kafka_lagoon.protocol.embedded import VERSIONS, Assignment, Subscription, decode_assignment, decode_subscription
+from kafka_lagoon.wire.writing import encode
 from tests.examples import any_bytes, any_message, any_text, randoms
 from tests.oracle.java_codec import JavaCodec, from_json
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.records.compressing import CODECS
-from pipeline.records.encoding import ANYBODY, TRANSACTIONAL, Producer, Record, encode_batch
+from kafka_lagoon.records.compressing import CODECS
+from kafka_lagoon.records.encoding import ANYBODY, TRANSACTIONAL, Producer, Record, encode_batch
 from tests.oracle.jars import KAFKAS
 from tests.oracle.memory_records import JavaRecords, Row, batch, java_records, record
 

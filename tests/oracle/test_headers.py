@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from pipeline.protocol.apis import APIS
-from pipeline.protocol.headers import encode_request
-from pipeline.protocol.messages.api_versions import API_VERSIONS
-from pipeline.wire.schema import Api
-from pipeline.wire.writing import encode
+from kafka_lagoon.protocol.apis import APIS
+from kafka_lagoon.protocol.headers import encode_request
+from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
+from kafka_lagoon.wire.schema import Api
+from kafka_lagoon.wire.writing import encode
 from tests.oracle.jars import clients_jar
 from tests.oracle.java_codec import JavaCodec
 from tests.oracle.schemas import knows, load, stable_versions

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline import java_properties
+from kafka_lagoon import java_properties
 from tests.oracle.java_codec import JavaCodec
 
 pytestmark = pytest.mark.java

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from pipeline.client import keystores
-from pipeline.errors import FrameTooLarge
-from pipeline.sandbox.certificates import truststore
-from pipeline.wire.frames import FrameBuffer
+from kafka_lagoon.client import keystores
+from kafka_lagoon.errors import FrameTooLarge
+from kafka_lagoon.sandbox.certificates import truststore
+from kafka_lagoon.wire.frames import FrameBuffer
 from tests.certificates import CLIENT, ROOT, ROOT_PEM, tls_settings
 from tests.oracle.java_codec import JavaCodec
 

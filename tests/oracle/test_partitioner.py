@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from pipeline.client.partitioner import murmur2, partition_of
+from kafka_lagoon.produce.partitioner import murmur2, partition_of
 from tests.oracle.java_codec import JavaCodec
 
 

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pipeline.records.batches import scan
-from pipeline.records.columns import decode
-from pipeline.records.decoding import DecodeOptions
+from kafka_lagoon.records.batches import scan
+from kafka_lagoon.records.columns import decode
+from kafka_lagoon.records.decoding import DecodeOptions
 from tests.oracle.generated import any_batch, damaged
 from tests.oracle.jars import KAFKAS
 from tests.oracle.memory_records import JavaAnswer, JavaBatch, JavaRecords, Row, java_records

@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from py4j.protocol import Py4JJavaError
 
-from pipeline.client.authentication import Conversation, authenticate
-from pipeline.client.sasl.oauthbearer import OAuthBearer, unsecured
-from pipeline.client.sasl.plain import Plain
-from pipeline.client.sasl.scram import Scram
-from pipeline.client.sasl.token import Token
-from pipeline.client.sasl.token_endpoint import TokenEndpoint
-from pipeline.errors import AuthenticationFailed
-from pipeline.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
-from pipeline.protocol.messages.sasl_handshake import SaslHandshakeResponse
+from kafka_lagoon.client.authentication import Conversation, authenticate
+from kafka_lagoon.client.sasl.oauthbearer import OAuthBearer, unsecured
+from kafka_lagoon.client.sasl.plain import Plain
+from kafka_lagoon.client.sasl.scram import Scram
+from kafka_lagoon.client.sasl.token import Token
+from kafka_lagoon.client.sasl.token_endpoint import TokenEndpoint
+from kafka_lagoon.errors import AuthenticationFailed
+from kafka_lagoon.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
+from kafka_lagoon.protocol.messages.sasl_handshake import SaslHandshakeResponse
 from tests.clock import CLOCK
 from tests.oracle.jars import KAFKAS
 from tests.oracle.java_codec import JavaCodec

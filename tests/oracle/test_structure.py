@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.protocol.apis import APIS, api_name
-from pipeline.protocol.embedded import VERSIONS, Assignment, Subscription
-from pipeline.protocol.headers import RequestHeader, ResponseHeader
-from pipeline.wire.schema import Api, Array, Blob, Kind, Nested, Scalar, Text, Versions, fields_of
+from kafka_lagoon.protocol.apis import APIS, api_name
+from kafka_lagoon.protocol.embedded import VERSIONS, Assignment, Subscription
+from kafka_lagoon.protocol.headers import RequestHeader, ResponseHeader
+from kafka_lagoon.wire.schema import Api, Array, Blob, Kind, Nested, Scalar, Text, Versions, fields_of
 from tests.oracle.jars import KAFKAS, clients_jar
 from tests.oracle.schemas import FieldFacts, absent_somewhere, facts, knows, load, names, stable_versions, versions_of
 

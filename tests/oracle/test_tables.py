@@ -5,9 +5,9 @@ from types import ModuleType
 
 import pytest
 
-from pipeline.protocol import acls
-from pipeline.protocol.error_codes import ERROR_CODES, Refresh
-from pipeline.protocol.messages import (
+from kafka_lagoon.protocol import acls
+from kafka_lagoon.protocol.error_codes import ERROR_CODES, Refresh
+from kafka_lagoon.protocol.messages import (
     consumer_group_heartbeat,
     create_topics,
     delete_records,

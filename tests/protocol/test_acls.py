@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.protocol.acls import ALTER, CREATE, DESCRIBE, DESCRIBE_CONFIGS, NOT_ASKED, READ, allows
+from kafka_lagoon.protocol.acls import ALTER, CREATE, DESCRIBE, DESCRIBE_CONFIGS, NOT_ASKED, READ, allows
 
 
 def test_bits() -> None:

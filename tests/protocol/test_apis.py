@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.protocol.apis import APIS, api_name
+from kafka_lagoon.protocol.apis import APIS, api_name
 
 
 def test_keys() -> None:

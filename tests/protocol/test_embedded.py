@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from pipeline.errors import DecodeError
-from pipeline.protocol.embedded import (
+from kafka_lagoon.errors import DecodeError
+from kafka_lagoon.protocol.embedded import (
     VERSIONS,
     Assignment,
     EmbeddedTopicPartitions,
@@ -14,7 +14,7 @@ from pipeline.protocol.embedded import (
     decode_assignment,
     decode_subscription,
 )
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.writing import encode
 from tests.examples import any_bytes, any_message, randoms
 
 OWNED = (EmbeddedTopicPartitions(topic="a", partitions=(0, 2)),)

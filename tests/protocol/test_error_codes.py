@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.protocol import error_codes
-from pipeline.protocol.error_codes import ERROR_CODES, ErrorCode, Refresh, error_code
+from kafka_lagoon.protocol import error_codes
+from kafka_lagoon.protocol.error_codes import ERROR_CODES, ErrorCode, Refresh, error_code
 
 
 def test_no_gap() -> None:

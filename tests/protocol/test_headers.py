@@ -2,12 +2,17 @@
 
 import pytest
 
-from pipeline.errors import DecodeError, EncodeError
-from pipeline.protocol.headers import decode_response, decode_response_header, encode_request
-from pipeline.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest, ApiVersionsResponse, OfferedApi
-from pipeline.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest, ListGroupsResponse
-from pipeline.protocol.messages.metadata import METADATA, MetadataRequest
-from pipeline.wire.writing import encode
+from kafka_lagoon.errors import DecodeError, EncodeError
+from kafka_lagoon.protocol.headers import decode_response, decode_response_header, encode_request
+from kafka_lagoon.protocol.messages.api_versions import (
+    API_VERSIONS,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    OfferedApi,
+)
+from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest, ListGroupsResponse
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest
+from kafka_lagoon.wire.writing import encode
 from tests.examples import CASES, Case, any_message, randoms
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import DecodeError
-from pipeline.wire.reading import decode
-from pipeline.wire.schema import Array, Nested, fields_of
-from pipeline.wire.writing import encode
+from kafka_lagoon.errors import DecodeError
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.schema import Array, Nested, fields_of
+from kafka_lagoon.wire.writing import encode
 from tests.examples import CASES, Case, any_bytes, any_message, randoms
 from tests.wire.reference import Malformed, reference_decode, reference_encode
 

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from pipeline.protocol.apis import APIS, api_name
-from pipeline.protocol.messages.describe_quorum import DESCRIBE_QUORUM
-from pipeline.protocol.messages.list_offsets import LIST_OFFSETS
-from pipeline.protocol.messages.list_transactions import LIST_TRANSACTIONS
-from pipeline.protocol.messages.metadata import METADATA
-from pipeline.protocol.release_apis import RELEASES, TABLE
-from pipeline.protocol.releases import api_lists, release_needed
-from pipeline.wire.schema import LATEST, Versions
+from kafka_lagoon.protocol.apis import APIS, api_name
+from kafka_lagoon.protocol.messages.describe_quorum import DESCRIBE_QUORUM
+from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
+from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
+from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.protocol.release_apis import RELEASES, TABLE
+from kafka_lagoon.protocol.releases import api_lists, release_needed
+from kafka_lagoon.wire.schema import LATEST, Versions
 from tests.protocol.api_lists import Listed, minor, recorded
 
 MODES = {"zookeeper": "zk", "kraft": "kraft"}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.records import layout
-from pipeline.records.batches import scan
+from kafka_lagoon.records import layout
+from kafka_lagoon.records.batches import scan
 from tests.records.examples import Batch, Record, logs
 from tests.reference.batches import header, split
 

@@ -16,8 +16,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.errors import CorruptBatch, RecordsError, UnsupportedCodec
-from pipeline.records.codecs import GZIP, LZ4, SNAPPY, ZSTD, TargetTooSmall, decompress_into
+from kafka_lagoon.errors import CorruptBatch, RecordsError, UnsupportedCodec
+from kafka_lagoon.records.codecs import GZIP, LZ4, SNAPPY, ZSTD, TargetTooSmall, decompress_into
 
 PLAIN = bytes(range(256)) * 900 + b"Kafka" * 5000  # several blocks of every codec
 
@@ -200,8 +200,8 @@ def test_threads_do_not_share_contexts():
 _BOMBS = """
 import json, resource, struct, time, zlib
 import cramjam, lz4.frame
-from pipeline.errors import RecordsError
-from pipeline.records.codecs import TargetTooSmall, decompress_into
+from kafka_lagoon.errors import RecordsError
+from kafka_lagoon.records.codecs import TargetTooSmall, decompress_into
 
 MIB = 1 << 20
 ROOM = 8 * MIB

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.records import buffers, columns
-from pipeline.records.batches import scan
-from pipeline.records.buffers import DECODED
-from pipeline.records.columns import Decoding, decode
-from pipeline.records.decoding import DecodeOptions
-from pipeline.tables.schema import RECORDS
+from kafka_lagoon.delta.schema import RECORDS
+from kafka_lagoon.records import buffers, columns
+from kafka_lagoon.records.batches import scan
+from kafka_lagoon.records.buffers import DECODED
+from kafka_lagoon.records.columns import Decoding, decode
+from kafka_lagoon.records.decoding import DecodeOptions
 from tests.records.examples import ABORT, COMMIT, CONTROL, GZIP, TRANSACTIONAL, ZSTD, Batch, Record, logs, marker
 from tests.records.test_legacy import compressed, message
 from tests.reference import answers

@@ -11,13 +11,13 @@ from unittest import mock
 
 import pytest
 
-from pipeline.records import compiled, kernels
-from pipeline.records.compiled import cache_folder
+from kafka_lagoon.records import compiled, kernels
+from kafka_lagoon.records.compiled import cache_folder
 
 ROOT = Path(__file__).parents[2]
 USERS_FOLDER, ENVIRON = cache_folder(), dict(os.environ)
 KERNELS = """
-from pipeline.records.compiler import kernel
+from kafka_lagoon.records.compiler import kernel
 
 @kernel("int64(int64, int64)")
 def product(one, other):
@@ -29,7 +29,7 @@ def inverse(number):
 """
 CALLS = """
 import sys
-from pipeline.records.compiled import kernels
+from kafka_lagoon.records.compiled import kernels
 ours = kernels("ours", {"product": 2, "inverse": 1})
 assert ours["product"](-6, 7) == -42
 assert (ours["inverse"](7), ours["inverse"](0)) == (14, -1)
@@ -167,31 +167,31 @@ def test_the_key_is_all_that_code_depends_on(monkeypatch):
     """Other sources, versions, processors and features of a processor have keys of their own."""
     host = compiled._host()
     keys = {
-        compiled._key("scan", host),
+        compiled._key("decode_kernel", host),
         compiled._key("fields", host),
-        compiled._key("scan", replace(host, triple="aarch64-linux-gnu")),
-        compiled._key("scan", replace(host, cpu="z80")),
-        compiled._key("scan", replace(host, features=host.features + ",-sse2")),
+        compiled._key("decode_kernel", replace(host, triple="aarch64-linux-gnu")),
+        compiled._key("decode_kernel", replace(host, cpu="z80")),
+        compiled._key("decode_kernel", replace(host, features=host.features + ",-sse2")),
     }
     for maker, name in ((compiled, "_numba_version"), (compiled.llvmlite, "__version__"), (compiled.sys, "version")):
         with monkeypatch.context() as patch:
             patch.setattr(maker, name, (lambda: "0") if name == "_numba_version" else "0")
-            keys.add(compiled._key("scan", host))
+            keys.add(compiled._key("decode_kernel", host))
     assert len(keys) == 8
 
 
 def test_no_kernel_raises():
     """numba writes what a function may raise into its code, and Python's machinery to raise it is not there."""
     assert kernels.walk_batches(0, 0, 0) == 0
-    key = compiled._key("scan", compiled._host())
-    code = compiled._kept(USERS_FOLDER / compiled._name("scan", key), key)
+    key = compiled._key("decode_kernel", compiled._host())
+    code = compiled._kept(USERS_FOLDER / compiled._name("decode_kernel", key), key)
     assert code
     assert b".const.pickle" not in code
 
 
 def test_who_decodes_needs_no_numba():
     """What this process has loaded, or compiled, another takes from the user's folder."""
-    code = "import sys, pipeline.records.columns; print('numba' in sys.modules)"
+    code = "import sys, kafka_lagoon.records.columns; print('numba' in sys.modules)"
     command = [sys.executable, "-c", code]
     assert subprocess.run(command, capture_output=True, check=True, env=ENVIRON, text=True).stdout == "False\n"
 
@@ -215,8 +215,8 @@ def test_from_an_archive_by_two_at_once_and_then_not_again(tmp_path):
     archive = tmp_path / "lagoon.zip"
     with zipfile.ZipFile(archive, "w") as packed:
         for source in sorted((ROOT / "pipeline").rglob("*.py")):
-            packed.write(source, source.relative_to(ROOT))
-        packed.writestr("pipeline/records/ours.py", KERNELS)
+            packed.write(source, source.relative_to(ROOT / "pipeline"))
+        packed.writestr("kafka_lagoon/records/ours.py", KERNELS)
     cache = tmp_path / "cache"
     cache.mkdir(mode=0o700)
     both = [run(CALLS, cache, archive) for _ in range(2)]

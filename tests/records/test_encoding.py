@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.errors import CorruptBatch, UnsupportedCodec
-from pipeline.records.compressing import CODECS, SNAPPY
-from pipeline.records.encoding import (
+from kafka_lagoon.errors import CorruptBatch, UnsupportedCodec
+from kafka_lagoon.records.compressing import CODECS, SNAPPY
+from kafka_lagoon.records.encoding import (
     BATCH_OVERHEAD,
     TRANSACTIONAL,
     Producer,
@@ -97,7 +97,7 @@ def test_a_codec_that_kafka_does_not_have() -> None:
 def test_encoding_imports_little() -> None:
     """Neither numpy, numba nor pyarrow, and a codec's library only when it is used: a command is to begin at once."""
     program = (
-        "import sys\nfrom pipeline.records.encoding import Record, encode_batch\nencode_batch([Record(0, None, b'')])\n"
+        "import sys\nfrom kafka_lagoon.records.encoding import Record, encode_batch\nencode_batch([Record(0, None, b'')])\n"
         "print(*({'numpy', 'numba', 'pyarrow', 'zstandard', 'lz4', 'cramjam', 'isal'} & set(sys.modules)))"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.errors import CorruptBatch, ExpandedTooLarge, RecordsError, UnsupportedCodec, UnsupportedMagic
-from pipeline.records.decoding import DecodeOptions
-from pipeline.records.legacy import LegacyRecord, decode_messages
+from kafka_lagoon.errors import CorruptBatch, ExpandedTooLarge, RecordsError, UnsupportedCodec, UnsupportedMagic
+from kafka_lagoon.records.decoding import DecodeOptions
+from kafka_lagoon.records.legacy import LegacyRecord, decode_messages
 
 OPTIONS = DecodeOptions()
 GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4

@@ -15,11 +15,11 @@ TASK_MEMORY_MB, MARGIN_MB = 256, 60
 WORKER = """
 import sys
 from pathlib import Path
-from pipeline.records.batches import scan
-from pipeline.records.columns import decode
-from pipeline.settings import IngestSettings
-from pipeline.tables.ingest import read_options
-from pipeline.tables.record_files import RecordFiles
+from kafka_lagoon.records.batches import scan
+from kafka_lagoon.records.columns import decode
+from kafka_lagoon.settings import IngestSettings
+from kafka_lagoon.runs.ingest import read_options
+from kafka_lagoon.delta.record_files import RecordFiles
 
 def peak_mb():
     return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) >> 10

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.records.transactions import ABORT, AbortedTransactions
+from kafka_lagoon.records.transactions import ABORT, AbortedTransactions
 
 COMMIT = 1
 

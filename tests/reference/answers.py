@@ -67,30 +67,21 @@ def decode(
 
 
 def _bounded(batches: list[Batch], data: bytes) -> list[Batch]:
-    """The batches, of which those lie whose last offset is at or after the next one's first; a cut batch counts as next."""
+    """The batches, with the lies in their last offsets found by where the next one begins; a cut batch counts as next."""
     rest = data[sum(len(batch.raw) for batch in batches) :]
     is_cut = len(rest) > 16 and rest[16] == 2 and int.from_bytes(rest[8:12], "big", signed=True) >= 14
     bases = [batch.base_offset if batch.magic == 2 and batch.is_possible else None for batch in batches[1:]]
     bases.append(int.from_bytes(rest[:8], "big", signed=True) if is_cut else None)
-    bounded = [_bounded_by(batch, base) for batch, base in zip(batches, bases, strict=False)]
-    if is_cut and bounded and bounded[-1].count > bounded[-1].last_offset - bounded[-1].base_offset + 1:
-        bounded[-1] = _stretched(bounded[-1], bases[-1])
-    return bounded
-
-
-def _stretched(batch: Batch, next_base: int) -> Batch:
-    """A last batch with more records than offsets ends where the one after it begins."""
-    fits = batch.last_offset + 1 < next_base and batch.count <= next_base - batch.base_offset
-    is_sound = batch.magic == 2 and batch.is_possible and not batch.lies
-    return replace(batch, last_offset=next_base - 1, lies=True) if fits and is_sound else batch
+    return [_bounded_by(batch, base) for batch, base in zip(batches, bases, strict=False)]
 
 
 def _bounded_by(batch: Batch, next_base: int | None) -> Batch:
-    if batch.magic != 2 or not batch.is_possible or next_base is None:
+    """A batch that ends after the next one begins lies, and so does one with more records than offsets, if they fit."""
+    if batch.magic != 2 or not batch.is_possible or next_base is None or batch.count > next_base - batch.base_offset:
         return batch
-    if not batch.base_offset < next_base <= batch.last_offset or batch.count > next_base - batch.base_offset:
-        return batch
-    return replace(batch, last_offset=next_base - 1, lies=True)
+    is_too_large = batch.base_offset < next_base <= batch.last_offset
+    is_too_small = batch.last_offset + 1 < next_base and batch.count > batch.last_offset - batch.base_offset + 1
+    return replace(batch, last_offset=next_base - 1, lies=True) if is_too_large or is_too_small else batch
 
 
 def _is_end(answer: Answer, before: Batch | None, batch: Batch, following: Batch | None, from_offset: int) -> bool:

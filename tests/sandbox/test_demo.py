@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import LockHeld
-from pipeline.sandbox import demo
-from pipeline.sandbox.jars import cache_folder, jar_paths
-from pipeline.sandbox.workload import ABORTED_RECORDS, EXPIRED, TOPICS
+from kafka_lagoon.errors import LockHeld
+from kafka_lagoon.sandbox import demo
+from kafka_lagoon.sandbox.jars import cache_folder, jar_paths
+from kafka_lagoon.sandbox.workload import ABORTED_RECORDS, EXPIRED, TOPICS
 
 TYPE, STATE, MEMBERS, PARTITIONS, KNOWN, LAG_BEFORE, LAG, CHANGE, LOST = range(9)
 
@@ -23,7 +23,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
     jar_paths("kafka-4.3.1")
     (cache / "jars").symlink_to(cache_folder().absolute() / "jars")
     run = subprocess.run(
-        [sys.executable, "-m", "pipeline.sandbox.demo"],
+        [sys.executable, "-m", "kafka_lagoon.sandbox.demo"],
         env={**os.environ, "LAGOON_CACHE": str(cache)},
         capture_output=True,
         text=True,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import JarsUnavailable
-from pipeline.sandbox import jars
+from kafka_lagoon.errors import JarsUnavailable
+from kafka_lagoon.sandbox import jars
 
 BYTES = {"one": b"first jar\n", "two": b"second jar\n"}
 

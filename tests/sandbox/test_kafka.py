@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import NotStarted, ToolFailed
-from pipeline.sandbox import kafka as sandbox
-from pipeline.sandbox.kafka import LocalKafka
-from pipeline.sandbox.node import Listener
-from pipeline.sandbox.probe import answers, known_brokers
+from kafka_lagoon.errors import NotStarted, ToolFailed
+from kafka_lagoon.sandbox import kafka as sandbox
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.sandbox.node import Listener
+from kafka_lagoon.sandbox.probe import answers, known_brokers
 
 TOPICS = "org.apache.kafka.tools.TopicCommand"
 
@@ -123,7 +123,7 @@ def test_taken_port_is_tried_elsewhere(tmp_path: Path, monkeypatch: pytest.Monke
 def test_no_broker_outlives_a_killed_parent(tmp_path: Path, version: str) -> None:
     """When the process that started brokers is killed, the brokers die too, and so does their ZooKeeper."""
     program = (
-        "import sys, time; from pathlib import Path; from pipeline.sandbox.kafka import LocalKafka\n"
+        "import sys, time; from pathlib import Path; from kafka_lagoon.sandbox.kafka import LocalKafka\n"
         "with LocalKafka(Path(sys.argv[1]), version=sys.argv[2]) as kafka:\n"
         "    place = kafka._nodes[1].place; print(place.port, place.controller_port, flush=True); time.sleep(600)\n"
     )

@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
-from pipeline.client.cluster import Cluster
-from pipeline.client.deadline import Deadline
-from pipeline.client.journal import Journal
-from pipeline.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
-from pipeline.protocol.messages.describe_groups import DESCRIBE_GROUPS
-from pipeline.protocol.messages.find_coordinator import FIND_COORDINATOR
-from pipeline.protocol.messages.list_groups import LIST_GROUPS
-from pipeline.protocol.messages.list_offsets import LIST_OFFSETS
-from pipeline.protocol.messages.metadata import METADATA
-from pipeline.protocol.messages.offset_fetch import OFFSET_FETCH
-from pipeline.snapshot.collect import STEPS, collect
-from pipeline.snapshot.rows import (
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
+from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS
+from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
+from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
+from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
+from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
+from kafka_lagoon.snapshot.collect import STEPS, collect
+from kafka_lagoon.snapshot.state_rows import (
     BrokerRow,
     CollectionFailureRow,
     CommittedOffsetRow,
@@ -30,7 +30,7 @@ from pipeline.snapshot.rows import (
     TopicPartitions,
     TopicRow,
 )
-from pipeline.wire.primitives import uuid_text
+from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.fake.broker import FakeBroker, fake_cluster
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
@@ -57,7 +57,7 @@ def captured(state: FakeCluster, meanwhile: Callable[[dict[int, FakeBroker], str
     """A snapshot of the cluster; `meanwhile` is called when a step begins."""
     with fake_cluster(state) as brokers:
         deadline = Deadline.after(CLOCK, 8_000)
-        with Cluster.connect(impatient(state), CLOCK, Journal(), deadline) as cluster:
+        with Cluster.connect(impatient(state), CLOCK, RequestStats(), deadline) as cluster:
             tell = (lambda step, _: meanwhile(brokers, step)) if meanwhile else (lambda _, __: None)
             return collect(cluster, "test", 1_000, deadline, tell)
 

@@ -1,11 +1,11 @@
 """Descriptions of share and streams groups, as messages, to rows."""
 
-from pipeline.protocol.messages import share_group_describe as share
-from pipeline.protocol.messages import streams_group_describe as streams
-from pipeline.protocol.messages.list_groups import ListedGroup
-from pipeline.snapshot.group_types import Listed, share_group, streams_group
-from pipeline.snapshot.rows import TopicPartitions
-from pipeline.wire.primitives import uuid_text
+from kafka_lagoon.protocol.messages import share_group_describe as share
+from kafka_lagoon.protocol.messages import streams_group_describe as streams
+from kafka_lagoon.protocol.messages.list_groups import ListedGroup
+from kafka_lagoon.snapshot.group_types import Listed, share_group, streams_group
+from kafka_lagoon.snapshot.state_rows import TopicPartitions
+from kafka_lagoon.wire.primitives import uuid_text
 
 TOPIC_ID = (1).to_bytes(16, "big")
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.client.cluster import TopicPartition
-from pipeline.protocol.messages.metadata import MetadataResponse
-from pipeline.snapshot.lag import Ends, lag_rows
-from pipeline.snapshot.rows import (
+from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.protocol.messages.metadata import MetadataResponse
+from kafka_lagoon.snapshot.lag import Ends, lag_rows
+from kafka_lagoon.snapshot.state_rows import (
     CommittedOffsetRow,
     ConsumerGroupRow,
     ConsumerLagRow,
@@ -16,7 +16,7 @@ from pipeline.snapshot.rows import (
     PartitionOffsetsRow,
     TopicPartitions,
 )
-from pipeline.snapshot.topology import TOPIC_DELETED, TOPIC_RECREATED, Topology
+from kafka_lagoon.snapshot.topology import TOPIC_DELETED, TOPIC_RECREATED, Topology
 
 TOPOLOGY = Topology(
     metadata=MetadataResponse(), topic_ids={"a": "id-a", "b": "id-b"}, partitions={"a": (0, 1), "b": (0,)}

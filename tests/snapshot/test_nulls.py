@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from pipeline import fetch, snapshot
-from pipeline.cli import kafka
-from pipeline.client.offsets import ALL_KINDS
-from pipeline.snapshot.offsets import NOT_TOLD
-from pipeline.snapshot.rows import PartitionOffsetsRow
+from kafka_lagoon import admin, fetch, snapshot
+from kafka_lagoon.admin.offsets import ALL_KINDS
+from kafka_lagoon.cli import kafka
+from kafka_lagoon.snapshot.offsets import NOT_TOLD
+from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow
 from tests.fake.broker import FakeBroker
 from tests.fake.oddities import ODDITIES, YEAR_10000_MS, every_shape, odd_offsets, refused_offsets
 from tests.nulls import undeclared, unexplained_of
@@ -67,7 +67,7 @@ def test_what_null_means_is_declared() -> None:
 
 def row_classes() -> Iterator[type[Any]]:
     """Every class that declares columns: of tables, and of what `lagoon kafka` prints."""
-    for package in (snapshot, kafka, fetch):
+    for package in (admin, snapshot, kafka, fetch):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             yield from _declared(importlib.import_module(module.name))
 

@@ -1,6 +1,6 @@
 """Small messages that show one rule each."""
 
-from pipeline.wire.schema import (
+from kafka_lagoon.wire.schema import (
     Bool,
     Bytes,
     Float64,

@@ -1,13 +1,13 @@
 """The same encoding rules once more, slow and obvious: bytes taken apart from the front, no closures, no fusion.
 
-The twin that `pipeline.wire.reading` and `pipeline.wire.writing` must agree with on everything, right or wrong.
+The twin that `kafka_lagoon.wire.reading` and `kafka_lagoon.wire.writing` must agree with on everything, right or wrong.
 """
 
 import struct
 from collections.abc import Mapping
 from typing import Any
 
-from pipeline.wire.schema import Array, Blob, Field, Kind, Nested, Scalar, Text, fields_of
+from kafka_lagoon.wire.schema import Array, Blob, Field, Kind, Nested, Scalar, Text, fields_of
 
 _NO_TAGS: Mapping[int, bytes] = {}
 

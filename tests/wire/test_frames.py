@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.errors import FrameTooLarge
-from pipeline.wire.frames import FrameBuffer
+from kafka_lagoon.errors import FrameTooLarge
+from kafka_lagoon.wire.frames import FrameBuffer
 
 LIMIT = 1000
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.wire.primitives import read_uvarint, uuid_bytes, uuid_text, write_uvarint
+from kafka_lagoon.wire.primitives import read_uvarint, uuid_bytes, uuid_text, write_uvarint
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import DecodeError
-from pipeline.wire.reading import decode, decode_start
-from pipeline.wire.schema import keeps_views
+from kafka_lagoon.errors import DecodeError
+from kafka_lagoon.wire.reading import decode, decode_start
+from kafka_lagoon.wire.schema import keeps_views
 from tests.wire.examples import (
     Fetched,
     Haunted,

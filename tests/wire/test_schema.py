@@ -2,9 +2,9 @@
 
 import pytest
 
-from pipeline.protocol.messages.api_versions import API_VERSIONS
-from pipeline.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
-from pipeline.wire.schema import Api, Array, Blob, Int32, Nested, Route, Scalar, Text, Versions, fields_of, struct
+from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
+from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
+from kafka_lagoon.wire.schema import Api, Array, Blob, Int32, Nested, Route, Scalar, Text, Versions, fields_of, struct
 from tests.wire.examples import Fetched, History, LaterNull, Lengths, Nests, NullableLengths, Point, Tagged
 
 

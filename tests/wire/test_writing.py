@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import EncodeError
-from pipeline.wire.writing import encode
+from kafka_lagoon.errors import EncodeError
+from kafka_lagoon.wire.writing import encode
 from tests.wire.examples import (
     Fetched,
     History,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.cli.kafka.run import run
+from kafka_lagoon.cli.kafka.run import run
 from tests.clock import CLOCK
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.protocol.messages.fetch import FETCH
-from pipeline.protocol.messages.list_offsets import LIST_OFFSETS
-from pipeline.records.encoding import Record, encode_batch
+from kafka_lagoon.protocol.messages.fetch import FETCH
+from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
+from kafka_lagoon.records.encoding import Record, encode_batch
 from tests.cli.kafka.conftest import Ask
 from tests.fake.batches import aborted, marker
 from tests.fake.cluster import FakeBatch, FakeCluster, FakePartition
@@ -50,7 +50,7 @@ def odd(state: FakeCluster) -> FakePartition:
 
 def test_arguments_are_read_at_once() -> None:
     """What decodes records is imported when there is something to read, not before a fault of the arguments is told."""
-    code = "import sys, pipeline.cli.kafka.fetch, pipeline.cli.kafka.produce; print(*{'numba', 'numpy', 'pyarrow'} & {*sys.modules})"
+    code = "import sys, kafka_lagoon.cli.kafka.fetch, kafka_lagoon.cli.kafka.produce; print(*{'numba', 'numpy', 'pyarrow'} & {*sys.modules})"
     assert not subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.strip()
 
 

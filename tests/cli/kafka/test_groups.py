@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.protocol.messages.list_groups import LIST_GROUPS
+from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from tests.cli.kafka.conftest import Ask
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
 from tests.fake.faults import Close, Fault

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from pipeline.client.cluster import Cluster
-from pipeline.client.deadline import Deadline
-from pipeline.client.journal import Journal
-from pipeline.protocol.apis import APIS
-from pipeline.protocol.messages import describe_configs, describe_log_dirs, describe_producers
-from pipeline.protocol.messages.api_versions import API_VERSIONS
-from pipeline.protocol.release_apis import RELEASES
-from pipeline.snapshot.collect import collect
-from pipeline.snapshot.rows import CollectionFailureRow
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.apis import APIS
+from kafka_lagoon.protocol.messages import describe_configs, describe_log_dirs, describe_producers
+from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
+from kafka_lagoon.protocol.release_apis import RELEASES
+from kafka_lagoon.snapshot.collect import collect
+from kafka_lagoon.snapshot.state_rows import CollectionFailureRow
 from tests.cli.kafka.conftest import Ask, Shown
 from tests.clock import CLOCK
 from tests.fake.answers import SPOKEN
@@ -153,7 +153,7 @@ def test_a_snapshot_of_any_release_is_complete(everything: FakeCluster, release:
     """What brokers are too old for is no failure, and the release is told."""
     everything.offered = LISTS[release, mode]
     deadline = Deadline.after(CLOCK, 10_000)
-    with Cluster.connect(impatient(everything), CLOCK, Journal(), deadline) as cluster:
+    with Cluster.connect(impatient(everything), CLOCK, RequestStats(), deadline) as cluster:
         snapshot = collect(cluster, "old", 0, deadline, lambda *_: None)
     assert snapshot.of(CollectionFailureRow) == []
     assert snapshot.published.status == "complete"

@@ -2,12 +2,12 @@
 
 import json
 
-from pipeline.cli.kafka.output import failure_lines, json_lines, people_lines, table_lines
-from pipeline.cli.kafka.verb import Part
-from pipeline.client.cluster import TopicPartition
-from pipeline.client.routing import Failure
-from pipeline.rows import Int64, Timestamp, column, row
-from pipeline.snapshot.rows import TopicPartitions
+from kafka_lagoon.cli.kafka.output import failure_lines, json_lines, people_lines, table_lines
+from kafka_lagoon.cli.kafka.verb import Part
+from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.client.routing import Failure
+from kafka_lagoon.row_classes import Int64, Timestamp, column, row
+from kafka_lagoon.snapshot.state_rows import TopicPartitions
 
 ODD = "a\x1b[31m\u202e\n\x00b"
 COLUMNS = ("name", "offset", "at_ms", "some", "flag")

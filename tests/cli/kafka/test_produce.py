@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.cli.kafka.lines import bursts
-from pipeline.protocol.messages.init_producer_id import INIT_PRODUCER_ID
-from pipeline.protocol.messages.produce import PRODUCE, BatchIndexAndErrorMessage
+from kafka_lagoon.cli.kafka.lines import bursts
+from kafka_lagoon.protocol.messages.init_producer_id import INIT_PRODUCER_ID
+from kafka_lagoon.protocol.messages.produce import PRODUCE, BatchIndexAndErrorMessage
 from tests.cli.kafka.conftest import Ask
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Close, Fault

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.protocol import acls
-from pipeline.protocol.messages import (
+from kafka_lagoon.protocol import acls
+from kafka_lagoon.protocol.messages import (
     describe_acls,
     describe_configs,
     describe_log_dirs,

@@ -9,11 +9,11 @@ import time
 
 import pytest
 
-from pipeline.cli.arguments import Parser
-from pipeline.cli.kafka.arguments import parse
-from pipeline.cli.kafka.run import VERBS, run
-from pipeline.errors import ConfigError
-from pipeline.protocol.messages.api_versions import API_VERSIONS
+from kafka_lagoon.cli.arguments import Parser
+from kafka_lagoon.cli.kafka.arguments import parse
+from kafka_lagoon.cli.kafka.run import VERBS, run
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
 from tests.clock import CLOCK
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
@@ -26,8 +26,8 @@ _HEAVY = ("pyspark", "pyarrow", "numba", "numpy", "rich")
 def test_no_verb_that_reads_state_imports_what_is_heavy():
     """Importing every verb of cluster state imports neither Spark nor anything that decodes records."""
     reading = [name.replace("-", "_") for name in VERBS if name not in ("fetch", "produce")]
-    modules = "; ".join(f"import pipeline.cli.kafka.{name}" for name in [*reading, "arguments", "output"])
-    code = f"import sys, pipeline.cli.main; {modules}; print([one for one in {_HEAVY} if one in sys.modules])"
+    modules = "; ".join(f"import kafka_lagoon.cli.kafka.{name}" for name in [*reading, "arguments", "output"])
+    code = f"import sys, kafka_lagoon.cli.main; {modules}; print([one for one in {_HEAVY} if one in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
@@ -69,7 +69,7 @@ def test_faults_of_arguments_are_one_line_each(argv: list[str], line: str, capsy
 @pytest.mark.parametrize("text", ["?", "1.5", ""])
 def test_a_value_that_an_option_cannot_have(name: str, text: str) -> None:
     """Is told in one plain line that names the option, not a type or function of Python."""
-    verb = importlib.import_module(f"pipeline.cli.kafka.{name.replace('-', '_')}").VERB
+    verb = importlib.import_module(f"kafka_lagoon.cli.kafka.{name.replace('-', '_')}").VERB
     parser = Parser(name, "")
     verb.declare(parser)
     options = [action.option_strings[-1] for action in parser._actions if action.option_strings and action.nargs != 0]
@@ -98,7 +98,7 @@ def test_a_cluster_that_does_not_answer_is_one_line(capsys: pytest.CaptureFixtur
 
 def _verb(state: FakeCluster, *argv: str) -> list[str]:
     host, port = state.addresses[1]
-    return [sys.executable, "-m", "pipeline", "kafka", *argv, "-b", f"{host}:{port}"]
+    return [sys.executable, "-m", "kafka_lagoon", "kafka", *argv, "-b", f"{host}:{port}"]
 
 
 def test_a_closed_pipe_ends_a_verb_quietly() -> None:

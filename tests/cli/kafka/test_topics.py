@@ -2,9 +2,9 @@
 
 import pytest
 
-from pipeline.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
-from pipeline.protocol.messages.describe_configs import DESCRIBE_CONFIGS
-from pipeline.protocol.messages.list_offsets import LIST_OFFSETS
+from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
+from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS
+from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from tests.cli.kafka.conftest import Ask
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Fault

@@ -1,8 +1,8 @@
 """versions: what every broker says of itself, and nothing that it did not."""
 
-from pipeline.protocol.apis import APIS
-from pipeline.protocol.messages.api_versions import API_VERSIONS, FinalizedFeature, OfferedApi, SupportedFeature
-from pipeline.snapshot.releases import UNLIKE_ANY
+from kafka_lagoon.admin.releases import UNLIKE_ANY
+from kafka_lagoon.protocol.apis import APIS
+from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, FinalizedFeature, OfferedApi, SupportedFeature
 from tests.cli.kafka.conftest import Ask
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Fault

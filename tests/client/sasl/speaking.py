@@ -1,6 +1,6 @@
 """The other end of a conversation, without requests around it."""
 
-from pipeline.client.sasl.conversation import Mechanism, Tokens
+from kafka_lagoon.client.sasl.conversation import Mechanism, Tokens
 
 
 def begun(mechanism: Mechanism) -> tuple[Tokens, bytes]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.client.sasl.conversation import MechanismFailed
-from pipeline.client.sasl.kerberos import Kerberos
-from pipeline.errors import ConfigError
+from kafka_lagoon.client.sasl.conversation import MechanismFailed
+from kafka_lagoon.client.sasl.kerberos import Kerberos
+from kafka_lagoon.errors import ConfigError
 from tests.client.sasl.speaking import answered, begun, ended
 
 US = Kerberos(host="broker-1", service="kafka", principal="alice@TEST", keytab="/keys/alice")

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from pipeline.client.sasl.kerberos import Kerberos
-from pipeline.client.sasl.mechanism import mechanism_for
-from pipeline.client.sasl.oauthbearer import OAuthBearer
-from pipeline.client.sasl.plain import Plain
-from pipeline.client.sasl.scram import Scram
-from pipeline.client.sasl.token import Token
-from pipeline.errors import ConfigError
-from pipeline.kafka_settings import KafkaSettings
+from kafka_lagoon.client.sasl.kerberos import Kerberos
+from kafka_lagoon.client.sasl.mechanism import mechanism_for
+from kafka_lagoon.client.sasl.oauthbearer import OAuthBearer
+from kafka_lagoon.client.sasl.plain import Plain
+from kafka_lagoon.client.sasl.scram import Scram
+from kafka_lagoon.client.sasl.token import Token
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.kafka_settings import KafkaSettings
 from tests.certificates import ROOT_PEM, server_context
 from tests.client.sasl.endpoint import answering, endpoint
 from tests.clock import CLOCK

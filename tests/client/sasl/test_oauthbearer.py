@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.client.sasl.conversation import MechanismFailed
-from pipeline.client.sasl.oauthbearer import OAuthBearer, read_extensions, unsecured
-from pipeline.client.sasl.token import Token
-from pipeline.errors import ConfigError
+from kafka_lagoon.client.sasl.conversation import MechanismFailed
+from kafka_lagoon.client.sasl.oauthbearer import OAuthBearer, read_extensions, unsecured
+from kafka_lagoon.client.sasl.token import Token
+from kafka_lagoon.errors import ConfigError
 from tests.client.sasl.speaking import answered, begun, ended
 from tests.clock import CLOCK
 

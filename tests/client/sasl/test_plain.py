@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.client.sasl.conversation import MechanismFailed
-from pipeline.client.sasl.plain import Plain
+from kafka_lagoon.client.sasl.conversation import MechanismFailed
+from kafka_lagoon.client.sasl.plain import Plain
 from tests.client.sasl.speaking import begun, ended
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.client.sasl import scram
-from pipeline.client.sasl.conversation import MechanismFailed
-from pipeline.client.sasl.scram import FEWEST_ITERATIONS, MOST_ITERATIONS, Scram
+from kafka_lagoon.client.sasl import scram
+from kafka_lagoon.client.sasl.conversation import MechanismFailed
+from kafka_lagoon.client.sasl.scram import FEWEST_ITERATIONS, MOST_ITERATIONS, Scram
 from tests.client.sasl.speaking import answered, begun, ended
 
 _PASSWORD = "pencil"  # noqa: S105  of the examples in the RFCs

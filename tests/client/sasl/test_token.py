@@ -6,9 +6,9 @@ from threading import Barrier
 
 import pytest
 
-from pipeline.client.deadline import Clock
-from pipeline.client.sasl.token import Token, TokenCache
-from pipeline.errors import ConnectionFailed
+from kafka_lagoon.client.sasl.token import Token, TokenCache
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.errors import ConnectionFailed
 from tests.clock import CLOCK
 
 

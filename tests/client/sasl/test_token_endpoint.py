@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.client.sasl import token_endpoint
-from pipeline.client.sasl.token import Token
-from pipeline.client.sasl.token_endpoint import TokenEndpoint, check_url
-from pipeline.errors import AuthenticationFailed, ConfigError, ConnectionFailed, DeadlinePassed
+from kafka_lagoon.client.sasl import token_endpoint
+from kafka_lagoon.client.sasl.token import Token
+from kafka_lagoon.client.sasl.token_endpoint import TokenEndpoint, check_url
+from kafka_lagoon.errors import AuthenticationFailed, ConfigError, ConnectionFailed, DeadlinePassed
 from tests.certificates import OTHER_ROOT, ROOT_PEM, server_context
 from tests.client.sasl.endpoint import Endpoint, Script, answering, endpoint, flooding, raw, trickling
 from tests.clock import CLOCK

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.errors import EncodeError
-from pipeline.protocol.messages.add_partitions_to_txn import (
+from kafka_lagoon.errors import EncodeError
+from kafka_lagoon.protocol.messages.add_partitions_to_txn import (
     ADD_PARTITIONS_TO_TXN,
     BY_BROKERS,
     BY_CLIENTS,
@@ -11,7 +11,7 @@ from pipeline.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.writing import encode
 
 TOPICS = (AddPartitionsToTxnTopic(name="a", partitions=(1,)),)
 ONE = AddPartitionsToTxnRequest(

@@ -1,6 +1,6 @@
 """ApiVersions, byte by byte."""
 
-from pipeline.protocol.messages.api_versions import (
+from kafka_lagoon.protocol.messages.api_versions import (
     UNKNOWN_EPOCH,
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -8,8 +8,8 @@ from pipeline.protocol.messages.api_versions import (
     OfferedApi,
     SupportedFeature,
 )
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 
 def test_refusal_of_a_newer_version() -> None:

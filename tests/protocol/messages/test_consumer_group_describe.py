@@ -1,12 +1,12 @@
 """ConsumerGroupDescribe, byte by byte."""
 
-from pipeline.protocol.messages.consumer_group_describe import (
+from kafka_lagoon.protocol.messages.consumer_group_describe import (
     UNKNOWN_MEMBER,
     ConsumerGroupAssignment,
     ConsumerGroupTopicPartitions,
     DescribedConsumerMember,
 )
-from pipeline.wire.reading import decode
+from kafka_lagoon.wire.reading import decode
 
 
 def test_assignments() -> None:

@@ -2,16 +2,16 @@
 
 import pytest
 
-from pipeline.errors import EncodeError
-from pipeline.protocol.messages.consumer_group_heartbeat import (
+from kafka_lagoon.errors import EncodeError
+from kafka_lagoon.protocol.messages.consumer_group_heartbeat import (
     JOIN,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     ConsumerHeartbeatAssignment,
     ConsumerHeartbeatTopicPartitions,
 )
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 ID = bytes(range(16))
 

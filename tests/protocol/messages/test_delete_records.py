@@ -1,12 +1,12 @@
 """DeleteRecords, byte by byte."""
 
-from pipeline.protocol.messages.delete_records import (
+from kafka_lagoon.protocol.messages.delete_records import (
     HIGH_WATERMARK,
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.writing import encode
 
 
 def test_all_that_can_be_read() -> None:

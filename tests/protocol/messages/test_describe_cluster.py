@@ -2,10 +2,10 @@
 
 import pytest
 
-from pipeline.errors import EncodeError
-from pipeline.protocol.messages.describe_cluster import BROKERS, DescribeClusterRequest, DescribeClusterResponse
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.errors import EncodeError
+from kafka_lagoon.protocol.messages.describe_cluster import BROKERS, DescribeClusterRequest, DescribeClusterResponse
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 
 def test_fenced_brokers() -> None:

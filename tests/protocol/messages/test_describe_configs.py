@@ -2,15 +2,15 @@
 
 import pytest
 
-from pipeline.errors import EncodeError
-from pipeline.protocol.messages.describe_configs import (
+from kafka_lagoon.errors import EncodeError
+from kafka_lagoon.protocol.messages.describe_configs import (
     TOPIC,
     DescribeConfigsEntry,
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 
 def test_all_settings() -> None:

@@ -1,8 +1,8 @@
 """DescribeGroups, byte by byte."""
 
-from pipeline.protocol.acls import NOT_ASKED
-from pipeline.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsResponse
-from pipeline.wire.reading import decode
+from kafka_lagoon.protocol.acls import NOT_ASKED
+from kafka_lagoon.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsResponse
+from kafka_lagoon.wire.reading import decode
 
 
 def test_group_that_does_not_exist() -> None:

@@ -1,13 +1,13 @@
 """DescribeLogDirs, byte by byte."""
 
-from pipeline.protocol.messages.describe_log_dirs import (
+from kafka_lagoon.protocol.messages.describe_log_dirs import (
     UNKNOWN_SIZE,
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
 )
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 
 def test_some_none_and_all() -> None:

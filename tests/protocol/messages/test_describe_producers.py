@@ -1,7 +1,7 @@
 """DescribeProducers, byte by byte."""
 
-from pipeline.protocol.messages.describe_producers import NO_SEQUENCE, NO_TIMESTAMP, NO_TRANSACTION, ProducerState
-from pipeline.wire.reading import decode
+from kafka_lagoon.protocol.messages.describe_producers import NO_SEQUENCE, NO_TIMESTAMP, NO_TRANSACTION, ProducerState
+from kafka_lagoon.wire.reading import decode
 
 
 def test_producer_without_batches() -> None:

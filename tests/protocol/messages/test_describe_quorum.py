@@ -1,7 +1,7 @@
 """DescribeQuorum, byte by byte."""
 
-from pipeline.protocol.messages.describe_quorum import DescribeQuorumResponse, QuorumListener, QuorumReplica
-from pipeline.wire.reading import decode
+from kafka_lagoon.protocol.messages.describe_quorum import DescribeQuorumResponse, QuorumListener, QuorumReplica
+from kafka_lagoon.wire.reading import decode
 
 
 def test_ports_are_unsigned() -> None:

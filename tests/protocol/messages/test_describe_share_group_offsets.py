@@ -1,14 +1,14 @@
 """DescribeShareGroupOffsets, byte by byte."""
 
-from pipeline.protocol.messages.describe_share_group_offsets import (
+from kafka_lagoon.protocol.messages.describe_share_group_offsets import (
     NOT_STARTED,
     UNKNOWN_LAG,
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
     DescribeShareGroupOffsetsResponsePartition,
 )
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 
 def test_all_topics_or_none() -> None:

@@ -1,13 +1,13 @@
 """DescribeTopicPartitions, byte by byte."""
 
-from pipeline.protocol.messages.describe_topic_partitions import (
+from kafka_lagoon.protocol.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsPartition,
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
 )
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 
 def test_cursor() -> None:

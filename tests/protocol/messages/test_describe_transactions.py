@@ -1,7 +1,7 @@
 """DescribeTransactions, byte by byte."""
 
-from pipeline.protocol.messages.describe_transactions import NOT_STARTED, STATES, DescribedTransaction
-from pipeline.wire.reading import decode
+from kafka_lagoon.protocol.messages.describe_transactions import NOT_STARTED, STATES, DescribedTransaction
+from kafka_lagoon.wire.reading import decode
 
 
 def test_transaction_that_has_not_begun() -> None:

@@ -1,14 +1,14 @@
 """EndTxn, byte by byte."""
 
-from pipeline.protocol.messages.end_txn import (
+from kafka_lagoon.protocol.messages.end_txn import (
     COMMIT,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     EndTxnRequest,
     EndTxnResponse,
 )
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 
 def test_commit() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.errors import EncodeError
-from pipeline.protocol.messages.fetch import (
+from kafka_lagoon.errors import EncodeError
+from kafka_lagoon.protocol.messages.fetch import (
     BY_ID,
     BY_NAME,
     FETCH,
@@ -14,8 +14,8 @@ from pipeline.protocol.messages.fetch import (
     FetchResponse,
     FetchTopic,
 )
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 ID = bytes(range(16))
 

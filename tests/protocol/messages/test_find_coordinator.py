@@ -2,10 +2,10 @@
 
 import pytest
 
-from pipeline.errors import EncodeError
-from pipeline.protocol.messages.find_coordinator import TRANSACTION, FindCoordinatorRequest, FindCoordinatorResponse
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.errors import EncodeError
+from kafka_lagoon.protocol.messages.find_coordinator import TRANSACTION, FindCoordinatorRequest, FindCoordinatorResponse
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 ONE = FindCoordinatorRequest(key="g")
 MANY = FindCoordinatorRequest(coordinator_keys=("g", "h"))

@@ -1,13 +1,13 @@
 """GetTelemetrySubscriptions, byte by byte."""
 
-from pipeline.protocol.messages.get_telemetry_subscriptions import (
+from kafka_lagoon.protocol.messages.get_telemetry_subscriptions import (
     EVERY_METRIC,
     NO_INSTANCE_ID,
     GetTelemetrySubscriptionsRequest,
     GetTelemetrySubscriptionsResponse,
 )
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 
 def test_first_request() -> None:

@@ -2,14 +2,14 @@
 
 import pytest
 
-from pipeline.errors import EncodeError
-from pipeline.protocol.messages.init_producer_id import (
+from kafka_lagoon.errors import EncodeError
+from kafka_lagoon.protocol.messages.init_producer_id import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.writing import encode
 
 
 def test_id_to_go_on_with() -> None:

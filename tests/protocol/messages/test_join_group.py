@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.errors import EncodeError
-from pipeline.protocol.messages.join_group import (
+from kafka_lagoon.errors import EncodeError
+from kafka_lagoon.protocol.messages.join_group import (
     CONSUMER_PROTOCOL,
     NO_GENERATION,
     NO_MEMBER_ID,
@@ -11,8 +11,8 @@ from pipeline.protocol.messages.join_group import (
     JoinGroupRequestProtocol,
     JoinGroupResponse,
 )
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 REQUEST = JoinGroupRequest(
     group_id="g",

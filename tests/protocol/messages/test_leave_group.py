@@ -2,9 +2,9 @@
 
 import pytest
 
-from pipeline.errors import EncodeError
-from pipeline.protocol.messages.leave_group import ANY_MEMBER_ID, LeaveGroupRequest, LeavingMember
-from pipeline.wire.writing import encode
+from kafka_lagoon.errors import EncodeError
+from kafka_lagoon.protocol.messages.leave_group import ANY_MEMBER_ID, LeaveGroupRequest, LeavingMember
+from kafka_lagoon.wire.writing import encode
 
 ONE = LeaveGroupRequest(group_id="g", member_id="m")
 MANY = LeaveGroupRequest(group_id="g", members=(LeavingMember(member_id="m"), LeavingMember(member_id="n")))

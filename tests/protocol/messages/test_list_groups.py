@@ -2,10 +2,10 @@
 
 import pytest
 
-from pipeline.errors import EncodeError
-from pipeline.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.errors import EncodeError
+from kafka_lagoon.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 
 @pytest.mark.parametrize(("version", "filter_"), [(3, "states_filter"), (4, "types_filter")])

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.errors import EncodeError
-from pipeline.protocol.messages.list_offsets import (
+from kafka_lagoon.errors import EncodeError
+from kafka_lagoon.protocol.messages.list_offsets import (
     CONSUMER_REPLICA_ID,
     EARLIEST_PENDING_UPLOAD,
     LATEST,
@@ -13,8 +13,8 @@ from pipeline.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 
 def _asking(**partition: int) -> ListOffsetsRequest:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from pipeline.errors import EncodeError
-from pipeline.protocol.messages.list_transactions import ListTransactionsRequest
-from pipeline.wire.writing import encode
+from kafka_lagoon.errors import EncodeError
+from kafka_lagoon.protocol.messages.list_transactions import ListTransactionsRequest
+from kafka_lagoon.wire.writing import encode
 
 
 def test_no_filters() -> None:

@@ -2,11 +2,11 @@
 
 import pytest
 
-from pipeline.errors import EncodeError
-from pipeline.protocol.acls import NOT_ASKED
-from pipeline.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.errors import EncodeError
+from kafka_lagoon.protocol.acls import NOT_ASKED
+from kafka_lagoon.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 
 def _written(request: MetadataRequest, version: int) -> str:

@@ -1,6 +1,6 @@
 """OffsetCommit, byte by byte."""
 
-from pipeline.protocol.messages.offset_commit import (
+from kafka_lagoon.protocol.messages.offset_commit import (
     BY_ID,
     BY_NAME,
     OFFSET_COMMIT,
@@ -8,7 +8,7 @@ from pipeline.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.writing import encode
 
 ID = bytes(range(16))
 PARTITION = OffsetCommitRequestPartition(partition_index=1, committed_offset=5, committed_metadata="")

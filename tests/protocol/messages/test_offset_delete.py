@@ -1,7 +1,7 @@
 """OffsetDelete, byte by byte."""
 
-from pipeline.protocol.messages.offset_delete import OFFSET_DELETE, OffsetDeleteResponse
-from pipeline.wire.reading import decode
+from kafka_lagoon.protocol.messages.offset_delete import OFFSET_DELETE, OffsetDeleteResponse
+from kafka_lagoon.wire.reading import decode
 
 
 def test_error_first() -> None:

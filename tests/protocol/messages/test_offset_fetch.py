@@ -2,15 +2,15 @@
 
 import pytest
 
-from pipeline.errors import EncodeError
-from pipeline.protocol.messages.offset_fetch import (
+from kafka_lagoon.errors import EncodeError
+from kafka_lagoon.protocol.messages.offset_fetch import (
     OffsetFetchGroup,
     OffsetFetchRequest,
     OffsetFetchResponse,
     OffsetFetchTopic,
 )
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 ONE = OffsetFetchRequest(group_id="g", topics=None)
 MANY = OffsetFetchRequest(groups=(OffsetFetchGroup(group_id="g", topics=None), OffsetFetchGroup(group_id="h")))

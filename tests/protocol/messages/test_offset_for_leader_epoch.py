@@ -1,6 +1,6 @@
 """OffsetForLeaderEpoch, byte by byte."""
 
-from pipeline.protocol.messages.offset_for_leader_epoch import (
+from kafka_lagoon.protocol.messages.offset_for_leader_epoch import (
     CONSUMER_REPLICA_ID,
     UNKNOWN_EPOCH,
     OffsetForLeaderEpochRequest,
@@ -8,8 +8,8 @@ from pipeline.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 
 def _asking() -> OffsetForLeaderEpochRequest:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.errors import EncodeError
-from pipeline.protocol.messages.produce import (
+from kafka_lagoon.errors import EncodeError
+from kafka_lagoon.protocol.messages.produce import (
     ALL_ACKS,
     BY_ID,
     BY_NAME,
@@ -17,8 +17,8 @@ from pipeline.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 ID = bytes(range(16))
 PARTITION = PartitionProduceData(index=1, records=memoryview(b"xyz"))

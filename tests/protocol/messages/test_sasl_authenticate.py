@@ -1,8 +1,12 @@
 """SaslAuthenticate, byte by byte."""
 
-from pipeline.protocol.messages.sasl_authenticate import UNLIMITED, SaslAuthenticateRequest, SaslAuthenticateResponse
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.protocol.messages.sasl_authenticate import (
+    UNLIMITED,
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 
 def test_tokens() -> None:

@@ -1,8 +1,8 @@
 """SaslHandshake, byte by byte."""
 
-from pipeline.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest, SaslHandshakeResponse
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest, SaslHandshakeResponse
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 
 def test_never_flexible() -> None:

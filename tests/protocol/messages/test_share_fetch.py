@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.errors import EncodeError
-from pipeline.protocol.messages.share_fetch import (
+from kafka_lagoon.errors import EncodeError
+from kafka_lagoon.protocol.messages.share_fetch import (
     ACCEPT,
     RECORD_LIMIT,
     AcquiredRecords,
@@ -13,8 +13,8 @@ from pipeline.protocol.messages.share_fetch import (
     ShareFetchRequest,
     ShareFetchTopic,
 )
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 ID = bytes(range(16))
 ACCEPTED = ShareFetchAcknowledgementBatch(first_offset=5, last_offset=7, acknowledge_types=(ACCEPT,))

@@ -1,8 +1,8 @@
 """StreamsGroupDescribe, byte by byte."""
 
-from pipeline.protocol.acls import NOT_ASKED
-from pipeline.protocol.messages.streams_group_describe import DescribedStreamsGroup, DescribedTopology
-from pipeline.wire.reading import decode
+from kafka_lagoon.protocol.acls import NOT_ASKED
+from kafka_lagoon.protocol.messages.streams_group_describe import DescribedStreamsGroup, DescribedTopology
+from kafka_lagoon.wire.reading import decode
 
 
 def test_group_that_does_not_exist() -> None:

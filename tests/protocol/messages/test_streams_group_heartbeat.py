@@ -1,6 +1,6 @@
 """StreamsGroupHeartbeat, byte by byte."""
 
-from pipeline.protocol.messages.streams_group_heartbeat import (
+from kafka_lagoon.protocol.messages.streams_group_heartbeat import (
     LEAVE,
     MISSING_SOURCE_TOPICS,
     StreamsEndpoint,
@@ -8,8 +8,8 @@ from pipeline.protocol.messages.streams_group_heartbeat import (
     StreamsStatus,
     StreamsTopology,
 )
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 
 def test_unchanged() -> None:

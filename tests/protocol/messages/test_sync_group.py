@@ -1,7 +1,7 @@
 """SyncGroup, byte by byte."""
 
-from pipeline.protocol.messages.sync_group import SyncGroupRequest
-from pipeline.wire.writing import encode
+from kafka_lagoon.protocol.messages.sync_group import SyncGroupRequest
+from kafka_lagoon.wire.writing import encode
 
 
 def test_protocol_to_check() -> None:

@@ -2,13 +2,13 @@
 
 import pytest
 
-from pipeline.errors import EncodeError
-from pipeline.protocol.messages.txn_offset_commit import (
+from kafka_lagoon.errors import EncodeError
+from kafka_lagoon.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.writing import encode
 
 PARTITION = TxnOffsetCommitRequestPartition(partition_index=1, committed_offset=5, committed_metadata=None)
 REQUEST = TxnOffsetCommitRequest(

@@ -1,14 +1,14 @@
 """WriteTxnMarkers, byte by byte."""
 
-from pipeline.protocol.messages.write_txn_markers import (
+from kafka_lagoon.protocol.messages.write_txn_markers import (
     ABORT,
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from pipeline.wire.reading import decode
-from pipeline.wire.writing import encode
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 MARKER = WritableTxnMarker(
     producer_id=9,

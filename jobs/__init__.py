@@ -1,1 +1,0 @@
-"""What spark-submit starts: one file per job, each also `lagoon <name>`."""

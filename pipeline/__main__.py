@@ -1,7 +1,0 @@
-"""`python -m pipeline` is `lagoon`."""
-
-import sys
-
-from pipeline.cli.main import main
-
-sys.exit(main())

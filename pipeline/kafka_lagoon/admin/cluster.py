@@ -1,0 +1,79 @@
+"""A cluster in, what it says of itself out: its brokers, its true controller, and what we may do."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kafka_lagoon.admin.quorum import describe_quorum, refused
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.routing import UNSUPPORTED, Failure, ask_whole
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.acls import NOT_ASKED
+from kafka_lagoon.protocol.messages.describe_cluster import (
+    DESCRIBE_CLUSTER,
+    FENCED_TOLD,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from kafka_lagoon.protocol.messages.describe_quorum import DescribeQuorumResponse
+
+NO_CONTROLLER = "NO_CONTROLLER"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What the cluster says of itself: its brokers, its controller, and what we may do."""
+
+    described: DescribeClusterResponse | None
+    controller_id: int | None
+    controller_problem: str | None  # why the controller is not known
+    failures: Sequence[Failure]
+
+    @property
+    def description_problem(self) -> str | None:
+        """Why there is no description; None if there is one, or the brokers are too old to give any."""
+        failed = (one.name for one in self.failures if one.api == DESCRIBE_CLUSTER.name and one.name != UNSUPPORTED)
+        return next(failed, None)
+
+    @property
+    def operations(self) -> int:
+        """The bits of what we may do with the cluster."""
+        return self.described.cluster_authorized_operations if self.described else NOT_ASKED
+
+
+def identify(cluster: Cluster, deadline: Deadline) -> Identity:
+    """Ask any broker to describe the cluster and its quorum."""
+    described = describe_cluster(cluster, deadline)
+    quorum = describe_quorum(cluster, deadline)
+    controller_id, problem = _controller(cluster, quorum)
+    return Identity(
+        described=None if isinstance(described, Failure) else described,
+        controller_id=controller_id,
+        controller_problem=problem,
+        failures=[one for one in (described, quorum) if isinstance(one, Failure)],
+    )
+
+
+def _controller(cluster: Cluster, quorum: DescribeQuorumResponse | Failure) -> tuple[int | None, str | None]:
+    """The active controller, or why it is not known."""
+    if isinstance(quorum, Failure) and quorum.name != UNSUPPORTED:
+        return None, quorum.name
+    if isinstance(quorum, Failure):
+        # Only where there is no quorum (ZooKeeper) do brokers name the real controller in metadata.
+        controller_id = cluster.controller_id
+    else:
+        refusal = next((failure.name for failure in refused(quorum)), None)
+        if refusal:
+            return None, refusal
+        leaders = (one.leader_id for topic in quorum.topics for one in topic.partitions)
+        controller_id = next((leader_id for leader_id in leaders if leader_id >= 0), None)
+    return controller_id, NO_CONTROLLER if controller_id is None else None
+
+
+def describe_cluster(cluster: Cluster, deadline: Deadline) -> DescribeClusterResponse | Failure:
+    """The description with fenced brokers where brokers can tell them, else without."""
+    for within, fenced in ((FENCED_TOLD, True), (None, False)):
+        request = DescribeClusterRequest(include_cluster_authorized_operations=True, include_fenced_brokers=fenced)
+        answer = ask_whole(cluster, DESCRIBE_CLUSTER, request, "cluster", deadline, within)
+        if not isinstance(answer, Failure) or answer.name != UNSUPPORTED:
+            break
+    return answer

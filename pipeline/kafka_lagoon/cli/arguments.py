@@ -1,0 +1,186 @@
+"""Command line and environment in, settings and the run's own arguments out.
+
+Guards one rule: every fault is known before any I/O with a cluster or a table.
+"""
+
+import argparse
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.fetch.offset_specs import Start, Wanted, parse_start
+from kafka_lagoon.fetch.split import READ_COMMITTED
+from kafka_lagoon.settings import IngestSettings, Settings, load
+from kafka_lagoon.times import FORMS, parse_time_ms
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotArguments:
+    """What one run of the snapshot job is told; `slot_ms` is the scheduler's time in epoch milliseconds."""
+
+    settings: Settings
+    slot_ms: int
+    log_file: Path | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestArguments:
+    """What one run of the ingest job is told; `after_restore` is repeat, keep, or None to refuse."""
+
+    settings: Settings
+    wanted: Wanted
+    after_restore: str | None
+    log_file: Path | None
+
+
+def snapshot_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> SnapshotArguments:
+    """Arguments of `lagoon snapshot` and jobs/snapshot.py; ConfigError lists every fault."""
+    parser = job_parser("snapshot", "One snapshot of one or more clusters into the state tables.")
+    parser.add_argument("--slot", metavar="TIME", help=f"the scheduler's time ({FORMS}), published once; default: now")
+    parser.add_argument("--accept-incomplete", action="store_true", help="exit 0 although something did not answer")
+    told = parser.parse_args(argv)
+    problems: list[str] = []
+    slot_ms = _slot_ms(told.slot, clock, problems) if told.slot else clock.now_ms()
+    accepted = ["snapshot.accept_incomplete=true", "snapshot.fail_when_incomplete=false"]
+    assigned = [*overrides(told), *(accepted if told.accept_incomplete else ())]
+    try:
+        settings = load(told.conf, environ, assigned, told.kafka_properties)
+    except ConfigError as error:
+        raise ConfigError([*problems, *error.problems]) from None
+    distance_ms = abs(clock.now_ms() - slot_ms)
+    if not problems and distance_ms > settings.snapshot.slot_max_age_ms:
+        problems.append(
+            f"--slot {told.slot} is {distance_ms // 60_000} minutes from now: the state of a cluster can only be "
+            "captured as it is; see snapshot.slot_max_age_ms"
+        )
+    if problems:
+        raise ConfigError(problems)
+    return SnapshotArguments(settings=settings, slot_ms=slot_ms, log_file=told.log_file)
+
+
+def ingest_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> IngestArguments:
+    """Arguments of `lagoon ingest` and jobs/ingest.py; ConfigError lists every fault."""
+    parser = job_parser("ingest", "Records since the last run, or from where they begin, into table records.")
+    parser.add_argument("--topics", metavar="A,B", help="names of topics")
+    parser.add_argument("--pattern", metavar="REGEX", help="whole names of topics, e.g. 'orders-.*'")
+    parser.add_argument(
+        "--from",
+        dest="start",
+        metavar="WHERE",
+        help="where topics begin that were never archived: earliest (default), latest, topic:partition=offset,..., or a time "
+        f"({FORMS})",
+    )
+    parser.add_argument("--until", metavar="TIME", help=f"end before the first record at or after this time ({FORMS})")
+    parser.add_argument("--accept-loss", action="store_true", help="exit 0 although records were lost")
+    parser.add_argument(
+        "--accept-incomplete", action="store_true", help="exit 0 although something was left for the next run to read"
+    )
+    parser.add_argument(
+        "--after-restore",
+        choices=("repeat", "keep"),
+        help="a table was restored or removed: read again what records has lost (repeat), or go on without it (keep)",
+    )
+    told = parser.parse_args(argv)
+    short = {"topics": told.topics, "pattern": told.pattern, "start": told.start}
+    assigned = [f"ingest.{name}={value}" for name, value in short.items() if value is not None]
+    for name in ("accept_loss", "accept_incomplete"):
+        assigned += [f"ingest.{name}=true"] if getattr(told, name) else []
+    settings = load(told.conf, environ, [*overrides(told), *assigned], told.kafka_properties)
+    wanted = _wanted(settings.ingest, told.until, clock)
+    return IngestArguments(settings=settings, wanted=wanted, after_restore=told.after_restore, log_file=told.log_file)
+
+
+def _wanted(told: IngestSettings, until: str | None, clock: Clock) -> Wanted:
+    """What settings and `--until` choose; ConfigError lists every fault."""
+    problems: list[str] = []
+    topics = tuple(name.strip() for name in (told.topics or "").split(",") if name.strip())
+    if not topics and not told.pattern:
+        problems.append("no topics: give --topics or --pattern, or set ingest.topics or ingest.pattern")
+    try:
+        re.compile(told.pattern or "")
+    except re.error as error:
+        problems.append(f"ingest.pattern: {told.pattern}: {error}")
+    start = _checked(lambda: parse_start(told.start, clock.now_ms()), "ingest.start", problems) or Start()
+    until_ms = _checked(lambda: parse_time_ms(until, clock.now_ms()), "--until", problems) if until else None
+    for name, moment in (("ingest.start", start.timestamp_ms), ("--until", until_ms)):
+        if moment is not None and moment > clock.now_ms():
+            problems.append(f"{name}: that time is still to come")
+    if problems:
+        raise ConfigError(problems)
+    return Wanted(
+        topics=topics,
+        pattern=told.pattern,
+        start=start,
+        until_ms=until_ms,
+        read_committed=told.isolation_level == READ_COMMITTED,
+        most_offsets=told.max_offsets_per_run,
+    )
+
+
+def _checked(parse: Callable[[], T], name: str, problems: list[str]) -> T | None:
+    try:
+        return parse()
+    except ValueError as error:
+        problems.append(f"{name}: {error}")
+        return None
+
+
+class Parser(argparse.ArgumentParser):
+    """Arguments of `lagoon` and a command. A fault is one line, as any other is: ConfigError, and no usage before it."""
+
+    def __init__(self, command: str, description: str) -> None:
+        super().__init__(prog=f"lagoon {command}", description=description, allow_abbrev=False)
+        self.register("type", int, _whole_number)  # argparse would name the type itself in its complaint
+
+    def error(self, message: str) -> NoReturn:
+        """Called by argparse for the first fault."""
+        raise ConfigError([f"{message.removeprefix('argument ')}; see {self.prog} --help"])
+
+
+def _whole_number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+
+
+def parser_of(command: str, description: str) -> Parser:
+    """A parser with the options that every command has."""
+    parser = Parser(command, description)
+    add_settings_options(parser)
+    parser.add_argument("--warehouse", metavar="PLACE", help="short for --set warehouse=PLACE")
+    return parser
+
+
+def job_parser(command: str, description: str) -> Parser:
+    """A parser with the options that every job has."""
+    parser = parser_of(command, description)
+    parser.add_argument(
+        "--log-file", type=Path, metavar="FILE", help="append the log (JSON lines) here, not on standard error"
+    )
+    return parser
+
+
+def add_settings_options(parser: argparse.ArgumentParser) -> None:
+    """Where settings come from."""
+    parser.add_argument("--conf", type=Path, metavar="FILE", help="settings as TOML")
+    parser.add_argument("--kafka-properties", type=Path, metavar="FILE", help="a Java client's properties file")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="one setting, e.g. kafka.client_id=night"
+    )
+
+
+def overrides(told: argparse.Namespace) -> list[str]:
+    """Settings that the options every command has assign, as `key=value`."""
+    assigned: list[str] = list(told.set)
+    return [*assigned, f"warehouse={told.warehouse}"] if told.warehouse else assigned
+
+
+def _slot_ms(text: str, clock: Clock, problems: list[str]) -> int:
+    return _checked(lambda: parse_time_ms(text, clock.now_ms()), "--slot", problems) or 0

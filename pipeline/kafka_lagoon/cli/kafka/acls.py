@@ -1,0 +1,65 @@
+"""`lagoon kafka acls`: the access rules, all or those that a filter matches."""
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from kafka_lagoon.admin.acls import AclFilter, acl_rows, describe_acls
+from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb
+from kafka_lagoon.client.routing import Failure
+from kafka_lagoon.protocol import acls
+from kafka_lagoon.protocol.error_codes import SECURITY_DISABLED
+
+_NO_AUTHORIZER = "the brokers have no authorizer: there are no rules, and everybody may do everything"
+
+
+def _declare(parser: argparse.ArgumentParser) -> None:
+    _add(parser, "--resource-type", acls.RESOURCE_TYPES)
+    parser.add_argument(
+        "--resource-name",
+        metavar="NAME",
+        help="only rules for this name; with --pattern-type MATCH those that apply to it",
+    )
+    _add(parser, "--pattern-type", acls.PATTERN_TYPES)
+    parser.add_argument("--principal", metavar="User:NAME", help="only rules for this principal, as it is written")
+    parser.add_argument("--host", metavar="ADDRESS", help="only rules for this address, as it is written")
+    _add(parser, "--operation", acls.OPERATIONS)
+    _add(parser, "--permission", acls.PERMISSION_TYPES)
+
+
+def _add(parser: argparse.ArgumentParser, option: str, names: Mapping[int, str]) -> None:
+    """An option that takes a name and keeps its number; brokers close the connection on UNKNOWN."""
+    numbers = {name: number for number, name in names.items() if number != acls.UNKNOWN}
+    parser.add_argument(option, type=_number(numbers), default=acls.ANY, metavar="WHICH", help=", ".join(numbers))
+
+
+def _number(numbers: Mapping[str, int]) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        number = numbers.get(text.upper().replace("-", "_"))
+        if number is None:
+            raise argparse.ArgumentTypeError(f"{text}: there are {', '.join(numbers)}")
+        return number
+
+    return parse
+
+
+def _answer(asked: Asked) -> Answer:
+    told = asked.told
+    chosen = AclFilter(
+        resource_type=told.resource_type,
+        resource_name=told.resource_name,
+        pattern_type=told.pattern_type,
+        principal=told.principal,
+        host=told.host,
+        operation=told.operation,
+        permission=told.permission,
+    )
+    answer = describe_acls(asked.cluster, chosen, asked.deadline)
+    columns = ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission")
+    if isinstance(answer, Failure):
+        message = _NO_AUTHORIZER if answer.code == SECURITY_DISABLED else answer.message
+        return Answer(parts=[], failures=[replace(answer, message=message)])
+    return Answer(parts=[Part(kind="acl", rows=acl_rows(answer), columns=columns)])
+
+
+VERB = Verb(summary="Access rules: who may, or may not, do what.", declare=_declare, answer=_answer)

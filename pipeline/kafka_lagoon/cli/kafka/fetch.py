@@ -1,0 +1,242 @@
+"""`lagoon kafka fetch`: a topic and where to begin in, its records out."""
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, cast
+
+from kafka_lagoon.cli.kafka.output import moment
+from kafka_lagoon.cli.kafka.shown import FORMATS, NULL, as_text, escaped, text_or_bytes
+from kafka_lagoon.cli.kafka.spans import Missing, Span, begun, logs, start_moment
+from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb, refuse
+from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import BrokerError
+from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, ReadOptions
+from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataTopic
+from kafka_lagoon.records.decoding import DecodeOptions
+from kafka_lagoon.records.layout import NO_TIME
+from kafka_lagoon.times import FORMS
+from kafka_lagoon.wire.primitives import uuid_text
+
+Row = dict[str, Any]
+
+_PLACE = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})(?::(?P<partitions>\d{1,9}(?:,\d{1,9})*))?")
+_FIELDS = ("partition", "offset", "timestamp", "key", "value", "headers")
+_FEW_RECORDS, _FEW_BYTES, _MANY_BYTES = 1_000, 1 << 20, 8 << 20
+
+_EPILOG = """\
+order:
+  one partition after the other, each in the order of its offsets; -n 10 may so be ten records of one partition.
+  --by-time merges the partitions by timestamp, and opens connections for each of them. --follow goes round.
+
+output:
+  a line for each record, fields behind tabs: partition, offset, time, key, value, and each header as key=value. A dash is
+  null. text is UTF-8 with escapes (\\n, \\t, \\x1b) for what is no text, so that a record is one line and steers no
+  terminal; raw writes the bytes as they are. json is for records that hold JSON; what does not is shown as text.
+  --json prints every field of a record: key, value and header values are texts, or {"base64": ...} where they are no
+  UTF-8; `produce --json` takes these lines.
+"""
+
+
+@dataclass(slots=True)  # frozen ones cost as much as all else that is done for a record
+class Header:
+    """A header of a record, in its place."""
+
+    key: str
+    value: Any
+
+
+@dataclass(slots=True, kw_only=True)
+class FetchedRecord:
+    """A record with all that its batch says of it; key and value in the format that was asked for."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    timestamp_type: int
+    key: Any
+    value: Any
+    headers: tuple[Header, ...]
+    leader_epoch: int | None
+    producer_id: int | None
+    producer_epoch: int | None
+    is_transactional: bool
+    is_aborted: bool | None
+
+
+def _declare(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EPILOG
+    parser.add_argument("place", metavar="TOPIC[:PARTITION,...]", help="a topic, or some of its partitions")
+    parser.add_argument("-n", "--number", type=int, metavar="N", help="end after so many records in all")
+    parser.add_argument(
+        "--from",
+        dest="start",
+        metavar="WHERE",
+        help=f"earliest (default), latest (default with --follow), an offset, or a time ({FORMS})",
+    )
+    parser.add_argument("--last", type=int, metavar="N", help="begin so many offsets before the end of each partition")
+    parser.add_argument(
+        "-f", "--follow", action="store_true", help="go on as records are written, until --timeout if given"
+    )
+    parser.add_argument("--by-time", action="store_true", help="the earliest record first, over all partitions")
+    parser.add_argument(
+        "--isolation-level",
+        choices=(READ_COMMITTED, READ_UNCOMMITTED),
+        default=READ_COMMITTED,
+        help="default: read_committed",
+    )
+    parser.add_argument("--fields", type=_fields, default=_FIELDS, metavar="A,B", help=f"some of {','.join(_FIELDS)}")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="of keys and values (default: text)")
+    parser.add_argument("--key-format", choices=FORMATS, help="of keys, if another")
+
+
+def _fields(text: str) -> tuple[str, ...]:
+    found = tuple(text.split(","))
+    if unknown := [name for name in found if name not in _FIELDS]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(_FIELDS)}")
+    return found
+
+
+def _faults(told: argparse.Namespace) -> Iterator[str]:
+    if not _PLACE.fullmatch(told.place):
+        yield f"{told.place}: not TOPIC or TOPIC:PARTITION,..."
+    if told.start is not None and told.last is not None:
+        yield "--from and --last: there is one place to begin"
+    if told.follow and told.by_time:
+        yield "--by-time orders what is there; --follow has no end"
+    if any(number is not None and number < 0 for number in (told.number, told.last)):
+        yield "-n and --last: must not be below 0"
+    try:
+        start_moment(told.start)
+    except ValueError as error:
+        yield f"--from: {error}"
+
+
+def _answer(asked: Asked) -> Answer:
+    told, missing = asked.told, Missing()
+    topic, partitions = _topic(asked)
+    found = logs(asked.cluster, partitions, missing, told.isolation_level, asked.deadline)
+    spans = begun(asked, found, missing)
+    if told.format == "raw" or told.key_format == "raw":
+        sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]  # bytes that are no UTF-8 pass
+    rows = _limited(_rows(asked, topic, spans, missing), told.number)
+    shown = _records(rows, topic.name or "", told) if told.json else rows
+    part = Part(kind="record", rows=shown, line=_line(told))
+    return Answer(parts=[part], failures=missing.failures, notes=missing.notes)
+
+
+def _topic(asked: Asked) -> tuple[MetadataTopic, list[TopicPartition]]:
+    """The topic as it is now, and those of its partitions that are to be read; refused if they are not there."""
+    place = cast("re.Match[str]", _PLACE.fullmatch(asked.told.place))
+    name = place["topic"]
+    (topic,) = asked.cluster.refresh({name}, asked.deadline).topics
+    if topic.error_code == UNKNOWN_TOPIC_OR_PARTITION:
+        refuse(f"{name}: no such topic")
+    if not topic.partitions:
+        raise BrokerError(topic.error_code, error_code(topic.error_code).name, METADATA.name, name)
+    known = sorted(one.partition_index for one in topic.partitions)
+    wanted = [int(one) for one in place["partitions"].split(",")] if place["partitions"] else known
+    if absent := [one for one in wanted if one not in known]:
+        refuse(f"{name}:{absent[0]}: {name} has {len(known)} partitions, from 0 on")
+    return topic, [TopicPartition(name, one) for one in dict.fromkeys(wanted)]
+
+
+def _rows(asked: Asked, topic: MetadataTopic, spans: Mapping[TopicPartition, Span], missing: Missing) -> Iterator[Row]:
+    """Rows in the order that was asked for; with `--timeout` reading ends when it passes, and that is told."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts one per core, for matrices
+    from kafka_lagoon.cli.kafka.reading import Source, by_partition, by_time, following  # noqa: PLC0415  takes 0.2 s
+
+    told, cluster = asked.told, asked.cluster
+    source = Source(topic=topic.name or "", topic_id=uuid_text(topic.topic_id), options=_options(told))
+    until = asked.deadline if told.timeout else None
+    if told.follow:
+        return following(cluster, source, spans, missing, until)
+    rows = (by_time if told.by_time else by_partition)(cluster, source, spans, missing)
+    return _in_time(rows, until, missing) if until else rows
+
+
+def _options(told: argparse.Namespace) -> ReadOptions:
+    """As much at once as a few records need, and of them only what is shown."""
+    is_few = told.number is not None and told.number <= _FEW_RECORDS
+    shown = {"timestamp_ms" if name == "timestamp" else name for name in told.fields}
+    columns = FetchedRecord.__dataclass_fields__ if told.json else {*shown, "offset", "timestamp_ms"}
+    return ReadOptions(
+        isolation_level=told.isolation_level,
+        fetch_bytes=_FEW_BYTES if is_few else _MANY_BYTES,
+        decoding=DecodeOptions(columns=frozenset(columns)),
+    )
+
+
+def _in_time(rows: Iterator[Row], until: Deadline, missing: Missing) -> Iterator[Row]:
+    for row in rows:
+        if until.passed():
+            missing.notes.append(
+                f"--timeout: not all is read, the next offset of partition {row['partition']} is {row['offset']}"
+            )
+            return
+        yield row
+
+
+def _limited(rows: Iterator[Row], number: int | None) -> Iterator[Row]:
+    """At most so many rows; what reads them ends with the last."""
+    with closing(cast("Any", rows)):
+        if number == 0:
+            return
+        for count, row in enumerate(rows, 1):
+            yield row
+            if count == number:
+                return
+
+
+def _records(rows: Iterable[Row], topic: str, told: argparse.Namespace) -> Iterator[FetchedRecord]:
+    show_key, show_value = FORMATS[told.key_format or told.format][1], FORMATS[told.format][1]
+    for row in rows:
+        key, value = row.pop("key"), row.pop("value")
+        headers = tuple(Header(one["key"], _nullable(text_or_bytes, one["value"])) for one in row.pop("headers"))
+        yield FetchedRecord(
+            topic=topic, key=_nullable(show_key, key), value=_nullable(show_value, value), headers=headers, **row
+        )
+
+
+def _nullable(show: Callable[[bytes], Any], raw: bytes | None) -> Any:
+    return None if raw is None else show(raw)
+
+
+def _line(told: argparse.Namespace) -> Callable[[Row], str]:
+    """Makes a line of the fields that are to be shown."""
+    show_key, show_value = FORMATS[told.key_format or told.format][0], FORMATS[told.format][0]
+    cells: dict[str, Callable[[Row], Sequence[str]]] = {
+        "partition": lambda row: [str(row["partition"])],
+        "offset": lambda row: [str(row["offset"])],
+        "timestamp": lambda row: [_time(row["timestamp_ms"])],
+        "key": lambda row: [NULL if row["key"] is None else show_key(row["key"])],
+        "value": lambda row: [NULL if row["value"] is None else show_value(row["value"])],
+        "headers": lambda row: [*map(_header, row["headers"])],
+    }
+    wanted = [cells[name] for name in told.fields]
+    return lambda row: "\t".join(cell for cells_of in wanted for cell in cells_of(row))
+
+
+def _time(timestamp_ms: int) -> str:
+    return NULL if timestamp_ms == NO_TIME else str(moment(timestamp_ms))
+
+
+def _header(header: Mapping[str, Any]) -> str:
+    value = header["value"]
+    return f"{escaped(header['key'])}={NULL if value is None else as_text(value)}"
+
+
+VERB = Verb(
+    summary="Show records of a topic.",
+    declare=_declare,
+    answer=_answer,
+    check=lambda told: list(_faults(told)),
+)

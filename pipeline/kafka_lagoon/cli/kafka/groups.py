@@ -1,0 +1,85 @@
+"""`lagoon kafka groups`: every group that any broker coordinates, of all types."""
+
+import argparse
+import re
+from collections.abc import Iterator, Mapping
+
+from kafka_lagoon.cli.kafka.chosen import list_notes
+from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb, names
+from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
+from kafka_lagoon.row_classes import Int32, before, column, row
+from kafka_lagoon.snapshot.group_types import Listed
+from kafka_lagoon.snapshot.groups import list_groups
+
+
+@row
+class ListedGroupRow:
+    """Groups as their coordinators list them, one row each."""
+
+    group_id: str = column("group.id of the group.")
+    group_type: str | None = column(
+        "classic, consumer (KIP-848), share or streams; null if the brokers cannot say.",
+        null_if=before("ListGroups", 5),
+    )
+    protocol_type: str = column("consumer, connect and others; empty for groups that only store offsets.")
+    state: str | None = column(
+        "State of the group as Kafka spells it; null if the brokers are too old to list it.",
+        null_if=before("ListGroups", 4),
+    )
+    coordinator_id: Int32 = column("Broker that coordinates the group.")
+
+
+def _declare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--pattern", type=_pattern, metavar="REGEX", help="only groups whose whole id matches")
+    parser.add_argument("--type", type=names, metavar="A,B", help="only classic, consumer, share or streams groups")
+    parser.add_argument("--state", type=names, metavar="A,B", help="only groups in these states, e.g. Empty")
+
+
+def _answer(asked: Asked) -> Answer:
+    listed, found = list_groups(asked.cluster, asked.deadline)
+    chosen = (row for row in listed_rows(listed) if _is_chosen(row, asked.told))
+    return Answer(
+        parts=[
+            Part(
+                kind="group",
+                rows=chosen,
+                columns=("group_id", "group_type", "protocol_type", "state", "coordinator_id"),
+            )
+        ],
+        failures=list(found.failures.values()),
+        notes=list_notes(asked, LIST_GROUPS.name, "groups"),
+    )
+
+
+def listed_rows(listed: Mapping[str, Listed]) -> Iterator[ListedGroupRow]:
+    """One row per group, by id."""
+    for group_id, one in sorted(listed.items()):
+        yield ListedGroupRow(
+            group_id=group_id,
+            group_type=one.group_type,
+            protocol_type=one.group.protocol_type,
+            state=one.group.group_state or None,
+            coordinator_id=one.node_id,
+        )
+
+
+def _is_chosen(one: ListedGroupRow, told: argparse.Namespace) -> bool:
+    return (
+        (told.pattern is None or told.pattern.fullmatch(one.group_id) is not None)
+        and _is_among(one.group_type, told.type)
+        and _is_among(one.state, told.state)
+    )
+
+
+def _is_among(value: str | None, wanted: list[str] | None) -> bool:
+    return wanted is None or (value or "").lower() in {one.lower() for one in wanted}
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text}: {error}") from None
+
+
+VERB = Verb(summary="Groups of all types, their states and coordinators.", declare=_declare, answer=_answer)

@@ -1,0 +1,82 @@
+"""`lagoon kafka health`: partitions that are not as they should be.
+
+Guards one rule: findings are an answer, not a failure. Only `--fail` makes the exit code say so, and it is the same 3 as
+when something could not be asked: a cluster is not well unless it is known to be.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+from kafka_lagoon.cli.kafka.chosen import add_topics, chosen_topology, topic_notes
+from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb, names
+from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE
+from kafka_lagoon.client.routing import UNSUPPORTED, Failure
+from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS
+from kafka_lagoon.snapshot.health import FINDINGS, GRAVE, MIN_ISR_UNKNOWN, finding_counts, findings, unhealthy_rows
+from kafka_lagoon.snapshot.min_isr import read_durability
+from kafka_lagoon.snapshot.topology import Durability, partition_rows
+
+
+def _declare(parser: argparse.ArgumentParser) -> None:
+    add_topics(parser)
+    parser.add_argument(
+        "--only", type=_findings, default=list(FINDINGS), metavar="A,B", help=f"show these: {', '.join(FINDINGS)}"
+    )
+    parser.add_argument(
+        "--fail",
+        type=_findings,
+        nargs="?",
+        const=list(GRAVE),
+        default=[],
+        metavar="A,B",
+        help=f"exit 3 if any partition has one of these; without names: {', '.join(GRAVE)}",
+    )
+
+
+def _answer(asked: Asked) -> Answer:
+    topology, refused = chosen_topology(asked)
+    durability, unread = read_durability(asked.cluster, list(topology.partitions), asked.deadline)
+    partitions = list(partition_rows(topology, durability))
+    grave = any(finding in asked.told.fail for one in partitions for finding in findings(one))
+    columns = ("topic", "partition", "findings", "leader_id", "replicas", "isr", "offline_replicas", "problem")
+    return Answer(
+        parts=[
+            Part(kind="finding", rows=finding_counts(partitions), columns=("finding", "partitions", "of")),
+            Part(kind="partition", rows=unhealthy_rows(partitions, asked.told.only), columns=columns),
+        ],
+        failures=[*refused, *(one for one in unread if one.name != UNSUPPORTED), *_unread_settings(durability, unread)],
+        notes=topic_notes(asked),
+        exit_code=INCOMPLETE if grave else COMPLETE,
+    )
+
+
+def _unread_settings(durability: Durability, unread: Sequence[Failure]) -> Iterator[Failure]:
+    """Topics whose settings were refused; where nobody answered at all, that is told already."""
+    told = {one.name for one in unread}
+    for topic, problem in sorted(durability.problems.items()):
+        if problem not in told:
+            yield Failure(
+                api=DESCRIBE_CONFIGS.name,
+                node_id=None,
+                scope=f"topic {topic}",
+                code=None,
+                name=problem,
+                attempts=1,
+                elapsed_ms=0,
+                message=None,
+            )
+
+
+def _findings(text: str) -> Sequence[str]:
+    told = names(text)
+    if unknown := [one for one in told if one not in FINDINGS]:
+        raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: there are {', '.join(FINDINGS)}")
+    return told
+
+
+VERB = Verb(
+    summary="Partitions that are leaderless, under-replicated, short of in-sync replicas, or not led as preferred. "
+    f"{MIN_ISR_UNKNOWN}: min.insync.replicas could not be read.",
+    declare=_declare,
+    answer=_answer,
+)

@@ -1,0 +1,130 @@
+"""`lagoon kafka lag`: how far groups are behind, the same facts as table consumer_lag, as of now.
+
+Guards one rule: a sum says how many of its partitions are known; nothing that is unknown counts as 0.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+from kafka_lagoon.admin.offsets import KINDS_OF_LAG
+from kafka_lagoon.admin.shares import ShareOffsets, share_offsets
+from kafka_lagoon.cli.kafka.chosen import list_notes, not_listed
+from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb
+from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
+from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
+from kafka_lagoon.row_classes import Int32, Int64, before, column, row
+from kafka_lagoon.snapshot.collect import GroupState, check_again, lag_of, read_groups, worth_a_row
+from kafka_lagoon.snapshot.group_types import SHARE
+from kafka_lagoon.snapshot.offsets import offset_rows
+from kafka_lagoon.snapshot.state_rows import ConsumerGroupRow, ConsumerLagRow
+from kafka_lagoon.snapshot.topology import Topology, topology_of
+
+_GROUP = (
+    "group_id",
+    "group_type",
+    "state",
+    "members",
+    "partitions",
+    "known_partitions",
+    "lag",
+    "highest_lag",
+    "problem",
+)
+_LAG = (
+    *("group_id", "topic", "partition", "committed_offset", "log_start_offset", "last_stable_offset"),
+    *("high_watermark", "lag", "client_id", "client_host", "problem"),
+)
+_SHARE = ("group_id", "topic", "partition", "start_offset", "lag", "problem")
+
+
+@row
+class GroupLagRow:
+    """How far groups are behind as a whole, one row each."""
+
+    group_id: str = column("group.id of the group.")
+    group_type: str | None = column(
+        "classic, consumer (KIP-848), share or streams; null if the brokers cannot say.",
+        null_if=before("ListGroups", 5),
+    )
+    state: str | None = column("State of the group as Kafka spells it; null if unknown.")
+    members: Int32 | None = column("Members of the group; null if unknown.")
+    partitions: Int32 = column("Partitions that it has committed, is assigned or subscribed to.")
+    known_partitions: Int32 = column("Those of them whose lag is known.")
+    lag: Int64 | None = column("Sum of the lag that is known; null if none is.", null_if="known_partitions = 0")
+    highest_lag: Int64 | None = column(
+        "Highest lag of a partition; null if none is known.", null_if="known_partitions = 0"
+    )
+    problem: str | None = column("Why the group could not be described; null if it was.")
+
+
+def _declare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("group", nargs="*", metavar="GROUP", help="ids of groups; default: all")
+
+
+def _answer(asked: Asked) -> Answer:
+    wanted: list[str] = asked.told.group
+    topology = topology_of(asked.cluster.refresh(None, asked.deadline))
+    state = read_groups(asked.cluster, topology, asked.deadline, _tell_nobody, KINDS_OF_LAG, only=wanted or None)
+    topology, unchecked = check_again(asked.cluster, topology, asked.deadline)
+    shares = _shares(asked, state, topology)
+    return Answer(
+        parts=_parts(state, lag_of(topology, state, list(offset_rows(topology, state.after))), shares),
+        failures=[
+            *worth_a_row([*state.failures, *unchecked, *shares.failures], topology),
+            *not_listed(LIST_GROUPS.name, "group", wanted, state.listed, state.failures),
+        ],
+        notes=_notes(asked, topology),
+    )
+
+
+def _tell_nobody(_step: str, _items: int) -> None:
+    """There is no progress to show: it takes a second."""
+
+
+def _shares(asked: Asked, state: GroupState, topology: Topology) -> ShareOffsets:
+    sharing = [group_id for group_id, one in state.listed.items() if one.group_type == SHARE]
+    return share_offsets(asked.cluster, sharing, asked.deadline, topology.names())
+
+
+def _parts(state: GroupState, lag: Sequence[ConsumerLagRow], shares: ShareOffsets) -> list[Part]:
+    parts = [
+        Part(kind="group", rows=group_lag_rows(state.groups.groups, lag, shares), columns=_GROUP),
+        Part(kind="lag", rows=lag, columns=_LAG),
+    ]
+    return [*parts, Part(kind="share", rows=shares.rows, columns=_SHARE)] if shares.rows else parts
+
+
+def group_lag_rows(
+    groups: Sequence[ConsumerGroupRow], lag: Sequence[ConsumerLagRow], shares: ShareOffsets
+) -> Iterator[GroupLagRow]:
+    """One row per group, those without any partition too."""
+    lags: dict[str, list[int | None]] = {}
+    told = [*((one.group_id, one.lag) for one in lag), *((one.group_id, one.lag) for one in shares.rows)]
+    for group_id, known_lag in told:
+        lags.setdefault(group_id, []).append(known_lag)
+    for group in groups:
+        known = [one for one in lags.get(group.group_id, ()) if one is not None]
+        yield GroupLagRow(
+            group_id=group.group_id,
+            group_type=group.group_type,
+            state=group.state,
+            members=group.members,
+            partitions=len(lags.get(group.group_id, ())),
+            known_partitions=len(known),
+            lag=sum(known) if known else None,
+            highest_lag=max(known, default=None),
+            problem=group.problem,
+        )
+
+
+def _notes(asked: Asked, topology: Topology) -> list[str]:
+    changed = [f"{topic}: {problem}" for topic, problem in sorted(topology.changed.items())]
+    groups = () if asked.told.group else list_notes(asked, LIST_GROUPS.name, "groups")
+    return [*changed, *groups, *list_notes(asked, OFFSET_FETCH.name, "topics of groups")]
+
+
+VERB = Verb(
+    summary="How far groups are behind: lag = high watermark - committed offset, raw; unknown is a dash with its problem.",
+    declare=_declare,
+    answer=_answer,
+)

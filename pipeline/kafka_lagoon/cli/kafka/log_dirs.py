@@ -1,0 +1,55 @@
+"""`lagoon kafka log-dirs`: the disks of every broker, and on request the replicas on them."""
+
+import argparse
+from collections.abc import Sequence
+
+from kafka_lagoon.admin.log_dirs import Disks, describe_log_dirs, log_dir_rows, replica_rows
+from kafka_lagoon.cli.kafka.chosen import add_topics, not_listed
+from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb, names
+from kafka_lagoon.client.routing import Failure
+from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
+
+
+def _declare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--broker", type=_ids, metavar="1,2", help="only these brokers; default: all")
+    parser.add_argument("--replicas", action="store_true", help="one more row for every replica")
+    add_topics(parser)
+
+
+def _answer(asked: Asked) -> Answer:
+    told = asked.told
+    brokers: Sequence[int] = sorted(asked.cluster.brokers) if told.broker is None else told.broker
+    disks = describe_log_dirs(asked.cluster, brokers, asked.deadline)
+    columns = (
+        "broker_id",
+        "log_dir",
+        "total_bytes",
+        "usable_bytes",
+        "replicas",
+        "size_bytes",
+        "is_cordoned",
+        "problem",
+    )
+    parts = [Part(kind="log_dir", rows=log_dir_rows(disks), columns=columns)]
+    if told.replicas or told.topic is not None:
+        rows = (one for one in replica_rows(disks) if told.topic is None or one.topic in told.topic)
+        replica_columns = ("broker_id", "log_dir", "topic", "partition", "size_bytes", "offset_lag", "is_future")
+        parts.append(Part(kind="replica", rows=rows, columns=replica_columns))
+    return Answer(parts=parts, failures=[*disks.failures, *_nowhere(told, disks)])
+
+
+def _nowhere(told: argparse.Namespace, disks: Disks) -> list[Failure]:
+    """Named topics without a replica; nobody knows where disks did not answer, or on brokers that were not asked."""
+    if told.topic is None or told.broker is not None or disks.failures:
+        return []
+    found = {one.name for answer in disks.answers.values() for disk in answer.results for one in disk.topics}
+    return not_listed(DESCRIBE_LOG_DIRS.name, "topic", told.topic, found)
+
+
+def _ids(text: str) -> list[int]:
+    if not all(one.isdecimal() for one in names(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of ids of brokers")
+    return [int(one) for one in names(text)]
+
+
+VERB = Verb(summary="Disks of the brokers; --replicas or --topic adds replicas.", declare=_declare, answer=_answer)

@@ -1,0 +1,98 @@
+"""`lagoon kafka metadata`: the cluster, its brokers, topics and partitions."""
+
+import argparse
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+
+from kafka_lagoon.admin.cluster import identify
+from kafka_lagoon.cli.kafka.chosen import add_topics, chosen_topology, topic_notes
+from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb
+from kafka_lagoon.client.routing import UNSUPPORTED, Failure
+from kafka_lagoon.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED
+from kafka_lagoon.row_classes import ALWAYS, Int32, before, column, row
+from kafka_lagoon.snapshot.topology import Durability, Topology, broker_rows, partition_rows, topic_rows
+
+_CLUSTER = ("cluster_id", "controller_id", "brokers", "topics", "partitions", "problem")
+_BROKER = ("broker_id", "host", "port", "rack", "is_controller", "is_fenced", "problem")
+_TOPIC = ("topic", "topic_id", "partitions", "replication_factor", "is_internal", "problem")
+_PARTITION = ("topic", "partition", "leader_id", "leader_epoch", "replicas", "isr", "offline_replicas", "problem")
+_NOT_READ = Durability(min_insync_replicas={}, eligible={}, problems={}, eligible_problem=None)
+
+
+@row
+class ClusterRow:
+    """The cluster that was asked."""
+
+    cluster_id: str | None = column("Kafka's own id of the cluster; null if no broker told it.", null_if=ALWAYS)
+    controller_id: Int32 | None = column("Active controller; null if problem is set.")
+    brokers: Int32 = column("How many brokers there are.")
+    topics: Int32 = column("How many topics are shown.")
+    partitions: Int32 = column("How many partitions they have.")
+    problem: str | None = column("Why the controller is not known; null if it is.")
+
+
+@row
+class MetadataPartitionRow:
+    """Partitions with what Metadata says of them, one row each; table partitions has more."""
+
+    topic: str = column("Name of the topic.")
+    topic_id: str | None = column("Id of the topic; null if the brokers give none.", null_if=ALWAYS)
+    partition: Int32 = column("Partition number.")
+    leader_id: Int32 | None = column("Broker that leads the partition; null if none does.", null_if="is_leaderless")
+    leader_epoch: Int32 | None = column("Epoch of the leader; null if not told.", null_if=before("Metadata", 7))
+    replicas: tuple[Int32, ...] = column("Brokers that hold a replica, the preferred leader first.")
+    isr: tuple[Int32, ...] = column("Brokers whose replica is in sync.")
+    offline_replicas: tuple[Int32, ...] = column("Brokers whose replica is offline.")
+    is_leaderless: bool = column("Whether no broker leads it.")
+    is_under_replicated: bool = column("Whether fewer replicas are in sync than there are replicas.")
+    is_preferred_leader: bool | None = column(
+        "Whether the leader is the first replica; null if it has no leader.",
+        null_if="is_leaderless OR len(replicas) = 0",
+    )
+    problem: str | None = column("Kafka's name of the partition's error; null if there is none.")
+
+
+def _partition_rows(topology: Topology) -> Iterator[MetadataPartitionRow]:
+    names = [field.name for field in fields(MetadataPartitionRow)]
+    for one in partition_rows(topology, _NOT_READ):
+        yield MetadataPartitionRow(**{name: getattr(one, name) for name in names})
+
+
+def _answer(asked: Asked) -> Answer:
+    topology, refused = chosen_topology(asked)
+    identity = identify(asked.cluster, asked.deadline)
+    brokers = list(broker_rows(topology.metadata, identity))
+    failures = [one for one in identity.failures if one.name != UNSUPPORTED]
+    topics, partitions = list(topic_rows(topology)), list(_partition_rows(topology))
+    cluster = ClusterRow(
+        cluster_id=topology.metadata.cluster_id,
+        controller_id=identity.controller_id,
+        brokers=len(brokers),
+        topics=len(topics),
+        partitions=len(partitions),
+        problem=identity.controller_problem,
+    )
+    return Answer(
+        parts=[
+            Part(kind="cluster", rows=[cluster], columns=_CLUSTER),
+            Part(kind="broker", rows=brokers, columns=_BROKER),
+            Part(kind="topic", rows=topics, columns=_TOPIC),
+            Part(kind="partition", rows=partitions, columns=_PARTITION),
+        ],
+        failures=[*refused, *(one for one in failures if one.code != CLUSTER_AUTHORIZATION_FAILED)],
+        notes=[*_refused_notes(failures), *topic_notes(asked, identity)],
+    )
+
+
+def _refused_notes(failures: Iterable[Failure]) -> Iterator[str]:
+    """The controller is told to those who may describe the cluster only; that alone leaves nothing else out."""
+    for one in failures:
+        if one.code == CLUSTER_AUTHORIZATION_FAILED:
+            yield f"controller: not known: {one.api}: {one.name}"
+
+
+def _declare(parser: argparse.ArgumentParser) -> None:
+    add_topics(parser)
+
+
+VERB = Verb(summary="The cluster, its brokers, topics and partitions.", declare=_declare, answer=_answer)

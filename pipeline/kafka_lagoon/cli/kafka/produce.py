@@ -1,0 +1,185 @@
+"""`lagoon kafka produce`: lines in, records in a topic, and where each of them is, out."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kafka_lagoon.cli.kafka.drafts import Draft, json_reader, text_reader
+from kafka_lagoon.cli.kafka.lines import bursts
+from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb, moment_argument, refuse
+from kafka_lagoon.cli.kafka.writing import Target, TopicWriter, WrittenRecord
+from kafka_lagoon.errors import BrokerError
+from kafka_lagoon.produce.producer import Delivery, Numbering, new_producer
+from kafka_lagoon.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION, error_code
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataTopic
+from kafka_lagoon.protocol.messages.produce import ALL_ACKS, LEADER_ACKS, NO_ACKS
+from kafka_lagoon.records.compressing import CODECS
+from kafka_lagoon.records.encoding import Header
+from kafka_lagoon.times import FORMS
+
+_ACKS = {"all": ALL_ACKS, "-1": ALL_ACKS, "1": LEADER_ACKS, "0": NO_ACKS}
+_BURST_BYTES = 4 << 20
+
+_EPILOG = """\
+acks and what they guarantee:
+  all  (default) every in-sync replica has it (see min.insync.replicas); written once, however often a connection
+       breaks, because the broker knows a repeated batch by its producer id
+  1    the leader has it; lost if the leader is lost before others have it. Without a producer id: a batch whose answer
+       is lost is not sent again, and the failure says that it may have been written
+  0    it was sent: nobody answers, so neither offsets nor refusals are known
+
+input:
+  each line is a value, without its line feed; an empty line is an empty value. With --json each line is an object:
+  {"key": ..., "value": ..., "headers": [{"key": ..., "value": ...}], "partition": 0, "timestamp": ...}, where a value is
+  text, null, {"base64": ...}, or any other JSON, which is written as JSON. It takes what `fetch --json` prints. What a
+  line says goes before what options say.
+
+partitions:
+  a key goes where the Java client puts it (murmur2); records without key go to one partition until their batch is
+  written, the next ones to the next. At the first record that is refused writing ends, with exit code 3, and what was
+  written and what was not is said by line. --timeout is for each request here, not for the whole input.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many records were written."""
+
+    topic: str
+    records: int
+
+
+def _declare(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EPILOG
+    parser.add_argument("topic", metavar="TOPIC", help="must exist")
+    parser.add_argument("--value", help="one record with this value; standard input is not read")
+    parser.add_argument("--key", help="the key of all records")
+    parser.add_argument("--key-separator", metavar="TEXT", help=r"lines are key, this, value; \t is a tab")
+    parser.add_argument(
+        "--header",
+        dest="headers",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="of all records; may be repeated",
+    )
+    parser.add_argument("--partition", type=int, metavar="N", help="write to this partition, whatever the key is")
+    parser.add_argument(
+        "--timestamp", type=moment_argument, metavar="TIME", help=f"of all records ({FORMS}); default: now"
+    )
+    parser.add_argument("--acks", choices=_ACKS, default="all", help="see below (default: all)")
+    parser.add_argument("--compression", choices=CODECS, default="none", help="default: none")
+    parser.add_argument(
+        "--batch-bytes", type=int, default=500_000, metavar="N", help="largest batch, before compression"
+    )
+    parser.add_argument("--count", action="store_true", help="print only how many records were written")
+
+
+def _faults(told: argparse.Namespace) -> Iterator[str]:
+    if told.key is not None and told.key_separator is not None:
+        yield "--key and --key-separator: a record has one key"
+    if told.key_separator == "":
+        yield "--key-separator: must not be empty"
+    if told.key_separator is not None and (told.json or told.value is not None):
+        yield "--key-separator is for lines of text"
+    if told.batch_bytes <= 0:
+        yield "--batch-bytes: must be above 0"
+    for header in told.headers:
+        if "=" not in header:
+            yield f"--header {header}: not KEY=VALUE"
+
+
+def _answer(asked: Asked) -> Answer:
+    told, cluster = asked.told, asked.cluster
+    topic = _topic(asked)
+    budget_ms = round(told.timeout * 1000) if told.timeout else cluster.settings.default_api_timeout_ms
+    delivery = Delivery(
+        acks=_ACKS[told.acks],
+        timeout_ms=min(budget_ms, cluster.settings.request_timeout_ms) * 3 // 4,  # REQUEST_TIMED_OUT still arrives
+        topic_ids={told.topic: topic.topic_id} if any(topic.topic_id) else {},
+    )
+    target = Target(
+        topic=told.topic,
+        partitions=len(topic.partitions),
+        available=[one.partition_index for one in topic.partitions if one.leader_id >= 0] or [0],
+        codec=CODECS[told.compression],
+        delivery=delivery,
+        batch_bytes=told.batch_bytes,
+        budget_ms=budget_ms,
+        partition=told.partition,
+        timestamp_ms=told.timestamp.at_ms(cluster.clock.now_ms()) if told.timestamp else None,
+    )
+    writer = TopicWriter(cluster, target, _numbering(asked) if delivery.acks == ALL_ACKS else Numbering())
+    rows = _written(writer, told)
+    part = (
+        Part(kind="count", rows=_count(writer, rows, told.topic), line=lambda row: f"{row.records:,} records written")
+        if told.count
+        else Part(kind="written", rows=rows, line=_line)
+    )
+    return Answer(parts=[part], failures=writer.failures, notes=writer.notes)
+
+
+def _topic(asked: Asked) -> MetadataTopic:
+    """The topic as it is now; refused if it is not there, or has no such partition."""
+    told = asked.told
+    (topic,) = asked.cluster.refresh({told.topic}, asked.deadline).topics
+    if topic.error_code == UNKNOWN_TOPIC_OR_PARTITION:
+        refuse(f"{told.topic}: no such topic")
+    if not topic.partitions:
+        raise BrokerError(topic.error_code, error_code(topic.error_code).name, METADATA.name, told.topic)
+    if told.partition is not None and not 0 <= told.partition < len(topic.partitions):
+        refuse(f"--partition {told.partition}: {told.topic} has {len(topic.partitions)} partitions, from 0 on")
+    return topic
+
+
+def _numbering(asked: Asked) -> Numbering:
+    try:
+        return new_producer(asked.cluster, asked.deadline)
+    except BrokerError as error:
+        if error.code != CLUSTER_AUTHORIZATION_FAILED:
+            raise
+        hint = "brokers before 2.8 want IdempotentWrite on the cluster for it; --acks 1 goes without"
+        raise BrokerError(error.code, error.name, error.api, "a producer id", hint) from error
+
+
+def _written(writer: TopicWriter, told: argparse.Namespace) -> Iterator[WrittenRecord]:
+    key, headers = _raw(told.key), tuple(map(_header, told.headers))
+    if told.value is not None:
+        value = Draft(key, told.value.encode(errors="surrogateescape"), headers)
+        return writer.write([[b""]], lambda _: value)
+    read = json_reader(key, headers) if told.json else text_reader(key, _separator(told.key_separator), headers)
+    return writer.write(bursts(sys.stdin.fileno(), _BURST_BYTES), read)
+
+
+def _count(writer: TopicWriter, rows: Iterator[WrittenRecord], topic: str) -> Iterator[Count]:
+    for _ in rows:
+        pass
+    yield Count(topic, writer.written)
+
+
+def _line(row: WrittenRecord) -> str:
+    return f"{row.partition}:{'-' if row.offset is None else row.offset}"
+
+
+def _raw(text: str | None) -> bytes | None:
+    """What the command line gave us, byte for byte."""
+    return None if text is None else text.encode(errors="surrogateescape")
+
+
+def _header(text: str) -> Header:
+    key, _, value = text.encode(errors="surrogateescape").partition(b"=")
+    return key, value
+
+
+def _separator(text: str | None) -> bytes | None:
+    return _raw(text.replace("\\t", "\t")) if text is not None else None
+
+
+VERB = Verb(
+    summary="Write records to a topic: lines of standard input, or one --value.",
+    declare=_declare,
+    answer=_answer,
+    check=lambda told: list(_faults(told)),
+)

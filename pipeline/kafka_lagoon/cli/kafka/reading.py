@@ -1,0 +1,148 @@
+"""Partitions and where to begin in, their records out: one partition after the other, by time, or as they are written.
+
+Guards one rule: what could not be read is told beside the records. Offsets that hold none (markers, compaction, aborted
+transactions) are no loss; offsets that were deleted, or cannot be decoded, are named.
+"""
+
+import heapq
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kafka_lagoon.cli.kafka.spans import Missing, Span, logs
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import BrokerError, ConnectionFailed
+from kafka_lagoon.fetch.ranges import TOPIC_DELETED, TOPIC_RECREATED
+from kafka_lagoon.fetch.reader import SplitReader
+from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
+from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
+from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
+
+Row = dict[str, Any]
+
+_POLL_S = 0.25
+_WHY = {
+    TOPIC_RECREATED: "it was deleted and created again meanwhile; fetch it again to read the new topic",
+    TOPIC_DELETED: "it was deleted meanwhile",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A topic that is read, and how."""
+
+    topic: str
+    topic_id: str | None
+    options: ReadOptions
+
+    def split(self, partition: int, span: Span, last_epoch: int = -1) -> Split:
+        """What a reader is told of a span of a partition."""
+        return Split(
+            topic=self.topic,
+            topic_id=self.topic_id,
+            partition=partition,
+            from_offset=span.start,
+            to_offset=span.end,
+            stable_end=span.stable_end,
+            last_epoch=last_epoch,
+        )
+
+
+def by_partition(
+    cluster: Cluster, source: Source, spans: Mapping[TopicPartition, Span], missing: Missing
+) -> Iterator[Row]:
+    """One partition after the other, each in the order of its offsets."""
+    for at, span in spans.items():
+        yield from _rows(cluster, source.split(at.partition, span), source.options, missing)
+
+
+def by_time(cluster: Cluster, source: Source, spans: Mapping[TopicPartition, Span], missing: Missing) -> Iterator[Row]:
+    """All partitions at once, the earliest of their next records first; each partition in the order of its offsets.
+
+    A reader has its connections for itself, so this opens those of a client for each partition.
+    """
+    streams = [_alone(cluster, source, source.split(at.partition, span), missing) for at, span in spans.items()]
+    return heapq.merge(*streams, key=lambda row: row["timestamp_ms"])
+
+
+def _alone(cluster: Cluster, source: Source, split: Split, missing: Missing) -> Iterator[Row]:
+    deadline = Deadline.after(cluster.clock, cluster.settings.default_api_timeout_ms)
+    with Cluster.connect(cluster.settings, cluster.clock, RequestStats(), deadline) as own:
+        own.refresh({source.topic}, deadline)
+        yield from _rows(own, split, source.options, missing)
+
+
+def following(
+    cluster: Cluster, source: Source, spans: Mapping[TopicPartition, Span], missing: Missing, until: Deadline | None
+) -> Iterator[Row]:
+    """What is there, then what is written, until the deadline: asked for every quarter of a second, by partition.
+
+    A partition that cannot be read any more is left out from then on; without any left it ends. So it does when the topic
+    was deleted or re-created: the new one has other records at the same offsets.
+    """
+    places = {at: (span, -1) for at, span in spans.items()}
+    while places and not (until and until.passed()):
+        for at, (span, last_epoch) in list(places.items()):
+            reader = SplitReader(cluster, source.split(at.partition, span, last_epoch), source.options)
+            yield from _rows_of(reader, missing)
+            outcome = reader.outcome
+            places[at] = (replace(span, start=outcome.next_offset), max(last_epoch, outcome.leader_epoch))
+            if outcome.failure:
+                del places[at]
+        cluster.clock.sleep(_POLL_S)
+        deadline = Deadline.after(cluster.clock, cluster.settings.default_api_timeout_ms)
+        later = Missing()
+        now = logs(cluster, list(places), later, source.options.isolation_level, deadline)
+        is_odd = any(at not in now or now[at].end < span.start for at, (span, _) in places.items())
+        if is_odd and (gone := _what_became(cluster, source, deadline)):
+            missing.fail(source.topic, gone, _WHY[gone])
+            return
+        missing.failures += later.failures
+        places = {at: (replace(now[at], start=span.start), epoch) for at, (span, epoch) in places.items() if at in now}
+
+
+def _what_became(cluster: Cluster, source: Source, deadline: Deadline) -> str | None:
+    """Whether the topic was deleted or re-created since; None if neither, or if no broker says."""
+    try:
+        (topic,) = cluster.refresh({source.topic}, deadline).topics
+    except (BrokerError, ConnectionFailed):
+        return None
+    if topic.error_code == UNKNOWN_TOPIC_OR_PARTITION:
+        return TOPIC_DELETED
+    return None if cluster.may_be(source.topic, source.topic_id) else TOPIC_RECREATED
+
+
+def _rows(cluster: Cluster, split: Split, options: ReadOptions, missing: Missing) -> Iterator[Row]:
+    return _rows_of(SplitReader(cluster, split, options), missing)
+
+
+def _rows_of(reader: SplitReader, missing: Missing) -> Iterator[Row]:
+    """Column by column, which takes half the time of pyarrow's rows."""
+    partition = reader.outcome.split.partition
+    with closing(reader):
+        for batch in reader.batches():
+            names = ("partition", *batch.schema.names)
+            columns = [column.to_pylist() for column in batch.columns]
+            for values in zip([partition] * batch.num_rows, *columns, strict=True):
+                yield dict(zip(names, values, strict=True))
+    _tell(missing, reader.outcome)
+
+
+def _tell(missing: Missing, outcome: Outcome) -> None:
+    """What a reader has to say of what it did not give."""
+    name = f"{outcome.split.topic}-{outcome.split.partition}"
+    if outcome.failure:
+        missing.fail(name, outcome.failure, outcome.detail or _WHY.get(outcome.failure))
+    for problem in outcome.problems:
+        if problem.reason == HEADER_KEY_NOT_UTF8:
+            missing.notes.append(
+                f"{name}: offset {problem.base_offset}: header keys that are not UTF-8 are spelled out"
+            )
+        else:
+            offsets = f"{name} offsets {problem.base_offset} to {problem.last_offset}"
+            missing.fail(offsets, problem.reason, problem.detail)
+    if outcome.counts.lost:
+        missing.notes.append(f"{name}: {outcome.counts.lost:,} offsets were deleted before they were read")

@@ -1,0 +1,84 @@
+"""What a verb of `lagoon kafka` is made of: how it declares its arguments, what it is given, and what it answers.
+
+Guards one rule: an answer carries what could not be asked beside its rows, and what brokers may have left out of them.
+"""
+
+import argparse
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.routing import Failure
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.times import Moment, parse_moment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a verb is given: a connected cluster, its own arguments, and the time that it has."""
+
+    cluster: Cluster
+    told: argparse.Namespace
+    deadline: Deadline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Rows of one kind: dataclasses whose fields scripts see all, and people those in `columns`.
+
+    `rows` may be a generator; scripts see each row as it comes, and so do people where `line` makes one line of it.
+    Without `line` they see an aligned table when all rows are there.
+    """
+
+    kind: str
+    rows: Iterable[Any]
+    columns: Sequence[str] = ()
+    line: Callable[[Any], str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Parts in the order in which they are shown.
+
+    `failures` (exit 3) and `notes` (lines beside the output) are read when all rows are out: a generator may add to them.
+    """
+
+    parts: Sequence[Part]
+    failures: Sequence[Failure] = ()
+    notes: Sequence[str] = ()
+    exit_code: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verb:
+    """A verb; every module that the table of verbs names has one, called VERB.
+
+    `check` finds the faults of arguments that argparse cannot, before anything is asked.
+    """
+
+    summary: str
+    declare: Callable[[argparse.ArgumentParser], None]
+    answer: Callable[[Asked], Answer]
+    check: Callable[[argparse.Namespace], Sequence[str]] = lambda _: ()
+
+
+def moment_argument(text: str) -> Moment:
+    """A time on the command line: epoch milliseconds, or as `parse_moment` reads it."""
+    if text.removeprefix("-").isdecimal():
+        return Moment(epoch_ms=int(text))
+    try:
+        return parse_moment(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}, nor epoch milliseconds") from None
+
+
+def names(text: str) -> list[str]:
+    """Comma-separated names on the command line."""
+    return [name for part in text.split(",") if (name := part.strip())]
+
+
+def refuse(*problems: str) -> None:
+    """End with exit 2 because of what only the cluster could tell about the arguments: names that it does not have."""
+    raise ConfigError(problems)

@@ -1,0 +1,117 @@
+"""The outcome of a job for one cluster (`maintain`: one table), and the log event `run_finished` that reports it.
+
+The event is written whatever happens: also for a cluster that failed, a lock that another run holds, and a slot that had been
+published before. README lists its fields from the declarations here.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from kafka_lagoon import log
+from kafka_lagoon.cli.terminal import (
+    BAD_CONFIGURATION,
+    COMPLETE,
+    FAILED,
+    INCOMPLETE,
+    LOCKED,
+    complain,
+    problems_of,
+    worst,
+)
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.errors import PipelineError
+
+EVENT = "run_finished"
+SNAPSHOT, INGEST, MAINTAIN = "snapshot", "ingest", "maintain"
+JOBS = (SNAPSHOT, INGEST, MAINTAIN)
+PARTIAL = "partial"
+STATUS = {
+    COMPLETE: "complete",
+    FAILED: "failed",
+    BAD_CONFIGURATION: "misconfigured",
+    INCOMPLETE: PARTIAL,
+    LOCKED: "locked",
+}
+
+
+def _value(meaning: str, *jobs: str) -> Any:
+    """A field of the event, of all jobs unless some are named; null until it is known."""
+    return field(default=None, metadata={"meaning": meaning, "jobs": jobs or JOBS})
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """Filled in while the job runs; what is not known by its end stays null."""
+
+    job: str = _value("`snapshot`, `ingest` or `maintain`")
+    cluster: str | None = _value("name of the cluster in the settings", SNAPSHOT, INGEST)
+    cluster_id: str | None = _value("Kafka's id of it; null if it did not answer", SNAPSHOT, INGEST)
+    table: str | None = _value("name of the table", MAINTAIN)
+    slot: str | None = _value("`--slot`, or when the run began", SNAPSHOT)
+    snapshot_id: str | None = _value("the published snapshot", SNAPSHOT)
+    already_published: bool | None = _value("whether an earlier run had published the slot", SNAPSHOT)
+    ingest_id: str | None = _value("the run in `record_ranges`; null if there was nothing new", INGEST)
+    status: str | None = _value("`complete`, `partial`, `failed`, `misconfigured` or `locked`")
+    exit_code: int | None = _value("exit code of a run over this cluster or table alone")
+    error: str | None = _value("why nothing was written, or why a partial result is a failure")
+    failures: int | None = _value(
+        "rows of `collection_failures`; in an ingest, partitions that were not read to their end and requests that failed",
+        SNAPSHOT,
+        INGEST,
+    )
+    brokers: int | None = _value("rows of table `brokers`", SNAPSHOT)
+    topics: int | None = _value("topics of the snapshot, or topics that were chosen", SNAPSHOT, INGEST)
+    partitions: int | None = _value("partitions of the snapshot, or partitions with something new", SNAPSHOT, INGEST)
+    groups: int | None = _value("rows of `consumer_groups`", SNAPSHOT)
+    worst_lag: int | None = _value("largest known lag", SNAPSHOT)
+    worst_lag_group: str | None = _value("group that has it", SNAPSHOT)
+    worst_lag_topic: str | None = _value("topic where it has it", SNAPSHOT)
+    worst_lag_partition: int | None = _value("partition where it has it", SNAPSHOT)
+    records: int | None = _value("records added to table `records`", INGEST)
+    bytes_fetched: int | None = _value("bytes of record batches as the brokers sent them", INGEST)
+    lost: int | None = _value("offsets that were deleted before they were read", INGEST)
+    corrupt: int | None = _value("offsets in batches that could not be decoded", INGEST)
+    unread: int | None = _value("planned offsets that are left to the next run", INGEST)
+    dry_run: bool | None = _value("whether nothing was changed", MAINTAIN)
+    files_rewritten: int | None = _value("small files that were joined", MAINTAIN)
+    files_removed: int | None = _value("files that no version needs", MAINTAIN)
+    seconds: float | None = _value("duration")
+    requests: int | None = _value(
+        "requests sent to brokers; those of an ingest's executors are not counted", SNAPSHOT, INGEST
+    )
+    request_stats: RequestStats = field(default_factory=RequestStats)
+
+    def event(self) -> dict[str, Any]:
+        """The values of the event, in the order of the declarations."""
+        return {one.name: getattr(self, one.name) for one in event_fields() if self.job in one.metadata["jobs"]}
+
+
+def event_fields() -> list[Any]:
+    """Declarations of all fields that some job's event has; `metadata` has the meaning and the jobs."""
+    return [one for one in fields(Outcome) if one.metadata]
+
+
+def one_by_one(outcomes: Iterable[Outcome], clock: Clock, run: Callable[[Outcome], int]) -> int:
+    """The worst exit code of `run` over each outcome; an error ends the run of one cluster or table, not of the others."""
+    return worst(_finish(outcome, clock, run) for outcome in outcomes)
+
+
+def _finish(outcome: Outcome, clock: Clock, run: Callable[[Outcome], int]) -> int:
+    started = clock.monotonic()
+    outcome.exit_code = FAILED
+    try:
+        outcome.exit_code = run(outcome)
+    except PipelineError as error:
+        outcome.error = "; ".join(problems_of(error))
+        outcome.exit_code = complain(error, outcome.cluster or outcome.table)
+    except BaseException as error:
+        outcome.error = type(error).__name__  # its words are for the traceback: they may hold anything
+        raise
+    finally:
+        outcome.status = outcome.status or STATUS[outcome.exit_code]
+        outcome.seconds = round(clock.monotonic() - started, 3)
+        outcome.requests = sum(one.requests for one in outcome.request_stats.stats.values())
+        (log.info if outcome.exit_code == COMPLETE else log.error)(EVENT, **outcome.event())
+    return outcome.exit_code

@@ -1,0 +1,106 @@
+"""`lagoon sql`: the result of a statement in the format that was asked for, by DuckDB or by Spark."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from kafka_lagoon.cli.pipes import write, write_in_pager
+from kafka_lagoon.cli.sql_arguments import DUCKDB, PARQUET, SPARK, TABLE, SqlArguments
+from kafka_lagoon.cli.sql_formats import csv_blocks, json_blocks, table_blocks, write_parquet
+from kafka_lagoon.cli.terminal import COMPLETE, say, warn
+from kafka_lagoon.delta.schema import TABLES
+from kafka_lagoon.delta.views import NAMES, VIEWS, column_comments
+from kafka_lagoon.errors import ConfigError, TableError
+from kafka_lagoon.hints import did_you_mean
+from kafka_lagoon.query import duckdb_engine as sql_duckdb
+from kafka_lagoon.query.duckdb_tables import NeedsSpark
+from kafka_lagoon.query.statements import Rows, type_name
+from kafka_lagoon.settings import Settings
+from kafka_lagoon.text import aligned, printable
+
+
+def run(arguments: SqlArguments) -> int:
+    """Print or write the result of the statement, or what tables, views and columns there are."""
+    if arguments.described:
+        say("\n".join(_columns(arguments.described)))
+    elif arguments.statement is None:
+        say("\n".join(_relations()))
+    else:
+        with ExitStack() as stack:
+            _show(_rows(stack, arguments.settings, arguments.statement, arguments.engine), arguments)
+    return COMPLETE
+
+
+def _relations() -> list[str]:
+    """Every table and view with its comment."""
+    tables = [(table.name, table.comment) for table in TABLES]
+    views = [(view.name, view.comment) for view in VIEWS]
+    lines = aligned([*tables, *views])
+    return ["tables:", *lines[: len(tables)], "", "views:", *lines[len(tables) :]]
+
+
+def _columns(name: str) -> list[str]:
+    """The columns of a table or view with their types and comments; ConfigError if there is none of that name."""
+    if name.lower() not in NAMES:
+        raise ConfigError(
+            [f"there is no table or view {name}{did_you_mean(name.lower(), NAMES)}; `lagoon sql` lists them"]
+        )
+    comments = column_comments(name.lower())
+    fields = sql_duckdb.columns_of(name.lower())
+    return aligned([(field.name, type_name(field.type), comments[field.name]) for field in fields])
+
+
+def _rows(stack: ExitStack, settings: Settings, statement: str, engine: str | None) -> Rows:
+    """The result, by DuckDB unless only Spark can read the tables or `engine` says so."""
+    folder = sql_duckdb.local_folder(settings.warehouse) if settings.warehouse else None
+    if folder is None and engine == DUCKDB:
+        raise ConfigError([f"--engine duckdb reads folders of this machine: {settings.place()} needs --engine spark"])
+    if folder is not None and engine != SPARK:
+        try:
+            return stack.enter_context(sql_duckdb.rows_of(folder, statement))
+        except NeedsSpark as error:
+            if engine == DUCKDB:
+                raise
+            warn(f"{error}: asking Spark")
+    from kafka_lagoon.delta.session import session  # noqa: PLC0415
+    from kafka_lagoon.delta.warehouse import find_warehouse  # noqa: PLC0415
+    from kafka_lagoon.query import spark_engine as sql_spark  # noqa: PLC0415  DuckDB must not wait for Spark's imports
+
+    return stack.enter_context(sql_spark.rows_of(find_warehouse(session("lagoon sql"), settings), statement))
+
+
+def _show(rows: Rows, arguments: SqlArguments) -> None:
+    if arguments.out:
+        _write_file(rows, arguments.format, arguments.out)
+    elif arguments.format == TABLE and arguments.pager and sys.stdout.isatty():
+        write_in_pager(table_blocks(rows), os.environ)
+    else:
+        write(_blocks(rows, arguments.format, harmless=sys.stdout.isatty()))
+
+
+def _blocks(rows: Rows, kind: str, *, harmless: bool) -> Iterator[str]:
+    match kind:
+        case "csv":
+            return csv_blocks(rows, printable if harmless else str)
+        case "json":
+            return json_blocks(rows)
+        case _:
+            return table_blocks(rows)
+
+
+def _write_file(rows: Rows, kind: str, path: Path) -> None:
+    """The whole result under its name, or nothing."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        if kind == PARQUET:
+            write_parquet(rows, part)
+        else:
+            with part.open("w", encoding="utf-8", newline="") as file:
+                file.writelines(_blocks(rows, kind, harmless=False))
+        part.replace(path)
+    except OSError as error:
+        raise TableError(f"--out {path}: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)

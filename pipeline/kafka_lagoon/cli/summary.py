@@ -1,0 +1,58 @@
+"""Makes the line that people read at the end of a snapshot: sizes, worst lag, and an outage if there is one."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from kafka_lagoon.snapshot.state_rows import BrokerRow, ConsumerLagRow, PartitionRow, Snapshot
+from kafka_lagoon.text import printable
+
+
+def snapshot_line(snapshot: Snapshot, place: str, seconds: float) -> str:
+    """Cluster, sizes, worst lag, what is down, what is unknown, and where the tables are."""
+    header, published = snapshot.header, snapshot.published
+    lag = snapshot.of(ConsumerLagRow)
+    unknown = sum(1 for row in lag if row.lag is None)
+    parts = [
+        *_health(snapshot.of(BrokerRow), snapshot.of(PartitionRow)),
+        f"{published.topics:,} topics",
+        f"{published.partitions:,} partitions",
+        f"{published.groups:,} groups",
+        _worst(lag),
+    ]
+    if unknown:
+        parts.append(f"lag unknown for {unknown:,} of {len(lag):,}")
+    if published.failures:
+        parts.append(f"INCOMPLETE: {published.failures:,} failures, see table collection_failures")
+    return f"{header.cluster} ({header.cluster_id}): {', '.join(parts)}; tables in {place} ({seconds:.1f} s)"
+
+
+def _health(brokers: Sequence[BrokerRow], partitions: Sequence[PartitionRow]) -> Iterator[str]:
+    """How many brokers there are; in an outage also how many are down, and the partitions that suffer from it."""
+    down = _down(brokers, partitions)
+    under_replicated = sum(row.is_under_replicated is True for row in partitions)
+    leaderless = sum(row.is_leaderless is True for row in partitions)
+    read_only = sum(row.is_under_min_isr is True for row in partitions)
+    yield down or f"{len(brokers):,} brokers"
+    if down or under_replicated or leaderless:
+        yield f"{under_replicated:,} partitions under-replicated"
+        yield f"{leaderless:,} leaderless"
+    if read_only:
+        yield f"{read_only:,} partitions with fewer in sync than min.insync.replicas"
+
+
+def _down(brokers: Sequence[BrokerRow], partitions: Sequence[PartitionRow]) -> str | None:
+    """Brokers that are fenced, or missing: replicas are on them, but no broker names them (before Kafka 4.0)."""
+    known = {row.broker_id for row in brokers}
+    missing = {replica for row in partitions for replica in row.replicas or ()} - known
+    fenced = sum(row.is_fenced is True for row in brokers)
+    brokers_in_all = f"{len(known | missing):,} brokers"
+    if fenced:
+        return f"{fenced:,} of {brokers_in_all} fenced" + (f", {len(missing):,} missing" if missing else "")
+    return f"{len(missing):,} of {brokers_in_all} missing" if missing else None
+
+
+def _worst(lag: Iterable[ConsumerLagRow]) -> str:
+    known = [row for row in lag if row.lag is not None]
+    if not known:
+        return "no lag known"
+    worst = max(known, key=lambda row: row.lag or 0)
+    return f"worst lag {worst.lag:,} (group {printable(worst.group_id)}, {worst.topic}-{worst.partition})"

@@ -1,0 +1,116 @@
+"""Progress and outcomes in, what a person or a log collector reads out.
+
+Guards one rule: an expected failure is one clear line and an exit code, never a traceback.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from kafka_lagoon import log
+from kafka_lagoon.errors import ConfigError, LockHeld, PipelineError
+from kafka_lagoon.hints import did_you_mean
+from kafka_lagoon.text import printable
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+COMPLETE, FAILED, BAD_CONFIGURATION, INCOMPLETE, LOCKED = range(5)
+
+_SEVERITY = (COMPLETE, INCOMPLETE, LOCKED, BAD_CONFIGURATION, FAILED)
+
+
+def worst(codes: Iterable[int]) -> int:
+    """The exit code of a run over several clusters or tables, of which each has its own."""
+    return max(codes, key=_SEVERITY.index, default=COMPLETE)
+
+
+class Steps:
+    """Shows which of several steps is under way: events of the log, and on a terminal a live line."""
+
+    def __init__(self, cluster: str, names: Sequence[str]) -> None:
+        self._cluster, self._names = cluster, names
+        self._status = _live_line(cluster) if sys.stderr.isatty() else None
+
+    def __enter__(self) -> Self:
+        if self._status:
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status:
+            self._status.stop()
+
+    def tell(self, name: str, items: int) -> None:
+        """Step `name` begins, about `items` items."""
+        number = self._names.index(name) + 1
+        if self._status:
+            self._status.update(f"{self._cluster}: step {number} of {len(self._names)}, {name} ({items:,})")
+        log.info("step", cluster=self._cluster, step=number, of=len(self._names), name=name, items=items)
+
+
+def _live_line(text: str) -> "Status":
+    from rich.console import Console  # noqa: PLC0415  0.1 s that the verbs of `lagoon kafka` do not have to wait
+
+    return Console(stderr=True).status(text)
+
+
+def say(line: str) -> None:
+    """A line for whoever started the run."""
+    print(line, flush=True)  # noqa: T201  this is where the product speaks
+
+
+def warn(line: str) -> None:
+    """A line beside the output, for whoever started the run."""
+    print(f"lagoon: {printable(line)}", file=sys.stderr, flush=True)  # noqa: T201  this is where the product speaks
+
+
+def problems_of(error: PipelineError) -> Sequence[str]:
+    """What went wrong in one line, or in one line per fault of the configuration."""
+    return error.problems if isinstance(error, ConfigError) else [" ".join(str(error).split())]
+
+
+def complain(error: PipelineError, name: str | None = None) -> int:
+    """Say what went wrong, and with which cluster or table if it was one of several; the exit code."""
+    for line in problems_of(error):
+        warn(f"{name}: {line}" if name else line)
+    match error:
+        case ConfigError():
+            return BAD_CONFIGURATION
+        case LockHeld():
+            return LOCKED
+        case _:
+            return FAILED
+
+
+def not_a_command(program: str, name: str, known: Iterable[str], usage: str) -> int:
+    """The usage for those who ask for it, or name nothing; one line for a name that is unknown. The exit code."""
+    if name in ("-h", "--help"):
+        say(usage)
+        return COMPLETE
+    if name:
+        warn(f"{name}: no such command{did_you_mean(name, known)}; see {program} --help")
+    else:
+        print(usage, file=sys.stderr)  # noqa: T201  this is where the product speaks
+    return BAD_CONFIGURATION
+
+
+def reported(run: Callable[[], int]) -> int:
+    """The exit code of `run`; what it raises on purpose is said in one line."""
+    if not sys.stderr.isatty():
+        log.configure()
+    try:
+        return run()
+    except PipelineError as error:
+        return complain(error)
+
+
+def log_to(path: Path | None) -> None:
+    """Append the log's events to a file instead of standard error; ConfigError if it cannot be opened."""
+    if path is None:
+        return
+    try:
+        log.append_to(path)
+    except OSError as error:
+        raise ConfigError([f"--log-file {path}: {error.strerror}"]) from error

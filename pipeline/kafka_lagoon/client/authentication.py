@@ -1,0 +1,71 @@
+"""Authentication as a conversation: requests out, responses in, and at the end how long the broker believes us.
+
+Guards one rule: a failure is told in one line that names the mechanism and the cure, and holds no secret.
+"""
+
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from kafka_lagoon.client.sasl.conversation import Mechanism, MechanismFailed, quoted
+from kafka_lagoon.errors import AuthenticationFailed
+from kafka_lagoon.protocol.error_codes import error_code
+from kafka_lagoon.protocol.messages.sasl_authenticate import (
+    SASL_AUTHENTICATE,
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from kafka_lagoon.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest, SaslHandshakeResponse
+from kafka_lagoon.wire.schema import Api, Versions
+
+# After a handshake of version 0 tokens follow without a header (Kafka 0.10), so their errors could not be told.
+FRAMED_HANDSHAKE = replace(SASL_HANDSHAKE, versions=Versions(1, 1))
+
+_MOST_ROUNDS = 16  # GSSAPI takes four; a broker that wants more never ends
+
+Conversation: TypeAlias = Generator[tuple[Api[Any, Any], Any], Any, int]
+
+
+def authenticate(mechanism: Mechanism, address: str) -> Conversation:
+    """Yields (api, request), is sent the response, and returns the session's lifetime in ms (KIP-368), 0 for ever.
+
+    AuthenticationFailed when the broker at `address` refuses us, or does not prove what the mechanism lets it prove.
+    """
+    try:
+        shaken = yield FRAMED_HANDSHAKE, SaslHandshakeRequest(mechanism=mechanism.name)
+        _check_handshake(shaken)
+        return (yield from _exchange(mechanism))
+    except MechanismFailed as failure:
+        raise AuthenticationFailed(address, "authenticate", f"{mechanism.name}: {failure}") from None
+
+
+def _exchange(mechanism: Mechanism) -> Conversation:
+    tokens = mechanism.tokens()
+    token = next(tokens)
+    for _ in range(_MOST_ROUNDS):
+        response: SaslAuthenticateResponse = yield SASL_AUTHENTICATE, SaslAuthenticateRequest(auth_bytes=token)
+        if response.error_code:
+            tokens.throw(_refusal(response, mechanism.secrets))
+        try:
+            token = tokens.send(response.auth_bytes)
+        except StopIteration:
+            return response.session_lifetime_ms
+    raise MechanismFailed(f"the broker goes on after {_MOST_ROUNDS} messages")
+
+
+def _check_handshake(response: SaslHandshakeResponse) -> None:
+    match error_code(response.error_code).name:
+        case "NONE":
+            return
+        case "UNSUPPORTED_SASL_MECHANISM":
+            offered = ", ".join(response.mechanisms) or "no mechanism"
+            raise MechanismFailed(f"broker offers {quoted(offered, ())}; see sasl_mechanism")
+        case "ILLEGAL_SASL_STATE":
+            raise MechanismFailed("this listener does not authenticate; see security_protocol")
+        case name:
+            raise MechanismFailed(f"the broker answered {name}")
+
+
+def _refusal(response: SaslAuthenticateResponse, secrets: tuple[str, ...]) -> MechanismFailed:
+    name = error_code(response.error_code).name
+    return MechanismFailed(f"{name}: {quoted(response.error_message, secrets)}" if response.error_message else name)

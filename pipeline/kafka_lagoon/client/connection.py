@@ -1,0 +1,131 @@
+"""The protocol of one connection without its socket: requests in, bytes out; bytes in, answers out.
+
+Guards one rule: answers come in the order of the requests, each carries its request's correlation id, and after any
+surprise the connection is dead: a late answer must never meet a later request.
+"""
+
+from collections import deque
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_lagoon import __version__
+from kafka_lagoon.errors import CorrelationMismatch, DecodeError, UnsupportedVersion
+from kafka_lagoon.protocol.error_codes import UNSUPPORTED_VERSION
+from kafka_lagoon.protocol.headers import decode_response, decode_response_header, encode_request
+from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest, ApiVersionsResponse
+from kafka_lagoon.protocol.releases import release_needed
+from kafka_lagoon.wire.frames import FrameBuffer
+from kafka_lagoon.wire.primitives import Frame
+from kafka_lagoon.wire.schema import Api, Versions, keeps_views
+
+SOFTWARE_NAME = "kafka-lagoon"  # brokers refuse anything but letters, digits, dots and dashes (KIP-511)
+
+
+@dataclass(frozen=True, slots=True)
+class InFlight:
+    """A request that waits for its answer."""
+
+    api: Api[Any, Any]
+    version: int
+    correlation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A decoded response, the request that it answers, and the bytes of its frame."""
+
+    request: InFlight
+    message: Any
+    size: int
+
+
+class Connection:
+    """Frames requests and matches answers. `limit` is the largest answer in bytes."""
+
+    def __init__(self, client_id: str, limit: int) -> None:
+        self._client_id = client_id
+        self._frames = FrameBuffer(limit)
+        self._waiting: deque[InFlight] = deque()
+        self._next_id = 0
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests wait for their answer."""
+        return len(self._waiting)
+
+    def room(self) -> memoryview:
+        """Where the next bytes of answers are to be put; WireError when no answer can be so long."""
+        return self._frames.room()
+
+    def send(self, api: Api[Any, Any], version: int, request: object) -> bytes:
+        """The frame of a request, which from now on waits for its answer."""
+        correlation_id = self._next_id
+        frame = self.tell(api, version, request)
+        self._waiting.append(InFlight(api, version, correlation_id))
+        return frame
+
+    def tell(self, api: Api[Any, Any], version: int, request: object) -> bytes:
+        """The frame of a request that brokers do not answer: Produce with acks=0."""
+        frame = encode_request(api, version, self._next_id, self._client_id, request)
+        self._next_id = (self._next_id + 1) & 0x7FFFFFFF
+        return frame
+
+    def filled(self, count: int) -> Iterator[Answer]:
+        """The answers that are complete with the bytes in the last room; WireError when they answer something else."""
+        self._frames.filled(count)
+        while (frame := self._frames.take()) is not None:
+            yield self._answer(frame)
+
+    def _answer(self, frame: Frame) -> Answer:
+        if not self._waiting:
+            raise CorrelationMismatch(-1, int.from_bytes(frame[:4], "big", signed=True))
+        request = self._waiting[0]
+        if not keeps_views(request.api.response):  # type: ignore[arg-type]  # as in reading.reader
+            frame = bytes(frame)  # is read value by value, which is faster than in a view of it
+        correlation_id, body = decode_response_header(request.api, request.version, frame)
+        if correlation_id != request.correlation_id:
+            raise CorrelationMismatch(request.correlation_id, correlation_id)
+        self._waiting.popleft()
+        if request.api is API_VERSIONS and frame[body : body + 2] == UNSUPPORTED_VERSION.to_bytes(2, "big"):
+            return Answer(request, _refused_version(frame), len(frame))
+        return Answer(request, decode_response(request.api, request.version, frame), len(frame))
+
+
+def _refused_version(frame: Frame) -> ApiVersionsResponse:
+    """What a broker says that does not know our version of ApiVersions: v0, whatever was asked (KIP-511).
+
+    librdkafka's mock brokers write the list in a form of their own. Without it v0 is asked, which all know.
+    """
+    try:
+        return decode_response(API_VERSIONS, 0, frame)
+    except DecodeError:
+        return ApiVersionsResponse(error_code=UNSUPPORTED_VERSION, api_keys=())
+
+
+def negotiate() -> Generator[tuple[int, ApiVersionsRequest], ApiVersionsResponse, ApiVersionsResponse]:
+    """The handshake as a conversation: yields (version, request), is sent the response, returns the last response.
+
+    A broker that knows less than our highest version says so in v0 and names its own highest; an empty list means v0.
+    """
+    request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
+    response = yield API_VERSIONS.versions.highest, request
+    if response.error_code == UNSUPPORTED_VERSION:
+        own = [known.max_version for known in response.api_keys if known.api_key == API_VERSIONS.key]
+        response = yield min([*own, API_VERSIONS.versions.highest]) if own else 0, request
+    return response
+
+
+def choose_version(
+    api: Api[Any, Any], offered: dict[int, Versions], broker: str, within: Versions | None = None
+) -> int:
+    """The highest version that broker and we share, `within` bounds if given; UnsupportedVersion when there is none."""
+    ours = api.versions.common(within) if within else api.versions
+    theirs = offered.get(api.key)
+    shared = ours.common(theirs) if ours and theirs else None
+    if shared is None:
+        asked = ours or api.versions
+        bounds = (theirs.lowest, theirs.highest) if theirs else None
+        needed = release_needed(api.key, asked)
+        raise UnsupportedVersion(api.name, (asked.lowest, asked.highest), bounds, broker, needed)
+    return shared.highest

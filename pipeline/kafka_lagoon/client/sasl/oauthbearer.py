@@ -1,0 +1,86 @@
+"""OAUTHBEARER (RFC 7628, KIP-255): a bearer token goes to the broker, with extensions. TLS has to prove the broker.
+
+Guards one rule: whatever the token is, it cannot become another part of the message, and is never shown.
+"""
+
+import json
+import re
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kafka_lagoon.client.sasl.conversation import MechanismFailed, Tokens, quoted
+from kafka_lagoon.client.sasl.token import Token
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.errors import ConfigError
+
+_SEPARATOR = "\x01"
+_TOKEN = re.compile(r"[-_~+/.a-zA-Z0-9]+=*")  # RFC 6750
+_EXTENSION_NAME = re.compile(r"[A-Za-z]+")
+_EXTENSION_VALUE = re.compile(r"[\x21-\x7e \t\r\n]+")
+_UNSECURED_LIFETIME_MS = 3_600_000
+_TOLD = ("status", "scope", "openid-configuration")  # what RFC 7628 lets a broker say about a refusal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OAuthBearer:
+    """A token, and what goes to the broker with it."""
+
+    token: Token
+    extensions: tuple[tuple[str, str], ...] = ()
+    name: ClassVar[str] = "OAUTHBEARER"
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The token."""
+        return (self.token.value,)
+
+    def tokens(self) -> Tokens:
+        """One message; a broker that answers it with anything refuses the token, and wants that acknowledged."""
+        if not _TOKEN.fullmatch(self.token.value):
+            raise MechanismFailed("the token holds characters that tokens do not have")
+        parts = [f"auth=Bearer {self.token.value}", *(f"{name}={value}" for name, value in self.extensions)]
+        refusal = yield "".join(["n,,", *(_SEPARATOR + part for part in parts), _SEPARATOR * 2]).encode()
+        if not refusal:
+            return
+        try:
+            yield _SEPARATOR.encode()
+        except MechanismFailed as refused:
+            raise MechanismFailed(self._reason(refusal) or str(refused)) from None
+        raise MechanismFailed(self._reason(refusal) or "the broker refuses the token")
+
+    def _reason(self, refusal: bytes) -> str | None:
+        """What the broker's JSON says, None when it says nothing readable."""
+        try:
+            told = json.loads(refusal)
+        except (ValueError, RecursionError):
+            return None
+        words = [f"{key} {told[key]}" for key in _TOLD if isinstance(told, dict) and isinstance(told.get(key), str)]
+        return f"the broker refuses the token: {quoted(', '.join(words), self.secrets)}" if words else None
+
+
+def read_extensions(text: str | None) -> tuple[tuple[str, str], ...]:
+    """The pairs of `name=value,...`; ConfigError for a pair that the mechanism cannot carry."""
+    pairs = [tuple(map(str.strip, part.partition("=")[::2])) for part in (text or "").split(",") if part.strip()]
+    return tuple(_extension(name, value) for name, value in pairs)
+
+
+def unsecured(principal: str, clock: Clock) -> Token:
+    """A token that nobody signed, for brokers of development that take one (KIP-255)."""
+    now_ms = clock.now_ms()
+    expires_at_ms = now_ms + _UNSECURED_LIFETIME_MS
+    claims = {"sub": principal, "iat": now_ms / 1000, "exp": expires_at_ms / 1000}
+    return Token(f"{_part({'alg': 'none'})}.{_part(claims)}.", expires_at_ms)
+
+
+def _extension(name: str, value: str) -> tuple[str, str]:
+    if not _EXTENSION_NAME.fullmatch(name) or name == "auth" or not _EXTENSION_VALUE.fullmatch(value):
+        raise ConfigError(
+            [f"sasl_oauthbearer_extensions: {name}: names are letters, not `auth`, and values ASCII text"]
+        )
+    return name, value
+
+
+def _part(told: Mapping[str, object]) -> str:
+    return urlsafe_b64encode(json.dumps(told).encode()).decode().rstrip("=")

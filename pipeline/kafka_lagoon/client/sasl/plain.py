@@ -1,0 +1,26 @@
+"""PLAIN (RFC 4616): the password itself goes to the broker, which proves nothing in return. TLS has to do that."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from kafka_lagoon.client.sasl.conversation import MechanismFailed, Tokens, utf8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plain:
+    """A user name and a password."""
+
+    username: str
+    password: str = field(repr=False)
+    name: ClassVar[str] = "PLAIN"
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The password."""
+        return (self.password,)
+
+    def tokens(self) -> Tokens:
+        """One message without an identity to act for; what the broker answers to a right password means nothing."""
+        if "\0" in self.username or "\0" in self.password:
+            raise MechanismFailed("NUL separates user name and password, so neither may have one")
+        yield b"\0%b\0%b" % (utf8(self.username, "the user name"), utf8(self.password, "the password"))

@@ -1,0 +1,247 @@
+"""Delta Kernel, reached through the session's JVM: schemas and files in, committed table versions out.
+
+Guards one rule: a file becomes part of a table in one atomic commit, or not at all. Spark's writer needs 0.6 s for each
+small append even when warm, the Kernel 0.06 s (decision in DESIGN.md).
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+from urllib.parse import quote
+
+from py4j.java_gateway import JavaClass
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from kafka_lagoon.delta.files import DataFile, add_action
+from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, reason
+from kafka_lagoon.errors import PipelineError, TableError
+
+ENGINE_INFO = "kafka-lagoon"
+_NO_JARS = (
+    "Delta's jars, or some of them, are not on Spark's class path: give spark-submit "
+    "--packages io.delta:delta-spark_4.2_2.13:4.4.0,io.delta:delta-kernel-defaults:4.4.0"
+)
+_NO_DOMAINS: Mapping[str, str] = {}
+
+
+class Fenced(PipelineError):
+    """Another commit has used the same transaction id, or a later version of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """A transaction id: of two commits under one `app_id`, neither knowing the other, only the first succeeds."""
+
+    app_id: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """A table at one version, as read from its log; `schema` is Delta's JSON."""
+
+    location: str
+    version: int
+    reader_version: int
+    schema: Mapping[str, Any]
+    partition_by: tuple[str, ...]
+    snapshot: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """Delta Kernel's classes and its engine, which reaches files as Spark does."""
+
+    classes: Any
+    engine: Any
+    storage: Storage
+
+    def load(self, location: str, version: int | None = None) -> State | None:
+        """A version of a table, the latest by default; None if there is no table at `location`."""
+        try:
+            builder = self.classes.TableManager.loadSnapshot(location)
+            snapshot = (builder if version is None else builder.atVersion(version)).build(self.engine)
+        except JAVA_ERRORS as error:
+            if _is(error, "TableNotFoundException"):
+                return None
+            raise TableError(f"{location} cannot be read: {reason(error)}") from error
+        return State(
+            location=location,
+            version=snapshot.getVersion(),
+            reader_version=snapshot.getProtocol().getMinReaderVersion(),
+            schema=json.loads(snapshot.getSchema().toJson()),
+            partition_by=tuple(snapshot.getPartitionColumnNames()),
+            snapshot=snapshot,
+        )
+
+    def create(
+        self, location: str, schema: Mapping[str, Any], partition_by: str, properties: Mapping[str, str]
+    ) -> None:
+        """An empty table; TableError if one exists."""
+        java = self.storage.jvm.java.util
+        layout = self.classes.transaction.DataLayoutSpec.partitioned(
+            java.Collections.singletonList(self.classes.expressions.Column(partition_by))
+        )
+        struct = self.classes.internal.types.DataTypeJsonSerDe.deserializeStructType(json.dumps(schema))
+        builder = self.classes.TableManager.buildCreateTableTransaction(location, struct, ENGINE_INFO)
+        try:
+            transaction = builder.withTableProperties(_java_map(java, properties)).withDataLayoutSpec(layout)
+            transaction.build(self.engine).commit(self.engine, self.classes.utils.CloseableIterable.emptyIterable())
+        except JAVA_ERRORS as error:
+            raise TableError(f"{location} cannot be created: {reason(error)}") from error
+
+    def append(
+        self,
+        state: State,
+        files: Sequence[DataFile],
+        partition: tuple[str, date],
+        *,
+        fence: Fence | None = None,
+        domains: Mapping[str, str] = _NO_DOMAINS,
+    ) -> int:
+        """Add files of one partition and set domain metadata in one commit; returns the version that has them.
+
+        Fenced if another commit since `state` has used `fence`; TableError for anything else, such as another commit
+        since then that set one of `domains`. Files that others have added or rewritten meanwhile are no obstacle.
+        """
+        builder = state.snapshot.buildUpdateTableTransaction(ENGINE_INFO, self.classes.Operation.WRITE)
+        try:
+            if fence:
+                builder = builder.withTransactionId(fence.app_id, fence.version)
+            transaction = builder.build(self.engine)
+            for domain, value in domains.items():
+                transaction.addDomainMetadata(domain, value)
+            result = transaction.commit(self.engine, self._actions(state.location, files, partition))
+            self._checkpoint(result)
+        except JAVA_ERRORS as error:
+            if _is(error, "ConcurrentTransactionException"):
+                raise Fenced(state.location) from error
+            raise TableError(f"{state.location} cannot be appended to: {reason(error)}") from error
+        return int(result.getVersion())
+
+    def table_property(self, state: State, key: str) -> str | None:
+        """A property of the table, None if it is not set."""
+        value = state.snapshot.getTableProperties().get(key)
+        return None if value is None else str(value)
+
+    def domain(self, state: State, domain: str) -> str | None:
+        """What the last commit that set a domain has set it to, None if none did."""
+        value = state.snapshot.getDomainMetadata(domain)
+        return str(value.get()) if value.isPresent() else None
+
+    def domains(self, state: State) -> list[str]:
+        """Names of all domains that have metadata."""
+        return [str(name) for name in state.snapshot.getActiveDomainMetadataMap()]
+
+    def last_transaction(self, state: State, app_id: str) -> int | None:
+        """The version that the last commit under `app_id` carried, None if there was none."""
+        version = state.snapshot.getLatestTransactionVersion(self.engine, app_id)
+        return int(version.get()) if version.isPresent() else None
+
+    def files(self, state: State, wanted: Mapping[str, str | datetime]) -> list[str]:
+        """URLs of the files that may hold rows with all values `wanted`, by the log's statistics."""
+        utils = self.classes.internal.InternalScanFileUtils
+        scan = state.snapshot.getScanBuilder().withFilter(self._predicate(wanted)).build()
+        return [str(utils.getAddFileStatus(row).getPath()) for row in self._scan_files(scan)]
+
+    def sizes(self, state: State) -> list[tuple[str, int]]:
+        """The value of the partition column and the bytes of every file of a table; half a millisecond each."""
+        utils, (column,) = self.classes.internal.InternalScanFileUtils, state.partition_by
+        return [
+            (str(utils.getPartitionValues(row).get(column)), int(utils.getAddFileStatus(row).getSize()))
+            for row in self._scan_files(state.snapshot.getScanBuilder().build())
+        ]
+
+    def urls(self, state: State) -> list[str]:
+        """URLs of all files of a table."""
+        utils = self.classes.internal.InternalScanFileUtils
+        return [
+            str(utils.getAddFileStatus(row).getPath())
+            for row in self._scan_files(state.snapshot.getScanBuilder().build())
+        ]
+
+    def _scan_files(self, scan: Any) -> Iterator[Any]:
+        batches = scan.getScanFiles(self.engine)
+        try:
+            while batches.hasNext():
+                rows = batches.next().getRows()
+                while rows.hasNext():
+                    yield rows.next()
+        finally:
+            batches.close()
+
+    def _actions(self, location: str, files: Sequence[DataFile], partition: tuple[str, date]) -> Any:
+        """The files as actions of a commit.
+
+        They cross to the JVM as one text and are parsed there: 0.26 s for 5,000 files, 5.2 s if built call by call.
+        """
+        iterable = self.classes.utils.CloseableIterable
+        if not files:
+            return iterable.emptyIterable()
+        java, vectors = self.storage.jvm.java.util, self.classes.defaults.internal.data.vector
+        lines = "\n".join(add_action(file, _below(location, file.url), partition) for file in files)
+        texts = java.regex.Pattern.compile("\n").splitAsStream(lines).toList()
+        vector = vectors.DefaultGenericVector.fromList(self.classes.types.StringType.STRING, texts)
+        schema = self.classes.internal.actions.SingleAction.FULL_SCHEMA
+        parsed = self.engine.getJsonHandler().parseJson(vector, schema, java.Optional.empty())
+        return iterable.inMemoryIterable(parsed.getRows())
+
+    def _checkpoint(self, result: Any) -> None:
+        """Write the checkpoint that the Kernel asks for every tenth version; else readers would replay the whole log."""
+        for hook in result.getPostCommitHooks():
+            if hook.getType().name() == "CHECKPOINT":
+                hook.threadSafeInvoke(self.engine)
+
+    def _predicate(self, wanted: Mapping[str, str | datetime]) -> Any:
+        expressions = self.classes.expressions
+        conditions = [
+            expressions.Predicate("=", expressions.Column(name), self._literal(value)) for name, value in wanted.items()
+        ]
+        predicate = conditions[0]
+        for condition in conditions[1:]:
+            predicate = expressions.And(predicate, condition)
+        return predicate
+
+    def _literal(self, value: str | datetime) -> Any:
+        literal = self.classes.expressions.Literal
+        if isinstance(value, datetime):
+            return literal.ofTimestamp(round(value.timestamp() * 1000) * 1000)
+        return literal.ofString(value)
+
+
+def start(spark: SparkSession) -> Kernel:
+    """The Kernel of a session; TableError with the cure if Delta's jars are missing."""
+    jvm = spark.sparkContext._jvm  # noqa: SLF001  py4j's way into the JVM has no public name
+    return in_jvm(jvm, spark.sparkContext._jsc.hadoopConfiguration())  # noqa: SLF001
+
+
+def in_jvm(jvm: Any, hadoop_conf: Any) -> Kernel:
+    """The Kernel in a JVM; changes to its Hadoop configuration stay its own."""
+    default_engine = jvm.io.delta.kernel.defaults.engine.DefaultEngine
+    if not isinstance(default_engine, JavaClass):
+        raise TableError(_NO_JARS)
+    conf = jvm.org.apache.hadoop.conf.Configuration(hadoop_conf)
+    storage = Storage(jvm=jvm, conf=conf)
+    return Kernel(classes=jvm.io.delta.kernel, engine=default_engine.create(conf), storage=storage)
+
+
+def _below(location: str, url: str) -> str:
+    """The path of a file as its table's log has it: relative, and escaped as a URI is."""
+    path = url.removeprefix(f"{location}/")
+    if path == url:
+        raise TableError(f"{url} is not below {location}")
+    return quote(path, safe="/=")
+
+
+def _java_map(java: Any, values: Mapping[str, Any]) -> Any:
+    made = java.HashMap()
+    for key, value in values.items():
+        made.put(key, value)
+    return made
+
+
+def _is(error: Exception, name: str) -> bool:
+    return isinstance(error, Py4JJavaError) and error.java_exception.getClass().getSimpleName() == name

@@ -1,0 +1,155 @@
+"""Exactly-once publication: rows of one attempt in, a snapshot that readers trust out, or nothing that they see.
+
+Guards one rule: a slot of a cluster is published at most once. Rows count only if table `snapshots` has their
+snapshot_id, and that row is written last, under a transaction id that was read when the run began: whoever publishes in
+between uses it up, and this run fails. What a dead attempt has left stays invisible.
+"""
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.delta.arrow import arrow_table, snapshot_date, table_of
+from kafka_lagoon.delta.kernel import Fence, Fenced, State
+from kafka_lagoon.delta.schema import SNAPSHOT_DATE, STATE_TABLES, TIMESTAMP, Table
+from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, PARALLEL, Warehouse
+from kafka_lagoon.errors import ChecksFailed, LockHeld, SnapshotExists
+from kafka_lagoon.snapshot.state_rows import Snapshot
+
+_FACTS, _SNAPSHOTS = STATE_TABLES[:-1], STATE_TABLES[-1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """The right to publish one snapshot of one cluster; `history` is table `snapshots` when the run began."""
+
+    warehouse: Warehouse
+    cluster: str
+    clock: Clock
+    history: State
+    fence: Fence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedSlot:
+    """The snapshot that a slot already has."""
+
+    snapshot_id: str
+    slot_ms: int
+    captured_at_ms: int
+    status: str
+    failures: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What was written and read back: rows by table, and the seconds it took."""
+
+    snapshot_id: str
+    rows: Mapping[str, int]
+    seconds: float
+
+
+@contextmanager
+def turn(warehouse: Warehouse, cluster: str, clock: Clock, wait_ms: int = 0) -> Iterator[Turn]:
+    """One run's turn at a cluster; LockHeld if another run has it for longer than `wait_ms` milliseconds.
+
+    Where no lock is possible (`Warehouse.exclusively`) two runs may both begin; the fence lets one of them publish.
+    """
+    with warehouse.exclusively(f"cluster-{cluster}", clock, wait_ms):
+        history = warehouse.state(_SNAPSHOTS.name)
+        app_id = f"lagoon/snapshots/{cluster}"
+        last = warehouse.kernel.last_transaction(history, app_id)
+        fence = Fence(app_id, 1 if last is None else last + 1)
+        yield Turn(warehouse=warehouse, cluster=cluster, clock=clock, history=history, fence=fence)
+
+
+def published(mine: Turn, slot_ms: int) -> PublishedSlot | None:
+    """The snapshot that had been published for a slot of the cluster when the turn began."""
+    wanted: dict[str, str | datetime] = {"cluster": mine.cluster, "slot": _instant(slot_ms)}
+    found = _rows(mine.warehouse, mine.history, wanted, ("snapshot_id", "captured_at", "status", "failures"))
+    if not found.num_rows:
+        return None
+    row = found.to_pylist()[0]
+    captured_at_ms = round(row["captured_at"].timestamp() * 1000)
+    return PublishedSlot(
+        snapshot_id=row["snapshot_id"],
+        slot_ms=slot_ms,
+        captured_at_ms=captured_at_ms,
+        status=row["status"],
+        failures=row["failures"],
+    )
+
+
+def publish(mine: Turn, snapshot: Snapshot) -> Published:
+    """Write all tables, `snapshots` last, each read back after its commit.
+
+    SnapshotExists if the slot was published before the turn began, LockHeld if the cluster was since; ChecksFailed if a
+    table does not hold what was written to it. In all three cases readers see nothing of this attempt.
+    """
+    started = mine.clock.monotonic()
+    _refuse_published(mine, snapshot)
+    with mine.warehouse.exclusively("commit", mine.clock, COMMIT_LOCK_WAIT_MS):
+        with ThreadPoolExecutor(PARALLEL) as threads:
+            counts = list(threads.map(lambda table: _write(mine, snapshot, table), _FACTS))
+        try:
+            counts.append(_write(mine, snapshot, _SNAPSHOTS, mine.fence))
+        except Fenced as error:
+            raise LockHeld(f"the turn of cluster {mine.cluster}", "it published in the meantime") from error
+    rows = {table.name: count for table, count in zip(STATE_TABLES, counts, strict=True)}
+    return Published(snapshot_id=snapshot.header.snapshot_id, rows=rows, seconds=mine.clock.monotonic() - started)
+
+
+def _refuse_published(mine: Turn, snapshot: Snapshot) -> None:
+    before = published(mine, snapshot.published.slot_ms)
+    if before:
+        slot = _instant(before.slot_ms).isoformat()
+        raise SnapshotExists(f"slot {slot} of cluster {mine.cluster} is published as {before.snapshot_id}")
+
+
+def _write(mine: Turn, snapshot: Snapshot, table: Table, fence: Fence | None = None) -> int:
+    """Append a snapshot's rows to one table as one file, and read them back; returns their number."""
+    rows = snapshot.rows.get(table.row, ())
+    if not rows:
+        return 0
+    arrow = arrow_table(table, snapshot.header, rows)
+    day = snapshot_date(snapshot.header)
+    url = f"{mine.warehouse.locations[table.name]}/{SNAPSHOT_DATE}={day}/{snapshot.header.snapshot_id}.parquet"
+    file = mine.warehouse.kernel.storage.write_rows(url, arrow)
+    mine.warehouse.kernel.append(mine.warehouse.state(table.name), [file], (SNAPSHOT_DATE, day), fence=fence)
+    _check(mine.warehouse, table, snapshot.header.snapshot_id, len(rows))
+    return len(rows)
+
+
+def _check(warehouse: Warehouse, table: Table, snapshot_id: str, expected: int) -> None:
+    """Read back what was written: a commit that another one overwrote, or that was skipped, reports no error itself."""
+    found = _rows(warehouse, warehouse.state(table.name), {"snapshot_id": snapshot_id}, ())
+    if found.num_rows != expected:
+        raise ChecksFailed(f"table {table.name} holds {found.num_rows} of {expected} rows of snapshot {snapshot_id}")
+
+
+def _rows(
+    warehouse: Warehouse, state: State, wanted: Mapping[str, str | datetime], columns: tuple[str, ...]
+) -> pa.Table:
+    """The rows of a table with all values `wanted`, from those files alone that may hold one."""
+    names = [*wanted, *columns]
+    files = [warehouse.kernel.storage.read(url) for url in warehouse.kernel.files(state, wanted)]
+    tables = [_filtered(table_of(data, names), wanted) for data in files]
+    return pa.concat_tables(tables, promote_options="default") if tables else pa.table({name: [] for name in names})
+
+
+def _filtered(arrow: pa.Table, wanted: Mapping[str, str | datetime]) -> pa.Table:
+    for name, value in wanted.items():
+        column = arrow[name].cast(TIMESTAMP) if isinstance(value, datetime) else arrow[name]  # Spark may write INT96
+        arrow = arrow.filter(pc.equal(column, pa.scalar(value, column.type)))
+    return arrow
+
+
+def _instant(epoch_ms: int) -> datetime:
+    return datetime.fromtimestamp(epoch_ms / 1000, UTC)

@@ -1,0 +1,62 @@
+"""Starts the Spark session of a job, with Delta.
+
+What spark-submit, `conf/spark-defaults.conf` or a cluster has set stands; only gaps are filled, the master is never touched.
+"""
+
+import os
+import sys
+
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from kafka_lagoon.delta.delta_jars import with_delta
+from kafka_lagoon.errors import TableError
+
+_UNNAMED = "pyspark-shell"  # what pyspark calls an application that nobody has named
+
+# The tables are small: Delta's 50 snapshot partitions and Spark's 200 for shuffles would triple the time of a query.
+_GAPS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # INT96 ends in 2262 for deltalake, DuckDB and Polars
+    "spark.sql.python.filterPushdown.enabled": "true",  # format("lagoon") is told of filters
+    "spark.sql.shuffle.partitions": "2",
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def session(app_name: str) -> SparkSession:
+    """The running session, or a new one; without spark-submit it runs on all local cores, as pyspark decides.
+
+    TableError if no JVM starts, or if Spark has no Delta and its jars cannot be had.
+    """
+    try:
+        SparkContext._ensure_initialized()  # noqa: SLF001  starts the JVM, so that SparkConf knows spark-defaults.conf
+    except PySparkRuntimeError as error:
+        raise TableError("Spark's JVM did not start: is Java 17 on PATH, or JAVA_HOME set?") from error
+    conf = SparkConf()
+    if str(conf.get("spark.master", "local")).startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers would take the first python3 on PATH
+    builder = SparkSession.builder
+    for key, value in (gaps(conf, app_name) | _jars(conf)).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _jars(conf: SparkConf) -> dict[str, str]:
+    """What `spark.jars` must become for Delta to be there; a session that runs already keeps the jars that it has."""
+    if SparkContext._active_spark_context is not None:  # noqa: SLF001
+        return {}
+    given = conf.get("spark.jars", None)
+    jars = with_delta(SparkContext._jvm, given)  # noqa: SLF001
+    return {} if jars is None or jars == given else {"spark.jars": jars}
+
+
+def gaps(conf: SparkConf, app_name: str) -> dict[str, str]:
+    """What a session needs and `conf` does not say."""
+    named = {"spark.app.name": app_name} if conf.get("spark.app.name", _UNNAMED) == _UNNAMED else {}
+    return named | {key: value for key, value in _GAPS.items() if not conf.contains(key)}

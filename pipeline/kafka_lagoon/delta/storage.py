@@ -1,0 +1,128 @@
+"""Any file system that Hadoop knows: bytes in, files out, and back.
+
+Guards one rule: local, HDFS, S3 and Azure paths are reached in the same way, so what the tests see is what runs.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+
+from kafka_lagoon.delta.arrow import parquet_bytes
+from kafka_lagoon.delta.files import DataFile, statistics_of
+from kafka_lagoon.errors import TableError
+
+JAVA_ERRORS = (Py4JError, PySparkException)  # what Java threw, as py4j or as PySpark has it; or the JVM is gone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """A file as its file system tells it: its URL, size in bytes and time of modification."""
+
+    url: str
+    size: int
+    modified_at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """The file systems of one session; `conf` is its Hadoop configuration."""
+
+    jvm: Any
+    conf: Any
+
+    def qualified(self, location: str) -> str:
+        """`location` with its scheme, relative to the working directory; TableError if no file system serves it."""
+        try:
+            path = self._path(location)
+            return str(path.getFileSystem(self.conf).makeQualified(path).toString())
+        except JAVA_ERRORS as error:
+            raise TableError(f"{location}: {reason(error)}") from error
+
+    def write_rows(self, url: str, rows: pa.Table) -> DataFile:
+        """A new data file with these rows, described for Delta's log; TableError as `write`."""
+        stored = self.write(url, parquet_bytes(rows))
+        return DataFile(url=url, size=stored.size, modified_at_ms=stored.modified_at_ms, statistics=statistics_of(rows))
+
+    def write(self, url: str, data: bytes) -> Stored:
+        """A new file; TableError if it cannot be written, exists, or does not have all of the bytes then."""
+        path = self._path(url)
+        try:
+            files = path.getFileSystem(self.conf)
+            stream = files.create(path, False)
+            try:
+                stream.write(bytearray(data))
+            finally:
+                stream.close()
+            status = files.getFileStatus(path)
+        except JAVA_ERRORS as error:
+            raise TableError(f"{url} cannot be written: {reason(error)}") from error
+        size = status.getLen()
+        if size != len(data):
+            raise TableError(f"{url} has {size} bytes of {len(data)} that were written")
+        return Stored(url=url, size=size, modified_at_ms=status.getModificationTime())
+
+    def read(self, url: str) -> bytes:
+        """A whole file; TableError if it cannot be read."""
+        path = self._path(url)
+        try:
+            stream = path.getFileSystem(self.conf).open(path)
+            try:
+                return bytes(stream.readAllBytes())
+            finally:
+                stream.close()
+        except JAVA_ERRORS as error:
+            raise TableError(f"{url} cannot be read: {reason(error)}") from error
+
+    def size(self, url: str) -> int:
+        """Bytes of a file, 0 if it is gone."""
+        path = self._path(url)
+        try:
+            files = path.getFileSystem(self.conf)
+            return int(files.getFileStatus(path).getLen()) if files.exists(path) else 0
+        except JAVA_ERRORS as error:
+            raise TableError(f"{url} cannot be read: {reason(error)}") from error
+
+    def names(self, url: str) -> list[str]:
+        """Names of what a folder holds, sorted; none if there is no such folder."""
+        path = self._path(url)
+        try:
+            files = path.getFileSystem(self.conf)
+            found = files.listStatus(path) if files.exists(path) else []
+            return sorted(str(one.getPath().getName()) for one in found)
+        except JAVA_ERRORS as error:
+            raise TableError(f"{url} cannot be listed: {reason(error)}") from error
+
+    def names_before(self, url: str, modified_before_ms: int) -> list[str]:
+        """Names of what a folder holds, or of the file that it is, that was last modified before a time or at it."""
+        path = self._path(url)
+        try:
+            found = path.getFileSystem(self.conf).listStatus(path)
+            return [one.getPath().getName() for one in found if one.getModificationTime() <= modified_before_ms]
+        except JAVA_ERRORS as error:
+            raise TableError(f"{url} cannot be listed: {reason(error)}") from error
+
+    def delete(self, url: str) -> None:
+        """Remove a file, or a folder with all that it holds."""
+        path = self._path(url)
+        path.getFileSystem(self.conf).delete(path, True)
+
+    def local(self, url: str) -> Path | None:
+        """The path on this machine, None if the file system is another."""
+        uri = self._path(url).toUri()
+        return Path(uri.getPath()) if uri.getScheme() == "file" else None
+
+    def _path(self, location: str) -> Any:
+        return self.jvm.org.apache.hadoop.fs.Path(location)
+
+
+def reason(error: Exception) -> str:
+    """The first line of what Java or Spark said, for a message of ours; the class too where that says more."""
+    if not isinstance(error, Py4JJavaError):
+        return str(error).strip().partition("\n")[0]
+    exception = error.java_exception
+    message = str(exception.getMessage() or "").partition("\n")[0]
+    return f"{message} ({exception.getClass().getSimpleName()})".strip()

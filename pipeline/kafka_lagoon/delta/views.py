@@ -1,0 +1,85 @@
+"""The views: each is defined once, in SQL that both Spark and DuckDB run.
+
+Views show rows of published snapshots only; the tables themselves hold what unpublished attempts wrote, too.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from kafka_lagoon.delta.schema import RECORD_TABLES, STATE_TABLES, TABLES, Table
+
+CREATE = "CREATE OR REPLACE VIEW"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """One view as its file has it; `columns` are those with comments of their own, empty if it shows a table's."""
+
+    name: str
+    comment: str
+    columns: tuple[tuple[str, str], ...]
+    sql: str
+
+    @property
+    def query(self) -> str:
+        """What the view selects, without its name and comments."""
+        return self.sql.partition("\nAS\n")[2]
+
+    def needs(self) -> tuple[str, ...]:
+        """Names of the tables and views that it reads, in the order in which it names them."""
+        return tuple(dict.fromkeys(re.findall(r"\b(?:FROM|JOIN) (\w+)", self.sql)))
+
+
+def _view(name: str, file: str, **words: str) -> View:
+    sql = (files("kafka_lagoon.delta") / "views" / f"{file}.sql").read_text("utf-8").format(**words)
+    comment = re.search(r"^(?:\) )?COMMENT '(.*)'$", sql, re.MULTILINE)
+    columns = re.findall(r"^  (\w+) COMMENT '(.*?)',?$", sql, re.MULTILINE)
+    return View(name=name, comment=comment[1] if comment else "", columns=tuple(columns), sql=sql)
+
+
+def _published(table: Table) -> View:
+    return _view(f"{table.name}_published", "published", table=table.name)
+
+
+VIEWS = (  # each after those that it reads
+    *(_view(name, name) for name in ("snapshots_now", "lag_now", "lag_by_group", "records_now", "ingests")),
+    *map(_published, STATE_TABLES[:-1]),  # every row of the last one, snapshots, is published
+)
+NAMES = (*(table.name for table in TABLES), *(view.name for view in VIEWS))
+
+
+def with_needs(names: Iterable[str]) -> set[str]:
+    """The tables and views of these names, and those that they read."""
+    wanted = set(names)
+    for view in reversed(VIEWS):
+        if view.name in wanted:
+            wanted.update(view.needs())
+    return wanted
+
+
+def in_order_of_reading(names: Iterable[str]) -> list[Table]:
+    """The tables among these names in the order in which their logs must be read.
+
+    `snapshots` is written last, so it is read first: what it names is then there in the others. The ranges of an ingest
+    are committed after its records, and are read after them, so that a truncation of the log is not missed.
+    """
+    wanted = set(names)
+    return [table for table in (STATE_TABLES[-1], *STATE_TABLES[:-1], *RECORD_TABLES) if table.name in wanted]
+
+
+@cache
+def column_comments(name: str) -> dict[str, str]:
+    """Comments of the columns of a table or view, by name; a view without its own has those of the tables it reads."""
+    for table in TABLES:
+        if table.name == name:
+            return {column.name: column.comment for column in table.columns}
+    view = next(one for one in VIEWS if one.name == name)
+    if view.columns:
+        return dict(view.columns)
+    found: dict[str, str] = {}
+    for needed in view.needs():
+        found = column_comments(needed) | found
+    return found

@@ -1,0 +1,221 @@
+"""Where the tables live: settings in, a warehouse out whose tables are there and have our columns.
+
+Guards one rule: nothing is asked of Kafka before it is certain that the answers can be written.
+"""
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.delta import kernel
+from kafka_lagoon.delta.kernel import Kernel, State
+from kafka_lagoon.delta.lock import locked
+from kafka_lagoon.delta.schema import STATISTICS_COLUMNS, TABLES, Column, Table
+from kafka_lagoon.delta.storage import reason
+from kafka_lagoon.errors import ConfigError, SchemaChanged, TableError
+from kafka_lagoon.settings import Settings
+
+# Appends wait for the log's file system as much as for a core: on two cores 0.65 s with 4 threads, 0.95 s with one.
+PARALLEL = 4
+COMMIT_LOCK_WAIT_MS = 60_000
+_S3 = ("s3", "s3a", "s3n")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Warehouse:
+    """The tables of one place: a folder with one folder each, or a schema of a catalog."""
+
+    spark: SparkSession
+    kernel: Kernel
+    name: str  # a folder's URL, or catalog and schema, quoted
+    in_catalog: bool
+    identifiers: Mapping[str, str]  # SQL's names of the tables, quoted
+    locations: Mapping[str, str]  # their URLs
+
+    def state(self, table: str) -> State:
+        """The latest version of a table; TableError if it is gone."""
+        state = self.kernel.load(self.locations[table])
+        if state is None:
+            raise TableError(f"there is no table {table} at {self.locations[table]}")
+        return state
+
+    @contextmanager
+    def exclusively(self, what: str, clock: Clock, wait_ms: int) -> Iterator[None]:
+        """Hold the lock called `what` beside tables on a local path; on other file systems do nothing."""
+        folder = self.kernel.storage.local(self.locations["snapshots"])
+        if folder is None:
+            yield
+            return
+        with locked(folder.parent / f".lagoon-{quote(what, safe='')[:200]}.lock", clock, wait_ms):
+            yield
+
+
+def at_path(spark: SparkSession, path: str) -> Warehouse:
+    """The warehouse in a folder, given as a path or URL; whether its tables exist is not looked at.
+
+    ConfigError if nothing serves such URLs.
+    """
+    delta = kernel.start(spark)
+    _keep_writers_apart(spark, delta, path, "warehouse")
+    try:
+        root = delta.storage.qualified(path)
+    except TableError as error:
+        raise ConfigError([f"warehouse: {error}"]) from error
+    locations = {table.name: f"{root}/{table.name}" for table in TABLES}
+    names = {table: f"delta.{_quoted(location)}" for table, location in locations.items()}
+    return Warehouse(spark=spark, kernel=delta, name=root, in_catalog=False, identifiers=names, locations=locations)
+
+
+def in_catalog(spark: SparkSession, catalog: str, schema: str) -> Warehouse:
+    """The warehouse in a schema of a catalog; TableError if a table is missing there."""
+    delta = kernel.start(spark)
+    place = f"{_quoted(catalog)}.{_quoted(schema)}"
+    names = {table.name: f"{place}.{table.name}" for table in TABLES}
+    locations = {table: _catalog_location(spark, name) for table, name in names.items()}
+    _keep_writers_apart(spark, delta, locations["snapshots"], "catalog")
+    return Warehouse(spark=spark, kernel=delta, name=place, in_catalog=True, identifiers=names, locations=locations)
+
+
+def find_warehouse(spark: SparkSession, settings: Settings) -> Warehouse:
+    """The warehouse that settings name, for reading; TableError if no run has made its tables."""
+    warehouse = _warehouse(spark, settings)
+    warehouse.state("snapshots")
+    return warehouse
+
+
+def open_warehouse(spark: SparkSession, settings: Settings, clock: Clock) -> Warehouse:
+    """The warehouse that settings name, for writing: tables that are missing are made.
+
+    ConfigError names the setting if the place cannot be written or does not keep writers apart; SchemaChanged if a
+    table has not our columns. Nullable columns that a newer version of ours brings are added, and tables of version 0.1.0
+    are made to answer the filters of every reader.
+    """
+    if not settings.warehouse:
+        _create_in_catalog(spark, settings)
+    warehouse = _warehouse(spark, settings)
+    if settings.warehouse:
+        _check_writable(warehouse)
+    with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS), ThreadPoolExecutor(PARALLEL) as threads:
+        list(threads.map(lambda table: _prepare(warehouse, table), TABLES))
+    return warehouse
+
+
+def columns_to_add(table: Table, state: State) -> tuple[Column, ...]:
+    """Nullable columns of ours that an existing table lacks; SchemaChanged if it differs in any other way."""
+    theirs = {field["name"]: _spelled(field) for field in state.schema["fields"]}
+    ours = {field["name"]: _spelled(field) for field in table.delta_schema()["fields"]}
+    missing = tuple(column for column in table.columns if column.name not in theirs)
+    faults = [f"column {name} is not ours" for name in theirs if name not in ours]
+    faults += [
+        f"{name} is {theirs[name]}, not {ours[name]}" for name in ours if theirs.get(name, ours[name]) != ours[name]
+    ]
+    faults += [f"{column.name} is missing" for column in missing if not column.nullable]
+    if state.partition_by != (table.partition_by,):
+        faults.append(f"it is partitioned by {', '.join(state.partition_by) or 'nothing'}, not by {table.partition_by}")
+    if state.reader_version != 1:
+        faults.append(f"it needs readers of version {state.reader_version}, not 1")
+    if faults:
+        raise SchemaChanged(f"table {table.name} at {state.location} is not as we made it: {'; '.join(faults)}")
+    return missing
+
+
+def _warehouse(spark: SparkSession, settings: Settings) -> Warehouse:
+    if settings.warehouse:
+        return at_path(spark, settings.warehouse)
+    catalog, schema = _catalog_and_schema(settings)
+    return in_catalog(spark, catalog, schema)
+
+
+def _keep_writers_apart(spark: SparkSession, delta: Kernel, location: str, setting: str) -> None:
+    """Give the Kernel the log store that Spark was given; on S3 insist on one that excludes concurrent writers.
+
+    With the default log store two drivers overwrite each other's commits there (delta-io/delta#1830).
+    """
+    scheme = location.partition("://")[0]
+    key = f"spark.delta.logStore.{scheme}.impl"
+    log_store = spark.conf.get(key, "") or ""
+    if scheme in _S3 and (not log_store or log_store.endswith("S3SingleDriverLogStore")):
+        raise ConfigError(
+            [f"{setting}: {scheme}:// loses commits unless {key} names a log store that excludes writers"]
+        )
+    if log_store:
+        delta.storage.conf.set(f"io.delta.kernel.logStore.{scheme}.impl", log_store)
+
+
+def _check_writable(warehouse: Warehouse) -> None:
+    probe = f"{warehouse.name}/.lagoon-probe-{uuid.uuid4().hex}"
+    try:
+        warehouse.kernel.storage.write(probe, b"")
+        warehouse.kernel.storage.delete(probe)
+    except TableError as error:
+        raise ConfigError([f"warehouse: {error}"]) from error
+
+
+def _create_in_catalog(spark: SparkSession, settings: Settings) -> None:
+    place = ".".join(map(_quoted, _catalog_and_schema(settings)))
+    for table in TABLES:
+        name = f"{place}.{table.name}"
+        try:
+            if not spark.catalog.tableExists(name):
+                spark.sql(table.ddl(name))
+        except PySparkException as error:
+            raise ConfigError([f"catalog, schema: {name} cannot be created: {reason(error)}"]) from error
+
+
+def _catalog_and_schema(settings: Settings) -> tuple[str, str]:
+    if not settings.catalog or not settings.schema_name:
+        raise ConfigError(["no place for the tables: set warehouse, or catalog and schema"])
+    return settings.catalog, settings.schema_name
+
+
+def _catalog_location(spark: SparkSession, name: str) -> str:
+    try:
+        return str(spark.sql(f"DESCRIBE DETAIL {name}").collect()[0]["location"])
+    except PySparkException as error:
+        raise TableError(f"table {name} cannot be found: {reason(error)}") from error
+
+
+def _prepare(warehouse: Warehouse, table: Table) -> None:
+    location = warehouse.locations[table.name]
+    state = warehouse.kernel.load(location)
+    if state is None:
+        properties = {**table.properties, "comment": table.comment}  # Spark shows it as the table's comment
+        warehouse.kernel.create(location, table.delta_schema(), table.partition_by, properties)
+        return
+    missing = columns_to_add(table, state)
+    declare_statistics(warehouse, table, state)
+    if missing:
+        added = ", ".join(column.ddl() for column in missing)
+        warehouse.spark.sql(f"ALTER TABLE {warehouse.identifiers[table.name]} ADD COLUMNS ({added})")
+
+
+def declare_statistics(warehouse: Warehouse, table: Table, state: State) -> None:
+    """Tell readers which columns have bounds in every file of a table that version 0.1.0 made, which did not say so."""
+    if warehouse.kernel.table_property(state, STATISTICS_COLUMNS) is None:
+        columns = ",".join(table.bounded_in_0_1)
+        name = warehouse.identifiers[table.name]
+        warehouse.spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{STATISTICS_COLUMNS}' = '{columns}')")
+
+
+def _spelled(field: Mapping[str, Any]) -> str:
+    return json.dumps(_without_metadata(field["type"])).strip('"') + ("" if field["nullable"] else " not null")
+
+
+def _without_metadata(kind: Any) -> Any:
+    """A Delta type without comments, wherever in it they stand."""
+    if isinstance(kind, dict):
+        return {key: _without_metadata(value) for key, value in kind.items() if key != "metadata"}
+    return [_without_metadata(field) for field in kind] if isinstance(kind, list) else kind
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,163 @@
+"""Where a partition was left and where its log is now in; the offsets to read next, and what happened in between, out.
+
+Guards one rule: the ranges of a partition tile. What cannot be read any more, or is another history now, is a range that
+says so; nothing is skipped in silence and nothing is read twice.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from kafka_lagoon.fetch.epochs import Divergence, EpochRange, cut, joined
+
+LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED = "LOST", "LOG_TRUNCATED", "TOPIC_RECREATED", "TOPIC_DELETED"
+END_BEFORE_POSITION = "END_BEFORE_POSITION"  # the log ends before what was read, and no epoch explains it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """Where a partition's archive ends: the next offset, and the leader epoch of the last record (-1 unknown).
+
+    `epochs` are the last ranges read, oldest first; a divergence is found by comparing them with the leader's log.
+    `confirmed` if a leader was seen to have all of them, so that comparing the last one is enough to know of all.
+    """
+
+    next_offset: int
+    leader_epoch: int = -1
+    epochs: tuple[EpochRange, ...] = ()
+    confirmed: bool = False
+
+    @property
+    def read_epochs(self) -> tuple[EpochRange, ...]:
+        """`epochs`, or at least the last record where only its epoch is known; nothing where there is no record."""
+        if self.epochs or self.leader_epoch < 0 or self.next_offset <= 0:
+            return self.epochs
+        return (EpochRange(self.leader_epoch, self.next_offset - 1, self.next_offset),)
+
+    @property
+    def last_epoch(self) -> int:
+        """Leader epoch of the record right before `next_offset`; -1 if unknown, or if there is no such record."""
+        last = self.read_epochs[-1:]
+        return last[0].leader_epoch if last and last[0].end_offset == self.next_offset else -1
+
+    def back_at(self, parted: Divergence) -> "Position":
+        """The position after the log was truncated to an offset before it."""
+        return Position(
+            next_offset=parted.offset, leader_epoch=parted.leader_epoch, epochs=cut(self.read_epochs, parted.offset)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogNow:
+    """A partition's log at planning; `end` is where this run may read to, at most the last stable offset or the watermark."""
+
+    log_start_offset: int
+    high_watermark: int
+    last_stable_offset: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A range without records that keeps a partition's ranges tiled: a truncation goes back, others have no length.
+
+    Without a `problem` a sequence begins here.
+    """
+
+    topic: str
+    topic_id: str | None
+    partition: int
+    from_offset: int
+    to_offset: int
+    problem: str | None
+    leader_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRange:
+    """Offsets of one partition that this run reads; those below `log_start_offset` are lost already."""
+
+    topic: str
+    topic_id: str | None
+    partition: int
+    from_offset: int
+    to_offset: int
+    log_start_offset: int
+    stable_end: int
+    last_epoch: int = -1
+    epochs: tuple[EpochRange, ...] = ()
+    confirmed: bool = False  # whether the leader has all of `epochs`
+
+    @property
+    def first_readable(self) -> int:
+        """The first offset that is still there, or the end of the range."""
+        return max(self.from_offset, min(self.log_start_offset, self.to_offset))
+
+    @property
+    def offsets(self) -> int:
+        """How many offsets the range spans."""
+        return self.to_offset - self.from_offset
+
+
+def next_range(
+    topic: str,
+    topic_id: str | None,
+    partition: int,
+    position: Position,
+    log: LogNow,
+    parted: Divergence | None = None,
+) -> tuple[list[Event], PlannedRange | None]:
+    """What to read of a partition that goes on at `position`; the range is None where there is nothing new.
+
+    An empty pair of a log that ends before the position is for the caller to report as END_BEFORE_POSITION.
+    """
+    events = []
+    if parted is not None:
+        events.append(
+            Event(
+                topic=topic,
+                topic_id=topic_id,
+                partition=partition,
+                from_offset=position.next_offset,
+                to_offset=parted.offset,
+                problem=LOG_TRUNCATED,
+                leader_epoch=parted.leader_epoch,
+            )
+        )
+        position = position.back_at(parted)
+    start = position.next_offset
+    if log.end <= start:
+        return events, None
+    return events, PlannedRange(
+        topic=topic,
+        topic_id=topic_id,
+        partition=partition,
+        from_offset=start,
+        to_offset=log.end,
+        log_start_offset=log.log_start_offset,
+        stable_end=log.last_stable_offset,
+        last_epoch=position.last_epoch if start >= log.log_start_offset else -1,
+        epochs=position.read_epochs,
+        confirmed=position.confirmed,
+    )
+
+
+def limited(ranges: Sequence[PlannedRange], most: int | None) -> list[PlannedRange]:
+    """The ranges cut so that together they span `most` offsets, each in proportion to its backlog.
+
+    No backlog is left out, so many small ones may exceed `most` by one offset each. Lost offsets cost nothing and do not
+    count.
+    """
+    backlog = {index: one.to_offset - one.first_readable for index, one in enumerate(ranges)}
+    total = sum(backlog.values())
+    if most is None or total <= most:
+        return list(ranges)
+    cut = []
+    for index, one in enumerate(ranges):
+        share = max(1, most * backlog[index] // total) if backlog[index] else 0
+        cut.append(replace(one, to_offset=min(one.to_offset, one.first_readable + share)))
+    return cut
+
+
+def with_epochs(epochs: Iterable[EpochRange], more: Iterable[EpochRange], keep: int = 20) -> tuple[EpochRange, ...]:
+    """The epochs of a position with those of a range read after it; the last `keep` of them."""
+    return joined([*epochs, *more])[-keep:]

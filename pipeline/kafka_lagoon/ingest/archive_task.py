@@ -1,0 +1,131 @@
+"""Splits in, data files and what became of every offset out: what one Spark task of an ingest does on its executor.
+
+Guards one rule: a task is a function of its splits. It writes files under names that no other attempt has, and says which
+they are; a file that is not said is never part of the table.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.client.routing import failure_of
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.delta.files import DataFile
+from kafka_lagoon.errors import PipelineError, TableError
+from kafka_lagoon.fetch.accounting import TaskOutcome
+from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.stalls import BOOTSTRAP, RUN_DEADLINE_PASSED, Limits, Stalls
+from kafka_lagoon.fetch.tasks import Task
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.records.decoding import Counts
+
+if TYPE_CHECKING:
+    from kafka_lagoon.delta.record_files import RecordFiles
+
+_stalls: dict[str, Stalls] = {}  # of the one run that this process works for: Spark's workers run task after task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSettings:
+    """What all tasks of a run have in common. `folder` is the URL of the folder that data files go to."""
+
+    kafka: KafkaSettings
+    clock: Clock
+    options: ReadOptions
+    folder: str
+    ingest_id: str
+    cluster: str
+    cluster_id: str
+    target_bytes: int
+    compression: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskResult:
+    """What came of a task; `error` says why its files could not be written, and then there are none."""
+
+    outcome: TaskOutcome
+    files: Sequence[DataFile] = ()
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class _Progress:
+    outcomes: list[Outcome] = field(default_factory=list)
+    files: dict[TopicPartition, int] = field(default_factory=dict)
+
+
+def archive(settings: TaskSettings, task: Task) -> TaskResult:
+    """Read the splits of a task one after the other and write their records.
+
+    Never raises for what brokers or disks do: an outcome, or `error`, says it.
+    """
+    from kafka_lagoon.delta.record_files import RecordFiles  # noqa: PLC0415  the driver needs neither this nor a decoder
+
+    progress = _Progress()
+    files = RecordFiles(
+        folder_url=settings.folder,
+        ingest_id=settings.ingest_id,
+        cluster=settings.cluster,
+        cluster_id=settings.cluster_id,
+        target_bytes=settings.target_bytes,
+        compression=settings.compression,
+    )
+    try:
+        _read_all(settings, task, files, progress)
+        written = files.close()
+    except TableError as error:
+        files.discard()
+        return TaskResult(outcome=TaskOutcome(outcomes=(), files={}), error=str(error))
+    except BaseException:
+        files.discard()
+        raise
+    return TaskResult(outcome=TaskOutcome(outcomes=progress.outcomes, files=progress.files), files=written)
+
+
+def _read_all(settings: TaskSettings, task: Task, files: "RecordFiles", progress: _Progress) -> None:
+    topics = {split.topic for split in task.splits}
+    limits = Limits.of(settings.clock, settings.options, _stalls_of(settings))
+    if limits.run_is_over():  # the task has waited for its turn until then
+        progress.outcomes += [_unread(split, RUN_DEADLINE_PASSED, None) for split in task.splits]
+        return
+    with Cluster(settings.kafka, settings.clock, RequestStats()) as cluster:
+        try:
+            cluster.refresh(topics, limits.waiting_for(BOOTSTRAP))
+        except PipelineError as error:
+            limits.stalls.stalled(BOOTSTRAP)
+            name = RUN_DEADLINE_PASSED if limits.run_is_over() else failure_of(METADATA, topics, error).name
+            progress.outcomes += [_unread(split, name, str(error)) for split in task.splits]
+            return
+        for split in task.splits:
+            _read(cluster, split, settings, files, progress)
+
+
+def _stalls_of(settings: TaskSettings) -> Stalls:
+    """What earlier tasks of the run in this process know of brokers that hang."""
+    if settings.ingest_id not in _stalls:
+        _stalls.clear()
+        _stalls[settings.ingest_id] = Stalls(settings.clock, settings.options.stall_timeout_ms)
+    return _stalls[settings.ingest_id]
+
+
+def _read(cluster: Cluster, split: Split, settings: TaskSettings, files: "RecordFiles", progress: _Progress) -> None:
+    from kafka_lagoon.fetch.reader import SplitReader  # noqa: PLC0415
+
+    holding: set[str] = set()
+    reader = SplitReader(cluster, split, settings.options, _stalls_of(settings))
+    try:
+        for batch in reader.batches():
+            holding.add(files.write(split.topic, split.topic_id, split.partition, batch))
+    finally:
+        reader.close()
+    progress.outcomes.append(reader.outcome)
+    progress.files[TopicPartition(split.topic, split.partition)] = len(holding)
+
+
+def _unread(split: Split, failure: str, detail: str | None) -> Outcome:
+    """Nothing of the split was read: no broker said who leads it, or there was no time left."""
+    return Outcome(split=split, next_offset=split.from_offset, counts=Counts(), failure=failure, detail=detail)

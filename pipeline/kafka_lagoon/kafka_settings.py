@@ -1,0 +1,280 @@
+"""How one cluster is reached: Kafka's own property names in snake case in, checked `KafkaSettings` out.
+
+Guards one rule: a set-up that would send a password in the clear, or to a server that was not verified, is refused
+here, before any I/O, unless it was asked for by name.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from ipaddress import ip_address
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from kafka_lagoon import jaas
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.secret import Secret
+
+_HIGHEST_PORT = 65_535
+_ADDRESS = re.compile(r"(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:\s/]+)):(?P<port>\d{1,5})")
+_JAAS = "sasl_jaas_config"
+
+Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI"]
+
+# What a mechanism cannot do without.
+_NEEDS: dict[str, tuple[str, ...]] = {
+    "PLAIN": ("sasl_username", "sasl_password"),
+    "SCRAM-SHA-256": ("sasl_username", "sasl_password"),
+    "SCRAM-SHA-512": ("sasl_username", "sasl_password"),
+    "OAUTHBEARER": (),
+    "GSSAPI": (),
+}
+_TOKEN_SOURCES = (
+    "sasl_oauthbearer_token",
+    "sasl_oauthbearer_token_endpoint_url",
+    "sasl_oauthbearer_token_provider",
+    "sasl_oauthbearer_unsecured_principal",
+)
+# How Java logs in and names its cryptography: nothing that a listener would notice.
+_JAVA_ONLY = (
+    "sasl.login.",
+    "ssl.protocol",
+    "ssl.enabled.protocols",
+    "ssl.provider",
+    "ssl.trustmanager",
+    "ssl.keymanager",
+)
+# These show the password or token itself to whoever reads along, or answers in the broker's place.
+_SENDS_SECRETS = ("PLAIN", "OAUTHBEARER")
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Host and port of `host:port` or `[ipv6]:port`; ValueError for anything else."""
+    match = _ADDRESS.fullmatch(text.strip())
+    if not match or not 0 < int(match["port"]) <= _HIGHEST_PORT:
+        raise ValueError(f"{text!r} is not host:port")
+    return match["ipv6"] or match["host"], int(match["port"])
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host, by its name or number, is this machine."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.rstrip(".").lower() == "localhost"
+
+
+def from_properties(properties: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The settings among a Java client's properties, by our names; and a fault for each that we lack about security.
+
+    Other properties that are not ours concern producers and consumers, and are left out.
+    """
+    named = {name.replace(".", "_"): (name, value) for name, value in properties.items()}
+    ours = {key: value for key, (_, value) in named.items() if key in KafkaSettings.model_fields}
+    faults = [
+        f"{name}: not supported"
+        for key, (name, _) in named.items()
+        if key not in ours and name.startswith(("ssl.", "sasl.", "security.")) and not name.startswith(_JAVA_ONLY)
+    ]
+    return ours, faults
+
+
+def _addresses(text: str) -> str:
+    for part in text.split(","):
+        parse_address(part)
+    return text
+
+
+def _store_type(told: Any) -> Any:
+    if str(told).upper() == "JKS":
+        raise ValueError(
+            "JKS is for Java alone: keytool -importkeystore -srckeystore FILE -destkeystore FILE.p12 -deststoretype PKCS12"
+        )
+    return told
+
+
+StoreType = Annotated[Literal["PEM", "PKCS12"], BeforeValidator(_store_type)]
+
+
+class Strict(BaseModel):
+    """A section of the settings: frozen, without keys that nobody knows, and never showing a value in a complaint."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, arbitrary_types_allowed=True)
+
+
+class KafkaSettings(Strict):
+    """How one cluster is reached. The names are Kafka's own, in snake case; times are in milliseconds.
+
+    A secret is text, `env:NAME` or `file:/path`; the last two are looked up on the machine that connects.
+    """
+
+    bootstrap_servers: Annotated[str, AfterValidator(_addresses)] = Field(
+        description="Comma-separated host:port of some brokers; the others are learned from them."
+    )
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
+        "PLAINTEXT", description="How the connection is protected: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."
+    )
+    client_id: str = Field("kafka-lagoon", description="Shown in the brokers' logs, metrics and quotas.")
+    client_rack: str | None = Field(None, description="Rack of this machine: records are read from a replica there.")
+    request_timeout_ms: int = Field(30_000, gt=0, description="Longest wait for one answer.")
+    socket_connection_setup_timeout_ms: int = Field(10_000, gt=0, description="Longest wait for one connection.")
+    default_api_timeout_ms: int = Field(60_000, gt=0, description="Longest time for one question, retries included.")
+    retry_backoff_ms: int = Field(100, gt=0, description="First pause before a retry; doubles, with jitter.")
+    retry_backoff_max_ms: int = Field(1_000, gt=0, description="Longest pause before a retry.")
+    receive_message_max_bytes: int = Field(128 << 20, gt=0, description="Largest answer that is read.")
+    allowed_brokers: str | None = Field(
+        None,
+        description="Comma-separated patterns (`*.example.org`, `*:9093`) of the only addresses to connect to, "
+        "whatever brokers advertise.",
+    )
+
+    ssl_truststore_location: str | None = Field(
+        None, description="File with the CAs to trust; without one, those of this machine."
+    )
+    ssl_truststore_type: StoreType | None = Field(None, description="PEM or PKCS12; the file itself tells, too.")
+    ssl_truststore_password: Secret | None = Field(None, description="Password of a PKCS12 truststore.")
+    ssl_truststore_certificates: str | None = Field(None, description="The CAs themselves as PEM, instead of a file.")
+    ssl_crl_location: str | None = Field(None, description="PEM file of revoked certificates of the CAs.")
+    ssl_keystore_location: str | None = Field(
+        None, description="File with the client's certificate chain and key, for listeners that want one."
+    )
+    ssl_keystore_type: StoreType | None = Field(None, description="PEM or PKCS12; the file itself tells, too.")
+    ssl_keystore_password: Secret | None = Field(None, description="Password of a PKCS12 keystore.")
+    ssl_keystore_certificate_chain: str | None = Field(
+        None, description="The client's certificate chain itself as PEM, instead of a file."
+    )
+    ssl_keystore_key: Secret | None = Field(
+        None, description="The client's private key itself as PEM, or `file:` of one beside the chain."
+    )
+    ssl_key_password: Secret | None = Field(None, description="Password of an encrypted private key.")
+    ssl_endpoint_identification_algorithm: Literal["https", ""] = Field(
+        "https", description="Empty to accept certificates that name another host."
+    )
+
+    sasl_mechanism: Mechanism | None = Field(
+        None, description="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or GSSAPI."
+    )
+    sasl_username: str | None = Field(None, description="User of PLAIN and SCRAM.")
+    sasl_password: Secret | None = Field(None, description="Password of PLAIN and SCRAM.")
+    sasl_scram_tokenauth: bool = Field(
+        False, description="The user is the id of a delegation token, the password its HMAC."
+    )
+    sasl_jaas_config: Secret | None = Field(
+        None, description="A Java client's login module line, read into the settings around it."
+    )
+    sasl_oauthbearer_token_endpoint_url: str | None = Field(
+        None, description="Where tokens are had by client credentials; https."
+    )
+    sasl_oauthbearer_allowed_urls: str | None = Field(
+        None, description="Comma-separated URLs that may be asked for tokens."
+    )
+    sasl_oauthbearer_client_id: str | None = Field(None, description="Client id at the token endpoint.")
+    sasl_oauthbearer_client_secret: Secret | None = Field(None, description="Its secret.")
+    sasl_oauthbearer_scope: str | None = Field(None, description="Scope to ask for.")
+    sasl_oauthbearer_extensions: str | None = Field(None, description="SASL extensions as name=value,...")
+    sasl_oauthbearer_token: Secret | None = Field(None, description="A token that somebody else renews.")
+    sasl_oauthbearer_token_provider: str | None = Field(
+        None, description="module:function that gives tokens, for clouds with libraries of their own."
+    )
+    sasl_oauthbearer_unsecured_principal: str | None = Field(
+        None, description="Name in an unsigned token; only for brokers on this machine."
+    )
+    sasl_kerberos_service_name: str = Field("kafka", description="First part of the brokers' Kerberos principals.")
+    sasl_kerberos_principal: str | None = Field(None, description="Our principal, of several in the keytab.")
+    sasl_kerberos_keytab: str | None = Field(
+        None, description="Keytab file; without one, the tickets in the credential cache."
+    )
+    allow_plaintext_credentials: bool = Field(
+        False, description="PLAIN and OAUTHBEARER also without TLS, where anybody on the way can read them."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_jaas(cls, told: Any) -> Any:
+        if not isinstance(told, dict) or not told.get(_JAAS):
+            return told
+        line = told[_JAAS]
+        try:
+            found = jaas.settings_of((line if isinstance(line, Secret) else Secret(str(line))).reveal())
+        except (ValueError, ConfigError) as error:
+            raise ValueError(f"{_JAAS}: {error}") from None
+        return found | {name: value for name, value in told.items() if name != _JAAS}
+
+    @model_validator(mode="after")
+    def _can_be_used(self) -> "KafkaSettings":
+        if faults := [*self._sasl_faults(), *self._tls_faults()]:
+            raise ValueError("; ".join(faults))
+        return self
+
+    def _sasl_faults(self) -> Iterator[str]:
+        mechanism = self.sasl_mechanism
+        if not self.uses_sasl():
+            if mechanism:
+                yield f"sasl_mechanism is set, but security_protocol {self.security_protocol} does not authenticate"
+            return
+        if not mechanism:
+            yield f"security_protocol {self.security_protocol} needs sasl_mechanism"
+            return
+        for name in _NEEDS[mechanism]:
+            if not getattr(self, name):
+                yield f"sasl_mechanism {mechanism} needs {name}"
+        if mechanism == "OAUTHBEARER":
+            yield from self._token_faults()
+        if self.shows_secrets() and not self.allow_plaintext_credentials:
+            if not self.uses_tls():
+                yield (
+                    f"{mechanism} without TLS shows its credentials to everybody on the way: use SASL_SSL, "
+                    f"or set allow_plaintext_credentials"
+                )
+            else:
+                yield f"{mechanism} needs ssl_endpoint_identification_algorithm https, or allow_plaintext_credentials"
+
+    def _token_faults(self) -> Iterator[str]:
+        sources = [name for name in _TOKEN_SOURCES if getattr(self, name)]
+        if len(sources) != 1:
+            yield f"OAUTHBEARER needs one of {', '.join(_TOKEN_SOURCES)}, and has {' and '.join(sources) or 'none'}"
+        if self.sasl_oauthbearer_token_endpoint_url:
+            for name in ("sasl_oauthbearer_client_id", "sasl_oauthbearer_client_secret"):
+                if not getattr(self, name):
+                    yield f"sasl_oauthbearer_token_endpoint_url needs {name}"
+        if self.sasl_oauthbearer_unsecured_principal and not self.is_local():
+            yield "sasl_oauthbearer_unsecured_principal is for brokers on this machine only"
+
+    def _tls_faults(self) -> Iterator[str]:
+        given = [name for name in self.model_fields_set if name.startswith("ssl_")]
+        if given and not self.uses_tls():
+            yield f"{min(given)} is set, but security_protocol {self.security_protocol} uses no TLS"
+        if self.ssl_truststore_location and self.ssl_truststore_certificates:
+            yield "ssl_truststore_location and ssl_truststore_certificates exclude each other"
+        if self.ssl_keystore_location and self.ssl_keystore_certificate_chain:
+            yield "ssl_keystore_location and ssl_keystore_certificate_chain exclude each other"
+        if self.ssl_keystore_certificate_chain and not self.ssl_keystore_key:
+            yield "ssl_keystore_certificate_chain needs ssl_keystore_key"
+        if self.ssl_keystore_key and not (self.ssl_keystore_certificate_chain or self.ssl_keystore_location):
+            yield "ssl_keystore_key needs ssl_keystore_certificate_chain, or ssl_keystore_location without a key in it"
+
+    def addresses(self) -> tuple[tuple[str, int], ...]:
+        """Host and port of every bootstrap server."""
+        return tuple(parse_address(part) for part in self.bootstrap_servers.split(","))
+
+    def is_local(self) -> bool:
+        """Whether every bootstrap server is on this machine."""
+        return all(is_loopback(host) for host, _ in self.addresses())
+
+    def uses_tls(self) -> bool:
+        """Whether connections are encrypted."""
+        return self.security_protocol.endswith("SSL")
+
+    def uses_sasl(self) -> bool:
+        """Whether we say who we are by SASL."""
+        return self.security_protocol.startswith("SASL")
+
+    def shows_secrets(self) -> bool:
+        """Whether logging in shows a password or token to a peer whose name no certificate proves."""
+        verified = self.uses_tls() and bool(self.ssl_endpoint_identification_algorithm)
+        return self.uses_sasl() and self.sasl_mechanism in _SENDS_SECRETS and not verified
+
+    def secrets(self) -> tuple[Secret, ...]:
+        """Every secret that is set."""
+        values = (getattr(self, name) for name in type(self).model_fields)
+        return tuple(value for value in values if isinstance(value, Secret))

@@ -1,0 +1,59 @@
+"""Requests in, whole frames out; frames in, responses out.
+
+Guards one rule: flexible requests have header v2 and flexible responses header v1, but ApiVersions is answered with
+header v0 always (KIP-511), and the client id is never compact.
+"""
+
+from typing import Any, TypeVar
+
+from kafka_lagoon.wire.primitives import Frame
+from kafka_lagoon.wire.reading import decode, decode_start
+from kafka_lagoon.wire.schema import Api, Int16, Int32, String, struct, wire
+from kafka_lagoon.wire.writing import encode
+
+R = TypeVar("R")
+
+
+@struct
+class RequestHeader:
+    """What leads every request. v0, without a client id, was used by brokers only and is gone since 4.0."""
+
+    request_api_key: Int16
+    request_api_version: Int16
+    correlation_id: Int32
+    client_id: String | None = wire(since=1, legacy=True)
+
+
+@struct
+class ResponseHeader:
+    """What leads every response; v1 adds nothing but a tag section."""
+
+    correlation_id: Int32
+
+
+def encode_request(
+    api: Api[Any, Any], version: int, correlation_id: int, client_id: str | None, request: object
+) -> bytes:
+    """The frame of a request with its length prefix; EncodeError for what the version cannot carry."""
+    flexible = api.is_flexible(version)
+    header = RequestHeader(
+        request_api_key=api.key, request_api_version=version, correlation_id=correlation_id, client_id=client_id
+    )
+    frame = encode(header, 2 if flexible else 1, flexible) + encode(request, version, flexible)
+    return len(frame).to_bytes(4, "big") + frame
+
+
+def decode_response_header(api: Api[Any, Any], version: int, frame: Frame) -> tuple[int, int]:
+    """The correlation id of a frame (without its length prefix) and the position of its body.
+
+    Apart from the body, so that an answer to another request is known as such before it is taken for something else.
+    """
+    flexible = api.is_flexible(version) and api.flexible_response_header
+    header, body = decode_start(ResponseHeader, 1 if flexible else 0, flexible, frame)
+    return header.correlation_id, body
+
+
+def decode_response(api: Api[Any, R], version: int, frame: Frame) -> R:
+    """The response in a frame (without its length prefix); DecodeError for anything else, left-over bytes too."""
+    _, body = decode_response_header(api, version, frame)
+    return decode(api.response, version, api.is_flexible(version), frame, body)

@@ -1,0 +1,40 @@
+"""DeleteGroups (api key 42): delete groups of any type, with what they committed.
+
+The coordinator of each group answers. A group that has members is error 68, one that does not exist 69. Only what the
+group itself stored goes: nothing keeps a client from making the group anew.
+"""
+
+from kafka_lagoon.wire.schema import Api, Int16, Int32, Route, String, Versions, struct
+
+
+@struct
+class DeleteGroupsRequest:
+    """The groups to delete."""
+
+    groups_names: tuple[String, ...]
+
+
+@struct
+class DeletableGroupResult:
+    """Whether the group is gone."""
+
+    group_id: String
+    error_code: Int16
+
+
+@struct
+class DeleteGroupsResponse:
+    """One entry per group that was asked about."""
+
+    throttle_time_ms: Int32
+    results: tuple[DeletableGroupResult, ...]
+
+
+DELETE_GROUPS = Api(
+    key=42,
+    versions=Versions(0, 2),
+    flexible=2,
+    route=Route.COORDINATOR,
+    request=DeleteGroupsRequest,
+    response=DeleteGroupsResponse,
+)

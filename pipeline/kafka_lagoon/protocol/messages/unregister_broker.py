@@ -1,0 +1,34 @@
+"""UnregisterBroker (api key 64): a broker that is gone for good is forgotten (KIP-500).
+
+KRaft only: any broker passes the request on to the controller, under ZooKeeper it is error 35. A broker that is not
+registered is error 102. One that runs goes on running, but is in no list any more until it is started anew. Its
+replicas stay assigned to it: move them first. Needs the right to alter the cluster.
+"""
+
+from kafka_lagoon.wire.schema import Api, Int16, Int32, Route, String, Versions, struct
+
+
+@struct
+class UnregisterBrokerRequest:
+    """The broker to forget."""
+
+    broker_id: Int32
+
+
+@struct
+class UnregisterBrokerResponse:
+    """Whether it was done."""
+
+    throttle_time_ms: Int32
+    error_code: Int16
+    error_message: String | None
+
+
+UNREGISTER_BROKER = Api(
+    key=64,
+    versions=Versions(0, 0),
+    flexible=0,
+    route=Route.ANY,
+    request=UnregisterBrokerRequest,
+    response=UnregisterBrokerResponse,
+)

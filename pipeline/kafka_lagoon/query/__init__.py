@@ -1,0 +1,1 @@
+"""Runs SQL over the tables and views, by DuckDB or by Spark."""

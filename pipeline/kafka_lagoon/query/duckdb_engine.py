@@ -1,0 +1,135 @@
+"""SQL over the tables by DuckDB, without Spark: rows come as they are read, and nothing is asked of any network."""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import unquote
+
+import duckdb
+import pyarrow as pa
+
+from kafka_lagoon.delta.schema import Table
+from kafka_lagoon.delta.views import NAMES, VIEWS, in_order_of_reading, with_needs
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.query.duckdb_tables import select_nothing, select_rows
+from kafka_lagoon.query.statements import Rows, failed, mentioned, refuse_writing
+
+T = TypeVar("T")
+
+_ROWS_PER_BATCH = 2048  # what DuckDB works on at once
+_INTERRUPT_EVERY_S = 0.05
+
+
+def local_folder(warehouse: str) -> Path | None:
+    """The folder of a warehouse on this machine, None if it is elsewhere."""
+    scheme, colon, path = warehouse.partition(":")
+    if not colon or "/" in scheme:
+        return Path(warehouse)
+    host, path = ("", path) if not path.startswith("//") else path[2:].partition("/")[::2]
+    return Path("/", unquote(path)) if scheme.lower() == "file" and host in ("", "localhost") else None
+
+
+@contextmanager
+def rows_of(folder: Path, statement: str) -> Iterator[Rows]:
+    """The result of one statement that reads; TableError with DuckDB's words if it cannot be run."""
+    refuse_writing(statement)
+    with closing(_connect()) as connection, ThreadPoolExecutor(1) as thread:
+        try:
+            make_available(connection, folder, mentioned(statement))
+            reader = _in(thread, connection, _run, connection, statement)
+            yield Rows(schema=reader.schema, batches=_batches(thread, connection, reader))
+        finally:
+            connection.interrupt()  # whoever has seen enough does not wait for the rest
+
+
+def columns_of(name: str) -> pa.Schema:
+    """The columns of a table or view, as DuckDB would return them from tables without rows."""
+    with _connect() as connection:
+        _create(connection, {name}, lambda table: select_nothing(table.delta_schema()))
+        return connection.sql(f"FROM {name}").to_arrow_table().schema
+
+
+def make_available(connection: duckdb.DuckDBPyConnection, folder: Path, names: Iterable[str] = NAMES) -> None:
+    """Let SQL say `names`: temporary views over the files that the tables' logs name now.
+
+    TableError if a table is gone, NeedsSpark if DuckDB cannot read it.
+    """
+    _create(connection, names, lambda table: select_rows(table.name, folder / table.name))
+
+
+def _create(connection: duckdb.DuckDBPyConnection, names: Iterable[str], select: Callable[[Table], str]) -> None:
+    wanted = with_needs(names)
+    queries = [(table.name, select(table)) for table in in_order_of_reading(wanted)]
+    queries += [(view.name, view.query) for view in VIEWS if view.name in wanted]
+    try:
+        for name, query in queries:
+            connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {query}")
+    except duckdb.Error as error:
+        raise _failed(error) from error
+
+
+def _connect() -> duckdb.DuckDBPyConnection:
+    """A database in memory, in UTC, that installs nothing and puts what does not fit into memory into the temporary folder."""
+    connection = duckdb.connect(
+        ":memory:", config={"temp_directory": f"{tempfile.gettempdir()}/lagoon-sql-{os.getpid()}"}
+    )
+    for option, value in (("autoinstall_known_extensions", False), ("autoload_known_extensions", False)):
+        connection.execute(f"SET {option} = {value}")
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def _run(connection: duckdb.DuckDBPyConnection, statement: str) -> pa.RecordBatchReader:
+    try:
+        if len(connection.extract_statements(statement := quoted_offset(statement))) != 1:
+            raise TableError("lagoon sql runs one statement at a time")
+        return connection.sql(statement).to_arrow_reader(_ROWS_PER_BATCH)
+    except duckdb.Error as error:
+        raise _failed(error) from error
+
+
+def _batches(
+    thread: ThreadPoolExecutor, connection: duckdb.DuckDBPyConnection, reader: pa.RecordBatchReader
+) -> Iterator[pa.RecordBatch]:
+    try:
+        while (batch := _in(thread, connection, next, reader, None)) is not None:
+            yield batch
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        raise _failed(error) from error
+
+
+def _in(
+    thread: ThreadPoolExecutor, connection: duckdb.DuckDBPyConnection, work: Callable[..., T], *arguments: Any
+) -> T:
+    """What `work` returns, which runs in the thread: Ctrl-C does not reach a main thread that waits inside of DuckDB."""
+    future = thread.submit(work, *arguments)
+    try:
+        return future.result()
+    except KeyboardInterrupt:
+        while wait([future], timeout=_INTERRUPT_EVERY_S).not_done:
+            connection.interrupt()
+        raise
+
+
+def _failed(error: Exception) -> TableError:
+    """Without the line that DuckDB draws below the statement, and without advice to fetch what was switched off."""
+    return failed(str(error).partition("\n\nLINE ")[0].partition("\nPlease try installing")[0])
+
+
+def quoted_offset(statement: str) -> str:
+    """The statement with column `offset` in quotes, as DuckDB wants it; the word of LIMIT ... OFFSET stays."""
+    tokens = duckdb.tokenize(statement)
+    starts = [start for start, _ in tokens]  # of bytes
+    raw, parts, copied = statement.encode(), [], 0
+    for number, (start, kind) in enumerate(tokens):
+        end = start + len("offset")
+        after = raw[starts[number + 1] :][:1] if number + 1 < len(tokens) else b""
+        is_word = kind == duckdb.token_type.keyword and raw[start:end].lower() == b"offset"
+        if is_word and not (after.isdigit() or after in {b"(", b"?", b"$"}):
+            parts += [raw[copied:start], b'"', raw[start:end], b'"']
+            copied = end
+    return b"".join([*parts, raw[copied:]]).decode()

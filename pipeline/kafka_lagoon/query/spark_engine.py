@@ -1,0 +1,86 @@
+"""SQL over the tables by Spark: wherever the warehouse is, in a catalog too."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
+from kafka_lagoon.delta.views import CREATE, NAMES, VIEWS, in_order_of_reading, with_needs
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.query.statements import Rows, failed, mentioned, refuse_writing
+
+
+@contextmanager
+def rows_of(warehouse: Warehouse, statement: str) -> Iterator[Rows]:
+    """The result of one statement that reads; TableError with Spark's words if it cannot be run."""
+    refuse_writing(statement)
+    PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True  # 14 kB on standard error for each wrong statement
+    make_available(warehouse, mentioned(statement))
+    try:
+        frame = warehouse.spark.sql(statement)
+        schema = to_arrow_schema(frame.schema, timezone=warehouse.spark.conf.get("spark.sql.session.timeZone"))
+    except JAVA_ERRORS as error:
+        raise failed(_words(error)) from error
+    yield Rows(schema=schema, batches=_batches(frame, schema))
+
+
+def make_available(warehouse: Warehouse, names: Iterable[str] = NAMES) -> None:
+    """Let SQL say `names`: temporary views over a folder, real views in a catalog.
+
+    A catalog's schema becomes the current one. TableError if something cannot be read or created.
+    """
+    wanted = with_needs(names)
+    try:
+        if warehouse.in_catalog:
+            _use_schema(warehouse)
+        else:
+            _show_tables(warehouse, wanted)
+        for view in VIEWS:
+            if view.name in wanted:
+                kind = CREATE if warehouse.in_catalog else "CREATE OR REPLACE TEMPORARY VIEW"
+                warehouse.spark.sql(view.sql.replace(CREATE, kind, 1))
+    except PySparkException as error:
+        raise TableError(f"{warehouse.name}: {reason(error)}") from error
+
+
+def _batches(frame: DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """One Spark partition after the other, so that the first rows do not wait for the last, and none are kept.
+
+    DataFrame.toArrow would bring all of them at once, toLocalIterator times in the zone of this machine.
+    """
+    try:
+        batches = frame._jdf.toArrowBatchRdd().toLocalIterator()  # noqa: SLF001  what toArrow calls, without its collect
+        while batches.hasNext():
+            yield pa.ipc.read_record_batch(pa.py_buffer(batches.next()), schema)
+    except JAVA_ERRORS as error:
+        raise failed(_words(error)) from error
+
+
+def _words(error: Exception) -> str:
+    """The first line of the cause: what Spark says itself is which task of which stage it was."""
+    if not isinstance(error, Py4JJavaError):
+        return reason(error)
+    cause = error.java_exception
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    return str(cause.getMessage() or cause).partition("\n")[0]
+
+
+def _use_schema(warehouse: Warehouse) -> None:
+    """Let bare names mean the schema's; temporary views of another warehouse would come before them."""
+    for name in NAMES:
+        warehouse.spark.catalog.dropTempView(name)
+    warehouse.spark.sql(f"USE {warehouse.name}")
+
+
+def _show_tables(warehouse: Warehouse, wanted: set[str]) -> None:
+    for table in in_order_of_reading(wanted):
+        rows = warehouse.spark.read.format("delta").load(warehouse.locations[table.name])
+        rows.createOrReplaceTempView(table.name)

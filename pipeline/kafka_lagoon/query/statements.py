@@ -1,0 +1,64 @@
+"""What both engines of `lagoon sql` share: which names a statement needs, what it may do, and the rows that come back."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from kafka_lagoon.delta.schema import sql_type
+from kafka_lagoon.delta.views import NAMES
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.hints import did_you_mean
+
+# First words of statements that read. COPY ... TO writes a file of the caller's; nothing here writes a table.
+_READS = frozenset(
+    {"select", "with", "from", "table", "values", "pivot", "unpivot"}
+    | {"describe", "desc", "show", "explain", "summarize", "copy"}
+)
+_FIRST_WORD = re.compile(r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*(\w*)", re.DOTALL)
+_LISTS_NAMES = re.compile(r"\s*show\b|\b(?:information_schema|duckdb_\w+|sqlite_master)\b", re.IGNORECASE)
+_UNKNOWN_RELATION = re.compile(
+    r"Table with name \"?(\w+)\"? does not exist|TABLE_OR_VIEW_NOT_FOUND\].*?`(\w+)` cannot be"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """A result: its columns, and its rows as they come. Reading them may raise TableError."""
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+
+
+def mentioned(statement: str) -> set[str]:
+    """The tables and views that a statement names, all of them if it asks for a list; others need not be opened."""
+    if _LISTS_NAMES.search(statement):
+        return set(NAMES)
+    return set(NAMES) & set(re.findall(r"\w+", statement.lower()))
+
+
+def refuse_writing(statement: str) -> None:
+    """TableError unless the statement reads. A guard against mistakes: `lagoon sql` has its user's rights on files."""
+    match = _FIRST_WORD.match(statement)
+    word = match[1] if match else ""
+    if word.lower() not in _READS:
+        raise TableError(f"{word or 'an empty statement'}: lagoon sql runs SELECT and other statements that read")
+
+
+def type_name(kind: pa.DataType) -> str:
+    """A column's type as Spark and the tables' DDL spell it."""
+    if pa.types.is_list(kind):
+        return f"ARRAY<{type_name(kind.value_type)}>"
+    if pa.types.is_struct(kind):
+        return f"STRUCT<{', '.join(f'{field.name}: {type_name(field.type)}' for field in kind)}>"
+    return sql_type(kind)
+
+
+def failed(message: str) -> TableError:
+    """The error of an engine on one line, with a hint where a name of ours is near."""
+    unknown = _UNKNOWN_RELATION.search(message)
+    if unknown:
+        name = unknown[1] or unknown[2]
+        return TableError(f"there is no table or view {name}{did_you_mean(name, NAMES)}; `lagoon sql` lists them")
+    return TableError(" ".join(message.split()))

@@ -1,0 +1,75 @@
+"""Compressed records in, addresses of the plain ones out.
+
+Guards one rule: no batch expands beyond the limit, and what a task keeps does not grow with what it has read. Plain records
+are decoded while they are in the processor's cache: the less of them there are at a time, the better.
+"""
+
+import numpy as np
+
+from kafka_lagoon.errors import ExpandedTooLarge
+from kafka_lagoon.records.codecs import TargetTooSmall, decompress_into
+
+_USUAL_SIZE = 1 << 20
+_KEPT_SIZE = 8 << 20  # what is larger was made for a batch that is an exception
+_MIN_ROOM = 1 << 17
+
+_spare: list["Arena"] = []
+
+
+class Arena:
+    """Memory for plain records, which is filled, read and filled again."""
+
+    def __init__(self) -> None:
+        self._allocate(_USUAL_SIZE)
+        self._filled = 0
+        self._largest = _MIN_ROOM
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes."""
+        return len(self._view)
+
+    def clear(self) -> None:
+        """Let it be filled from the start: what is in it has been decoded."""
+        self._filled = 0
+
+    def expand(self, codec: int, source: memoryview, limit: int) -> tuple[int, int] | None:
+        """The addresses between which the plain records lie; None if it must be cleared first.
+
+        Raises a RecordsError for what is corrupt or would take more than `limit` bytes.
+        """
+        while self._filled == 0 or len(self._view) - self._filled >= self._largest:
+            room = self._view[self._filled : self._filled + limit]
+            try:
+                size = decompress_into(codec, source, room)
+            except TargetTooSmall as more:
+                if len(room) == limit or more.at_least > limit:
+                    raise ExpandedTooLarge("expands beyond the limit", f"{limit} bytes") from more
+                if self._filled:
+                    return None
+                self._allocate(min(limit, max(2 * len(self._view), more.at_least)))
+            else:
+                start = self._address + self._filled
+                self._filled += size
+                self._largest = max(self._largest, size)
+                return start, start + size
+        return None
+
+    def _allocate(self, size: int) -> None:
+        memory = np.empty(size, np.uint8)
+        self._view, self._address = memory.data, memory.ctypes.data
+
+
+def take() -> Arena:
+    """An arena that nobody else uses, until it is given back."""
+    try:
+        return _spare.pop()
+    except IndexError:
+        return Arena()
+
+
+def give_back(arena: Arena) -> None:
+    """Let the next one have it."""
+    arena.clear()
+    if arena.size <= _KEPT_SIZE:
+        _spare.append(arena)

@@ -1,0 +1,115 @@
+"""Addresses in, the parts of a record out: numbers of variable length, fields behind their length, UTF-8; lines of tables.
+
+Guards one rule: nothing at or behind `end` is read. What does not fit ends NOWHERE, behind every end, where the next part
+fails, too: a walk over several parts is checked once, at its end. The kernels are in walk_kernel.py and decode_kernel.py.
+"""
+
+from kafka_lagoon.records import layout
+from kafka_lagoon.records.compiler import inlined, load8, load64, store64
+
+NOWHERE = 1 << 62
+MAX_INT64 = (1 << 63) - 1
+
+_MORE, _LAST_SHIFT_32, _LAST_SHIFT_64 = 0x80, 28, 63
+_LEAST_OF_2, _LEAST_OF_3, _SURROGATES, _LEAST_OF_4, _MOST_OF_4 = 0xC2, 0xE0, 0xED, 0xF0, 0xF4  # first bytes of so many
+
+
+@inlined
+def get(numbers: int, field: int) -> int:
+    """A number of a run, or of a line of a table."""
+    return load64(numbers + (field << 3))
+
+
+@inlined
+def put(numbers: int, field: int, value: int) -> None:
+    """Set a number of a run, or of a line of a table."""
+    store64(numbers + (field << 3), value)
+
+
+@inlined
+def line_at(table: int, line: int) -> int:
+    """The address of a line of a table."""
+    return table + ((line * layout.COLUMNS) << 3)
+
+
+@inlined
+def _sevens(at: int, end: int, last_shift: int) -> tuple[int, int]:
+    """A number of seven bits a byte, lowest first, the last byte's at most `last_shift` up; and where it ends."""
+    if at >= end:
+        return 0, NOWHERE
+    byte = load8(at)
+    at += 1
+    value = byte & 0x7F
+    shift = 7
+    while byte >= _MORE:
+        if at >= end or shift > last_shift:
+            return 0, NOWHERE
+        byte = load8(at)
+        at += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+    return value, at
+
+
+@inlined
+def varint(at: int, end: int) -> tuple[int, int]:
+    """A zigzag number of 32 bits and where it ends; longer forms of small numbers are read as Java reads them."""
+    value, at = _sevens(at, end, _LAST_SHIFT_32)
+    value &= 0xFFFFFFFF
+    return (value >> 1) ^ -(value & 1), at
+
+
+@inlined
+def varlong(at: int, end: int) -> tuple[int, int]:
+    """A zigzag number of 64 bits and where it ends."""
+    value, at = _sevens(at, end, _LAST_SHIFT_64)
+    return ((value >> 1) & MAX_INT64) ^ -(value & 1), at
+
+
+@inlined
+def is_utf8(at: int, end: int) -> bool:
+    """Whether these bytes are text: no surrogates, nothing longer than it must be."""
+    while at < end:
+        byte = load8(at)
+        at += 1
+        if byte < _MORE:
+            continue
+        if byte < _LEAST_OF_2 or byte > _MOST_OF_4:
+            return False
+        more = 1 + (byte >= _LEAST_OF_3) + (byte >= _LEAST_OF_4)
+        if more > end - at:
+            return False
+        second = load8(at)
+        least = 0xA0 if byte == _LEAST_OF_3 else (0x90 if byte == _LEAST_OF_4 else 0x80)
+        most = 0x9F if byte == _SURROGATES else (0x8F if byte == _MOST_OF_4 else 0xBF)
+        if second < least or second > most:
+            return False
+        for further in range(1, more):
+            if load8(at + further) & 0xC0 != _MORE:
+                return False
+        at += more
+    return True
+
+
+@inlined
+def skip(at: int, end: int) -> int:
+    """Where a nullable field behind its length ends."""
+    size, at = varint(at, end)
+    if size > end - at:
+        return NOWHERE
+    return at + size if size > 0 else at
+
+
+@inlined
+def is_sound(at: int, end: int) -> bool:
+    """Whether key, value and headers fill a record from `at` to `end`."""
+    at = skip(skip(at, end), end)
+    headers, at = varint(at, end)
+    if headers < 0 or headers > end - at:
+        return False
+    for _ in range(headers):
+        size, at = varint(at, end)
+        if size < 0 or size > end - at:
+            return False
+        at = skip(at + size, end)
+    return at == end

@@ -1,0 +1,184 @@
+"""Nothing in; how far a real cluster's consumers are behind, and its records archived, before and after, out: `make demo`.
+
+Guards one rule: what is shown is what a user gets, for the jobs and the SQL are run as commands, as a user runs them.
+The brokers are gone at the end; the tables and the brokers' logs stay until the next run.
+"""
+
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from kafka_lagoon.errors import LockHeld, PipelineError, SandboxFailed
+from kafka_lagoon.sandbox.jars import cache_folder
+from kafka_lagoon.sandbox.kafka import DEFAULT_VERSION, LocalKafka
+from kafka_lagoon.sandbox.workload import RETURNING, TOPICS, Workload
+
+_CLONE = Path(__file__).resolve().parents[3]
+_PROGRAMS = Path(sys.executable).parent  # spark-submit lies beside the python of its environment
+
+_LAG = """
+SELECT
+  now.group_id,
+  now.group_type AS type,
+  now.state,
+  now.members,
+  now.partitions,
+  now.known_partitions AS known,
+  before.lag AS lag_before,
+  now.lag,
+  now.lag - before.lag AS change,
+  now.records_lost AS lost,
+  CASE WHEN now.lag > 0 THEN now.worst_topic ELSE '' END AS worst_topic
+FROM lag_by_group AS now
+LEFT JOIN (
+  SELECT group_id, sum(lag) AS lag
+  FROM consumer_lag_published
+  WHERE slot < (SELECT max(slot) FROM snapshots)
+  GROUP BY group_id
+) AS before ON before.group_id = now.group_id
+ORDER BY now.lag DESC NULLS LAST, now.group_id
+"""
+
+_RANGES = """
+SELECT
+  CASE WHEN ingest_id = (SELECT min(ingest_id) FROM record_ranges) THEN 1 ELSE 2 END AS run,
+  topic,
+  count(*) AS partitions,
+  sum(to_offset - from_offset) AS offsets,
+  sum(records) AS records,
+  sum(control) AS control,
+  sum(aborted) AS aborted,
+  sum(compacted) AS compacted,
+  sum(lost) AS lost,
+  min(from_offset) AS from_offset,
+  max(to_offset) AS to_offset
+FROM record_ranges
+GROUP BY ingest_id, topic
+ORDER BY ingest_id, topic
+"""
+
+_ORDERS = """
+SELECT
+  partition,
+  count(*) AS records,
+  count(DISTINCT key) AS keys,
+  max(offset) AS last_offset,
+  max_by(key, offset) AS last_key,
+  max_by(value, offset) AS last_value
+FROM records
+WHERE topic = 'orders'
+GROUP BY partition
+ORDER BY partition
+"""
+
+_WHAT_IT_SHOWS = """
+billing and fraud-check keep up. analytics was away, came back between the two snapshots and caught up.
+ledger and recommendations are alive and read nothing. shipping and audit-export have nobody who reads.
+metrics-archive will never see the records it lost: they were deleted before it read them.
+dashboard has partitions and no commit, so its lag is unknown, which is not the same as 0.
+The second ingest went on where the first ended. Offsets = records + control + aborted + compacted + lost, always; in returns,
+a transaction was taken back: its offsets are counted, its records are not in the table."""
+
+
+def main() -> int:
+    """The exit code of the demo."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # leaves by the same door as Ctrl-C
+    folder, started = cache_folder() / "demo", time.monotonic()
+    try:
+        with _alone_in(folder):
+            _show(folder)
+    except PipelineError as error:
+        print(f"demo: {error}", file=sys.stderr)  # noqa: T201  a command's own line
+        return 1
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    _say(_WHAT_IT_SHOWS)
+    _say(f"\n{time.monotonic() - started:.0f} s in all. The tables stay until the next demo; ask them something:")
+    _say(
+        f"  {_short(_PROGRAMS / 'lagoon')} sql --warehouse {_short(folder / 'warehouse')} 'FROM consumer_lag_published'"
+    )
+    return 0
+
+
+def _show(folder: Path) -> None:
+    warehouse, brokers, conf = folder / "warehouse", folder / "brokers", folder / "demo.toml"
+    for old in (warehouse, brokers):
+        shutil.rmtree(old, ignore_errors=True)
+    (folder / "events.jsonl").unlink(missing_ok=True)
+    common = ("--conf", _short(conf), "--log-file", _short(folder / "events.jsonl"))
+    snapshot = ("spark-submit", "jobs/snapshot.py", *common)
+    ingest = ("spark-submit", "jobs/ingest.py", *common, "--pattern", ".*")
+    with ExitStack() as running:
+        with _step(f"three brokers of Kafka {DEFAULT_VERSION}"):
+            kafka = running.enter_context(LocalKafka(brokers, brokers=3, racks=("a", "b", "c")))
+        conf.write_text(f'warehouse = "{warehouse}"\n\n[kafka]\nbootstrap_servers = "{kafka.bootstrap_servers}"\n')
+        with _step(
+            f"{len(TOPICS)} topics, {sum(one.records for one in TOPICS):,} records, consumer groups of all kinds"
+        ):
+            workload = running.enter_context(Workload(kafka.bootstrap_servers))
+        _job(*snapshot)
+        _job(*ingest)
+        with _step(f"{sum(one.later for one in TOPICS):,} more records, and group {RETURNING.group_id} is back"):
+            workload.more_load()
+        _job(*snapshot)
+        _job(*ingest)
+    for what, statement in (("lag", _LAG), ("what both ingests read", _RANGES), ("the archived orders", _ORDERS)):
+        with _step(f"lagoon sql: {what} (the brokers are gone, the tables answer)"):
+            _run("lagoon", "sql", "--warehouse", str(warehouse), statement)
+
+
+def _job(*command: str) -> None:
+    with _step(" ".join(command)):
+        _run(*command)
+
+
+def _run(program: str, *arguments: str) -> None:
+    """Run a command of this environment as its user would, with its output on ours."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("LAGOON_")}
+    environ |= {
+        "PATH": os.pathsep.join([str(_PROGRAMS), environ.get("PATH", "")]),
+        "SPARK_CONF_DIR": str(_CLONE / "conf"),
+        "SPARK_LOCAL_IP": "127.0.0.1",  # host names of laptops resolve to anything
+    }
+    run = subprocess.run([_PROGRAMS / program, *arguments], cwd=_CLONE, env=environ, check=False)  # noqa: S603
+    if run.returncode:
+        raise SandboxFailed(f"{program} ended with exit code {run.returncode}")
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Hold the demo's folder; LockHeld while another demo runs in it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise LockHeld(str(folder), "another demo") from error
+        yield
+
+
+@contextmanager
+def _step(title: str) -> Iterator[None]:
+    _say(f"\n> {title}")
+    started = time.monotonic()
+    yield
+    _say(f"  {time.monotonic() - started:.1f} s")
+
+
+def _short(path: Path) -> str:
+    return str(path.relative_to(_CLONE) if path.is_relative_to(_CLONE) else path)
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)  # noqa: T201  a command's own lines, between those of what it runs
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,307 @@
+"""A release and a number of brokers in; a real Kafka cluster on free loopback ports out.
+
+Guards one rule: when `LocalKafka` is entered every broker answers and knows every other, and when it is left, or this
+process dies, no broker runs. The brokers' folders and logs stay where the caller wanted them.
+"""
+
+import base64
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from kafka_lagoon.errors import NotStarted
+from kafka_lagoon.sandbox import watchdog
+from kafka_lagoon.sandbox.jars import jar_paths
+from kafka_lagoon.sandbox.node import Listener, Node, NodePlace, Server
+from kafka_lagoon.sandbox.probe import answers, known_brokers, listens
+from kafka_lagoon.sandbox.tools import run_tool
+from kafka_lagoon.sandbox.zookeeper import ZooKeeper
+
+DEFAULT_VERSION = "4.3.1"
+_BEFORE_KRAFT = "2."
+_START_TIMEOUT_S = 120
+_STOP_TIMEOUT_S = 30
+_POLL_S = 0.05
+# Below the ports that systems hand out by themselves: else a client that knocks at a stopped broker's port can be given
+# that very port as its own, and the broker never gets it back.
+_PORTS = range(15_000, 32_000)
+_PORTS_TAKEN = "Address already in use"
+
+
+class LocalKafka:
+    """A cluster of `brokers` brokers of one release, numbered from 1, each of them a controller too (2.8: on ZooKeeper).
+
+    `directory` gets one folder per broker with its properties, data and log, and must be empty or absent. `racks` names
+    the brokers' racks in order; `properties` are settings of the brokers beyond ours, `java_options` those of their JVM.
+    Everything here talks to the brokers in the clear; `listeners` are further addresses for clients, with TLS or SASL.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        version: str = DEFAULT_VERSION,
+        brokers: int = 1,
+        racks: Sequence[str] = (),
+        listeners: Sequence[Listener] = (),
+        properties: Mapping[str, str] | None = None,
+        java_options: Sequence[str] = (),
+        heap_mb: int = 320,
+    ) -> None:
+        self.directory = directory
+        self.version = version
+        self._on_zookeeper = version.startswith(_BEFORE_KRAFT)
+        self._racks: Sequence[str | None] = racks or [None] * brokers
+        self._listeners = tuple(listeners)
+        self._properties = dict(properties or {})
+        self._java_options = tuple(java_options)
+        self._heap_mb = heap_mb
+        self._jars: list[Path] = []
+        self._nodes: dict[int, Node] = {}
+        self._zookeeper: ZooKeeper | None = None
+        self._watchdog: subprocess.Popen[str] | None = None
+        self._paused: set[int] = set()
+
+    def __enter__(self) -> Self:
+        self._jars = jar_paths(f"kafka-{self.version}")
+        self._watchdog = subprocess.Popen(  # noqa: S603  our own file
+            [sys.executable, "-S", watchdog.__file__], stdin=subprocess.PIPE, text=True, start_new_session=True
+        )
+        try:
+            self._start_cluster()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Addresses of all brokers, as clients take them."""
+        return ",".join(f"127.0.0.1:{node.place.port}" for node in self._nodes.values())
+
+    def bootstrap(self, listener: str) -> str:
+        """Addresses of all brokers at one of the further listeners, by its name."""
+        ports = [
+            port for node in self._nodes.values() for one, port in node.place.others.items() if one.name == listener
+        ]
+        return ",".join(f"localhost:{port}" for port in ports)
+
+    @property
+    def node_ids(self) -> list[int]:
+        """Numbers of all brokers, running or not."""
+        return list(self._nodes)
+
+    def address(self, node_id: int) -> tuple[str, int]:
+        """Host and port of one broker."""
+        return "127.0.0.1", self._nodes[node_id].place.port
+
+    def log(self, node_id: int) -> Path:
+        """What one broker has written to its log."""
+        return self._nodes[node_id].place.log()
+
+    def pid(self, node_id: int) -> int | None:
+        """Process id of one broker; None while it does not run."""
+        process = self._nodes[node_id].running()
+        return process.pid if process else None
+
+    def kill(self, node_id: int) -> None:
+        """End one broker at once (SIGKILL); it leaves its files as they are."""
+        self._end([self._nodes[node_id]], signal.SIGKILL)
+
+    def stop(self, node_id: int) -> None:
+        """End one broker in order (SIGTERM): it gives its leaderships away first."""
+        self._end([self._nodes[node_id]], signal.SIGTERM)
+
+    def start(self, node_id: int) -> None:
+        """Start one broker again, on its old port and data, and wait until the running brokers know it."""
+        zookeeper = self._zookeeper
+        if zookeeper:
+            _wait_until(lambda: not zookeeper.knows(node_id), zookeeper)
+        self._launch(self._nodes[node_id])
+        self._wait_until_known(self._answering())
+
+    def pause(self, node_id: int) -> None:
+        """Freeze one broker (SIGSTOP): its connections stay open and nobody answers."""
+        self._paused.add(node_id)
+        self._signal(node_id, signal.SIGSTOP)
+        if process := self._nodes[node_id].running():
+            # A signal is sent before it is obeyed, and a busy machine lets a broker answer once more.
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+    def resume(self, node_id: int) -> None:
+        """Let a frozen broker go on (SIGCONT)."""
+        self._paused.discard(node_id)
+        self._signal(node_id, signal.SIGCONT)
+
+    def known_brokers(self, node_id: int) -> frozenset[int]:
+        """Brokers that the asked one gives to clients; empty when it does not answer."""
+        return known_brokers(self._nodes[node_id].place.port)
+
+    def tool(self, main_class: str, *arguments: str, timeout_s: float = 60) -> str:
+        """What one of Kafka's command line tools prints, by its whole class name: org.apache.kafka.tools.TopicCommand.
+
+        The arguments are the tool's own, `--bootstrap-server` included. ToolFailed when it fails or takes too long.
+        """
+        return run_tool(self._jars, main_class, *arguments, timeout_s=timeout_s)
+
+    def close(self) -> None:
+        """End all brokers; harmless when they have ended already."""
+        self._end_all()
+        if self._watchdog is not None:
+            self._watchdog.communicate()  # its list is empty now, and here its input ends
+            self._watchdog = None
+
+    def _start_cluster(self) -> None:
+        ports_each = 2 + len(self._listeners)
+        try:
+            self._start_on(_free_ports(ports_each * len(self._racks)))
+        except NotStarted:
+            if not any(_PORTS_TAKEN in log.read_text() for log in self.directory.glob("*/*.log")):
+                raise
+            self._end_all()  # somebody was quicker: once more with other ports
+            self._start_on(_free_ports(ports_each * len(self._racks)))
+
+    def _start_on(self, ports: Sequence[int]) -> None:
+        free = iter(ports)
+        places = [self._place(node_id, rack, free) for node_id, rack in enumerate(self._racks, 1)]
+        self._nodes = {place.node_id: self._node(place) for place in places}
+        for node in self._nodes.values():
+            shutil.rmtree(node.place.folder, ignore_errors=True)
+            node.write_properties(places, self._properties)
+        if self._on_zookeeper:
+            self._start_zookeeper(places[0].controller_port)
+        else:
+            self._format()
+        for node in self._nodes.values():
+            self._launch(node)
+        self._wait_until_known(self._answering())
+
+    def _place(self, node_id: int, rack: str | None, ports: Iterator[int]) -> NodePlace:
+        return NodePlace(
+            node_id=node_id,
+            port=next(ports),
+            controller_port=next(ports),
+            rack=rack,
+            folder=self.directory / f"broker-{node_id}",
+            others={listener: next(ports) for listener in self._listeners},
+        )
+
+    def _node(self, place: NodePlace) -> Node:
+        return Node(
+            place=place,
+            jars=self._jars,
+            heap_mb=self._heap_mb,
+            on_zookeeper=self._on_zookeeper,
+            options=self._java_options,
+        )
+
+    def _start_zookeeper(self, port: int) -> None:
+        folder = self.directory / "zookeeper"
+        shutil.rmtree(folder, ignore_errors=True)
+        self._zookeeper = ZooKeeper(folder=folder, port=port, jars=self._jars)
+        self._launch(self._zookeeper)
+        _wait_until(self._zookeeper.answers, self._zookeeper)
+
+    def _format(self) -> None:
+        cluster_uuid = _new_uuid()
+        formatting = [(node, node.start_format(cluster_uuid)) for node in self._nodes.values()]
+        for node, process in formatting:
+            _wait(process)
+            if process.returncode:
+                raise NotStarted(f"broker {node.place.node_id} could not be formatted", str(node.place.log()))
+
+    def _launch(self, server: Server) -> None:
+        self._tell_watchdog(f"+{server.start()}")
+
+    def _end_all(self) -> None:
+        self._end(self._nodes.values(), signal.SIGKILL)
+        if self._zookeeper:
+            self._end([self._zookeeper], signal.SIGKILL)
+
+    def _end(self, servers: Iterable[Server], number: signal.Signals) -> None:
+        processes = [process for server in servers if (process := server.running())]
+        for process in processes:
+            process.send_signal(number)
+        for process in processes:
+            _wait(process)
+            self._tell_watchdog(f"-{process.pid}")
+
+    def _signal(self, node_id: int, number: signal.Signals) -> None:
+        process = self._nodes[node_id].running()
+        if process:
+            process.send_signal(number)
+
+    def _tell_watchdog(self, line: str) -> None:
+        if self._watchdog is not None and self._watchdog.stdin is not None:
+            self._watchdog.stdin.write(f"{line}\n")
+            self._watchdog.stdin.flush()
+
+    def _answering(self) -> list[Node]:
+        return [node for node_id, node in self._nodes.items() if node.running() and node_id not in self._paused]
+
+    def _wait_until_known(self, nodes: Sequence[Node]) -> None:
+        """Wait until each of the nodes answers and knows all of them."""
+        wanted = {node.place.node_id for node in nodes}
+        for node in nodes:
+            _wait_until(partial(_is_up, node.place, wanted), node)
+
+
+def _is_up(place: NodePlace, wanted: set[int]) -> bool:
+    return answers(place.port) and known_brokers(place.port) >= wanted and all(map(listens, place.others.values()))
+
+
+def _wait_until(is_true: Callable[[], bool], server: Server) -> None:
+    """Wait for something that the server does; NotStarted when it ends instead, or takes too long."""
+    deadline = time.monotonic() + _START_TIMEOUT_S
+    while not is_true():
+        if not server.running():
+            raise NotStarted(f"{server.name()} ended while it started", str(server.log()))
+        if time.monotonic() > deadline:
+            raise NotStarted(f"{server.name()} was not ready within {_START_TIMEOUT_S} s", str(server.log()))
+        time.sleep(_POLL_S)
+
+
+def _wait(process: subprocess.Popen[bytes]) -> None:
+    """Wait until a process that is about to end has ended; one that hangs is killed."""
+    try:
+        process.wait(_STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports of the loopback that nobody listens on at this moment."""
+    free: list[int] = []
+    for port in random.sample(_PORTS, len(_PORTS)):
+        with socket.socket() as candidate, suppress(OSError):
+            candidate.bind(("127.0.0.1", port))
+            free.append(port)
+        if len(free) == count:
+            return free
+    raise NotStarted(f"no {count} free ports between {_PORTS.start} and {_PORTS.stop}")
+
+
+def _new_uuid() -> str:
+    """An id in Kafka's spelling, which must not begin with a dash: the tool would take it for an option."""
+    while True:
+        spelled = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not spelled.startswith("-"):
+            return spelled

@@ -1,0 +1,184 @@
+"""One broker's identity and settings in; its folder, its process and its log out.
+
+Guards one rule: a broker is stopped through the handle of the process that we started, never by a name or a port.
+"""
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from kafka_lagoon.sandbox.java import class_path, start_java
+
+_BROKER_LOG = ("-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS")
+
+
+class Server(Protocol):
+    """A process of a cluster: a broker, or its ZooKeeper."""
+
+    def name(self) -> str:
+        """What complaints call it."""
+
+    def log(self) -> Path:
+        """File that the process writes to."""
+
+    def start(self) -> int:
+        """Start the process without waiting for answers; returns its process id."""
+
+    def running(self) -> subprocess.Popen[bytes] | None:
+        """The process, while it is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Another address of every broker: its name, and its protocol as `security.protocol` has it.
+
+    How it authenticates is in properties that begin with `listener.name.` and the name in small letters.
+    """
+
+    name: str
+    protocol: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePlace:
+    """Where one broker, which is a controller too, lives; all ports are on the loopback.
+
+    Without KRaft, ZooKeeper is at the controller port of the first broker.
+    """
+
+    node_id: int
+    port: int
+    controller_port: int
+    rack: str | None
+    folder: Path
+    others: Mapping[Listener, int]  # ports beside the plain one
+
+    def data(self) -> Path:
+        """Folder of the broker's logs in Kafka's sense."""
+        return self.folder / "data"
+
+    def log(self) -> Path:
+        """File of the broker's logs in everybody else's sense."""
+        return self.folder / "broker.log"
+
+    def properties_file(self) -> Path:
+        """The broker's server.properties."""
+        return self.folder / "server.properties"
+
+
+@dataclass(slots=True, kw_only=True)
+class Node:
+    """One broker: its place and, while it runs, its process."""
+
+    place: NodePlace
+    jars: Sequence[Path]
+    heap_mb: int
+    on_zookeeper: bool = False
+    options: Sequence[str] = ()  # of the JVM
+    process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+
+    def name(self) -> str:
+        """What complaints call it."""
+        return f"broker {self.place.node_id}"
+
+    def log(self) -> Path:
+        """File that the process writes to."""
+        return self.place.log()
+
+    def write_properties(self, cluster: Sequence[NodePlace], extra: Mapping[str, str]) -> None:
+        """Write server.properties; `extra` wins over what we would set."""
+        self.place.folder.mkdir(parents=True, exist_ok=True)
+        controller = (_on_zookeeper if self.on_zookeeper else _on_kraft)(self.place, cluster)
+        properties = {**_properties(self.place, cluster), **_listeners(self.place), **controller, **extra}
+        lines = (f"{key}={value}" for key, value in properties.items())
+        self.place.properties_file().write_text("\n".join(lines) + "\n")
+
+    def start_format(self, cluster_uuid: str) -> subprocess.Popen[bytes]:
+        """Begin to format the empty data folder, which takes half a second; the caller waits for the end."""
+        tool = ("kafka.tools.StorageTool", "format", "-t", cluster_uuid, "-c", str(self.place.properties_file()))
+        return self._java("-cp", class_path(self.jars), *tool)
+
+    def start(self) -> int:
+        """Start the broker's process without waiting for answers; returns its process id."""
+        broker = ("kafka.Kafka", str(self.place.properties_file()))
+        self.process = self._java(*self.options, "-cp", class_path(self.jars), *_BROKER_LOG, *broker)
+        return self.process.pid
+
+    def _java(self, *arguments: str) -> subprocess.Popen[bytes]:
+        return start_java(*arguments, log=self.log(), heap_mb=self.heap_mb)
+
+    def running(self) -> subprocess.Popen[bytes] | None:
+        """The process, while it is there; a paused one is."""
+        return self.process if self.process is not None and self.process.poll() is None else None
+
+
+def _properties(place: NodePlace, cluster: Sequence[NodePlace]) -> dict[str, str]:
+    replicas, in_sync = min(3, len(cluster)), min(2, len(cluster))
+    properties = {
+        "log.dirs": place.data(),
+        "auto.create.topics.enable": "false",
+        "default.replication.factor": replicas,
+        "min.insync.replicas": in_sync,
+        **_internal_topics(replicas, in_sync),
+        **_FAST_FAULTS,
+    }
+    if place.rack is not None:
+        properties["broker.rack"] = place.rack
+    return {key: str(value) for key, value in properties.items()}
+
+
+def _listeners(place: NodePlace) -> dict[str, str]:
+    """The plain listener, through which brokers talk too, and the others, whose certificates may name `localhost`."""
+    plain = f"PLAINTEXT://127.0.0.1:{place.port}"
+    others = place.others.items()
+    protocols = {"PLAINTEXT": "PLAINTEXT", **{one.name: one.protocol for one in place.others}}
+    return {
+        "listeners": ",".join([plain, *(f"{one.name}://127.0.0.1:{port}" for one, port in others)]),
+        "advertised.listeners": ",".join([plain, *(f"{one.name}://localhost:{port}" for one, port in others)]),
+        "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in protocols.items()),
+        "inter.broker.listener.name": "PLAINTEXT",
+    }
+
+
+def _on_kraft(place: NodePlace, cluster: Sequence[NodePlace]) -> dict[str, str]:
+    plain = _listeners(place)
+    return {
+        "process.roles": "broker,controller",
+        "node.id": str(place.node_id),
+        "controller.quorum.voters": ",".join(f"{one.node_id}@127.0.0.1:{one.controller_port}" for one in cluster),
+        "listeners": f"{plain['listeners']},CONTROLLER://127.0.0.1:{place.controller_port}",
+        "listener.security.protocol.map": f"{plain['listener.security.protocol.map']},CONTROLLER:PLAINTEXT",
+        "controller.listener.names": "CONTROLLER",
+    }
+
+
+def _on_zookeeper(place: NodePlace, cluster: Sequence[NodePlace]) -> dict[str, str]:
+    return {
+        "broker.id": str(place.node_id),
+        "zookeeper.connect": f"127.0.0.1:{cluster[0].controller_port}",
+        "zookeeper.session.timeout.ms": "6000",
+    }
+
+
+def _internal_topics(replicas: int, in_sync: int) -> dict[str, int]:
+    prefixes = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
+    return {
+        **{f"{prefix}.num.partitions": 4 for prefix in prefixes},
+        **{f"{prefix}.replication.factor": replicas for prefix in prefixes},
+        **{f"{prefix}.min.isr": in_sync for prefix in prefixes[1:]},
+    }
+
+
+# What Kafka notices after half a minute or more by default, so that a test that breaks something need not wait.
+_FAST_FAULTS = {
+    "broker.session.timeout.ms": 6000,
+    "broker.heartbeat.interval.ms": 1000,
+    "group.initial.rebalance.delay.ms": 0,
+    "group.consumer.min.heartbeat.interval.ms": 500,
+    "group.consumer.heartbeat.interval.ms": 500,
+    "log.segment.delete.delay.ms": 500,
+    "log.retention.check.interval.ms": 2000,
+    "log.cleaner.backoff.ms": 500,
+}

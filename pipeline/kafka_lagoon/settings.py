@@ -1,0 +1,337 @@
+"""Settings: TOML file, environment and command line in, one frozen `Settings` out.
+
+Guards one rule: every fault is listed at once, before any I/O, and no secret is ever part of a message.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+
+from kafka_lagoon import java_properties
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.hints import did_you_mean
+from kafka_lagoon.kafka_settings import KafkaSettings, Strict, from_properties
+
+ENV_PREFIX = "LAGOON_"
+_RELATIONS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
+_QUOTE, _QUOTED_NOTHING = "'", "''"
+OTHER_VARIABLES = frozenset({"LAGOON_CACHE"})  # where jars are kept: set-up, not a setting of a run
+
+
+class SnapshotSettings(Strict):
+    """What a snapshot asks and how strict it is."""
+
+    deadline_ms: int = Field(300_000, gt=0, description="Longest time for gathering one cluster.")
+    slot_max_age_ms: int = Field(3_600_000, gt=0, description="A `--slot` further back than this is refused.")
+    lock_wait_ms: int = Field(0, ge=0, description="How long to wait for another run's lock before exit 4.")
+    accept_incomplete: bool = Field(
+        False, description="Exit 0 instead of 3 when something did not answer; `--accept-incomplete` for short."
+    )
+    fail_when_incomplete: bool = Field(False, description="Exit 1 instead of 3 when something did not answer.")
+
+    @model_validator(mode="after")
+    def _one_exit_code(self) -> "SnapshotSettings":
+        if self.accept_incomplete and self.fail_when_incomplete:
+            raise ValueError("accept_incomplete and fail_when_incomplete exclude each other")
+        return self
+
+
+class IngestSettings(Strict):
+    """What an ingest reads, and how much at once."""
+
+    topics: str | None = Field(None, description="Comma-separated names of topics; `--topics` for short.")
+    pattern: str | None = Field(
+        None, description="Regular expression of whole topic names, internal topics left out; `--pattern` for short."
+    )
+    start: str = Field(
+        "earliest",
+        description="Where topics begin that were never archived: earliest, latest, topic:partition=offset,..., or a "
+        "time (ISO 8601, UTC without a zone; 2h ago; yesterday); `--from` for short.",
+    )
+    isolation_level: Literal["read_committed", "read_uncommitted"] = Field(
+        "read_committed", description="Whether records of aborted transactions are left out, or kept and marked."
+    )
+    accept_loss: bool = Field(
+        False, description="Exit 0 instead of 3 when retention removed records before they were read."
+    )
+    accept_incomplete: bool = Field(
+        False,
+        description="Exit 0 instead of 3 when something was not read that the next run goes on with; "
+        "`--accept-incomplete` for short.",
+    )
+    max_offsets_per_run: int | None = Field(
+        None, gt=0, description="About how many offsets a run reads at most, shared by backlog; the next run goes on."
+    )
+    deadline_ms: int = Field(
+        0,
+        ge=0,
+        description="Longest time of a run over one cluster; what is read by then is committed, and the next run goes on. "
+        "0: as long as it makes progress.",
+    )
+    plan_timeout_ms: int = Field(300_000, gt=0, description="Longest time for planning.")
+    stall_timeout_ms: int = Field(
+        60_000,
+        gt=0,
+        description="Longest time a partition is waited for without progress; less where its leader stalled before.",
+    )
+    task_mb: int = Field(256, gt=0, description="Most that one Spark task reads, in MiB as stored by the brokers.")
+    task_memory_mb: int = Field(
+        256,
+        ge=64,
+        description="Memory of one Spark task beside that of its process (about 130), in MiB. A batch of more than a quarter "
+        "of it, decompressed, takes up to four times its size.",
+    )
+    batch_limit_mb: int = Field(
+        64,
+        gt=0,
+        le=2047,
+        description="Largest batch, decompressed, in MiB, and as much for a record's headers at 16 bytes each; a larger one "
+        "becomes a problem row.",
+    )
+    max_partition_fetch_bytes: int = Field(8 << 20, gt=0, description="Bytes asked of a partition in one request.")
+    check_crcs: bool = Field(True, description="Whether checksums of batches are verified.")
+    lock_wait_ms: int = Field(0, ge=0, description="How long to wait for another run's lock before exit 4.")
+
+
+class RecordsSettings(Strict):
+    """How the files of table `records` are written."""
+
+    writer: Literal["kernel", "spark"] = Field(
+        "kernel", description="Who commits records: we through Delta Kernel, or Spark where a catalog insists on it."
+    )
+    staging: str | None = Field(
+        None, description="Folder or URL for files that Spark then writes into the table; needed by writer spark."
+    )
+    compression: Literal["zstd-fast", "zstd", "snappy", "lz4", "none"] = Field(
+        "zstd-fast", description="Codec of the Parquet files; zstd-fast is quicker and denser than snappy."
+    )
+    target_file_mb: int = Field(128, gt=0, description="Size at which a data file is full, in MiB.")
+
+
+class Settings(BaseSettings):
+    """Everything that a job can be told."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX,
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
+    )
+
+    warehouse: str | None = Field(None, description="Folder or URL under which the tables live, one folder each.")
+    catalog: str | None = Field(None, description="Spark catalog that holds the tables, instead of `warehouse`.")
+    schema_name: str | None = Field(
+        None, validation_alias="schema", description="Schema in `catalog`; written `schema` in conf."
+    )
+    kafka: KafkaSettings | None = Field(None, description="The one cluster, called `default` in the tables.")
+    clusters: Mapping[str, KafkaSettings] = Field({}, description="Several clusters by name, instead of `kafka`.")
+    snapshot: SnapshotSettings = Field(SnapshotSettings(), description="What a snapshot asks and how strict it is.")
+    ingest: IngestSettings = Field(IngestSettings(), description="What an ingest reads, and how much at once.")
+    records: RecordsSettings = Field(RecordsSettings(), description="How the files of table records are written.")
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> "Settings":
+        if self.kafka and self.clusters:
+            raise ValueError("[kafka] and [clusters.NAME] exclude each other")
+        if self.warehouse and self.catalog:
+            raise ValueError("warehouse and catalog exclude each other")
+        if self.records.writer == "spark" and not self.records.staging:
+            raise ValueError("records.writer spark needs records.staging, a folder for what it is to write")
+        return self
+
+    def named_clusters(self) -> dict[str, KafkaSettings]:
+        """Every cluster under its name in the tables."""
+        return {"default": self.kafka} if self.kafka else dict(self.clusters)
+
+    def staging(self) -> str | None:
+        """The folder for files that Spark is to write into the tables; None where we commit them ourselves."""
+        return self.records.staging if self.records.writer == "spark" else None
+
+    def place(self) -> str:
+        """Where the tables are, for a message."""
+        return self.warehouse or f"{self.catalog}.{self.schema_name}"
+
+
+SECTIONS: Mapping[str, type[BaseModel]] = {
+    "kafka": KafkaSettings,
+    "snapshot": SnapshotSettings,
+    "ingest": IngestSettings,
+    "records": RecordsSettings,
+}
+
+
+def load(
+    conf: Path | None,
+    environ: Mapping[str, str],
+    overrides: Sequence[str] = (),
+    kafka_properties: Path | None = None,
+    *,
+    cluster_needed: bool = True,
+    tables_needed: bool = True,
+) -> Settings:
+    """Settings from a TOML file, then a Kafka `client.properties`, then `LAGOON_...`, then `key=value`; later wins.
+
+    ConfigError lists every fault. Variables of the environment that name no setting are faults too, and so is having no
+    cluster, or no place for tables, where one is needed.
+    """
+    problems: list[str] = []
+    sources = [
+        _toml(conf, problems) if conf else {},
+        _properties(kafka_properties, problems) if kafka_properties else {},
+        _nested(_environment(environ, problems), problems),
+        _nested(_assignments(overrides, problems), problems),
+    ]
+
+    class Loaded(Settings):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,  # noqa: ARG003  pydantic's signature
+            env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+            dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+            file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            return tuple(InitSettingsSource(settings_cls, init_kwargs=source) for source in reversed(sources))
+
+    try:
+        settings: Settings = Loaded.model_validate({})
+    except ValidationError as error:
+        raise ConfigError([*problems, *_problems(error)]) from None
+    if tables_needed and not settings.warehouse and not (settings.catalog and settings.schema_name):
+        problems.append("no place for the tables: set warehouse, or catalog and schema")
+    if cluster_needed and not settings.named_clusters():
+        problems.append("no cluster: set kafka.bootstrap_servers, or [clusters.NAME]")
+    if problems:
+        raise ConfigError(problems)
+    return settings
+
+
+def _toml(path: Path, problems: list[str]) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        problems.append(f"--conf {path}: {error.strerror}")
+    except UnicodeDecodeError:
+        problems.append(f"--conf {path}: not text in UTF-8")
+    except ValueError as error:  # also for a number of thousands of digits
+        problems.append(f"--conf {path}: not TOML: {error}")
+    return {}
+
+
+def _properties(path: Path, problems: list[str]) -> dict[str, Any]:
+    """The keys of a Java client's properties file that are settings of ours; the others concern consumers and producers."""
+    try:
+        told = java_properties.read(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        problems.append(f"--kafka-properties {path}: {getattr(error, 'strerror', 'not text')}")
+        return {}
+    found, faults = from_properties(told)
+    problems += [f"--kafka-properties {path}: {fault}" for fault in faults]
+    return {"kafka": found}
+
+
+def _environment(environ: Mapping[str, str], problems: list[str]) -> Iterator[tuple[list[str], str]]:
+    known = _names()
+    for name in sorted(environ):
+        path = name.removeprefix(ENV_PREFIX).lower().split("__")
+        if not name.startswith(ENV_PREFIX) or name in OTHER_VARIABLES:
+            continue
+        if path[0] in known:
+            yield path, environ[name]
+        else:
+            problems.append(f"environment variable {name}: no such setting{did_you_mean(path[0], known)}")
+
+
+def _assignments(overrides: Sequence[str], problems: list[str]) -> Iterator[tuple[list[str], str]]:
+    for text in overrides:
+        key, found, value = text.partition("=")
+        if found:
+            yield key.strip().split("."), value.strip()
+        else:
+            problems.append(f"--set {key}: write it as key=value")
+
+
+def _nested(pairs: Iterator[tuple[list[str], str]], problems: list[str]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for path, value in pairs:
+        branch = tree
+        for part in path[:-1]:
+            branch = branch.setdefault(part, {}) if isinstance(branch, dict) else {}
+        if isinstance(branch, dict) and not isinstance(branch.get(path[-1]), dict):
+            branch[path[-1]] = value
+        else:
+            problems.append(f"{'.'.join(path)}: is set as a value and as a section")
+    return tree
+
+
+def _problems(error: ValidationError) -> list[str]:
+    """One line for each fault that pydantic found. A value that may be of several types has a fault for each: one is told."""
+    found = error.errors(include_input=False, include_url=False)
+    return list(dict.fromkeys(_problem(one["type"], one["loc"], one["msg"], one.get("ctx", {})) for one in found))
+
+
+def _problem(kind: str, location: tuple[int | str, ...], message: str, bounds: Mapping[str, Any]) -> str:
+    """The setting's dotted name, and what is wrong with it."""
+    path = _setting(location)
+    where = ".".join(path)
+    if kind == "extra_forbidden":
+        return f"{where}: no such setting{did_you_mean(path[-1], _names_beside(path))}"
+    if kind == "value_error":
+        message = message.removeprefix("Value error, ")
+        return f"{where}: {message}" if where else message
+    return f"{where}: {_must(kind, bounds)}"
+
+
+def _must(kind: str, bounds: Mapping[str, Any]) -> str:
+    """What a value must be, by pydantic's kind of fault: its own sentences are about types of Python."""
+    match kind.partition("_")[0]:
+        case "missing":
+            return "must be set"
+        case "string" | "is":  # is_instance_of: a secret
+            return "must be text"
+        case "int":
+            return "must be a whole number"
+        case "bool":
+            return "must be true or false"
+        case "greater" | "less":
+            ((relation, bound),) = bounds.items()
+            return f"must be {_RELATIONS[relation]} {bound}"
+        case "literal":
+            return f"must be {bounds['expected'].replace(_QUOTED_NOTHING, 'empty').replace(_QUOTE, '')}"
+        case "model" | "dict" | "mapping":
+            return "must be a section with settings of its own"
+        case _:
+            return "cannot have this value"
+
+
+def _setting(location: tuple[int | str, ...]) -> tuple[str, ...]:
+    """The part of pydantic's location that is a setting's name; behind it stand the types that it tried."""
+    match location:
+        case ("clusters", *_):
+            length = 3
+        case (section, *_) if section in SECTIONS:
+            length = 2
+        case _:
+            length = 1
+    return tuple(map(str, location[:length]))
+
+
+def _names_beside(path: Sequence[str]) -> set[str]:
+    match path:
+        case ("kafka", _) | ("clusters", _, _):
+            return set(KafkaSettings.model_fields)
+        case (("snapshot" | "ingest" | "records") as section, _):
+            return set(SECTIONS[section].model_fields)
+        case _:
+            return _names()
+
+
+def _names() -> set[str]:
+    """Settings and sections of the first level, as they are written."""
+    return {str(field.validation_alias or name) for name, field in Settings.model_fields.items()}

@@ -1,0 +1,278 @@
+"""Groups as a broker lists and describes them in, rows of them and of their members out: one function per type of group.
+
+Guards one rule: every type has the same rows. What a type does not have is null, never made up.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kafka_lagoon.errors import DecodeError
+from kafka_lagoon.protocol.embedded import Assignment, Subscription, decode_assignment, decode_subscription
+from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_ID, error_code
+from kafka_lagoon.protocol.messages.consumer_group_describe import (
+    ConsumerGroupAssignment,
+    DescribedConsumerGroup,
+    DescribedConsumerMember,
+)
+from kafka_lagoon.protocol.messages.describe_groups import DescribedGroup, DescribedMember
+from kafka_lagoon.protocol.messages.list_groups import ListedGroup
+from kafka_lagoon.protocol.messages.share_group_describe import (
+    DescribedShareGroup,
+    DescribedShareMember,
+    ShareGroupAssignment,
+)
+from kafka_lagoon.protocol.messages.streams_group_describe import (
+    DescribedStreamsGroup,
+    DescribedStreamsMember,
+    DescribedSubtopology,
+    DescribedTaskIds,
+)
+from kafka_lagoon.snapshot.state_rows import ConsumerGroupRow, GroupMemberRow, TopicPartitions
+from kafka_lagoon.wire.primitives import uuid_text
+
+CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
+NOT_DESCRIBED = "GROUP_TYPE_NOT_DESCRIBED"
+UNREADABLE = "MEMBER_PROTOCOL_UNREADABLE"
+UNASSIGNED, NO_TOPOLOGY = "ASSIGNMENT_NOT_TOLD", "TOPOLOGY_NOT_TOLD"
+GONE = "GROUP_ID_NOT_FOUND"
+_CONSUMER_PROTOCOL = "consumer"
+_STABLE, _DEAD = "Stable", "Dead"
+
+Described = tuple[ConsumerGroupRow, list[GroupMemberRow]]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A group as a broker listed it, and that broker: the group's coordinator."""
+
+    group: ListedGroup
+    node_id: int
+
+    @property
+    def group_type(self) -> str | None:
+        """Lower-case type, None where brokers do not tell it (before ListGroups v5)."""
+        return self.group.group_type.lower() or None
+
+
+def undescribed_group(one: Listed, reason: str | None, coordinator_id: int) -> ConsumerGroupRow:
+    """The row of a group of which nothing is known but that it is listed."""
+    return ConsumerGroupRow(
+        group_id=one.group.group_id,
+        group_type=one.group_type,
+        protocol_type=one.group.protocol_type,
+        state=one.group.group_state or None,
+        protocol=None,
+        coordinator_id=coordinator_id,
+        members=None,
+        group_epoch=None,
+        assignment_epoch=None,
+        problem=reason or NOT_DESCRIBED,
+    )
+
+
+def classic_group(one: Listed, described: DescribedGroup, coordinator_id: int) -> Described:
+    """A group of the protocol that consumers, Connect and others have shared from the beginning."""
+    members = [_classic_member(described, member) for member in described.members]
+    problem = UNREADABLE if any(member.problem == UNREADABLE for member in members) else None
+    if described.group_state == _DEAD and one.group.group_state != _DEAD:
+        problem = GONE  # before DescribeGroups v6 a group that is not there has error 0 and this state
+    row = ConsumerGroupRow(
+        group_id=described.group_id,
+        group_type=one.group_type,
+        protocol_type=described.protocol_type or one.group.protocol_type,
+        state=described.group_state,
+        protocol=described.protocol_data or None,
+        coordinator_id=coordinator_id,
+        members=len(members),
+        group_epoch=None,
+        assignment_epoch=None,
+        problem=problem,
+    )
+    return row, members
+
+
+def _classic_member(group: DescribedGroup, member: DescribedMember) -> GroupMemberRow:
+    subscription, assignment, problem = None, None, None
+    try:
+        subscription, assignment = _told(group, member)
+    except DecodeError:
+        problem = UNREADABLE
+    if group.protocol_type == _CONSUMER_PROTOCOL and group.group_state == _STABLE and assignment is None:
+        problem = problem or UNASSIGNED
+    return GroupMemberRow(
+        group_id=group.group_id,
+        member_id=member.member_id,
+        group_instance_id=member.group_instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rack_id=(subscription.rack_id or None) if subscription else None,
+        subscribed_topics=subscription.topics if subscription else None,
+        assignment=tuple(
+            TopicPartitions(topic=one.topic, topic_id=None, partitions=one.partitions)
+            for one in assignment.assigned_partitions
+        )
+        if assignment
+        else None,
+        target_assignment=None,
+        member_epoch=None,
+        problem=problem,
+    )
+
+
+def _told(group: DescribedGroup, member: DescribedMember) -> tuple[Subscription | None, Assignment | None]:
+    """A member's subscription and assignment, which the coordinator keeps as bytes of the consumer protocol."""
+    if group.protocol_type != _CONSUMER_PROTOCOL:
+        return None, None
+    subscription = decode_subscription(member.member_metadata) if member.member_metadata else None
+    assignment = decode_assignment(member.member_assignment) if member.member_assignment else None
+    return subscription, assignment
+
+
+def consumer_group(
+    one: Listed, described: DescribedConsumerGroup, coordinator_id: int, names: Mapping[str, str]
+) -> Described:
+    """A group of KIP-848: the coordinator assigns. `names` of topics by id, for brokers that leave them out."""
+    row = _newer_group(one, described, coordinator_id, described.assignor_name or None)
+    return row, [_consumer_member(described.group_id, member, names) for member in described.members]
+
+
+def _consumer_member(group_id: str, member: DescribedConsumerMember, names: Mapping[str, str]) -> GroupMemberRow:
+    assignment, target = _owned(member.assignment, names), _owned(member.target_assignment, names)
+    return GroupMemberRow(
+        group_id=group_id,
+        member_id=member.member_id,
+        group_instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rack_id=member.rack_id,
+        subscribed_topics=member.subscribed_topic_names or None,
+        assignment=assignment,
+        target_assignment=target,
+        member_epoch=member.member_epoch,
+        problem=_unnamed(assignment + target),
+    )
+
+
+def names_are_missing(described: DescribedConsumerGroup | DescribedShareGroup) -> bool:
+    """Whether an assignment has a topic's id only."""
+    targets = (getattr(member, "target_assignment", member.assignment) for member in described.members)
+    assignments = [*(member.assignment for member in described.members), *targets]
+    return any(not topic.topic_name for one in assignments for topic in one.topic_partitions)
+
+
+def _owned(
+    assignment: ConsumerGroupAssignment | ShareGroupAssignment, names: Mapping[str, str]
+) -> tuple[TopicPartitions, ...]:
+    owned = []
+    for one in assignment.topic_partitions:
+        topic_id = uuid_text(one.topic_id)
+        name = one.topic_name or (names.get(topic_id) if topic_id else None)
+        owned.append(TopicPartitions(topic=name, topic_id=topic_id, partitions=one.partitions))
+    return tuple(owned)
+
+
+def _unnamed(owned: Sequence[TopicPartitions]) -> str | None:
+    """The problem of a member that is assigned a topic whose name nobody tells."""
+    return error_code(UNKNOWN_TOPIC_ID).name if any(one.topic is None for one in owned) else None
+
+
+def share_group(
+    one: Listed, described: DescribedShareGroup, coordinator_id: int, names: Mapping[str, str]
+) -> Described:
+    """A group of KIP-932: its members share partitions, so several may have the same."""
+    row = _newer_group(one, described, coordinator_id, described.assignor_name or None)
+    return row, [_share_member(described.group_id, member, names) for member in described.members]
+
+
+def _share_member(group_id: str, member: DescribedShareMember, names: Mapping[str, str]) -> GroupMemberRow:
+    assignment = _owned(member.assignment, names)
+    return GroupMemberRow(
+        group_id=group_id,
+        member_id=member.member_id,
+        group_instance_id=None,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rack_id=member.rack_id,
+        subscribed_topics=member.subscribed_topic_names or None,
+        assignment=assignment,
+        target_assignment=None,
+        member_epoch=member.member_epoch,
+        problem=_unnamed(assignment),
+    )
+
+
+def streams_group(
+    one: Listed, described: DescribedStreamsGroup, coordinator_id: int, partitions: Mapping[str, Sequence[int]]
+) -> Described:
+    """A group of KIP-1071: tasks are assigned, and a task reads the partition of its number of every source topic."""
+    row = _newer_group(one, described, coordinator_id, None)
+    subtopologies = described.topology.subtopologies if described.topology else None
+    if subtopologies is None:
+        return row, [_streams_member(described.group_id, member, None, {}) for member in described.members]
+    sources = {part.subtopology_id: tuple(_sources(part)) for part in subtopologies}
+    return row, [_streams_member(described.group_id, member, sources, partitions) for member in described.members]
+
+
+def _sources(subtopology: DescribedSubtopology) -> Iterator[str]:
+    yield from subtopology.source_topics
+    yield from (topic.name for topic in subtopology.repartition_source_topics)
+
+
+def _streams_member(
+    group_id: str,
+    member: DescribedStreamsMember,
+    sources: Mapping[str, Sequence[str]] | None,
+    partitions: Mapping[str, Sequence[int]],
+) -> GroupMemberRow:
+    """What a member's tasks read, which only the topology tells: the source topics of each subtopology."""
+    known = sources or {}
+    return GroupMemberRow(
+        group_id=group_id,
+        member_id=member.member_id,
+        group_instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rack_id=member.rack_id,
+        subscribed_topics=tuple(sorted({topic for some in known.values() for topic in some})) or None,
+        assignment=None if sources is None else _read_by(member.assignment.active_tasks, known, partitions),
+        target_assignment=None
+        if sources is None
+        else _read_by(member.target_assignment.active_tasks, known, partitions),
+        member_epoch=member.member_epoch,
+        problem=NO_TOPOLOGY if sources is None else None,
+    )
+
+
+def _read_by(
+    tasks: Sequence[DescribedTaskIds], sources: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
+) -> tuple[TopicPartitions, ...]:
+    """What active tasks read. A source topic with fewer partitions than there are tasks is read by the first of them."""
+    read: dict[str, list[int]] = {}
+    for task in tasks:
+        for topic in sources.get(task.subtopology_id, ()):
+            there = partitions.get(topic, task.partitions)
+            read.setdefault(topic, []).extend(number for number in task.partitions if number in there)
+    return tuple(
+        TopicPartitions(topic=topic, topic_id=None, partitions=tuple(sorted(some)))
+        for topic, some in sorted(read.items())
+    )
+
+
+def _newer_group(
+    one: Listed,
+    described: DescribedConsumerGroup | DescribedShareGroup | DescribedStreamsGroup,
+    coordinator_id: int,
+    protocol: str | None,
+) -> ConsumerGroupRow:
+    return ConsumerGroupRow(
+        group_id=described.group_id,
+        group_type=one.group_type,
+        protocol_type=one.group.protocol_type,
+        state=described.group_state,
+        protocol=protocol,
+        coordinator_id=coordinator_id,
+        members=len(described.members),
+        group_epoch=described.group_epoch,
+        assignment_epoch=described.assignment_epoch,
+        problem=None,
+    )

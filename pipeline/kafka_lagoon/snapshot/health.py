@@ -1,0 +1,93 @@
+"""Rows of partitions in, what is wrong with them out: a pure function.
+
+Guards one rule: what could not be decided is not "well". A partition whose min.insync.replicas is unknown is counted so.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from kafka_lagoon.row_classes import Int32, before, column, row
+from kafka_lagoon.snapshot.state_rows import PartitionRow
+
+LEADERLESS, OFFLINE_REPLICAS, UNDER_MIN_ISR = "leaderless", "offline_replicas", "under_min_isr"
+UNDER_REPLICATED, AT_MIN_ISR, NOT_PREFERRED = "under_replicated", "at_min_isr", "not_preferred_leader"
+MIN_ISR_UNKNOWN = "min_isr_unknown"
+FINDINGS = (
+    LEADERLESS,
+    OFFLINE_REPLICAS,
+    UNDER_MIN_ISR,
+    UNDER_REPLICATED,
+    AT_MIN_ISR,
+    NOT_PREFERRED,
+    MIN_ISR_UNKNOWN,
+)  # worst first
+GRAVE = (LEADERLESS, OFFLINE_REPLICAS, UNDER_MIN_ISR, UNDER_REPLICATED)
+
+
+@row
+class FindingCountRow:
+    """How many partitions have a finding, one row per kind of finding."""
+
+    finding: str = column("Kind of finding.")
+    partitions: Int32 = column("Partitions that have it.")
+    of: Int32 = column("Partitions that were looked at.")
+
+
+@row
+class UnhealthyPartitionRow:
+    """Partitions with findings, one row each."""
+
+    topic: str = column("Name of the topic.")
+    partition: Int32 = column("Partition number.")
+    findings: tuple[str, ...] = column("What is not as it should be, the worst first.")
+    leader_id: Int32 | None = column(
+        "Broker that leads the partition; null if none does.", null_if="list_contains(findings, 'leaderless')"
+    )
+    replicas: tuple[Int32, ...] | None = column("Brokers that hold a replica, the preferred leader first.")
+    isr: tuple[Int32, ...] | None = column("Brokers whose replica is in sync.")
+    offline_replicas: tuple[Int32, ...] | None = column(
+        "Brokers whose replica is offline; null if not told.", null_if=before("Metadata", 5)
+    )
+    problem: str | None = column("Kafka's name of an error that hides something of it; null if there is none.")
+
+
+def findings(one: PartitionRow) -> Iterator[str]:
+    """What is not as it should be with a partition, the worst first."""
+    if one.is_leaderless:
+        yield LEADERLESS
+    if one.offline_replicas:
+        yield OFFLINE_REPLICAS
+    if one.is_under_min_isr:
+        yield UNDER_MIN_ISR
+    if one.is_under_replicated:
+        yield UNDER_REPLICATED
+    if one.is_at_min_isr:
+        yield AT_MIN_ISR
+    if one.is_preferred_leader is False:
+        yield NOT_PREFERRED
+    if one.is_under_min_isr is None:
+        yield MIN_ISR_UNKNOWN
+
+
+def unhealthy_rows(partitions: Iterable[PartitionRow], wanted: Sequence[str]) -> Iterator[UnhealthyPartitionRow]:
+    """One row per partition that has any of the wanted findings, with all findings that it has."""
+    for one in partitions:
+        found = tuple(findings(one))
+        if any(finding in wanted for finding in found):
+            yield UnhealthyPartitionRow(
+                topic=one.topic,
+                partition=one.partition,
+                findings=found,
+                leader_id=one.leader_id,
+                replicas=one.replicas,
+                isr=one.isr,
+                offline_replicas=one.offline_replicas,
+                problem=one.problem,
+            )
+
+
+def finding_counts(partitions: Sequence[PartitionRow]) -> Iterator[FindingCountRow]:
+    """How many partitions have each finding, also those that none has."""
+    counts = Counter(finding for one in partitions for finding in findings(one))
+    for finding in FINDINGS:
+        yield FindingCountRow(finding=finding, partitions=counts[finding], of=len(partitions))

@@ -1,0 +1,105 @@
+"""Topics in, what else decides the health of their partitions out: min.insync.replicas and eligible leaders.
+
+Guards one rule: a setting that we may not read makes the columns that need it null, with the reason, and nothing else.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.routing import Failure, ask_whole
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.error_codes import error_code
+from kafka_lagoon.protocol.messages.api_versions import ApiVersionsResponse
+from kafka_lagoon.protocol.messages.describe_configs import (
+    DESCRIBE_CONFIGS,
+    TOPIC,
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
+from kafka_lagoon.protocol.messages.describe_topic_partitions import (
+    DESCRIBE_TOPIC_PARTITIONS,
+    DescribeTopicPartitionsPartition,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+)
+from kafka_lagoon.snapshot.topology import ELIGIBLE_NOT_TOLD, Durability
+
+MIN_INSYNC_REPLICAS = "min.insync.replicas"
+MIN_ISR_NOT_TOLD = "MIN_INSYNC_REPLICAS_NOT_TOLD"
+ELIGIBLE_LEADERS_FEATURE = "eligible.leader.replicas.version"
+_CHUNK = 1_000  # topics in one request
+
+
+def read_durability(cluster: Cluster, topics: Sequence[str], deadline: Deadline) -> tuple[Durability, list[Failure]]:
+    """What partition rows need beyond metadata; failures stand beside it."""
+    needed: dict[str, int] = {}
+    problems: dict[str, str] = {}
+    failures: list[Failure] = []
+    for start in range(0, len(topics), _CHUNK):
+        some = topics[start : start + _CHUNK]
+        answer = ask_whole(cluster, DESCRIBE_CONFIGS, _configs_request(some), f"{len(some)} topics", deadline)
+        if isinstance(answer, Failure):
+            failures.append(answer)
+            problems.update(dict.fromkeys(some, answer.name))
+        else:
+            _take_configs(answer, needed, problems)
+    untold = dict.fromkeys(topic for topic in topics if topic not in needed)
+    problems = {**dict.fromkeys(untold, MIN_ISR_NOT_TOLD), **problems}
+    eligible: dict[TopicPartition, DescribeTopicPartitionsPartition] = {}
+    eligible_problem = None
+    if any(map(_keeps_eligible_leaders, cluster.spoken())):
+        unread = list(_read_eligible(cluster, eligible, deadline))
+        eligible_problem = unread[0].name if unread else ELIGIBLE_NOT_TOLD
+        failures += unread
+    durability = Durability(
+        min_insync_replicas=needed, eligible=eligible, problems=problems, eligible_problem=eligible_problem
+    )
+    return durability, failures
+
+
+def _configs_request(topics: Sequence[str]) -> DescribeConfigsRequest:
+    keys = (MIN_INSYNC_REPLICAS,)
+    resources = tuple(
+        DescribeConfigsResource(resource_type=TOPIC, resource_name=topic, configuration_keys=keys) for topic in topics
+    )
+    return DescribeConfigsRequest(resources=resources)
+
+
+def _take_configs(answer: DescribeConfigsResponse, needed: dict[str, int], problems: dict[str, str]) -> None:
+    for resource in answer.results:
+        if resource.error_code:
+            problems[resource.resource_name] = error_code(resource.error_code).name
+        for config in resource.configs:
+            if config.name == MIN_INSYNC_REPLICAS and config.value is not None:
+                needed[resource.resource_name] = int(config.value)
+
+
+def _keeps_eligible_leaders(told: ApiVersionsResponse) -> bool:
+    """Whether the cluster has switched KIP-966 on; before that, the lists would be empty and mean nothing."""
+    return any(one.name == ELIGIBLE_LEADERS_FEATURE and one.max_version_level > 0 for one in told.finalized_features)
+
+
+def _read_eligible(
+    cluster: Cluster, found: dict[TopicPartition, DescribeTopicPartitionsPartition], deadline: Deadline
+) -> Iterator[Failure]:
+    """Follow the pages of DescribeTopicPartitions, each of which ends in a cursor to the next."""
+    cursor = None
+    while True:
+        request = DescribeTopicPartitionsRequest(topics=(), cursor=cursor)
+        page = ask_whole(cluster, DESCRIBE_TOPIC_PARTITIONS, request, "all topics", deadline)
+        if isinstance(page, Failure):
+            yield page
+            return
+        _take_page(page, found)
+        cursor = page.next_cursor
+        if cursor is None:
+            return
+
+
+def _take_page(
+    page: DescribeTopicPartitionsResponse, found: dict[TopicPartition, DescribeTopicPartitionsPartition]
+) -> None:
+    for topic in page.topics:
+        for one in topic.partitions:
+            found[TopicPartition(topic.name or "", one.partition_index)] = one

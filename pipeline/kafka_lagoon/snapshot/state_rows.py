@@ -1,0 +1,431 @@
+"""The rows of every state table: what one run knows of one cluster, as plain values.
+
+A column's type, meaning and what null means in it are written once, beside the field; the tables' schemas, their DDL and
+the README's dictionary are derived from here. A class's docstring is the comment of its table. Unknown is None, never 0,
+-1 or a default, so no field has a default. No null without a reason: see `column`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+from kafka_lagoon.row_classes import ALWAYS, Int32, Int64, Timestamp, before, column, row
+
+T = TypeVar("T")
+
+
+def _of_groups(condition: str) -> str:
+    """`null_if` of a column that rows of some groups do not have."""
+    return f"group_id IN (SELECT groups.group_id FROM consumer_groups AS groups WHERE {condition})"  # noqa: S608  ours
+
+
+# What several columns say in `null_if`. Older brokers, and newer ones under an old inter.broker.protocol.version, give no
+# topic ids at all.
+_NO_TOPIC_IDS = "NOT EXISTS (SELECT * FROM topics WHERE topics.topic_id IS NOT NULL)"
+_NO_GROUP_TYPES = before("ListGroups", 5)
+_CLASSIC = "coalesce(group_type, 'classic') = 'classic'"
+_NO_ELIGIBLE_LEADERS = "NOT EXISTS (SELECT * FROM coverage WHERE coverage.api = 'DescribeTopicPartitions')"
+_RACK_UNKNOWN = """NOT coalesce(list_has_all((SELECT list(brokers.broker_id) FROM brokers
+    WHERE brokers.rack IS NOT NULL AND brokers.is_fenced IS NOT TRUE), replicas), false)"""
+
+
+@row
+class TopicPartitions:
+    """Some partitions of one topic, as a group's assignor handed them out."""
+
+    topic: str | None = column("Name of the topic; null if only its id is known.", null_if="topic_id IS NOT NULL")
+    topic_id: str | None = column("Id of the topic; null if only its name is known.", null_if="topic IS NOT NULL")
+    partitions: tuple[Int32, ...] = column("Partition numbers.")
+
+
+@row
+class SnapshotHeader:
+    """What every row of a snapshot carries; the tables stamp it."""
+
+    snapshot_id: str = column("The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.")
+    cluster: str = column("Name of the cluster in the configuration.")
+    cluster_id: str | None = column("Kafka's own id of the cluster; null if no broker told it.", null_if=ALWAYS)
+    captured_at_ms: Timestamp = column("When the run began to look at the cluster.")
+
+
+@row
+class BrokerRow:
+    """Brokers that the cluster knew of, one row per broker and snapshot."""
+
+    broker_id: Int32 = column("node.id of the broker.")
+    host: str | None = column(
+        "Host that the broker advertises on the listener we asked; null if none is told.", null_if=ALWAYS
+    )
+    port: Int32 | None = column(
+        "Port that the broker advertises on the listener we asked; null if none is told.", null_if=ALWAYS
+    )
+    rack: str | None = column("broker.rack; null if none is set.", null_if=ALWAYS)
+    is_controller: bool | None = column(
+        "Whether it is the active controller: leader of the metadata quorum, or as metadata has it under ZooKeeper. "
+        "Null if problem is set."
+    )
+    is_fenced: bool | None = column(
+        "Whether the controller has fenced it off; null if the brokers cannot say (before Kafka 2.8), or problem is set.",
+        null_if=before("DescribeCluster", 0),
+    )
+    problem: str | None = column(
+        "Why is_controller or is_fenced is null: Kafka's name of the error, NO_CONTROLLER, or NOT_DESCRIBED: DescribeCluster "
+        "left the broker out. Null if there is none."
+    )
+
+
+@row
+class TopicRow:
+    """Topics that the cluster knew of, one row per topic and snapshot."""
+
+    topic: str = column("Name of the topic.")
+    topic_id: str | None = column(
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+    )
+    is_internal: bool | None = column("Whether Kafka keeps its own state in it; null if problem is set.")
+    partitions: Int32 | None = column("Number of partitions; null if problem is set.")
+    replication_factor: Int32 | None = column(
+        "Replicas of the first partition, as Kafka's tools print it; null if it has no partition, or problem is set.",
+        null_if="partitions = 0",
+    )
+    problem: str | None = column("Kafka's name of the error that hides the topic; null if there is none.")
+
+
+@row
+class PartitionRow:
+    """Partitions, their leaders and replicas, one row per partition and snapshot."""
+
+    topic: str = column("Name of the topic.")
+    topic_id: str | None = column(
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+    )
+    partition: Int32 = column("Partition number.")
+    leader_id: Int32 | None = column("Broker that leads the partition; null if none does.", null_if="is_leaderless")
+    leader_epoch: Int32 | None = column(
+        "Term of the leader; null if the brokers do not tell it.", null_if=before("Metadata", 7)
+    )
+    replicas: tuple[Int32, ...] | None = column("Brokers that hold a replica, the preferred leader first.")
+    isr: tuple[Int32, ...] | None = column("Brokers whose replica is in sync.")
+    offline_replicas: tuple[Int32, ...] | None = column(
+        "Brokers whose replica is offline; null if not told.", null_if=before("Metadata", 5)
+    )
+    eligible_leader_replicas: tuple[Int32, ...] | None = column(
+        "Brokers outside the ISR that may lead without loss (KIP-966); null if the cluster does not keep them.",
+        null_if=_NO_ELIGIBLE_LEADERS,
+    )
+    last_known_elr: tuple[Int32, ...] | None = column(
+        "Last known eligible leader replicas (KIP-966); null if the cluster does not keep them.",
+        null_if=_NO_ELIGIBLE_LEADERS,
+    )
+    is_leaderless: bool | None = column("Whether no broker leads it: neither reads nor writes are possible.")
+    is_under_replicated: bool | None = column("Whether fewer replicas are in sync than there are replicas.")
+    is_under_min_isr: bool | None = column(
+        "Whether fewer replicas are in sync than min.insync.replicas; null if that setting could not be read."
+    )
+    is_at_min_isr: bool | None = column(
+        "Whether exactly min.insync.replicas are in sync; null if that setting could not be read."
+    )
+    is_preferred_leader: bool | None = column(
+        "Whether the leader is the first replica; null if it has no leader.",
+        null_if="is_leaderless OR len(replicas) = 0",
+    )
+    rack_count: Int32 | None = column(
+        "Different racks among the replicas; null if the rack of any is unknown: none set, or the broker is down.",
+        null_if=_RACK_UNKNOWN,
+    )
+    problem: str | None = column(
+        "Kafka's name of the partition's error, what became of the topic meanwhile, or why min.insync.replicas or eligible "
+        "leaders are not known. Null if there is none."
+    )
+
+
+@row
+class PartitionOffsetsRow:
+    """Where the log of every partition began and ended, one row per partition and snapshot."""
+
+    topic: str = column("Name of the topic.")
+    topic_id: str | None = column(
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+    )
+    partition: Int32 = column("Partition number.")
+    log_start_offset: Int64 | None = column("First offset that can be read; null if problem is set.")
+    high_watermark: Int64 | None = column(
+        "First offset not yet replicated to all in-sync replicas, the end for readers; null if problem is set."
+    )
+    last_stable_offset: Int64 | None = column(
+        "End for read_committed: where the oldest open transaction begins, else the high watermark; null if problem is set.",
+        null_if=before("ListOffsets", 2),
+    )
+    max_timestamp_offset: Int64 | None = column(
+        "Offset of the record with the largest timestamp; null if no record has one, the brokers are older than Kafka "
+        "3.0, or problem is set.",
+        null_if=ALWAYS,
+    )
+    max_timestamp: Timestamp | None = column(
+        "Largest timestamp of any record; null if max_timestamp_ms is, or is outside the years 1 to 9999.",
+        null_if="max_timestamp_ms IS NULL OR max_timestamp_ms NOT BETWEEN -62135596800000 AND 253402300799999",
+    )
+    max_timestamp_ms: Int64 | None = column(
+        "The same as stored, in milliseconds since 1970; null if max_timestamp_offset is.",
+        null_if="max_timestamp_offset IS NULL",
+    )
+    local_log_start_offset: Int64 | None = column(
+        "First offset on the broker's own disk (KIP-405); null if the brokers are older than Kafka 3.6, or problem is set.",
+        null_if=before("ListOffsets", 8),
+    )
+    tiered_offset: Int64 | None = column(
+        "Last offset in tiered storage (KIP-1005); null if there is none, the brokers are older than Kafka 3.9, or "
+        "problem is set.",
+        null_if=ALWAYS,
+    )
+    leader_epoch: Int32 | None = column(
+        "Leader epoch at the high watermark; null if the log is empty, or the brokers do not tell it.", null_if=ALWAYS
+    )
+    read_at_ms: Timestamp | None = column("When the high watermark was received; null if it was not.")
+    problem: str | None = column(
+        "Why an offset is missing: Kafka's name of the first error, OFFSET_NOT_TOLD, or what became of the topic meanwhile. "
+        "Null if there is none."
+    )
+
+
+@row
+class ConsumerGroupRow:
+    """Groups of any type, one row per group and snapshot."""
+
+    group_id: str = column("group.id; any text, so escape it where it is shown.")
+    group_type: str | None = column(
+        "classic, consumer (KIP-848), share or streams; null if the brokers cannot say.", null_if=_NO_GROUP_TYPES
+    )
+    protocol_type: str | None = column("consumer, connect and the like; empty for groups that only store commits.")
+    state: str | None = column("State as Kafka spells it, e.g. Stable or Empty; null if unknown.")
+    protocol: str | None = column("Assignor in use; null or empty if the group has none.", null_if=ALWAYS)
+    coordinator_id: Int32 | None = column("Broker that coordinates the group; null if unknown.")
+    members: Int32 | None = column("Number of members; null if the group could not be described.")
+    group_epoch: Int32 | None = column("Epoch of the group (KIP-848); null for classic groups.", null_if=_CLASSIC)
+    assignment_epoch: Int32 | None = column(
+        "Epoch of the target assignment (KIP-848); null for classic groups.", null_if=_CLASSIC
+    )
+    problem: str | None = column("Why the group could not be described; null if it was.")
+
+
+@row
+class GroupMemberRow:
+    """Members of groups and what they were assigned, one row per member and snapshot."""
+
+    group_id: str = column("group.id of the member's group.")
+    member_id: str = column("Id of the member within the group.")
+    group_instance_id: str | None = column(
+        "group.instance.id of a static member (KIP-345); null if dynamic.", null_if=ALWAYS
+    )
+    client_id: str | None = column("client.id of the member.")
+    client_host: str | None = column("Address that the coordinator sees.")
+    rack_id: str | None = column("client.rack of the member; null if none is set or told.", null_if=ALWAYS)
+    subscribed_topics: tuple[str, ...] | None = column(
+        "Topics the member subscribes to by name; null if it has a pattern, does not say, or problem is set.",
+        null_if=ALWAYS,
+    )
+    assignment: tuple[TopicPartitions, ...] | None = column(
+        "Partitions the member owns; null if the group is rebalancing or its protocol is not Kafka's consumer protocol.",
+        null_if=_of_groups("protocol_type <> 'consumer' OR state <> 'Stable'"),
+    )
+    target_assignment: tuple[TopicPartitions, ...] | None = column(
+        "Partitions the member is to own (KIP-848); null for classic and share groups.",
+        null_if=_of_groups(f"{_CLASSIC} OR group_type = 'share'"),
+    )
+    member_epoch: Int32 | None = column(
+        "Epoch of the member (KIP-848); null for classic groups.", null_if=_of_groups(_CLASSIC)
+    )
+    problem: str | None = column(
+        "Why it is not known what the member owns: MEMBER_PROTOCOL_UNREADABLE, ASSIGNMENT_NOT_TOLD, TOPOLOGY_NOT_TOLD, or "
+        "UNKNOWN_TOPIC_ID: "
+        "a topic that no broker names by the id in the assignment. Null if it is known."
+    )
+
+
+@row
+class CommittedOffsetRow:
+    """Offsets that groups have stored, one row per group, partition and snapshot."""
+
+    group_id: str = column("group.id of the group.")
+    topic: str = column("Name of the topic, which may be deleted by now.")
+    topic_id: str | None = column(
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+    )
+    partition: Int32 = column("Partition number.")
+    committed_offset: Int64 | None = column(
+        "Next offset that the group will read; null if there is none or it could not be read."
+    )
+    committed_leader_epoch: Int32 | None = column(
+        "Leader term of the last record consumed; null if the group gave none.", null_if=ALWAYS
+    )
+    metadata: str | None = column("Free text stored with the commit; null if there is none.", null_if=ALWAYS)
+    read_at_ms: Timestamp | None = column("When the commit was received; null if it was not.")
+    problem: str | None = column(
+        "Why the commit could not be read; or UNSTABLE_OFFSET_COMMIT: a transaction is about to replace it; or "
+        "what hides the topic, UNKNOWN_TOPIC_OR_PARTITION if it is not there any more. Else null."
+    )
+
+
+@row
+class ConsumerLagRow:
+    """How far each group is behind, one row per group, partition (committed, assigned or subscribed) and snapshot."""
+
+    group_id: str = column("group.id of the group.")
+    group_type: str | None = column(
+        "classic, consumer (KIP-848), share or streams; null if the brokers cannot say.", null_if=_NO_GROUP_TYPES
+    )
+    group_state: str | None = column("State of the group as Kafka spells it; null if unknown.")
+    topic: str = column("Name of the topic, which may be deleted by now.")
+    topic_id: str | None = column(
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+    )
+    partition: Int32 = column("Partition number.")
+    committed_offset: Int64 | None = column(
+        "Next offset that the group will read; null if it has no commit, or unknown."
+    )
+    log_start_offset: Int64 | None = column("First offset that can be read; null if unknown.")
+    high_watermark: Int64 | None = column("End for readers, read after the commit; null if unknown.")
+    last_stable_offset: Int64 | None = column(
+        "End for read_committed, read after the commit; null if unknown.", null_if=before("ListOffsets", 2)
+    )
+    lag: Int64 | None = column(
+        "high_watermark - committed_offset in offsets, raw: negative if the commit lies past the end. Null if either "
+        "is unknown."
+    )
+    lag_lower_bound: Int64 | None = column(
+        "The same with the end read before the commit: the true lag at the commit's instant lies between both. Null if "
+        "either is unknown."
+    )
+    lag_read_committed: Int64 | None = column(
+        "last_stable_offset - committed_offset, raw; null if either is unknown.", null_if=before("ListOffsets", 2)
+    )
+    lag_basis: str = column(
+        "committed: lag is given. log_start: no commit, so lag is null and high_watermark - log_start_offset is what a "
+        "reader from earliest faces. unknown: a side is missing, see problem."
+    )
+    records_lost: Int64 | None = column(
+        "Offsets deleted before the group read them: log_start_offset - committed_offset, 0 if the commit is not below "
+        "the start; null if either is unknown."
+    )
+    retention_margin: Int64 | None = column(
+        "committed_offset - log_start_offset, raw: how many offsets retention may delete before the group loses "
+        "records. Negative if it already has; null if either is unknown."
+    )
+    time_lag_ms: Int64 | None = column(
+        "Age in milliseconds of the first unread record; null if not measured.", null_if=ALWAYS
+    )
+    time_lag_method: str | None = column("How time_lag_ms was found; null if not measured.", null_if=ALWAYS)
+    first_unread_timestamp_ms: Timestamp | None = column(
+        "Timestamp of the first unread record; null if not measured, or outside the years 1 to 9999.", null_if=ALWAYS
+    )
+    member_id: str | None = column(
+        "Member that owns the partition; null if none does, or problem is set.", null_if=ALWAYS
+    )
+    client_id: str | None = column("client.id of that member.", null_if="member_id IS NULL")
+    client_host: str | None = column("Address of that member as the coordinator sees it.", null_if="member_id IS NULL")
+    problem: str | None = column("Why a side, or who owns the partition, is not known; null if both are.")
+
+
+@row
+class CoverageRow:
+    """What was asked and what answered, one row per API, broker and snapshot: the proof of completeness."""
+
+    api: str = column("Kafka's name of the API.")
+    api_version: Int32 | None = column("Highest version that was sent; null if no request was.", null_if="requests = 0")
+    broker_id: Int32 | None = column(
+        "Broker that was asked; null for a bootstrap server whose id is not known, or if no broker could be chosen.",
+        null_if=ALWAYS,
+    )
+    expected: Int64 = column("Items (brokers, topics, partitions, groups, as the API has them) that were asked about.")
+    answered: Int64 = column("Items that came back with a value.")
+    failed: Int64 = column("Items that came back with an error, or not at all.")
+    visibility: str | None = column(
+        "For APIs that list: complete (the right to see everything is proven), filtered (rights are missing, so the "
+        "list may be short) or unknown; null for other APIs.",
+        null_if="api NOT IN ('ListGroups', 'Metadata', 'OffsetFetch')",
+    )
+    requests: Int64 = column("Requests sent, retries included.")
+    bytes: Int64 = column("Bytes received.")
+    elapsed_ms: Int64 = column("Milliseconds from the first request to the last answer.")
+    throttle_ms: Int64 = column("Milliseconds for which the broker throttled us.")
+
+
+@row
+class CollectionFailureRow:
+    """Requests that failed for good, one row per request and snapshot."""
+
+    api: str = column("Kafka's name of the API.")
+    broker_id: Int32 | None = column("Broker that was asked; null if none could be chosen.", null_if=ALWAYS)
+    scope: str = column("What was asked about: a cluster, broker, group, topic or partition.")
+    error_code: Int32 | None = column(
+        "Kafka's number of the error; null if there was no answer.", null_if="message IS NOT NULL"
+    )
+    error_name: str = column("Kafka's name of the error, or ours for a request without an answer.")
+    attempts: Int32 = column("How often it was tried.")
+    elapsed_ms: Int64 | None = column(
+        "Milliseconds until it was given up; null if it was never sent.", null_if="attempts = 0"
+    )
+    message: str | None = column(
+        "What the broker or the network said; null if nothing.", null_if="error_code IS NOT NULL"
+    )
+
+
+@row
+class SnapshotRow:
+    """Published snapshots, one row each, written last: rows of other tables without one here do not count."""
+
+    slot_ms: Timestamp = column("The scheduler's time for the run; published at most once per cluster.")
+    started_at_ms: Timestamp = column("When the run began to look at the cluster.")
+    finished_at_ms: Timestamp = column("When the last answer was in; what was true, was true between both.")
+    status: str = column("complete, or partial if anything did not answer.")
+    software_version: str = column("Version of Kafka Lagoon that wrote the rows.")
+    kafka_version_range: str | None = column(
+        "Kafka release whose APIs the brokers list, or a range such as 2.8 to 3.9; between 2.4 and 3.0 if a broker's list is a "
+        "mix that no release has; null if not known.",
+        null_if=ALWAYS,
+    )
+    brokers: Int32 = column("Rows in table brokers.")
+    topics: Int32 = column("Rows in table topics.")
+    partitions: Int32 = column("Rows in table partitions.")
+    groups: Int32 = column("Rows in table consumer_groups.")
+    failures: Int32 = column("Rows in table collection_failures.")
+    requests: Int64 = column("Requests sent, retries included.")
+    bytes_in: Int64 = column("Bytes received.")
+    bytes_out: Int64 = column("Bytes sent.")
+    throttle_ms: Int64 = column("Milliseconds for which brokers throttled us, summed over brokers.")
+    completeness: float | None = column(
+        "Answered items by expected items, from 0 to 1; null if nothing was expected.",
+        null_if="NOT EXISTS (SELECT * FROM coverage WHERE coverage.expected > 0)",
+    )
+
+
+Row = (
+    BrokerRow
+    | TopicRow
+    | PartitionRow
+    | PartitionOffsetsRow
+    | ConsumerGroupRow
+    | GroupMemberRow
+    | CommittedOffsetRow
+    | ConsumerLagRow
+    | CoverageRow
+    | CollectionFailureRow
+    | SnapshotRow
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """All rows of one attempt at one cluster, by their class; exactly one `SnapshotRow`, which is written last."""
+
+    header: SnapshotHeader
+    rows: Mapping[type[Row], Sequence[Row]]
+
+    def of(self, cls: type[T]) -> Sequence[T]:
+        """The rows of one class."""
+        return cast("Sequence[T]", self.rows[cast("type[Row]", cls)])
+
+    @property
+    def published(self) -> SnapshotRow:
+        """The row that makes the others count."""
+        return self.of(SnapshotRow)[0]

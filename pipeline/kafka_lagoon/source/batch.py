@@ -1,0 +1,39 @@
+"""A batch of the data source: what is there when Spark plans the query in, tasks and their records out.
+
+Guards one rule: filters that are taken from Spark are kept exactly, and what is planned is what is read.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+
+from kafka_lagoon.source.filters import Pushed, push
+from kafka_lagoon.source.plan import batch_tasks
+from kafka_lagoon.source.query import Query
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class LagoonReader(DataSourceReader):
+    """Reads what is there when the query is planned."""
+
+    def __init__(self, asked: Query) -> None:
+        self._query, self._pushed = asked, Pushed()
+
+    def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802  Spark's name
+        """Take what can be decided by topics, partitions, offsets and times; the rest is Spark's."""
+        self._pushed, rest = push(filters)
+        return rest
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """What each task reads."""
+        deadline = self._query.deadline()
+        with self._query.connect(deadline) as cluster:
+            tasks = batch_tasks(cluster, self._query.options, self._pushed, deadline)
+        return [InputPartition(task) for task in tasks]
+
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+        """The records of one task."""
+        return self._query.read(partition)

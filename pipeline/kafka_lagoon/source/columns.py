@@ -1,0 +1,84 @@
+"""The columns that a query of the data source asks for in; which of them are decoded, and how they are called, out.
+
+Guards one rule: a column is one of the connector's, under its name and type, or one of table `records`; the facts of
+both stand there, not here.
+"""
+
+import difflib
+from collections.abc import Iterable
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from kafka_lagoon.errors import ConfigError
+
+_HEADERS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
+
+# What Spark's connector gives, in its order.
+_CONNECTOR: dict[str, DataType] = {
+    "key": BinaryType(),
+    "value": BinaryType(),
+    "topic": StringType(),
+    "partition": IntegerType(),
+    "offset": LongType(),
+    "timestamp": TimestampType(),
+    "timestampType": IntegerType(),
+}
+# What table `records` has beyond it; a test compares the two.
+_RECORDS: dict[str, DataType] = {
+    "topic_id": StringType(),
+    "timestamp_ms": LongType(),
+    "timestamp_type": IntegerType(),
+    "leader_epoch": IntegerType(),
+    "producer_id": LongType(),
+    "producer_epoch": IntegerType(),
+    "is_transactional": BooleanType(),
+    "is_aborted": BooleanType(),
+}
+COLUMNS: dict[str, DataType] = {**_CONNECTOR, "headers": _HEADERS, **_RECORDS}
+_DECODED_AS = {"timestampType": "timestamp_type"}
+OF_THE_SPLIT = frozenset({"topic", "topic_id", "partition"})  # the same in every row that a task reads of a split
+
+
+def default_schema(*, with_headers: bool) -> StructType:
+    """The connector's columns, as it gives them."""
+    columns = {**_CONNECTOR, "headers": _HEADERS} if with_headers else _CONNECTOR
+    return StructType([StructField(name, kind) for name, kind in columns.items()])
+
+
+def require_known(schema: StructType) -> None:
+    """ConfigError for columns that no record has, or that have another type."""
+    problems = []
+    for field in schema.fields:
+        known = COLUMNS.get(field.name)
+        if known is None:
+            close = difflib.get_close_matches(field.name, COLUMNS, n=1)
+            hint = f" (did you mean {close[0]}?)" if close else f"; there are {', '.join(COLUMNS)}"
+            problems.append(f"column {field.name}: records have no such column{hint}")
+        elif field.dataType.simpleString() != known.simpleString():
+            asked = field.dataType.simpleString()
+            problems.append(f"column {field.name}: it is {known.simpleString()}, not {asked}: cast it in the query")
+        elif not field.nullable:
+            problems.append(f"column {field.name}: leave out NOT NULL: Spark would believe it unchecked")
+    if problems:
+        raise ConfigError(problems)
+
+
+def decoded(names: Iterable[str]) -> frozenset[str]:
+    """The decoder's columns that these need; one at least, for rows are counted by it."""
+    return frozenset(map(decoded_as, set(names) - OF_THE_SPLIT)) or frozenset({"offset"})
+
+
+def decoded_as(name: str) -> str:
+    """What the decoder calls a column."""
+    return _DECODED_AS.get(name, name)

@@ -1,0 +1,63 @@
+"""One query of the data source: options and columns in, connections and records out, for batches and streams alike.
+
+Guards one rule: a query is plain values, because Spark pickles it; whoever connects closes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from kafka_lagoon import log
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.source.columns import require_known
+from kafka_lagoon.source.options import SourceOptions
+from kafka_lagoon.source.plan import kafka_settings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What is asked of which cluster, and the columns that Spark expects."""
+
+    options: SourceOptions
+    kafka: KafkaSettings
+    schema: StructType
+
+    def deadline(self) -> Deadline:
+        """The time for one answer to Spark."""
+        return Deadline.after(SYSTEM_CLOCK, self.kafka.default_api_timeout_ms)
+
+    def connect(self, deadline: Deadline) -> Cluster:
+        """The cluster, to be closed by the caller."""
+        log.configure()
+        return Cluster.connect(self.kafka, SYSTEM_CLOCK, RequestStats(), deadline)
+
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+        """The records of one task. Spark makes up a task where there is none."""
+        from kafka_lagoon.source.read import Reading, read  # noqa: PLC0415  decoding is not for the driver to load
+
+        if partition.value is None:
+            return
+        log.configure()
+        reading = Reading(
+            kafka=self.kafka,
+            isolation_level=self.options.isolation_level,
+            fail_on_data_loss=self.options.fail_on_data_loss,
+            schema=to_arrow_schema(self.schema, timezone="UTC"),
+        )
+        yield from read(reading, SYSTEM_CLOCK, partition.value)
+
+
+def query(options: SourceOptions, schema: StructType) -> Query:
+    """A query; ConfigError lists columns that no record has, or properties that cannot be."""
+    require_known(schema)
+    return Query(options=options, kafka=kafka_settings(options), schema=schema)

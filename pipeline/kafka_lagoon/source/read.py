@@ -1,0 +1,118 @@
+"""A task's splits in, Arrow batches in the columns of the query out: what the data source does on an executor.
+
+Guards one rule: a split is read to its end, or the task fails with the reason; what Spark gets has never a hole that
+nobody has accepted.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_lagoon import log
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Clock, Deadline
+from kafka_lagoon.errors import RecordsError
+from kafka_lagoon.fetch.ranges import LOG_TRUNCATED, LOST, TOPIC_DELETED, TOPIC_RECREATED
+from kafka_lagoon.fetch.reader import SplitReader
+from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.tasks import Task
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
+from kafka_lagoon.records.decoding import DecodeOptions
+from kafka_lagoon.source.columns import OF_THE_SPLIT, decoded, decoded_as
+
+_ROWS = 50_000  # in one Arrow batch: what Spark's JVM keeps in its caches
+_EXPANDED_BYTES = 8 << 20
+_LOSSES = frozenset({LOG_TRUNCATED, TOPIC_DELETED, TOPIC_RECREATED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What all tasks of a query have in common; `schema` is what Spark expects of every Arrow batch."""
+
+    kafka: KafkaSettings
+    isolation_level: str
+    fail_on_data_loss: bool
+    schema: pa.Schema
+
+    def options(self) -> ReadOptions:
+        """How splits are read for these columns."""
+        decoding = DecodeOptions(columns=decoded(self.schema.names), expanded_bytes=_EXPANDED_BYTES, raw_limit_bytes=0)
+        return ReadOptions(isolation_level=self.isolation_level, decoding=decoding)
+
+
+def read(reading: Reading, clock: Clock, task: Task) -> Iterator[pa.RecordBatch]:
+    """The records of a task's splits. RecordsError names what could not be read, where loss is not accepted."""
+    options = reading.options()
+    with Cluster(reading.kafka, clock, RequestStats()) as cluster:
+        topics = {split.topic for split in task.splits}
+        cluster.refresh(topics, Deadline.after(clock, options.stall_timeout_ms))
+        for split in task.splits:
+            reader = SplitReader(cluster, split, options)
+            shape = _Shape(reading.schema, split)
+            try:
+                for batch in reader.batches():
+                    yield from shape.shaped(batch)
+            finally:
+                reader.close()
+            _judge(reader.outcome, reading)
+
+
+class _Shape:
+    """Turns what the decoder gives of one split into what Spark expects."""
+
+    def __init__(self, schema: pa.Schema, split: Split) -> None:
+        self._schema = schema
+        constants = {"topic": split.topic, "topic_id": split.topic_id, "partition": split.partition}
+        kinds = {name: schema.field(name).type for name in schema.names if name in OF_THE_SPLIT}
+        # Made once and sliced, which copies nothing: a column of one topic's name costs 10 ns a row to make.
+        self._constants = {name: pa.repeat(pa.scalar(constants[name], kind), _ROWS) for name, kind in kinds.items()}
+
+    def shaped(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        columns = {
+            field.name: _as(batch.column(decoded_as(field.name)), field.type)
+            for field in self._schema
+            if field.name not in OF_THE_SPLIT
+        }
+        for start in range(0, batch.num_rows, _ROWS):
+            count = min(_ROWS, batch.num_rows - start)
+            arrays = [
+                self._constants[name].slice(0, count) if name in self._constants else columns[name].slice(start, count)
+                for name in self._schema.names
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+
+def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The column as Spark calls its parts. Headers are null where there are none, as the connector has them."""
+    if not pa.types.is_list(kind):
+        return column
+    header = kind.value_type
+    headers = pa.StructArray.from_arrays(column.values.flatten(), fields=list(header))
+    return pa.ListArray.from_arrays(column.offsets, headers, type=kind, mask=pc.equal(pc.list_value_length(column), 0))
+
+
+def _judge(outcome: Outcome, reading: Reading) -> None:
+    """Raise what kept a split from being read whole, or note it where that is accepted."""
+    split = outcome.split
+    where = f"{split.topic}:{split.partition}"
+    rest = _of(where, outcome.next_offset, split.to_offset - 1, outcome.detail)
+    if outcome.failure and outcome.failure not in _LOSSES:
+        raise RecordsError(outcome.failure, rest)
+    lines = [(outcome.failure, rest)] if outcome.failure else []
+    if outcome.counts.lost:
+        lines.append((LOST, f"{outcome.counts.lost} of the {_of(where, split.from_offset, split.to_offset - 1, None)}"))
+    if outcome.counts.corrupt:
+        broken = (one for one in outcome.problems if one.reason != HEADER_KEY_NOT_UTF8)
+        lines += [(one.reason, _of(where, one.base_offset, one.last_offset, one.detail)) for one in broken]
+    for reason, detail in lines:
+        if reading.fail_on_data_loss:
+            raise RecordsError(reason, f"{detail}; failOnDataLoss=false reads what is there")
+        log.error("data_loss", reason=reason, detail=detail)
+
+
+def _of(where: str, first: int, last: int, detail: str | None) -> str:
+    return f"offsets {first} to {last} of {where}" + (f" ({detail})" if detail else "")

@@ -1,0 +1,222 @@
+"""Messages in, bytes out: writers composed once per (class, version, flexible) from the declared fields.
+
+Guards one rule: a value that the version cannot carry is an EncodeError, never silently dropped; only fields that
+Kafka's schemas call ignorable may be left out.
+"""
+
+import struct
+from collections.abc import Callable
+from functools import cache
+from operator import attrgetter
+from typing import Any
+
+from kafka_lagoon.errors import EncodeError
+from kafka_lagoon.wire.primitives import TEXT_ERRORS, length_writer, text_length_writer, write_uvarint
+from kafka_lagoon.wire.schema import Array, Blob, Field, Kind, Nested, Scalar, Text, fields_of
+
+Writer = Callable[[bytearray, Any], None]
+
+_UUID, _UUID_SIZE = "16s", 16
+_LONGEST_TEXT = 0x7FFF  # bytes; brokers hold compact strings to the limit of classic ones
+_UNPACKABLE = (struct.error, ValueError, OverflowError, AttributeError, TypeError)
+
+
+class _Refused(Exception):
+    """The field that cannot be written, on its way out to `encode`, which knows message and version."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(field, reason)
+        self.field, self.reason = field, reason
+
+
+def encode(message: object, version: int, flexible: bool) -> bytes:
+    """The bytes of `message` at `version`; EncodeError names the first field that cannot be written."""
+    out = bytearray()
+    try:
+        writer(type(message), version, flexible)(out, message)  # type: ignore[arg-type]  # as in reading.reader
+    except _Refused as refused:
+        raise EncodeError(type(message).__name__, version, refused.field, refused.reason) from refused.__cause__
+    return bytes(out)
+
+
+@cache
+def writer(cls: type, version: int, flexible: bool) -> Writer:
+    """Appends one `cls` to a bytearray."""
+    fields = fields_of(cls)
+    steps = _steps(cls, fields, version, flexible)
+    strict = [f for f in fields if not f.spec.present(version) and not f.spec.ignorable]
+    write_tags = _tags_writer(cls, fields, version) if flexible else None
+
+    def write(out: bytearray, made: Any) -> None:
+        for field in strict:
+            if getattr(made, field.name) != field.default:
+                raise _Refused(f"{cls.__name__}.{field.name}", "this version has no such field")
+        for step in steps:
+            step(out, made)
+        if write_tags:
+            write_tags(out, made)
+
+    return write
+
+
+def _steps(cls: type, fields: tuple[Field, ...], version: int, flexible: bool) -> tuple[Writer, ...]:
+    steps: list[Writer] = []
+    run: list[tuple[str, str]] = []
+
+    def close_run() -> None:
+        if run:
+            steps.append(_run_writer(cls, tuple(run)))
+            run.clear()
+
+    for field in fields:
+        if not field.spec.present(version) or field.spec.tag is not None:
+            continue
+        if isinstance(field.kind, Scalar):
+            run.append((field.name, field.kind.code))
+            continue
+        close_run()
+        write = _kind_writer(field.kind, version, flexible and not field.spec.legacy, field.nullable(version))
+        steps.append(_field_writer(cls, field.name, write))
+    close_run()
+    return tuple(steps)
+
+
+def _run_writer(cls: type, run: tuple[tuple[str, str], ...]) -> Writer:
+    """Neighbouring scalars are packed in one call; which of them is at fault is found out only when it fails."""
+    form = struct.Struct(">" + "".join(code for _, code in run))
+    names = [name for name, _ in run]
+    uuids = [name for name, code in run if code == _UUID]
+    values = attrgetter(*names) if len(names) > 1 else (lambda made: (getattr(made, names[0]),))
+
+    def write(out: bytearray, made: Any) -> None:
+        try:
+            for name in uuids:
+                _refuse_cut(getattr(made, name))
+            out += form.pack(*values(made))
+        except _UNPACKABLE as cause:
+            raise _Refused(f"{cls.__name__}.{_culprit(run, made)}", str(cause)) from cause
+
+    return write
+
+
+def _refuse_cut(uuid: bytes) -> None:
+    """The struct module would fill up, or cut off, an id that is not 16 bytes long."""
+    if len(uuid) != _UUID_SIZE:
+        raise ValueError(f"an id of {len(uuid)} bytes")
+
+
+def _culprit(run: tuple[tuple[str, str], ...], made: Any) -> str:
+    for name, code in run:
+        try:
+            _scalar_writer(code)(bytearray(), getattr(made, name))
+        except _UNPACKABLE:
+            return name
+    raise AssertionError("a run that fails has a field that fails")
+
+
+def _field_writer(cls: type, name: str, write_value: Writer) -> Writer:
+    def write(out: bytearray, made: Any) -> None:
+        try:
+            write_value(out, getattr(made, name))
+        except _UNPACKABLE as cause:
+            raise _Refused(f"{cls.__name__}.{name}", str(cause)) from cause
+
+    return write
+
+
+def _tags_writer(cls: type, fields: tuple[Field, ...], version: int) -> Writer:
+    """The tag section: fields that differ from their default, tags ascending, each with its size."""
+    tagged = sorted(
+        (field.spec.tag, field, _kind_writer(field.kind, version, flexible=True, nullable=field.nullable(version)))
+        for field in fields
+        if field.spec.tag is not None and field.spec.present(version)
+    )
+
+    if not tagged:
+        return lambda out, _: out.append(0)
+
+    def write(out: bytearray, made: Any) -> None:
+        present = [(t, f, w) for t, f, w in tagged if getattr(made, f.name) != f.default]
+        write_uvarint(out, len(present))
+        for tag, field, write_value in present:
+            value = bytearray()
+            _field_writer(cls, field.name, write_value)(value, made)
+            write_uvarint(out, tag)
+            write_uvarint(out, len(value))
+            out += value
+
+    return write
+
+
+def _kind_writer(kind: Kind, version: int, flexible: bool, nullable: bool) -> Writer:
+    match kind:
+        case Scalar():
+            return _scalar_writer(kind.code)
+        case Text():
+            length = text_length_writer(flexible)
+            return _nullable_writer(length, nullable, lambda out, value: _write_text(out, value, length))
+        case Blob():
+            length = length_writer(flexible)
+            return _nullable_writer(length, nullable, lambda out, value: _write_blob(out, value, length))
+        case Array():
+            length = length_writer(flexible)
+            item = _kind_writer(kind.item, version, flexible, nullable=False)
+            return _nullable_writer(length, nullable, lambda out, value: _write_array(out, value, length, item))
+        case Nested():
+            one = writer(kind.cls, version, flexible)
+            return _nullable_struct_writer(one) if nullable else one
+
+
+def _scalar_writer(code: str) -> Writer:
+    pack = struct.Struct(">" + code).pack
+
+    def write(out: bytearray, value: Any) -> None:
+        if code == _UUID:
+            _refuse_cut(value)
+        out += pack(value)
+
+    return write
+
+
+def _nullable_writer(length: Callable[[bytearray, int], None], nullable: bool, write_value: Writer) -> Writer:
+    def write(out: bytearray, value: Any) -> None:
+        if value is not None:
+            write_value(out, value)
+        elif nullable:
+            length(out, -1)
+        else:
+            raise ValueError("null where none may stand")
+
+    return write
+
+
+def _write_text(out: bytearray, value: str, length: Callable[[bytearray, int], None]) -> None:
+    raw = value.encode("utf-8", TEXT_ERRORS)
+    if len(raw) > _LONGEST_TEXT:
+        raise ValueError(f"a string of {len(raw)} bytes")
+    length(out, len(raw))
+    out += raw
+
+
+def _write_blob(out: bytearray, value: bytes | memoryview, length: Callable[[bytearray, int], None]) -> None:
+    length(out, len(value))
+    out += value
+
+
+def _write_array(out: bytearray, value: Any, length: Callable[[bytearray, int], None], item: Writer) -> None:
+    length(out, len(value))
+    for one in value:
+        item(out, one)
+
+
+def _nullable_struct_writer(one: Writer) -> Writer:
+    """A nullable struct is led by a byte, -1 for null and 1 for a value (KIP-893)."""
+
+    def write(out: bytearray, value: Any) -> None:
+        if value is None:
+            out.append(0xFF)
+        else:
+            out.append(1)
+            one(out, value)
+
+    return write

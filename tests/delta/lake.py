@@ -1,0 +1,47 @@
+"""A warehouse that deltalake writes: for tests of readers, without Spark."""
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
+
+from kafka_lagoon.delta.arrow import arrow_table, snapshot_date
+from kafka_lagoon.delta.schema import RECORDS, STATE_TABLES, TABLES, Table
+from kafka_lagoon.snapshot import state_rows as rows
+from tests.delta.samples import HOSTILE, NOON_MS, lag_row, row, snapshot
+from tests.warehouses import records_like
+
+NOON = datetime.fromtimestamp(NOON_MS / 1000, UTC)
+SNAPSHOTS = (
+    snapshot(1, row(rows.ConsumerGroupRow, group_id="billing", state="Stable"), lag_row("billing", "orders", 0, lag=5)),
+    snapshot(
+        2,
+        row(rows.ConsumerGroupRow, group_id="billing", state="Stable", members=1),
+        row(rows.ConsumerGroupRow, group_id=HOSTILE),
+        lag_row("billing", "orders", 0, lag=2**63 - 1),
+        lag_row("billing", "orders", 1),
+        lag_row(HOSTILE, "orders", 0, lag=-2),
+    ),
+)
+
+
+def make_lake(folder: Path, snapshots: Sequence[rows.Snapshot] = SNAPSHOTS) -> Path:
+    """All tables; these snapshots, published, and five records, one of which is no text."""
+    for table in TABLES:
+        schema = pa.schema([*table.file_schema(), pa.field(table.partition_by, pa.date32(), nullable=False)])
+        DeltaTable.create(str(folder / table.name), schema, partition_by=[table.partition_by])
+    for one in snapshots:
+        for table in STATE_TABLES:
+            if facts := one.rows[table.row]:
+                _append(folder, table, arrow_table(table, one.header, facts), snapshot_date(one.header))
+    _append(folder, RECORDS, records_like("orders", 0, 4, key=b"k", value=b"text", timestamp=NOON), NOON.date())
+    _append(folder, RECORDS, records_like("orders", 4, 1, value=b"\xff\x1b", key=b""), NOON.date())
+    return folder
+
+
+def _append(folder: Path, table: Table, arrow: pa.Table, day: date) -> None:
+    days = pa.array([day] * len(arrow), pa.date32())
+    field = pa.field(table.partition_by, pa.date32(), nullable=False)
+    write_deltalake(folder / table.name, arrow.append_column(field, days), mode="append")

@@ -1,0 +1,49 @@
+"""Rows for tests: every nullable column null and every other one small, unless a test says otherwise."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from kafka_lagoon.delta.schema import STATE_TABLES
+from kafka_lagoon.snapshot import state_rows as rows
+
+T = TypeVar("T")
+
+NOON_MS = 1_763_726_400_123  # 2025-11-21T12:00:00.123Z
+HOUR_MS = 3_600_000
+HOSTILE = "<b>'; DROP TABLE t;--\"`\\ ${x} \n\x00\x1b[31m \u202e\u2066 é 😀"
+
+
+def row(cls: type[T], **values: Any) -> T:
+    """A row of `cls` with `values`; what is not given is null where it may be, else empty, 0 or false."""
+    columns = {column.field: column for table in STATE_TABLES if table.row is cls for column in table.columns}
+    given = {}
+    for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+        column = columns[field.name]
+        small = None if column.nullable else {"string": "", "bool": False}.get(str(column.type), 0)
+        given[field.name] = values.pop(field.name, small)
+    assert not values, f"{cls.__name__} has no {values}"
+    return cls(**given)
+
+
+def snapshot(number: int = 1, *facts: rows.Row, cluster: str = "default", **published: Any) -> rows.Snapshot:
+    """Attempt `number` at the hour of that number, with these facts; `published` are columns of its `snapshots` row."""
+    header = rows.SnapshotHeader(
+        snapshot_id=f"0192-{number:04d}-{cluster}",
+        cluster=cluster,
+        cluster_id="cluster-id",
+        captured_at_ms=NOON_MS + number * HOUR_MS,
+    )
+    by_class: dict[type[rows.Row], Sequence[rows.Row]] = {
+        table.row: [fact for fact in facts if isinstance(fact, table.row)] for table in STATE_TABLES
+    }
+    slot_ms = published.pop("slot_ms", NOON_MS + number * HOUR_MS)
+    last = row(rows.SnapshotRow, slot_ms=slot_ms, started_at_ms=NOON_MS, finished_at_ms=NOON_MS, **published)
+    return rows.Snapshot(header=header, rows={**by_class, rows.SnapshotRow: [last]})
+
+
+def lag_row(group_id: str, topic: str, partition: int, **values: Any) -> rows.ConsumerLagRow:
+    """A lag row; `lag_basis` follows from `lag` unless it is given."""
+    basis = "committed" if values.get("lag") is not None else "unknown"
+    given = {"lag_basis": basis, **values}
+    return row(rows.ConsumerLagRow, group_id=group_id, topic=topic, partition=partition, **given)

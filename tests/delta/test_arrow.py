@@ -1,0 +1,104 @@
+"""Rows survive the way into Parquet."""
+
+import dataclasses
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_lagoon.delta.arrow import arrow_table, parquet_bytes, snapshot_date
+from kafka_lagoon.delta.schema import HEADER, STATE_TABLES, TIMESTAMP, Column
+from kafka_lagoon.snapshot import state_rows as rows
+from tests.delta.samples import HOSTILE, NOON_MS, row, snapshot
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+HEADER_OF_ONE = snapshot(1).header
+BY_NAME = {table.name: table for table in STATE_TABLES}
+
+
+def values_of(column: Column) -> st.SearchStrategy[Any]:
+    """Everything that a field may hold, and some that no table can."""
+    if column.nullable:
+        return st.none() | values_of(dataclasses.replace(column, nullable=False))
+    if column.type == TIMESTAMP:
+        return st.integers(-62_135_596_800_000, 253_402_300_799_999)
+    return of_type(column.type)
+
+
+def of_type(kind: pa.DataType) -> st.SearchStrategy[Any]:
+    """Values of an Arrow type, as the rows hold them."""
+    if pa.types.is_list(kind):
+        return st.lists(of_type(kind.value_type), max_size=3).map(tuple)
+    if pa.types.is_struct(kind):
+        return st.builds(rows.TopicPartitions, **{field.name: st.none() | of_type(field.type) for field in kind})
+    if pa.types.is_integer(kind):
+        return st.integers(-(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1)
+    return {
+        pa.string(): st.text(st.characters(exclude_categories=["Cs"]), max_size=5) | st.just(HOSTILE),
+        pa.bool_(): st.booleans(),
+        pa.float64(): st.floats(allow_nan=False),
+    }[kind]
+
+
+def as_read(value: Any) -> Any:
+    """A row's value as Arrow gives it back."""
+    if isinstance(value, rows.TopicPartitions):
+        return {field.name: as_read(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    return list(map(as_read, value)) if isinstance(value, tuple) else value
+
+
+@pytest.mark.parametrize("table", STATE_TABLES, ids=lambda table: table.name)
+@settings(max_examples=20)
+@given(data=st.data())
+def test_rows_come_back_from_parquet(table: Any, data: st.DataObject) -> None:
+    """Whatever a row holds is read back from the file as it was, times to the millisecond."""
+    own = [column for column in table.columns[len(HEADER) :] if column.name != "snapshot_date"]
+    made = data.draw(st.lists(st.builds(table.row, **{c.field: values_of(c) for c in own}), min_size=1, max_size=3))
+    back = pq.read_table(pa.BufferReader(parquet_bytes(arrow_table(table, HEADER_OF_ONE, made))))
+    for column in own:
+        found = back[column.name].to_pylist()
+        wanted = [as_read(getattr(one, column.field)) for one in made]
+        if column.type == TIMESTAMP:
+            found = [at and (at - EPOCH) // (datetime.resolution * 1000) for at in found]
+        assert found == wanted
+
+
+def test_header_is_stamped_on_every_row() -> None:
+    """Each row carries snapshot_id, cluster, cluster_id and captured_at; so do tables without rows, having none."""
+    topics = [row(rows.TopicRow, topic=name) for name in ("a", "b")]
+    made = arrow_table(BY_NAME["topics"], HEADER_OF_ONE, topics)
+    assert made["snapshot_id"].to_pylist() == [HEADER_OF_ONE.snapshot_id] * 2
+    assert made["captured_at"].to_pylist()[1] == datetime(2025, 11, 21, 13, 0, 0, 123_000, UTC)
+    assert arrow_table(BY_NAME["topics"], HEADER_OF_ONE, []).num_rows == 0
+
+
+@pytest.mark.parametrize("timestamp_ms", [2**63 - 1, -(2**63), 253_402_300_800_000, -62_135_596_800_001])
+def test_times_that_no_table_can_hold_are_null(timestamp_ms: int) -> None:
+    """Producers may claim any timestamp; one outside the years 1 to 9999 is null, and nothing else is lost."""
+    offsets = row(rows.PartitionOffsetsRow, topic="a", max_timestamp=timestamp_ms, max_timestamp_offset=7)
+    made = arrow_table(BY_NAME["partition_offsets"], HEADER_OF_ONE, [offsets]).to_pylist()[0]
+    assert (made["max_timestamp"], made["max_timestamp_offset"]) == (None, 7)
+
+
+def test_bytes_that_are_not_utf8_are_spelled_out() -> None:
+    """Names that brokers send as any bytes become text that every reader can hold, also inside lists and structs."""
+    name = b"caf\xe9".decode("utf-8", "surrogateescape")
+    owned = (rows.TopicPartitions(topic=name, topic_id=None, partitions=(1,)),)
+    member = row(rows.GroupMemberRow, group_id=name, subscribed_topics=(name, "é"), assignment=owned)
+    made = arrow_table(BY_NAME["group_members"], HEADER_OF_ONE, [member]).to_pylist()[0]
+    assert made["group_id"] == r"caf\xe9"
+    assert made["subscribed_topics"] == [r"caf\xe9", "é"]
+    assert made["assignment"][0]["topic"] == r"caf\xe9"
+
+
+def test_the_day_is_utc() -> None:
+    """Rows belong to the UTC day in which the run began to look."""
+    header = dataclasses.replace(HEADER_OF_ONE, captured_at_ms=NOON_MS + 12 * 3_600_000 - 124)
+    assert snapshot_date(header).isoformat() == "2025-11-21"
+    assert (
+        snapshot_date(dataclasses.replace(header, captured_at_ms=header.captured_at_ms + 1)).isoformat() == "2025-11-22"
+    )

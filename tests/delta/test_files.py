@@ -1,0 +1,90 @@
+"""What the log says of a file holds for every row of it, whatever its values are."""
+
+import json
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_lagoon.delta.files import DataFile, add_action, statistics_of
+
+DAY = ("day", date(2026, 11, 21))
+LAST = "\U0010ffff"
+
+SHORT = st.sampled_from(["", "a", "\x1b[31m", "é", "😀", "\uffff", LAST])
+TEXT = st.one_of(
+    st.text(max_size=40),
+    st.builds(lambda head, tail: head * 16 + tail, SHORT, SHORT),
+    st.builds(lambda head, count, tail: head * count + tail, SHORT, st.integers(30, 70), SHORT),
+)
+TIME = st.datetimes(timezones=st.just(UTC))
+COLUMNS = {
+    "text": (TEXT, pa.string()),
+    "number": (st.integers(-(2**63), 2**63 - 1), pa.int64()),
+    "small": (st.integers(-(2**31), 2**31 - 1), pa.int32()),
+    "ratio": (st.floats(), pa.float64()),
+    "flag": (st.booleans(), pa.bool_()),
+    "time": (TIME, pa.timestamp("us", tz="UTC")),
+    "date": (st.dates(), pa.date32()),
+    "bytes": (st.binary(max_size=3), pa.binary()),
+    "list": (st.lists(st.none() | st.text(max_size=2), max_size=2), pa.list_(pa.string())),
+    "pairs": (st.lists(st.fixed_dictionaries({"a": TEXT}), max_size=2), pa.list_(pa.struct([("a", pa.string())]))),
+}
+ROWS = st.lists(st.fixed_dictionaries({name: st.none() | values for name, (values, _) in COLUMNS.items()}), max_size=5)
+
+
+def in_log(arrow: pa.Table) -> dict[str, Any]:
+    """The statistics of a file with these rows, as a reader of the log finds them."""
+    file = DataFile(url="f", size=1, modified_at_ms=1, statistics=statistics_of(arrow))
+    add = json.loads(add_action(file, "f", DAY))["add"]
+    told: dict[str, Any] = json.loads(add["stats"], parse_constant=lambda name: f"{name} is no JSON")
+    return told
+
+
+def value(name: str, spelled: Any) -> Any:
+    """A bound in the type of its column."""
+    if name == "time":
+        return datetime.fromisoformat(spelled)
+    return date.fromisoformat(spelled) if name == "date" else spelled
+
+
+@given(rows=ROWS)
+def test_bounds_and_nulls_hold_for_every_row(rows: list[dict[str, Any]]) -> None:
+    """No value lies outside its bounds, nulls are counted, and a column with an order and values always has bounds."""
+    arrow = pa.Table.from_pylist(rows, pa.schema([(name, kind) for name, (_, kind) in COLUMNS.items()]))
+    told = in_log(arrow)
+    assert told["numRecords"] == len(rows)
+    assert told["nullCount"] == {name: sum(row[name] is None for row in rows) for name in COLUMNS}
+    assert told["minValues"].keys() == told["maxValues"].keys()
+    for name in COLUMNS:
+        present = [row[name] for row in rows if row[name] is not None]
+        if name in told["minValues"]:
+            least, greatest = value(name, told["minValues"][name]), value(name, told["maxValues"][name])
+            latest = greatest + timedelta(microseconds=999) if name == "time" and greatest.year == 9999 else greatest
+            assert all(least <= one <= latest for one in present)
+        else:
+            assert not present or name in {"bytes", "list", "pairs", "ratio"}
+
+
+def test_long_text_is_cut_on_both_sides() -> None:
+    """A bound of text has 32 characters as Delta's own, the upper one a last character above all that was cut off."""
+    told = in_log(pa.table({"text": ["a" * 100, "b" * 31 + LAST + LAST + "c" * 40]}))
+    assert told["minValues"] == {"text": "a" * 32}
+    assert told["maxValues"] == {"text": "b" * 31 + LAST + LAST + LAST}
+
+
+def test_times_are_rounded_outwards() -> None:
+    """A bound in milliseconds is not later than the earliest and not earlier than the latest microsecond."""
+    times = [datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC), datetime(2025, 1, 1, 0, 0, 0, 1, UTC)]
+    told = in_log(pa.table({"time": times}))
+    assert told["minValues"] == {"time": "1969-12-31T23:59:59.999Z"}
+    assert told["maxValues"] == {"time": "2025-01-01T00:00:00.001Z"}
+
+
+def test_numbers_that_json_has_not_leave_a_column_without_bounds() -> None:
+    """NaN and the infinities neither stand in the log nor hide a row: their column has its count of nulls alone."""
+    for odd in (float("nan"), float("inf")):
+        told = in_log(pa.table({"ratio": [0.5, odd, None]}))
+        assert (told["minValues"], told["nullCount"]) == ({}, {"ratio": 1})

@@ -1,0 +1,152 @@
+"""Files, fences and positions become part of a table in one commit, whatever else is committed meanwhile."""
+
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import deltalake
+import pyarrow.parquet as pq
+import pytest
+
+from kafka_lagoon.delta.files import DataFile, Statistics, Value
+from kafka_lagoon.delta.kernel import Fence, Fenced
+from kafka_lagoon.delta.schema import INGEST_DATE, RECORD_TABLES, RECORDS
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.errors import TableError
+from tests.warehouses import records_like
+
+DAY = (INGEST_DATE, date(2026, 11, 21))
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def described(warehouse: Warehouse, name: str, topic: str = "t", offsets: tuple[int, int] = (0, 9)) -> DataFile:
+    """A file that the log may name; it need not exist as long as nobody reads it."""
+    least: dict[str, Value] = {"topic": topic, "partition": 0, "offset": offsets[0], "timestamp": NOON}
+    statistics = Statistics(
+        rows=10, least=least, greatest={**least, "offset": offsets[1]}, nulls=dict.fromkeys(least, 0)
+    )
+    url = f"{warehouse.locations['records']}/{INGEST_DATE}={DAY[1]}/{name}.parquet"
+    return DataFile(url=url, size=1, modified_at_ms=1, statistics=statistics)
+
+
+def written(warehouse: Warehouse, name: str, topic: str, first_offset: int) -> DataFile:
+    """A real file of ten records."""
+    file = described(warehouse, name, topic, (first_offset, first_offset + 9))
+    path = Path(file.url.removeprefix("file:"))
+    path.parent.mkdir(exist_ok=True)
+    pq.write_table(records_like(topic, first_offset, 10), path)
+    return DataFile(url=file.url, size=path.stat().st_size, modified_at_ms=1, statistics=file.statistics)
+
+
+def append(warehouse: Warehouse, *files: DataFile) -> int:
+    """Add files to the latest version of `records`."""
+    return warehouse.kernel.append(warehouse.state("records"), files, DAY)
+
+
+@pytest.mark.parametrize("table", RECORD_TABLES, ids=lambda table: table.name)
+def test_readers_of_version_1_do(warehouse: Warehouse, table) -> None:
+    """Positions are domain metadata, which asks for a newer writer but not for a newer reader."""
+    state = warehouse.state(table.name)
+    protocol = deltalake.DeltaTable(warehouse.locations[table.name]).protocol()
+    assert state.reader_version == protocol.min_reader_version == 1
+    assert state.partition_by == (INGEST_DATE,)
+    assert ("domainMetadata" in (protocol.writer_features or ())) == (table is RECORDS)
+
+
+def test_files_fence_and_position_are_one_commit(warehouse: Warehouse) -> None:
+    """One version brings the files, the transaction id and the position, and readers find every record."""
+    files = [written(warehouse, "a", "t", 0), written(warehouse, "b", "u", 100)]
+    before = warehouse.state("records")
+    fence = Fence("app", 7)
+    assert warehouse.kernel.append(before, files, DAY, fence=fence, domains={"lagoon.x": '{"t": 10}'}) == 1
+    after = warehouse.state("records")
+    assert warehouse.kernel.last_transaction(after, "app") == 7
+    assert warehouse.kernel.domain(after, "lagoon.x") == '{"t": 10}'
+    assert warehouse.kernel.domain(before, "lagoon.x") is warehouse.kernel.domain(after, "lagoon.y") is None
+    seen = warehouse.spark.table(warehouse.identifiers["records"])
+    assert sorted((one["topic"], one["offset"]) for one in seen.select("topic", "offset").collect()) == [
+        *(("t", offset) for offset in range(10)),
+        *(("u", offset) for offset in range(100, 110)),
+    ]
+    assert {one[INGEST_DATE] for one in seen.collect()} == {DAY[1]}
+    assert deltalake.DeltaTable(warehouse.locations["records"]).to_pyarrow_table().num_rows == 20
+
+
+def test_a_position_needs_no_file(warehouse: Warehouse) -> None:
+    """A run that found no records still moves the position."""
+    for number in (1, 2):
+        state = warehouse.state("records")
+        assert warehouse.kernel.append(state, [], DAY, domains={"lagoon.x": str(number)}) == number
+    assert warehouse.kernel.domain(warehouse.state("records"), "lagoon.x") == "2"
+
+
+def test_statistics_leave_out_files(warehouse: Warehouse) -> None:
+    """A reader that asks for a topic and for offsets opens those files alone that may hold them."""
+    append(
+        warehouse, written(warehouse, "a", "t", 0), written(warehouse, "b", "u", 0), written(warehouse, "c", "u", 50)
+    )
+    asked = warehouse.spark.table(warehouse.identifiers["records"]).where("topic = 'u' AND offset >= 65")
+    assert asked.count() == 0
+    assert [Path(one).stem for one in asked.inputFiles()] == []
+    asked = warehouse.spark.table(warehouse.identifiers["records"]).where(
+        f"timestamp >= '{NOON:%F %T}' AND offset = 55"
+    )
+    assert [Path(one).stem for one in asked.inputFiles()] == ["c"]
+    assert [Path(url).stem for url in warehouse.kernel.files(warehouse.state("records"), {"topic": "u"})] == ["b", "c"]
+
+
+def test_thousands_of_files_are_one_commit(warehouse: Warehouse) -> None:
+    """A run may add as many files as there are partitions."""
+    append(warehouse, *(described(warehouse, f"{number:x}") for number in range(3_000)))
+    assert len(warehouse.kernel.files(warehouse.state("records"), {"topic": "t"})) == 3_000
+    assert not warehouse.kernel.files(warehouse.state("records"), {"topic": "another"})
+
+
+def test_compaction_meanwhile_is_no_obstacle(warehouse: Warehouse) -> None:
+    """A run that began before OPTIMIZE commits after it; transaction ids and positions survive both."""
+    fence = Fence("app", 1)
+    first = [written(warehouse, "a", "t", 0), written(warehouse, "b", "t", 10)]
+    warehouse.kernel.append(warehouse.state("records"), first, DAY, fence=fence, domains={"lagoon.x": "10"})
+    begun = warehouse.state("records")
+    warehouse.spark.sql(f"OPTIMIZE {warehouse.identifiers['records']}")
+    next_one = written(warehouse, "c", "t", 20)
+    assert warehouse.kernel.append(begun, [next_one], DAY, fence=Fence("app", 2), domains={"lagoon.x": "20"}) == 3
+    after = warehouse.state("records")
+    assert (warehouse.kernel.last_transaction(after, "app"), warehouse.kernel.domain(after, "lagoon.x")) == (2, "20")
+    assert warehouse.spark.table(warehouse.identifiers["records"]).count() == 30
+
+
+def test_a_used_fence_lets_nothing_pass(warehouse: Warehouse) -> None:
+    """Whoever commits second under a transaction id is told and adds nothing, at once or later; other ids are free."""
+    ours, theirs = warehouse.state("records"), warehouse.state("records")
+    warehouse.kernel.append(theirs, [described(warehouse, "a")], DAY, fence=Fence("app", 1))
+    for state in (ours, warehouse.state("records")):
+        with pytest.raises(Fenced):
+            warehouse.kernel.append(state, [described(warehouse, "b")], DAY, fence=Fence("app", 1))
+    warehouse.kernel.append(ours, [described(warehouse, "c")], DAY, fence=Fence("another", 1))
+    found = warehouse.kernel.files(warehouse.state("records"), {"topic": "t"})
+    assert sorted(Path(url).stem for url in found) == ["a", "c"]
+
+
+def test_a_position_that_another_run_moved_is_not_overwritten(warehouse: Warehouse) -> None:
+    """Of two runs that set one position unknown to each other, the second fails, and its files are not added."""
+    ours, theirs = warehouse.state("records"), warehouse.state("records")
+    warehouse.kernel.append(theirs, [], DAY, domains={"lagoon.x": "1"})
+    with pytest.raises(TableError, match=r"cannot be appended to: .*same domain: lagoon\.x"):
+        warehouse.kernel.append(ours, [described(warehouse, "a")], DAY, domains={"lagoon.x": "2"})
+    warehouse.kernel.append(ours, [], DAY, domains={"lagoon.y": "2"})
+    assert warehouse.kernel.domain(warehouse.state("records"), "lagoon.x") == "1"
+    assert not warehouse.kernel.files(warehouse.state("records"), {"topic": "t"})
+
+
+def test_a_file_must_be_the_tables_own(warehouse: Warehouse) -> None:
+    """A file outside the table's folder is refused: VACUUM and copies of the table would not know it."""
+    strange = replace(described(warehouse, "a"), url=f"{warehouse.locations['records']}-elsewhere/a.parquet")
+    with pytest.raises(TableError, match=r"records-elsewhere/a\.parquet is not below "):
+        append(warehouse, strange)
+
+
+def test_any_name_will_do(warehouse: Warehouse) -> None:
+    """What a path has to escape in the log is escaped."""
+    append(warehouse, written(warehouse, "100% a+b 'c'#?", "t", 0))
+    assert warehouse.spark.table(warehouse.identifiers["records"]).count() == 10

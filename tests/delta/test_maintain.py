@@ -1,0 +1,226 @@
+"""Maintenance makes files fewer and takes away what nobody needs, and nothing else."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import deltalake
+import pytest
+
+from kafka_lagoon.delta.kernel import Fence
+from kafka_lagoon.delta.lock import locked
+from kafka_lagoon.delta.maintain import Files, Maintained, MaintainOptions, maintain
+from kafka_lagoon.delta.record_files import RecordFiles
+from kafka_lagoon.delta.schema import INGEST_DATE, TABLES
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.errors import ConfigError, LockHeld, TableError
+from tests.clock import CLOCK
+from tests.delta import test_record_files
+from tests.delta.samples import lag_row, snapshot
+from tests.delta.test_publish import publish_once, rows_of
+
+TODAY = datetime.now(UTC).date()
+YESTERDAY = TODAY - timedelta(days=1)
+RECORDS = MaintainOptions(tables=("records",))
+WEEK_S = 8 * 86_400
+
+
+def ingest(warehouse: Warehouse, day: date, run: int, topics: tuple[str, ...] = ("t", "u")) -> None:
+    """A run that brings ten records of each topic in a file of its own."""
+    state = warehouse.state("records")
+    files = RecordFiles(
+        folder_url=f"{state.location}/{INGEST_DATE}={day}",
+        ingest_id=f"run-{run}",
+        cluster="name",
+        cluster_id="cluster",
+        target_bytes=1,
+        compression="zstd-fast",
+    )
+    for topic in topics:
+        records = [test_record_files.record(run * 10 + index, value=os.urandom(100)) for index in range(10)]
+        files.write(topic, None, run % 2, test_record_files.batch_of(*records))
+    fence = Fence("app", run)
+    warehouse.kernel.append(state, files.close(), (INGEST_DATE, day), fence=fence, domains={"lagoon.x": str(run)})
+
+
+def records(warehouse: Warehouse) -> list[str]:
+    """Every record, whatever file it is in."""
+    return sorted(map(repr, rows_of(warehouse, "records")))
+
+
+def paths(warehouse: Warehouse, table: str = "records") -> set[Path]:
+    """All data files in a table's folder, needed or not."""
+    return set(Path(warehouse.locations[table].removeprefix("file:")).rglob("*=*/*.parquet"))
+
+
+def live(warehouse: Warehouse, day: date) -> list[str]:
+    """The files of a day that the latest version needs."""
+    files = deltalake.DeltaTable(warehouse.locations["records"]).file_uris()
+    return [file for file in files if f"{INGEST_DATE}={day}" in file]
+
+
+def test_closed_days_become_few_files(warehouse: Warehouse) -> None:
+    """Days before today are rewritten, today is left to the runs that still add to it; no record is changed."""
+    for run in range(1, 5):
+        ingest(warehouse, YESTERDAY if run < 4 else TODAY, run)
+    before, size = (
+        records(warehouse),
+        sum(path.stat().st_size for path in paths(warehouse) if str(YESTERDAY) in str(path)),
+    )
+    (done,) = maintain(warehouse, RECORDS, CLOCK)
+    assert (done.table, done.days, done.before, done.after.count) == ("records", 1, Files(count=3, size=size), 1)
+    assert (len(live(warehouse, YESTERDAY)), len(live(warehouse, TODAY))) == (1, 1)
+    assert records(warehouse) == before
+    assert done.removed == Files()
+    assert maintain(warehouse, RECORDS, CLOCK) == [
+        Maintained(table="records", days=0, before=Files(), after=Files(), removed=Files())
+    ]
+
+
+def test_positions_and_fences_survive(warehouse: Warehouse) -> None:
+    """Where to go on, and which run was the last, are as they were."""
+    for run in (1, 2):
+        ingest(warehouse, YESTERDAY, run)
+    maintain(warehouse, RECORDS, CLOCK)
+    state = warehouse.state("records")
+    assert (warehouse.kernel.domain(state, "lagoon.x"), warehouse.kernel.last_transaction(state, "app")) == ("2", 2)
+    assert state.reader_version == 1
+
+
+def test_rewritten_files_hold_few_topics(warehouse: Warehouse) -> None:
+    """After maintenance a question for one topic still leaves out the files of others."""
+    topics = tuple(f"topic-{number}" for number in range(8))
+    for run in range(1, 9):
+        ingest(warehouse, YESTERDAY, run, topics)
+    options = replace(RECORDS, target_bytes=25_000)
+    (done,) = maintain(warehouse, options, CLOCK)
+    asked = warehouse.spark.table(warehouse.identifiers["records"]).where("topic = 'topic-3' AND partition = 1")
+    assert asked.count() == 40
+    assert done.after.count > 2
+    assert len(asked.inputFiles()) < done.after.count
+
+
+def test_a_dry_run_changes_nothing(warehouse: Warehouse) -> None:
+    """It says what would be done: the same days, files and bytes."""
+    for run in (1, 2, 3):
+        ingest(warehouse, YESTERDAY, run)
+    before, version = paths(warehouse), warehouse.state("records").version
+    (would,) = maintain(warehouse, replace(RECORDS, dry_run=True), CLOCK)
+    assert (paths(warehouse), warehouse.state("records").version) == (before, version)
+    (done,) = maintain(warehouse, RECORDS, CLOCK)
+    assert (would.days, would.before, would.after.count) == (done.days, done.before, done.after.count)
+
+
+def test_what_nobody_needs_is_removed_after_a_week(warehouse: Warehouse) -> None:
+    """Files that a task left behind, and files no version names any more, go when they are old enough; others stay."""
+    for run in (1, 2):
+        ingest(warehouse, YESTERDAY, run)
+    (one,) = {path.parent for path in paths(warehouse)}
+    old, new = one / "old.parquet", one / "new.parquet"
+    for path in (old, new):
+        path.write_bytes(b"left behind")
+    os.utime(old, (time.time() - WEEK_S,) * 2)
+    (would,) = maintain(warehouse, replace(RECORDS, dry_run=True), CLOCK)
+    assert (would.removed, old.exists()) == (Files(count=1, size=11), True)
+    (done,) = maintain(warehouse, RECORDS, CLOCK)
+    assert (done.removed, old.exists(), new.exists()) == (Files(count=1, size=11), False, True)
+
+
+def left_behind(warehouse: Warehouse, *hours: int) -> dict[int, Path]:
+    """Files that no version of `records` names, by their age in hours."""
+    folder = next(iter(paths(warehouse))).parent
+    found = {age: folder / f"{age}.parquet" for age in hours}
+    for age, path in found.items():
+        path.write_bytes(b"left behind")
+        os.utime(path, (time.time() - age * 3600,) * 2)
+    return found
+
+
+@pytest.mark.parametrize(("keep_hours", "removed"), [(24, {30, 200, 1_100}), (1_000, {1_100})])
+def test_files_are_kept_for_the_hours_that_are_told(warehouse: Warehouse, keep_hours: int, removed: set[int]) -> None:
+    """What a run under way has written and what a reader of an older version may need stay that long, and no longer.
+
+    A file that a version of the last hours has needed stays, however long ago it was written.
+    """
+    for run in (1, 2):
+        ingest(warehouse, YESTERDAY, run)
+    needed = paths(warehouse)
+    for path in needed:
+        os.utime(path, (time.time() - 2_000 * 3600,) * 2)
+    found = left_behind(warehouse, 0, 20, 30, 200, 1_100)
+    options = replace(RECORDS, keep_hours=keep_hours, force=keep_hours < 168)
+    (would,) = maintain(warehouse, replace(options, dry_run=True), CLOCK)
+    (done,) = maintain(warehouse, options, CLOCK)
+    assert {age for age, path in found.items() if not path.exists()} == removed
+    assert would.removed == done.removed == Files(count=len(removed), size=11 * len(removed))
+    assert done.days == 1
+    assert needed < paths(warehouse)
+    table = deltalake.DeltaTable(warehouse.locations["records"], version=2)
+    assert table.to_pyarrow_dataset().count_rows() == 40
+
+
+def test_less_than_a_week_must_be_forced(warehouse: Warehouse) -> None:
+    """Few hours are refused with the reason before anything is done; forced, old versions are gone and records are not."""
+    for run in (1, 2):
+        ingest(warehouse, YESTERDAY, run)
+    hasty = replace(RECORDS, keep_hours=0)
+    with pytest.raises(ConfigError, match="0 hours are less than 168: "):
+        maintain(warehouse, hasty, CLOCK)
+    assert warehouse.state("records").version == 2
+    before = records(warehouse)
+    (done,) = maintain(warehouse, replace(hasty, force=True), CLOCK)
+    assert done.removed == done.before
+    assert len(paths(warehouse)) == 1
+    assert records(warehouse) == before
+    assert warehouse.spark.conf.get("spark.databricks.delta.retentionDurationCheck.enabled", None) is None
+
+
+def test_unknown_tables_are_named(warehouse: Warehouse) -> None:
+    """All faults at once."""
+    with pytest.raises(ConfigError) as refused:
+        maintain(warehouse, MaintainOptions(tables=("record", "lags"), keep_hours=1), CLOCK)
+    assert len(refused.value.problems) == 3
+
+
+def test_all_tables_are_maintained(warehouse: Warehouse) -> None:
+    """State tables too: a day of snapshots becomes one file, and views show the same."""
+    for number in (1, 2, 3):
+        publish_once(warehouse, snapshot(number, lag_row("g", "t", 0, lag=number)))
+    before = sorted(map(repr, rows_of(warehouse, "consumer_lag")))
+    done = {one.table: one for one in maintain(warehouse, MaintainOptions(), CLOCK)}
+    assert list(done) == [table.name for table in TABLES]
+    assert (done["consumer_lag"].before.count, done["consumer_lag"].after.count) == (3, 1)
+    assert done["brokers"].days == 0
+    assert sorted(map(repr, rows_of(warehouse, "consumer_lag"))) == before
+
+
+@contextmanager
+def committing(warehouse: Warehouse) -> Iterator[None]:
+    """Another process that commits."""
+    folder = Path(warehouse.name.removeprefix("file:"))
+    with locked(folder / ".lagoon-commit.lock", CLOCK):
+        yield
+
+
+def test_others_that_commit_are_waited_for(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a local path two processes could lose each other's commits: maintenance takes the same lock as all others."""
+    monkeypatch.setattr("kafka_lagoon.delta.maintain.COMMIT_LOCK_WAIT_MS", 50)
+    for run in (1, 2):
+        ingest(warehouse, YESTERDAY, run)
+    with committing(warehouse), pytest.raises(LockHeld):
+        maintain(warehouse, RECORDS, CLOCK)
+    assert warehouse.state("records").version == 2
+
+
+def test_a_broken_table_is_named(warehouse: Warehouse) -> None:
+    """A file that is gone is one line with Delta's words, and Spark's settings are as before."""
+    for run in (1, 2):
+        ingest(warehouse, YESTERDAY, run)
+    next(iter(paths(warehouse))).unlink()
+    with pytest.raises(TableError, match=r"^table records cannot be maintained: "):
+        maintain(warehouse, RECORDS, CLOCK)
+    assert warehouse.spark.conf.get("parquet.block.size", None) is None

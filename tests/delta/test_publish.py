@@ -1,0 +1,301 @@
+"""A snapshot is published once, whole, or not at all; and what was published is what was there."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pytest
+from chispa import assert_df_equality
+from pyspark.sql import SparkSession
+
+from kafka_lagoon.delta.arrow import arrow_table
+from kafka_lagoon.delta.kernel import Kernel
+from kafka_lagoon.delta.publish import PublishedSlot, publish, published, turn
+from kafka_lagoon.delta.schema import SNAPSHOT_DATE, STATE_TABLES
+from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
+from kafka_lagoon.errors import ChecksFailed, LockHeld, SnapshotExists
+from kafka_lagoon.snapshot import state_rows as rows
+from tests.clock import CLOCK
+from tests.delta.samples import HOSTILE, HOUR_MS, NOON_MS, lag_row, row, snapshot
+from tests.ingest import other_run
+from tests.warehouses import settings
+
+HOSTILE_FACTS = (
+    row(rows.BrokerRow, broker_id=1, rack=HOSTILE),
+    row(rows.TopicRow, topic=HOSTILE, problem=HOSTILE),
+    row(rows.PartitionRow, topic=HOSTILE, partition=0, replicas=(3, 1, 2), isr=()),
+    row(
+        rows.PartitionOffsetsRow,
+        topic=HOSTILE,
+        partition=0,
+        high_watermark=2**63 - 1,
+        max_timestamp=2**62,
+        max_timestamp_ms=2**62,
+    ),
+    row(rows.ConsumerGroupRow, group_id=HOSTILE),
+    row(
+        rows.GroupMemberRow,
+        group_id=HOSTILE,
+        member_id="",
+        subscribed_topics=(HOSTILE, ""),
+        assignment=(rows.TopicPartitions(topic=HOSTILE, topic_id=None, partitions=(0, 2)),),
+        target_assignment=(),
+    ),
+    row(rows.CommittedOffsetRow, group_id=HOSTILE, topic=HOSTILE, partition=0, read_at_ms=NOON_MS, metadata=HOSTILE),
+    lag_row(HOSTILE, HOSTILE, 0, lag=-(2**62)),
+    lag_row("", "b", 1),
+    row(rows.CoverageRow, api="Fetch", visibility="filtered"),
+)
+
+
+def publish_once(warehouse: Warehouse, made: rows.Snapshot) -> None:
+    """One whole run."""
+    with turn(warehouse, made.header.cluster, CLOCK) as mine:
+        publish(mine, made)
+
+
+def slot_of(warehouse: Warehouse, slot_ms: int = NOON_MS, cluster: str = "default") -> PublishedSlot | None:
+    """What is published for a slot now."""
+    with turn(warehouse, cluster, CLOCK) as mine:
+        return published(mine, slot_ms)
+
+
+def rows_of(warehouse: Warehouse, table: str) -> list[dict[str, Any]]:
+    """All rows of a table, published or not, as a reader other than Spark sees them."""
+    found: list[dict[str, Any]] = deltalake.DeltaTable(warehouse.locations[table]).to_pyarrow_table().to_pylist()
+    return found
+
+
+def trusted(warehouse: Warehouse) -> dict[str, int]:
+    """The published snapshots and how many rows of consumer_lag each has: what a reader may believe."""
+    lag = Counter(one["snapshot_id"] for one in rows_of(warehouse, "consumer_lag"))
+    return {one["snapshot_id"]: lag[one["snapshot_id"]] for one in rows_of(warehouse, "snapshots")}
+
+
+def test_another_reader_finds_every_row(warehouse: Warehouse) -> None:
+    """Every table holds the rows that were published and no others; the summary counts them."""
+    made = snapshot(1, *HOSTILE_FACTS, completeness=0.5, kafka_version_range=HOSTILE)
+    with turn(warehouse, "default", CLOCK) as mine:
+        written = publish(mine, made)
+    for table in STATE_TABLES:
+        wanted = arrow_table(table, made.header, made.rows[table.row]).to_pylist()
+        found = rows_of(warehouse, table.name)
+        assert [one.pop("snapshot_date") for one in found] == [date(2025, 11, 21)] * len(wanted)
+        assert sorted(map(repr, found)) == sorted(map(repr, wanted))
+        assert written.rows[table.name] == len(wanted)
+
+
+def test_spark_reads_what_rows_say(warehouse: Warehouse) -> None:
+    """Null is null, negative is negative, and the oddest names and numbers come back as they were."""
+    publish_once(warehouse, snapshot(1, *HOSTILE_FACTS))
+    columns = "group_id", "topic", "partition", "lag", "lag_basis", "time_lag_ms"
+    found = warehouse.spark.table(warehouse.identifiers["consumer_lag"]).select(*columns)
+    wanted = [(HOSTILE, HOSTILE, 0, -(2**62), "committed", None), ("", "b", 1, None, "unknown", None)]
+    assert_df_equality(found, warehouse.spark.createDataFrame(wanted, found.schema), ignore_row_order=True)
+    (member,) = warehouse.spark.table(warehouse.identifiers["group_members"]).collect()
+    assert member["assignment"] == [(HOSTILE, None, [0, 2])]
+    assert (member["subscribed_topics"], member["target_assignment"]) == ([HOSTILE, ""], [])
+    (offsets,) = warehouse.spark.table(warehouse.identifiers["partition_offsets"]).collect()
+    assert (offsets["high_watermark"], offsets["max_timestamp"], offsets["max_timestamp_ms"]) == (
+        2**63 - 1,
+        None,
+        2**62,
+    )
+
+
+def test_tables_stay_readable_for_all(warehouse: Warehouse) -> None:
+    """Reader version 1, table and column comments in the log, partitioned by day, no file for a table without rows."""
+    publish_once(warehouse, snapshot(1, *HOSTILE_FACTS))
+    for table in STATE_TABLES:
+        found = deltalake.DeltaTable(warehouse.locations[table.name])
+        assert found.protocol().min_reader_version == 1
+        assert found.metadata().partition_columns == ["snapshot_date"]
+        assert found.metadata().configuration["comment"] == table.comment
+        comments = {field.name: field.metadata["comment"] for field in found.schema().fields}
+        assert comments == {column.name: column.comment for column in table.columns}
+        assert (found.version() == 0) == (table.name == "collection_failures")
+
+
+def test_a_slot_is_published_once(warehouse: Warehouse) -> None:
+    """A second attempt finds the first one; if it goes on regardless, it is refused and nothing is added."""
+    publish_once(warehouse, snapshot(1, lag_row("g", "t", 0), status="partial"))
+    found = slot_of(warehouse, NOON_MS + HOUR_MS)
+    assert found is not None
+    assert (found.snapshot_id, found.status, found.captured_at_ms) == (
+        "0192-0001-default",
+        "partial",
+        NOON_MS + HOUR_MS,
+    )
+    with pytest.raises(SnapshotExists, match="0192-0001-default"):
+        publish_once(warehouse, snapshot(2, lag_row("g", "t", 0), slot_ms=NOON_MS + HOUR_MS))
+    assert warehouse.state("snapshots").version == warehouse.state("consumer_lag").version == 1
+
+
+def test_slots_and_clusters_are_independent(warehouse: Warehouse) -> None:
+    """An older slot may follow a newer one, and the same slot of another cluster, whatever its name, is another slot."""
+    publish_once(warehouse, snapshot(5))
+    publish_once(warehouse, snapshot(6, slot_ms=NOON_MS))
+    publish_once(warehouse, snapshot(7, slot_ms=NOON_MS, cluster="../'x%"))
+    assert [bool(slot_of(warehouse, slot)) for slot in (NOON_MS, NOON_MS + 5 * HOUR_MS, NOON_MS + 1)] == [
+        True,
+        True,
+        False,
+    ]
+    assert slot_of(warehouse, cluster="../'x%") is not None
+    assert slot_of(warehouse, cluster="other") is None
+
+
+def test_published_slots_survive_compaction(spark: SparkSession, tmp_path: Path) -> None:
+    """Files that Spark has rewritten and checkpoints that replace the log do not hide what is published."""
+    place = at_path(spark, str(tmp_path / "wh"))
+    often = {"delta.checkpointInterval": "2"}
+    place.kernel.create(place.locations["snapshots"], STATE_TABLES[-1].delta_schema(), SNAPSHOT_DATE, often)
+    warehouse = open_warehouse(spark, settings(f"warehouse={tmp_path / 'wh'}"), CLOCK)
+    for number in range(1, 5):
+        publish_once(warehouse, snapshot(number))
+    warehouse.spark.sql(f"OPTIMIZE {warehouse.identifiers['snapshots']}")
+    publish_once(warehouse, snapshot(5))
+    log = Path(warehouse.locations["snapshots"].removeprefix("file:")) / "_delta_log"
+    assert list(log.glob("*.checkpoint*.parquet"))
+    assert [bool(slot_of(warehouse, NOON_MS + number * HOUR_MS)) for number in range(7)] == [False, *[True] * 5, False]
+    assert deltalake.DeltaTable(warehouse.locations["snapshots"]).to_pyarrow_table().num_rows == 5
+
+
+def test_what_is_lost_is_noticed(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit that reports success and has added nothing fails the run before anything is published."""
+    monkeypatch.setattr(Kernel, "append", lambda *_, **__: 1)
+    with pytest.raises(ChecksFailed, match="consumer_lag holds 0 of 1 rows"):
+        publish_once(warehouse, snapshot(1, lag_row("g", "t", 0), slot_ms=NOON_MS))
+    assert slot_of(warehouse) is None
+
+
+def test_a_failing_table_publishes_nothing(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If one table cannot be written, none of the attempt is seen, and the next attempt succeeds."""
+    real = Kernel.append
+
+    def broken(self: Kernel, state: object, *rest: object, **more: object) -> int:
+        if "consumer_lag" in state.location:  # type: ignore[attr-defined]
+            raise OSError("disk full")
+        return real(self, state, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Kernel, "append", broken)
+    with pytest.raises(OSError, match="disk full"):
+        publish_once(warehouse, other_run.attempt(1))
+    monkeypatch.undo()
+    assert slot_of(warehouse) is None
+    publish_once(warehouse, other_run.attempt(2))
+    assert trusted(warehouse) == {"0192-0002-default": 3}
+
+
+@pytest.fixture
+def shared_jvm(spark: SparkSession) -> dict[str, str]:
+    """The environment in which another Python process uses the JVM of the tests."""
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    parameters = gateway.gateway_parameters
+    port, secret = str(parameters.port), str(parameters.auth_token)
+    return {**os.environ, "PYSPARK_GATEWAY_PORT": port, "PYSPARK_GATEWAY_SECRET": secret}
+
+
+@contextmanager
+def running(*arguments: str, env: dict[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
+    """Another run; it is over when the block is."""
+    command = [sys.executable, "-m", "tests.ingest.other_run", *arguments]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) as process:
+        yield process
+
+
+def told(process: subprocess.Popen[str]) -> str:
+    """The next line of another run."""
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def go(process: subprocess.Popen[str]) -> None:
+    """Let another run publish."""
+    assert process.stdin is not None
+    process.stdin.write("go\n")
+    process.stdin.flush()
+
+
+POINTS = [
+    pytest.param("write", 1, "before", False, id="before the first file"),
+    pytest.param("append", 1, "before", False, id="a file without a commit"),
+    pytest.param("append", 2, "after", False, id="some tables"),
+    pytest.param("append", 5, "before", False, id="all facts and the file of the last table"),
+    pytest.param("append", 5, "after", True, id="after publication, before it was checked"),
+]
+
+
+@pytest.mark.parametrize(("method", "count", "when", "is_published"), POINTS)
+def test_a_killed_run_leaves_a_whole_snapshot_or_none(
+    warehouse: Warehouse,
+    shared_jvm: dict[str, str],
+    method: str,
+    count: int,
+    when: str,
+    is_published: bool,
+) -> None:
+    """After SIGKILL at any point the lock is free, and the slot is either published whole or can be published."""
+    with running(warehouse.name, "1", method, str(count), when, env=shared_jvm) as process:
+        assert told(process) == "turn"
+        go(process)
+        assert process.wait(timeout=60) == -signal.SIGKILL
+    assert (slot_of(warehouse) is not None) == is_published
+    if not is_published:
+        publish_once(warehouse, other_run.attempt(2))
+    assert trusted(warehouse) == {"0192-0001-default" if is_published else "0192-0002-default": 3}
+
+
+def test_two_runs_at_once_and_the_second_is_told(warehouse: Warehouse, shared_jvm: dict[str, str]) -> None:
+    """While one run has its turn at a cluster, another one is told who has it; another cluster is free."""
+    with running(warehouse.name, "1", env=shared_jvm) as process:
+        assert told(process) == "turn"
+        with pytest.raises(LockHeld, match=f"process {process.pid} on "), turn(warehouse, "default", CLOCK, wait_ms=50):
+            pass
+        publish_once(warehouse, snapshot(3, cluster="another"))
+        go(process)
+        assert told(process) == "published"
+    assert slot_of(warehouse) is not None
+
+
+def test_without_a_lock_the_fence_lets_one_publish(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs in two JVMs that no lock kept apart: whoever publishes first wins, the other fails and is not seen."""
+    monkeypatch.setattr(Warehouse, "exclusively", lambda *_: nullcontext())
+    with running(warehouse.name, "1") as process, turn(warehouse, "default", CLOCK) as mine:
+        assert told(process) == "turn"
+        go(process)
+        assert told(process) == "published"
+        with pytest.raises(LockHeld):
+            publish(mine, other_run.attempt(2))
+    assert trusted(warehouse) == {"0192-0001-default": 3}
+
+
+def test_without_a_lock_one_of_many_publishes(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of four unlocked runs that publish at the same moment, exactly one does."""
+    monkeypatch.setattr(Warehouse, "exclusively", lambda *_: nullcontext())
+    start = threading.Barrier(4)
+
+    def run(number: int) -> bool:
+        with turn(warehouse, "default", CLOCK) as mine:
+            start.wait()
+            try:
+                publish(mine, other_run.attempt(number))
+            except LockHeld:
+                return False
+            return True
+
+    with ThreadPoolExecutor(4) as threads:
+        won = list(threads.map(run, range(4)))
+    assert won.count(True) == 1
+    assert trusted(warehouse) == {f"0192-{won.index(True):04d}-default": 3}

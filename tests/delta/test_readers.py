@@ -1,0 +1,270 @@
+"""Every reader that people use answers every filter on our tables as if it had read all of it.
+
+The rows are counted in Python among those of the Parquet files themselves, which no log and no statistics stand before.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import reduce
+from operator import and_
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
+
+from kafka_lagoon.delta import register_duckdb
+from kafka_lagoon.delta.maintain import MaintainOptions, maintain
+from kafka_lagoon.delta.schema import TABLES, TIMESTAMP, Table
+from kafka_lagoon.delta.views import NAMES, VIEWS
+from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
+from kafka_lagoon.query.spark_engine import make_available
+from tests.clock import CLOCK
+from tests.delta import awkward
+from tests.warehouses import settings
+
+pytestmark = pytest.mark.spark
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A condition on one column: `=`, `<=`, `>=` with a value, or whether it is null."""
+
+    column: str
+    operator: str
+    value: Any = None
+
+    def holds(self, row: dict[str, Any]) -> bool:
+        """Whether a row meets the condition, as SQL has it: null is neither equal to nor less than anything."""
+        found = row[self.column]
+        match self.operator:
+            case "null":
+                return found is None
+            case "not null":
+                return found is not None
+            case "=":
+                return found is not None and found == self.value
+            case "<=":
+                return found is not None and found <= self.value
+        return found is not None and found >= self.value
+
+    def sql(self) -> str:
+        """The condition with a place for its value."""
+        return f'"{self.column}" {"IS " + self.operator if "null" in self.operator else self.operator + " ?"}'
+
+
+def filters(rows: Sequence[dict[str, Any]]) -> Iterator[Filter]:
+    """Conditions on every column: null or not, and with every third of its values, the least and the greatest."""
+    for name in rows[0]:
+        yield from (Filter(name, "null"), Filter(name, "not null"))
+        present = [row[name] for row in rows if row[name] is not None and not isinstance(row[name], list)]
+        values = sorted(set(present))
+        for value in dict.fromkeys([*values[:1], *values[1:-1:3], *values[-1:]]):
+            yield Filter(name, "=", value)
+        for value in values[-1:]:
+            yield Filter(name, ">=", value)
+        for value in values[:1]:
+            yield Filter(name, "<=", value)
+
+
+def rows_of(location: str) -> list[dict[str, Any]]:
+    """All rows of a table as its Parquet files and their folders have them."""
+    table = DeltaTable(location)
+    names = [field.name for field in table.schema().fields]
+    (partition,) = table.metadata().partition_columns
+    found = []
+    for url in table.file_uris():
+        day = date.fromisoformat(Path(url).parent.name.partition("=")[2])
+        arrow = pq.ParquetFile(url.removeprefix("file://"), coerce_int96_timestamp_unit="us").read()
+        for number, field in enumerate(arrow.schema):
+            if pa.types.is_timestamp(field.type):  # Spark may write INT96, which has no zone
+                arrow = arrow.set_column(number, field.name, arrow[field.name].cast(TIMESTAMP))
+        rows = arrow.to_pylist()
+        found += [{name: row.get(name) for name in names} | {partition: day} for row in rows]
+    return found
+
+
+def by_deltalake(location: str, wanted: Sequence[Filter]) -> list[int]:
+    """Counts of a dataset of deltalake's."""
+    dataset = DeltaTable(location).to_pyarrow_dataset()
+
+    def condition(one: Filter) -> Any:
+        column = pc.field(one.column)
+        if "null" in one.operator:
+            return column.is_null() if one.operator == "null" else column.is_valid()
+        value = pa.scalar(one.value, dataset.schema.field(one.column).type)
+        return {"=": column == value, "<=": column <= value, ">=": column >= value}[one.operator]
+
+    return [dataset.count_rows(filter=condition(one), use_threads=False) for one in wanted]
+
+
+def by_duckdb(location: str, wanted: Sequence[Filter]) -> list[int]:
+    """Counts of DuckDB over that dataset."""
+    with duckdb.connect() as connection:
+        connection.register("it", DeltaTable(location).to_pyarrow_dataset())
+        return counts_in_duckdb(connection, "it", wanted)
+
+
+def counts_in_duckdb(connection: duckdb.DuckDBPyConnection, name: str, wanted: Sequence[Filter]) -> list[int]:
+    """Counts of one of a connection's relations."""
+    counts: list[int] = []
+    for one in wanted:
+        values = [] if "null" in one.operator else [one.value]
+        counts += connection.execute(f"SELECT count(*) FROM {name} WHERE {one.sql()}", values).fetchone() or ()
+    return counts
+
+
+def by_polars(location: str, wanted: Sequence[Filter]) -> list[int]:
+    """Counts of Polars."""
+    frame = pl.scan_delta(location.removeprefix("file:"))
+    kinds = frame.collect_schema()
+
+    def condition(one: Filter) -> pl.Expr:
+        column = pl.col(one.column)
+        if "null" in one.operator:
+            return column.is_null() if one.operator == "null" else column.is_not_null()
+        value = pl.lit(one.value, dtype=kinds[one.column])
+        return {"=": column == value, "<=": column <= value, ">=": column >= value}[one.operator]
+
+    return [frame.filter(condition(one)).select(pl.len()).collect().item() for one in wanted]
+
+
+READERS = {"deltalake": by_deltalake, "duckdb": by_duckdb, "polars": by_polars}
+
+
+def wrong(location: str, count: Callable[[str, Sequence[Filter]], list[int]]) -> list[tuple[Filter, int, int]]:
+    """The conditions that a reader answers otherwise than the files, with its count and theirs."""
+    rows = rows_of(location)
+    assert rows, location
+    wanted = list(filters(rows))
+    truth = [sum(map(one.holds, rows)) for one in wanted]
+    return differences(wanted, count(location, wanted), truth)
+
+
+def differences(wanted: Sequence[Filter], told: Sequence[int], truth: Sequence[int]) -> list[tuple[Filter, int, int]]:
+    """The conditions whose counts are not the true ones."""
+    return [found for found in zip(wanted, told, truth, strict=True) if found[1] != found[2]]
+
+
+def like(row: dict[str, Any]) -> list[Filter]:
+    """Conditions on every column that the row meets: null or not, or its value by equality and as both bounds."""
+    found = []
+    for name, value in row.items():
+        if value is None or isinstance(value, list):
+            found.append(Filter(name, "null" if value is None else "not null"))
+        else:
+            found += [Filter(name, operator, value) for operator in ("=", ">=", "<=")]
+    return found
+
+
+def spark_condition(one: Filter) -> SparkColumn:
+    """A condition in Spark's words."""
+    column = F.col(f"`{one.column}`")
+    if "null" in one.operator:
+        return column.isNull() if one.operator == "null" else column.isNotNull()
+    value = F.lit(bytearray(one.value) if isinstance(one.value, bytes) else one.value)
+    if isinstance(one.value, datetime):  # in the calendar of year 1 that Spark has too
+        value = F.expr(f"TIMESTAMP '{one.value.isoformat()}'")
+    return {"=": column == value, "<=": column <= value, ">=": column >= value}[one.operator]
+
+
+def missed_in_spark(frames: Mapping[str, tuple[DataFrame, Sequence[dict[str, Any]]]]) -> dict[str, list[Filter]]:
+    """Conditions on every column at once under which Spark does not find the last row of a table or view.
+
+    All in one query, in which each list is pushed down on its own: Spark takes a second to plan one.
+    """
+    wanted = {name: like(rows[-1]) for name, (_, rows) in frames.items()}
+    counts = [
+        frames[name][0].where(reduce(and_, map(spark_condition, conditions))).agg(F.count("*"), F.lit(name))
+        for name, conditions in wanted.items()
+    ]
+    found = {name for count, name in reduce(DataFrame.union, counts).collect() if count}
+    return {name: conditions for name, conditions in wanted.items() if name not in found}
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """A warehouse of this version; tests only read it."""
+    place = tmp_path_factory.mktemp("readers") / "lake"
+    warehouse = open_warehouse(spark, settings(f"warehouse={place}"), CLOCK)
+    awkward.fill(warehouse)
+    return warehouse
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_filters_find_what_is_there(lake: Warehouse, reader: str) -> None:
+    """Equality, ranges and nulls of every column of every table: as many rows as the files have."""
+    faults = {table.name: wrong(lake.locations[table.name], READERS[reader]) for table in TABLES}
+    assert not any(faults.values()), faults
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_filters_in_lagoon_sql_find_what_is_there(lake: Warehouse, name: str) -> None:
+    """As many rows of every table and view as the same rows without a filter have, filtered in Python."""
+    with duckdb.connect() as connection:
+        register_duckdb(connection, lake.name)
+        rows = connection.table(name).to_arrow_table().to_pylist()
+        assert rows
+        wanted = list(filters(rows))
+        told = counts_in_duckdb(connection, name, wanted)
+    assert differences(wanted, told, [sum(map(one.holds, rows)) for one in wanted]) == []
+
+
+def in_spark(warehouse: Warehouse, *tables: Table) -> dict[str, tuple[DataFrame, Sequence[dict[str, Any]]]]:
+    """Tables in Spark, with the rows that their files have."""
+    return {
+        table.name: (warehouse.spark.table(warehouse.identifiers[table.name]), rows_of(warehouse.locations[table.name]))
+        for table in tables
+    }
+
+
+@pytest.mark.proof
+def test_spark_finds_what_is_there(lake: Warehouse) -> None:
+    """Equality, ranges and nulls of every column of every table do not hide a row; and they do leave out files."""
+    frames = in_spark(lake, *TABLES)
+    assert missed_in_spark(frames) == {}
+    lag, rows = frames["consumer_lag"]
+    asked = lag.where(reduce(and_, map(spark_condition, like(rows[0]))))
+    assert len(asked.inputFiles()) == 1 < len(lag.inputFiles())
+
+
+@pytest.mark.proof
+def test_filters_of_views_find_what_is_there(lake: Warehouse) -> None:
+    """Equality, ranges and nulls of every column of every view do not hide a row that the view shows."""
+    make_available(lake)
+    frames = {view.name: lake.spark.table(view.name) for view in VIEWS}
+    assert missed_in_spark({name: (frame, frame.toArrow().to_pylist()) for name, frame in frames.items()}) == {}
+
+
+def test_tables_of_an_older_version_are_repaired(lake: Warehouse, tmp_path: Path) -> None:
+    """deltalake finds nothing in tables of version 0.1.0; from the next run or maintenance on all readers find everything.
+
+    So they do in files that Spark's OPTIMIZE and deltalake's have written, which have no bounds of booleans.
+    """
+    place = tmp_path / "old"
+    shutil.copytree(lake.name.removeprefix("file:"), place)
+    awkward.make_old(place)
+    old = at_path(lake.spark, str(place))
+    assert all(wrong(old.locations[name], by_deltalake) for name in ("consumer_lag", "records", "record_ranges"))
+    (maintained,) = maintain(old, MaintainOptions(tables=("partitions",)), CLOCK)
+    assert maintained.days == 2
+    assert not wrong(old.locations["partitions"], by_deltalake)
+    open_warehouse(lake.spark, settings(f"warehouse={place}"), CLOCK)
+    old.spark.sql(f"OPTIMIZE {old.identifiers['records']}").collect()
+    deltalake.DeltaTable(old.locations["consumer_groups"]).optimize.compact()
+    awkward.fill(old, first=10)
+    for reader in READERS.values():
+        faults = {name: wrong(old.locations[name], reader) for name in ("consumer_groups", "records", "record_ranges")}
+        assert not any(faults.values()), faults
+    assert not any(wrong(old.locations[table.name], by_deltalake) for table in TABLES)

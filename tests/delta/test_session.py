@@ -1,0 +1,70 @@
+"""The session keeps what it was given and fills the gaps."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from pyspark import SparkConf
+from pyspark.sql import SparkSession
+
+from kafka_lagoon.delta import delta_jars
+from kafka_lagoon.delta.session import gaps
+from kafka_lagoon.errors import JarsUnavailable, TableError
+
+
+def test_gaps_are_filled(spark: SparkSession) -> None:
+    """Without any configuration there is Delta, UTC, no web page, few partitions, and all local cores."""
+    assert spark.conf.get("spark.sql.extensions") == "io.delta.sql.DeltaSparkSessionExtension"
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.conf.get("spark.ui.enabled") == "false"
+    assert spark.conf.get("spark.databricks.delta.snapshotPartitions") == "2"
+    assert spark.sparkContext.master == "local[*]"
+    assert spark.sparkContext.appName == "tests"
+
+
+def test_what_is_configured_stands() -> None:
+    """Whatever spark-submit or spark-defaults.conf has set, the name too, is left alone; the master is never named."""
+    conf = SparkConf(loadDefaults=False).setAppName("theirs").set("spark.sql.shuffle.partitions", "7")
+    filled = gaps(conf, "ours")
+    assert filled["spark.sql.session.timeZone"] == "UTC"
+    assert not filled.keys() & {"spark.app.name", "spark.sql.shuffle.partitions", "spark.master"}
+    assert gaps(SparkConf(loadDefaults=False).setAppName("pyspark-shell"), "ours")["spark.app.name"] == "ours"
+
+
+def test_jars_that_are_there_stand(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the class path has Delta, or Spark is of another release, no jar is looked for."""
+    jvm = spark.sparkContext._jvm
+    monkeypatch.setattr(delta_jars, "jar_paths", lambda _: 1 / 0)
+    assert delta_jars.with_delta(jvm, None) is None
+    monkeypatch.setattr(delta_jars, "_has", lambda *_: False)
+    with pytest.raises(ZeroDivisionError):
+        delta_jars.with_delta(jvm, None)
+    monkeypatch.setattr(delta_jars, "_spark_version", lambda _: "4.1.1")
+    assert delta_jars.with_delta(jvm, "theirs.jar") == "theirs.jar"
+
+
+def test_jars_that_cannot_be_had_are_one_line(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is missing, why, and what can be done about it."""
+
+    def unreachable(_: str) -> NoReturn:
+        raise JarsUnavailable("4 jars could not be downloaded: Server access error")
+
+    monkeypatch.setattr(delta_jars, "jar_paths", unreachable)
+    monkeypatch.setattr(delta_jars, "_has", lambda *_: False)
+    with pytest.raises(
+        TableError, match=r"Spark has no Delta, and 4 jars could not be downloaded: .*`lagoon path jars`"
+    ):
+        delta_jars.with_delta(spark.sparkContext._jvm, None)
+
+
+@pytest.mark.java
+def test_without_java_there_is_one_clear_line(tmp_path: Path) -> None:
+    """A machine without Java is told what is missing."""
+    show = "from kafka_lagoon.errors import TableError\nfrom kafka_lagoon.delta.session import session\n"
+    show += "try: session('x')\nexcept TableError as error: print(error)\n"
+    env = {**os.environ, "JAVA_HOME": str(tmp_path)}
+    ran = subprocess.run([sys.executable, "-c", show], env=env, capture_output=True, text=True, timeout=60, check=True)
+    assert ran.stdout.strip() == "Spark's JVM did not start: is Java 17 on PATH, or JAVA_HOME set?"

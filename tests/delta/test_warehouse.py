@@ -1,0 +1,162 @@
+"""A place is writable and its tables are ours, or one line says what is wrong."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from pyspark.sql import SparkSession
+
+from kafka_lagoon.delta import kernel
+from kafka_lagoon.delta.kernel import State
+from kafka_lagoon.delta.schema import SNAPSHOT_DATE, TABLES
+from kafka_lagoon.delta.warehouse import at_path, columns_to_add, find_warehouse, open_warehouse
+from kafka_lagoon.errors import ConfigError, SchemaChanged, TableError
+from kafka_lagoon.query.spark_engine import make_available
+from kafka_lagoon.snapshot import state_rows as rows
+from tests.clock import CLOCK
+from tests.delta.samples import lag_row, row, snapshot
+from tests.delta.test_publish import publish_once, rows_of
+from tests.warehouses import settings
+
+BY_NAME = {table.name: table for table in TABLES}
+
+
+@pytest.mark.parametrize("name", ["with space", "percent%41", "naïve a'b`c"])
+def test_any_folder_will_do(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    """Tables are made and filled in folders of any name, and found there again."""
+    place = settings(f"warehouse={tmp_path / name}")
+    publish_once(open_warehouse(spark, place, CLOCK), snapshot(1, lag_row("g", "t", 0)))
+    found = find_warehouse(spark, place)
+    assert spark.table(found.identifiers["consumer_lag"]).count() == 1
+    assert {path.name for path in (tmp_path / name).iterdir() if not path.name.startswith(".")} == set(BY_NAME)
+
+
+def test_a_relative_folder_is_below_the_working_directory(spark: SparkSession) -> None:
+    """A relative path means what it means to a shell."""
+    assert at_path(spark, "wh").name == f"file:{Path.cwd()}/wh"
+
+
+def test_a_place_that_cannot_be_written_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    """ConfigError names the setting and the place before anything else happens."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match=r"^warehouse: file:.*/file/wh/.* cannot be written: "):
+        open_warehouse(spark, settings(f"warehouse={tmp_path / 'file' / 'wh'}"), CLOCK)
+    with pytest.raises(ConfigError, match=r"^warehouse: nosuch://host/wh: .*nosuch"):
+        open_warehouse(spark, settings("warehouse=nosuch://host/wh"), CLOCK)
+
+
+@pytest.mark.parametrize("log_store", [None, "io.delta.storage.S3SingleDriverLogStore"])
+def test_s3_needs_a_log_store_that_excludes(spark: SparkSession, log_store: str | None) -> None:
+    """Where two drivers could overwrite each other's commits, nothing is begun."""
+    if log_store:
+        spark.conf.set("spark.delta.logStore.s3a.impl", log_store)
+    with pytest.raises(ConfigError, match=r"^warehouse: s3a:// .* unless spark\.delta\.logStore\.s3a\.impl names"):
+        open_warehouse(spark, settings("warehouse=s3a://bucket/wh"), CLOCK)
+    spark.conf.unset("spark.delta.logStore.s3a.impl")
+
+
+def test_reading_makes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """Who only wants to read an empty place is told that there are no tables, and none are made."""
+    with pytest.raises(TableError, match="there is no table snapshots at file:"):
+        find_warehouse(spark, settings(f"warehouse={tmp_path / 'wh'}"))
+    assert not (tmp_path / "wh").exists()
+
+
+def lacking(table: str, column: str) -> dict[str, Any]:
+    """The Delta schema of a table without one of its columns."""
+    schema = BY_NAME[table].delta_schema()
+    return {**schema, "fields": [field for field in schema["fields"] if field["name"] != column]}
+
+
+def test_columns_of_a_newer_version_are_added(spark: SparkSession, tmp_path: Path) -> None:
+    """A table that an older version made gets the nullable columns it lacks, with comments; old rows have null there."""
+    place = settings(f"warehouse={tmp_path / 'wh'}")
+    older = at_path(spark, str(tmp_path / "wh"))
+    older.kernel.create(older.locations["brokers"], lacking("brokers", "rack"), SNAPSHOT_DATE, {})
+    warehouse = open_warehouse(spark, place, CLOCK)
+    fields = {field["name"]: field for field in warehouse.state("brokers").schema["fields"]}
+    assert fields["rack"]["metadata"]["comment"].startswith("broker.rack")
+    publish_once(warehouse, snapshot(1, row(rows.BrokerRow, broker_id=1, rack="a")))
+    assert [one["rack"] for one in rows_of(warehouse, "brokers")] == ["a"]
+    assert open_warehouse(spark, place, CLOCK).state("brokers").version == 3  # the column, the statistics, the snapshot
+
+
+def test_a_table_that_is_not_ours_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """SchemaChanged names table, place and column before anything is asked of Kafka."""
+    other = at_path(spark, str(tmp_path / "wh"))
+    other.kernel.create(other.locations["topics"], BY_NAME["brokers"].delta_schema(), SNAPSHOT_DATE, {})
+    with pytest.raises(
+        SchemaChanged, match=r"^table topics at file:.*/wh/topics is not as we made it: column broker_id"
+    ):
+        open_warehouse(spark, settings(f"warehouse={tmp_path / 'wh'}"), CLOCK)
+
+
+def changed(**of_brokers: dict[str, Any]) -> dict[str, Any]:
+    """The schema of table brokers with some of its fields otherwise."""
+    schema = BY_NAME["brokers"].delta_schema()
+    fields = [{**field, **of_brokers.get(field["name"], {})} for field in schema["fields"]]
+    return {**schema, "fields": fields}
+
+
+FAULTS = [
+    ({"schema": changed(broker_id={"type": "long"})}, "broker_id is long not null, not integer not null"),
+    ({"schema": changed(host={"nullable": False})}, "host is string not null, not string"),
+    ({"schema": changed(port={"name": "porto"})}, "column porto is not ours"),
+    ({"schema": lacking("brokers", "broker_id")}, "broker_id is missing"),
+    ({"partition_by": ()}, "it is partitioned by nothing, not by snapshot_date"),
+    ({"reader_version": 3}, "it needs readers of version 3, not 1"),
+]
+
+
+@pytest.mark.parametrize(("fault", "complaint"), FAULTS, ids=[complaint for _, complaint in FAULTS])
+def test_each_difference_is_named(fault: dict[str, Any], complaint: str) -> None:
+    """Types, nullability, missing and foreign columns, partitioning and reader version must be ours; comments may differ."""
+    ours = State(
+        location="somewhere",
+        version=0,
+        reader_version=1,
+        schema=changed(rack={"metadata": {}}),
+        partition_by=(SNAPSHOT_DATE,),
+        snapshot=None,
+    )
+    assert columns_to_add(BY_NAME["brokers"], ours) == ()
+    with pytest.raises(SchemaChanged, match=complaint):
+        columns_to_add(BY_NAME["brokers"], replace(ours, **fault))
+
+
+@pytest.fixture
+def bare_jvm() -> Iterator[Any]:
+    """A JVM without Delta's jars."""
+    port = launch_gateway(die_on_exit=True)
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
+    yield gateway.jvm
+    gateway.shutdown()
+
+
+@pytest.mark.java
+def test_missing_jars_are_said_with_the_cure(bare_jvm: Any) -> None:
+    """Without Delta on the class path there is one line that tells what to do."""
+    with pytest.raises(TableError, match=r"on Spark.s class path: give spark-submit --packages io\.delta:"):
+        kernel.in_jvm(bare_jvm, None)
+
+
+def test_a_catalog_holds_tables_and_views(spark: SparkSession, tmp_path: Path) -> None:
+    """In a schema of a catalog the tables are made by DDL with their comments, filled, and seen through real views."""
+    place = settings("catalog=spark_catalog", "schema=kafka_state")
+    with pytest.raises(
+        ConfigError, match=r"^catalog, schema: `spark_catalog`\.`kafka_state`\.brokers cannot be created: "
+    ):
+        open_warehouse(spark, place, CLOCK)
+    spark.sql(f"CREATE SCHEMA `kafka_state` LOCATION '{tmp_path}/schema'")
+    try:
+        publish_once(open_warehouse(spark, place, CLOCK), snapshot(1, lag_row("g", "t", 0)))
+        warehouse = find_warehouse(spark, place)
+        make_available(warehouse, ["lag_now"])
+        assert [one["group_id"] for one in spark.sql("SELECT * FROM `kafka_state`.lag_now").collect()] == ["g"]
+        assert spark.catalog.getTable("snapshots").description == BY_NAME["snapshots"].comment
+    finally:
+        spark.sql("USE spark_catalog.default")
+        spark.sql("DROP SCHEMA `kafka_state` CASCADE")

@@ -1,0 +1,59 @@
+"""What stands in the log of table records: read back as it was written."""
+
+import json
+from dataclasses import asdict
+
+import pytest
+
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.fetch.epochs import EpochRange
+from kafka_lagoon.fetch.plan import Archived
+from kafka_lagoon.fetch.ranges import Position
+from kafka_lagoon.ingest.next_offsets import LastRun, Ledger, StagedFile, from_json, to_json
+
+FILE = StagedFile(name="ingest_date=2026-11-21/a.parquet", size=3, rows=2, modified_at_ms=1)
+RUN = LastRun(
+    ingest_id="id",
+    sequence=7,
+    ingest_date="2026-11-21",
+    base_version=12,
+    ranges=FILE,
+    problems=None,
+    records=(FILE,),
+)
+EPOCHS = (EpochRange(1, 0, 9), EpochRange(3, 9, 1 << 62))
+TOPICS = {
+    "orders": Archived(
+        topic_id="x", partitions={11: Position(next_offset=1 << 62, leader_epoch=3, epochs=EPOCHS, confirmed=True)}
+    ),
+    "gone": Archived(topic_id=None, partitions={}),
+}
+
+
+@pytest.mark.parametrize("ledger", [Ledger(), Ledger(topics=TOPICS), Ledger(topics=TOPICS, last=RUN)])
+def test_round_trip(ledger: Ledger):
+    """Positions with their terms, closed topics, the last run and what it owes."""
+    assert from_json(to_json(ledger)) == ledger
+
+
+def test_nothing_written_is_an_empty_ledger():
+    """The first run begins with no topics."""
+    assert from_json(None) == Ledger()
+
+
+def test_a_newer_format_is_refused():
+    """An older release must not go on from positions that it may misread."""
+    with pytest.raises(TableError, match="newer Kafka Lagoon"):
+        from_json('{"format": 3}')
+
+
+def test_the_first_format_is_still_read():
+    """It had the first offset of each epoch: one ended where the next began, and nobody had confirmed them."""
+    topics = {"t": {"id": "x", "partitions": {"0": [40000, 2, [[0, 0], [2, 20480]]], "1": [5, -1, []]}}}
+    ledger = from_json(json.dumps({"format": 1, "run": asdict(RUN), "topics": topics}))
+    read = (EpochRange(0, 0, 20480), EpochRange(2, 20480, 40000))
+    assert ledger.topics["t"].partitions == {
+        0: Position(next_offset=40000, leader_epoch=2, epochs=read),
+        1: Position(next_offset=5),
+    }
+    assert ledger.last == RUN

@@ -1,0 +1,27 @@
+"""The partitioner: known hashes, and where records without a key go."""
+
+import pytest
+
+from kafka_lagoon.produce.partitioner import Sticky, murmur2, partition_of
+
+_KNOWN = {b"21": -973932308, b"foobar": -790332482, b"a-little-bit-long-string": -985981536, b"abc": 479470107}
+
+
+@pytest.mark.parametrize(("key", "hashed"), _KNOWN.items())
+def test_known_hashes(key: bytes, hashed: int) -> None:
+    """Values that Java gave, for runs without Java."""
+    assert murmur2(key) == hashed & 0xFFFFFFFF
+    assert partition_of(key, 5) == (hashed & 0x7FFFFFFF) % 5
+
+
+def test_records_without_key_go_round() -> None:
+    """They stay with a partition until told to move, and only go where there is a leader."""
+    sticky = Sticky([0, 2, 5])
+    first = sticky.partition
+    assert sticky.partition == first
+    seen = set()
+    for _ in range(3):
+        seen.add(sticky.partition)
+        sticky.move()
+    assert seen == {0, 2, 5}
+    assert sticky.partition == first

@@ -1,0 +1,263 @@
+"""SQL over the tables by DuckDB: every row as Spark reads it, no other, and nothing that would be read wrongly."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from kafka_lagoon.delta import register_duckdb
+from kafka_lagoon.delta.schema import RECORDS, TABLES
+from kafka_lagoon.delta.views import NAMES, column_comments
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.query import duckdb_tables
+from kafka_lagoon.query.duckdb_engine import columns_of, local_folder, quoted_offset, rows_of
+from kafka_lagoon.query.duckdb_tables import NeedsSpark
+from tests.warehouses import records_like
+
+DAY = date(2026, 11, 21)
+
+
+def ask(folder: Path, statement: str) -> list[dict[str, Any]]:
+    """All rows of the result."""
+    with rows_of(folder, statement) as rows:
+        return pa.Table.from_batches(list(rows.batches), rows.schema).to_pylist()
+
+
+def refused(folder: Path, statement: str) -> str:
+    """What is said of a statement that cannot be run: one line."""
+    with pytest.raises(TableError) as raised:
+        ask(folder, statement)
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+def make_table(folder: Path, *days: tuple[date, pa.Table], **options: Any) -> Path:
+    """Table `records` as another writer of Delta makes it, a commit for each day."""
+    schema = RECORDS.file_schema().append(pa.field("ingest_date", pa.date32(), nullable=False))
+    for day, rows in days:
+        dated = rows.append_column(schema.field("ingest_date"), pa.array([day] * len(rows), pa.date32()))
+        write_deltalake(folder / "records", dated, mode="append", partition_by=["ingest_date"], **options)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Records of two days; the folder's name has what patterns of file names and SQL give a meaning."""
+    folder = tmp_path_factory.mktemp("lake")
+    older = records_like("orders", 0, 5, key=b"k", timestamp=datetime(2026, 11, 20, tzinfo=UTC))
+    newer = records_like("orders", 5, 3, value=b"\xff")
+    make_table(folder / "plain", (date(2026, 11, 20), older), (DAY, newer))
+    return (folder / "plain").rename(folder / "a [b] *?{c,d} é 'q'")  # deltalake reads there, and does not write
+
+
+def test_partitions_types_and_null(lake: Path) -> None:
+    """Partition columns have their type and value, times are instants in UTC, bytes are bytes."""
+    told = ask(
+        lake, "SELECT ingest_date, offset, key, value, timestamp FROM records WHERE offset IN (4, 5) ORDER BY offset"
+    )
+    assert told == [
+        {
+            "ingest_date": date(2026, 11, 20),
+            "offset": 4,
+            "key": b"k",
+            "value": None,
+            "timestamp": datetime(2026, 11, 20, tzinfo=UTC),
+        },
+        {"ingest_date": DAY, "offset": 5, "key": None, "value": b"\xff", "timestamp": None},
+    ]
+
+
+def test_a_filter_on_the_day_opens_no_other_file(lake: Path, tmp_path: Path) -> None:
+    """A file of another day may be broken, and is not noticed; without the filter it is."""
+    folder = shutil.copytree(lake, tmp_path / "lake")
+    (broken,) = (folder / "records" / "ingest_date=2026-11-20").glob("*.parquet")
+    broken.write_bytes(b"PAR1 no more")
+    assert ask(folder, f"SELECT count(*) AS n FROM records WHERE ingest_date = '{DAY}'") == [{"n": 3}]
+    assert "20" in refused(folder, "SELECT sum(partition) FROM records")
+
+
+def test_columns_that_a_file_leaves_out_are_null(lake: Path, tmp_path: Path) -> None:
+    """Writers leave out columns that are null in every row; the first file of a table may be such a one."""
+    folder = shutil.copytree(lake, tmp_path / "lake")
+    for file in (folder / "records").glob("*/*.parquet"):
+        pq.write_table(pq.read_table(file, partitioning=None).drop_columns(["producer_id", "headers"]), file)
+    told = ask(folder, "SELECT count(*) AS n, count(producer_id) AS ids, count(headers) AS headers FROM records")
+    assert told == [{"n": 8, "ids": 0, "headers": 0}]
+
+
+def test_times_that_spark_writes_as_int96(lake: Path, tmp_path: Path) -> None:
+    """OPTIMIZE by Spark stores times in the old form; they are the same instants."""
+    folder = shutil.copytree(lake, tmp_path / "lake")
+    for file in (folder / "records").glob("*/*.parquet"):
+        pq.write_table(pq.read_table(file, partitioning=None), file, use_deprecated_int96_timestamps=True)
+    told = ask(folder, "SELECT DISTINCT timestamp FROM records WHERE timestamp IS NOT NULL")
+    assert told == [{"timestamp": datetime(2026, 11, 20, tzinfo=UTC)}]
+
+
+def test_every_table_and_view_without_rows(tmp_path: Path) -> None:
+    """A table without files has its columns, in Delta's types; so have the views on it."""
+    for table in TABLES:
+        schema = pa.schema([*table.file_schema(), pa.field(table.partition_by, pa.date32(), nullable=False)])
+        DeltaTable.create(str(tmp_path / table.name), schema, partition_by=[table.partition_by])
+    for name in NAMES:
+        with rows_of(tmp_path, f"FROM {name}") as rows:
+            assert rows.schema == columns_of(name)
+            assert sum(batch.num_rows for batch in rows.batches) == 0
+        assert column_comments(name).keys() >= set(columns_of(name).names)
+
+
+def test_tables_that_are_not_named_are_not_opened(lake: Path, tmp_path: Path) -> None:
+    """A warehouse with one table answers what concerns that table; what is missing is named."""
+    assert ask(lake, "SELECT count(*) AS n FROM records") == [{"n": 8}]
+    assert ask(tmp_path / "nowhere", "SELECT 1 AS one") == [{"one": 1}]
+    assert refused(lake, "FROM consumer_lag") == f"there is no table consumer_lag at {lake}/consumer_lag"
+    assert "there is no table record_ranges" in refused(lake, "FROM records_now")
+
+
+def test_snapshots_are_read_before_what_they_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that publishes meanwhile is seen whole or not at all: `snapshots` is written last and read first."""
+    opened: list[str] = []
+    monkeypatch.setattr(
+        "kafka_lagoon.query.duckdb_engine.select_rows", lambda name, _: opened.append(name) or "SELECT 1 AS cluster"
+    )
+    with pytest.raises(TableError), rows_of(Path("any"), "FROM lag_by_group, records_now"):
+        pass
+    assert opened == ["snapshots", "consumer_groups", "consumer_lag", "records", "record_ranges"]
+
+
+def test_rows_come_before_all_are_read() -> None:
+    """A result that would not end in years has its first rows at once, in batches that memory holds, and can be left."""
+    with rows_of(Path("any"), "FROM range(1_000_000_000_000) AS a, range(1_000_000) AS b") as rows:
+        assert 0 < next(rows.batches).num_rows <= 2048
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("SELECT nope FROM records", r'Binder Error: Referenced column "nope" not found .* Candidate bindings: '),
+        ("SELECT FROM", "Parser Error: "),
+        ("FROM record", r"there is no table or view record \(did you mean records\?\)"),
+        ("SELECT CAST(topic AS INT) FROM records", "Conversion Error: Could not convert string 'orders' to INT32"),
+        ("SELECT 1; SELECT 2", "one statement at a time"),
+        ("DELETE FROM records", "runs SELECT and other statements that read"),
+        ("FROM read_parquet('s3://nowhere/x')", "requires the extension httpfs to be loaded$"),
+    ],
+)
+def test_a_wrong_statement_is_one_line(lake: Path, statement: str, said: str) -> None:
+    """With DuckDB's candidates where it has some; and nothing is fetched from any network."""
+    assert re.search(said, refused(lake, statement))
+
+
+def test_an_error_in_the_midst_of_the_rows_is_one_line(tmp_path: Path) -> None:
+    """Rows are read as they are asked for, so an error may come after the first."""
+    folder = make_table(tmp_path, (DAY, records_like("t", 0, 50_000)))
+    statement = "SELECT CAST(CASE WHEN offset = 40000 THEN 'x' ELSE '1' END AS INT) FROM records"
+    assert refused(folder, statement).startswith("Conversion Error: ")
+
+
+@pytest.mark.parametrize(
+    ("statement", "wanted"),
+    [
+        ("SELECT offset, max(Offset) FROM r", 'SELECT "offset", max("Offset") FROM r'),
+        ("SELECT r.offset FROM r LIMIT 1 OFFSET 2", 'SELECT r."offset" FROM r LIMIT 1 OFFSET 2'),
+        ("SELECT 'é offset', offset", "SELECT 'é offset', \"offset\""),
+        (
+            'SELECT "offset", `offset` -- offset\nFROM r OFFSET (1)',
+            'SELECT "offset", `offset` -- offset\nFROM r OFFSET (1)',
+        ),
+        ("SELECT offsets", "SELECT offsets"),
+        ("ORDER BY offset", 'ORDER BY "offset"'),
+    ],
+)
+def test_the_column_offset_needs_no_quotes(statement: str, wanted: str) -> None:
+    """DuckDB keeps the word for LIMIT; Spark does not, and records have a column of that name."""
+    assert quoted_offset(statement) == wanted
+
+
+def protocol_of(folder: Path) -> Iterator[tuple[Path, list[dict[str, Any]]]]:
+    for file in (folder / "records" / "_delta_log").glob("*.json"):
+        yield file, [json.loads(line) for line in file.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("feature", ["deletionVectors", "columnMapping", "typeWidening"])
+def test_what_duckdb_would_read_wrongly_is_refused(lake: Path, tmp_path: Path, feature: str) -> None:
+    """Deleted rows would come back, renamed columns be null: a table that needs such readers is Spark's."""
+    folder = shutil.copytree(lake, tmp_path / "lake")
+    for file, actions in protocol_of(folder):
+        for action in actions:
+            if "protocol" in action:
+                features = {"readerFeatures": [feature], "writerFeatures": [feature]}
+                action["protocol"] = {"minReaderVersion": 3, "minWriterVersion": 7, **features}
+            if "metaData" in action and feature == "columnMapping":
+                action["metaData"]["configuration"]["delta.columnMapping.mode"] = "name"
+        file.write_text("\n".join(map(json.dumps, actions)))
+    with pytest.raises(TableError, match=feature) as raised:
+        ask(folder, "FROM records")
+    assert "\n" not in str(raised.value)
+
+
+def test_files_outside_of_their_partitions_folder_are_refused(lake: Path, tmp_path: Path) -> None:
+    """A shallow clone names files of another table; their partition is not told by a folder below this one."""
+    folder = shutil.copytree(lake, tmp_path / "lake")
+    for file, actions in protocol_of(folder):
+        for action in actions:
+            if "add" in action:
+                action["add"]["path"] = (lake / "records" / action["add"]["path"]).as_uri()
+        file.write_text("\n".join(map(json.dumps, actions)))
+    with pytest.raises(NeedsSpark, match="lie elsewhere"):
+        ask(folder, "FROM records")
+
+
+@pytest.mark.parametrize(
+    ("place", "folder"),
+    [
+        ("lake/here", "lake/here"),
+        ("/a:b/c", "/a:b/c"),
+        ("file:/a%20b", "/a b"),
+        ("file:///a/b", "/a/b"),
+        ("file://localhost/a", "/a"),
+        ("file://elsewhere/a", None),
+        ("s3a://bucket/lake", None),
+        ("hdfs:///lake", None),
+        ("abfss://x@y.z/lake", None),
+    ],
+)
+def test_which_places_are_folders_of_this_machine(place: str, folder: str | None) -> None:
+    """Paths and file URLs as Hadoop spells them; everything else is Spark's."""
+    assert local_folder(place) == (folder and Path(folder))
+
+
+def test_a_connection_of_a_notebook(new_tables: Path) -> None:
+    """`register_duckdb` makes names known to any connection, and calling it again shows what is new."""
+    with duckdb.connect() as connection:
+        register_duckdb(connection, str(new_tables))
+        assert connection.sql("SELECT count(*) FROM records_now").fetchall() == [(0,)]
+        make_table(new_tables, (DAY, records_like("orders", 0, 2)))
+        register_duckdb(connection, new_tables.as_uri())
+        assert connection.sql("SELECT count(*) FROM records_now").fetchall() == [(2,)]
+        with pytest.raises(TableError, match=r"s3a://b/w: DuckDB reads folders of this machine"):
+            register_duckdb(connection, "s3a://b/w")
+
+
+@pytest.fixture
+def new_tables(tmp_path: Path) -> Path:
+    """All tables, without rows."""
+    for table in TABLES:
+        schema = pa.schema([*table.file_schema(), pa.field(table.partition_by, pa.date32(), nullable=False)])
+        DeltaTable.create(str(tmp_path / table.name), schema, partition_by=[table.partition_by])
+    return tmp_path
+
+
+def test_a_type_that_this_version_does_not_know() -> None:
+    """Types of other writers are spelled for DuckDB, nested ones inside as well."""
+    entry = {"type": "map", "keyType": "string", "valueType": {"type": "array", "elementType": "decimal(10,2)"}}
+    assert duckdb_tables._type(entry) == "MAP(VARCHAR, decimal(10,2)[])"

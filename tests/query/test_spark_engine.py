@@ -1,0 +1,75 @@
+"""`lagoon sql` with Spark: where DuckDB cannot read, or where somebody says so."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_lagoon.cli.main import main
+from tests.delta.lake import make_lake
+from tests.test_readme import snippets
+
+STATEMENT = "SELECT group_id, topic, lag, captured_at, snapshot_date FROM lag_now ORDER BY lag"
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two published snapshots and five records."""
+    del spark  # `lagoon` takes the session that runs
+    return make_lake(tmp_path_factory.mktemp("lake"))
+
+
+def sql(lake: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(["sql", "--warehouse", str(lake), *arguments])
+    return (code, *capsys.readouterr())
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+def test_both_engines_print_the_same(lake: Path, form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """To the byte: with null, odd names, 64-bit numbers and times."""
+    by_duckdb = sql(lake, capsys, "--format", form, STATEMENT + " NULLS FIRST")
+    assert by_duckdb[0] == 0
+    assert sql(lake, capsys, "--engine", "spark", "--format", form, STATEMENT + " NULLS FIRST") == by_duckdb
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("SELECT nope FROM lag_now", "nope"),
+        ("SELECT * FROM lag_nwo", "there is no table or view lag_nwo (did you mean lag_now?)"),
+        ("SELECT (1", "yntax error"),
+        ("SELECT CAST(group_id AS INT) FROM lag_now", "CAST_INVALID_INPUT"),
+        ("SELECT raise_error(concat('boom', chr(10), 'and more')) FROM consumer_lag", "boom"),
+        ("DELETE FROM consumer_lag", "runs SELECT and other statements that read"),
+    ],
+)
+def test_errors_are_one_line(lake: Path, statement: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the parser, of the analyser, and of a task, which comes as a Py4JJavaError with a trace of 14 kB."""
+    code, out, complaint = sql(lake, capsys, "--engine", "spark", statement)
+    assert (code, out) == (1, "")
+    assert said in complaint
+    assert complaint.count("\n") == 1
+    assert len(complaint) < 600
+
+
+def test_what_duckdb_cannot_read_spark_reads(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Unless the engine was named; then it is an error, in one line."""
+    folder = lake.rename(tmp_path / "a%41b")
+    try:
+        statement = "SELECT count(*) AS n FROM records"
+        code, out, complaint = sql(folder, capsys, "--json", statement)
+        assert (code, out) == (0, '{"n": 5}\n')
+        assert (
+            complaint == "lagoon: table records: deltalake does not find folders with % in their names: asking Spark\n"
+        )
+        code, out, complaint = sql(folder, capsys, "--engine", "duckdb", statement)
+        assert (code, out, complaint.count("\n")) == (1, "", 1)
+    finally:
+        folder.rename(lake)
+
+
+def test_readme_shows_it(lake: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    """README's lines for a notebook with Spark run as they stand."""
+    (snippet,) = (one for one in snippets("python") if "import register\n" in one)
+    exec(snippet.replace('"warehouse"', f'"{lake}"'), {"spark": spark})  # noqa: S102  the JVM's folder cannot be changed
+    assert "billing" in capsys.readouterr().out

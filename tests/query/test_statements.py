@@ -1,0 +1,58 @@
+"""What both engines of `lagoon sql` share."""
+
+import pytest
+
+from kafka_lagoon.delta.views import NAMES
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.query.statements import failed, mentioned, refuse_writing
+
+
+@pytest.mark.parametrize(
+    ("statement", "names"),
+    [
+        ("SELECT 1", set()),
+        ("SELECT group_id FROM LAG_NOW", {"lag_now"}),
+        ("SELECT topics FROM lag_by_group", {"topics", "lag_by_group"}),
+        ("SHOW TABLES", set(NAMES)),
+        ("select * from information_schema.tables", set(NAMES)),
+    ],
+)
+def test_only_what_a_statement_names_is_opened(statement: str, names: set[str]) -> None:
+    """Upper case or lower; a statement that asks for a list gets all of them."""
+    assert mentioned(statement) == names
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT 1",
+        " (select 1)",
+        "-- why\nWITH a AS (SELECT 1) TABLE a",
+        "/* x */ FROM records",
+        "copy (select 1) to 'f'",
+    ],
+)
+def test_statements_that_read_run(statement: str) -> None:
+    """With comments and brackets before the first word, too."""
+    refuse_writing(statement)
+
+
+@pytest.mark.parametrize(
+    "statement", ["", ";", "DELETE FROM records", "/* select */ drop view lag_now", "SELEC 1", "SET x = 1"]
+)
+def test_other_statements_do_not(statement: str) -> None:
+    """`lagoon sql` changes nothing, whichever engine would."""
+    with pytest.raises(TableError, match="runs SELECT and other statements that read"):
+        refuse_writing(statement)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        'Catalog Error: Table with name lag_nwo does not exist!\nDid you mean "pg_am"?',
+        "[TABLE_OR_VIEW_NOT_FOUND] The table or view `lag_nwo` cannot be found. Verify the spelling. SQLSTATE: 42P01; line 1",
+    ],
+)
+def test_an_unknown_name_is_told_with_the_nearest(message: str) -> None:
+    """Neither engine knows the names that a statement did not mention."""
+    assert str(failed(message)) == "there is no table or view lag_nwo (did you mean lag_now?); `lagoon sql` lists them"

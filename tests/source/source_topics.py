@@ -1,0 +1,114 @@
+"""Topics for the tests of the data source, filled by librdkafka."""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from confluent_kafka import IsolationLevel, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
+
+from kafka_lagoon.sandbox.kafka import LocalKafka
+
+DAY_MS = 86_400_000
+START_MS = 1_700_000_000_000
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+def admin(kafka: LocalKafka) -> AdminClient:
+    """A client that makes and deletes topics."""
+    return AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+
+
+def create(kafka: LocalKafka, topic: str, partitions: int = 1, replicas: int = 1, **config: str) -> None:
+    """A new topic, whose old records stay; dots in names of properties are written as underscores."""
+    properties = {"retention.ms": "-1"} | {name.replace("_", "."): text for name, text in config.items()}
+    client = admin(kafka)  # kept until it has answered
+    client.create_topics([NewTopic(topic, partitions, replicas, config=properties)])[topic].result()
+
+
+def add_partitions(kafka: LocalKafka, topic: str, total: int) -> None:
+    """More partitions for a topic."""
+    client = admin(kafka)
+    client.create_partitions([NewPartitions(topic, total)])[topic].result()
+
+
+def delete_records(kafka: LocalKafka, topic: str, before_offset: int, partition: int = 0) -> None:
+    """Move the start of a log."""
+    client, at = admin(kafka), TopicPartition(topic, partition, before_offset)
+    client.delete_records([at])[at].result()
+
+
+def produce(kafka: LocalKafka, topic: str, values: Iterable[Any], partition: int = 0, **properties: Any) -> None:
+    """One record for each value: bytes, or a mapping of produce()'s arguments; timestamps are seconds apart otherwise."""
+    producer = _producer(kafka, properties)
+    for number, value in enumerate(values):
+        _send(producer, topic, partition, value, START_MS + 1_000 * number)
+    assert producer.flush(30) == 0
+
+
+@contextmanager
+def open_transaction(
+    kafka: LocalKafka, topic: str, values: Sequence[Any], partition: int = 0, *, commits: bool
+) -> Iterator[None]:
+    """As many records in a transaction that ends with the context: what stands behind it then is stable."""
+    producer = _producer(kafka, {"transactional.id": f"{topic}-{partition}-{commits}"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for value in values:
+        _send(producer, topic, partition, value, START_MS)
+    producer.flush(30)
+    yield
+    if commits:
+        producer.commit_transaction(30)
+    else:
+        producer.abort_transaction(30)
+    _wait_until_stable(kafka, TopicPartition(topic, partition))
+
+
+def _wait_until_stable(kafka: LocalKafka, at: TopicPartition) -> None:
+    """Brokers write the markers of a transaction after they have said that it is over."""
+    client, latest = admin(kafka), {at: OffsetSpec.latest()}
+    for _ in range(300):
+        ends = {
+            client.list_offsets(latest, isolation_level=level)[at].result().offset
+            for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
+        }
+        if len(ends) == 1:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"the transaction on {at} does not end")
+
+
+def _producer(kafka: LocalKafka, properties: Mapping[str, Any]) -> Producer:
+    named = {name.replace("_", "."): value for name, value in properties.items()}
+    # In order even where the first batch meets a leader that does not know the topic yet and is sent again.
+    in_order = {"max.in.flight.requests.per.connection": 1}
+    return Producer({"bootstrap.servers": kafka.bootstrap_servers, "linger.ms": 50, **in_order, **named})
+
+
+def _send(producer: Producer, topic: str, partition: int, value: Any, timestamp_ms: int) -> None:
+    arguments = value if isinstance(value, dict) else {"value": value}
+    producer.produce(topic, partition=partition, **{"timestamp": timestamp_ms, **arguments})
+    producer.poll(0)
+
+
+def fill_mixed(kafka: LocalKafka, topic: str) -> None:
+    """Three partitions with every codec, headers of every kind, nulls, empties, and transactions both ways."""
+    create(kafka, topic, partitions=3)
+    odd: list[dict[str, Any]] = [
+        {"key": None, "value": None},
+        {"key": b"", "value": b""},
+        {"key": b"k", "value": None, "headers": [("a", b"1"), ("a", b"2"), ("b", None), ("", b"")]},
+        {"key": "schlüssel".encode(), "value": b"\x00\xff" * 50, "headers": [("ümlaut", b"\x00")]},
+        {"key": b"k2", "value": b"v", "timestamp": START_MS + 10 * DAY_MS},
+    ]
+    for partition in range(3):
+        for codec in CODECS:
+            values = [*odd, *(b"%s-%d" % (codec.encode(), number) for number in range(40))]
+            produce(kafka, topic, values, partition, compression_type=codec)
+    for partition in range(2):
+        with open_transaction(kafka, topic, [b"aborted"] * 7, partition, commits=False):
+            pass
+        with open_transaction(kafka, topic, [b"committed"] * 5, partition, commits=True):
+            pass

@@ -1,0 +1,65 @@
+"""The columns of the data source are the connector's and those of table records."""
+
+import pytest
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.types import ArrayType, BinaryType, DataType, IntegerType, LongType, StringType, StructType
+
+from kafka_lagoon.delta.schema import RECORDS
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.source.columns import COLUMNS, decoded, default_schema, require_known
+
+NOT_KAFKA_S = {"cluster", "cluster_id", "ingest_id", "ingest_date"}
+
+
+def test_columns_of_table_records_have_its_types():
+    """Every column of table records but those that an ingest adds is there, under its name and of its type."""
+    table = {column.name: from_arrow_type(column.type).simpleString() for column in RECORDS.columns}
+    wanted = {name: kind for name, kind in table.items() if name not in NOT_KAFKA_S}
+    assert {name: COLUMNS[name].simpleString() for name in wanted} == wanted
+    assert COLUMNS.keys() - wanted.keys() == {"timestampType"}
+
+
+def test_default_is_the_connectors_schema():
+    """Seven columns in the connector's order, and headers behind them if they are asked for."""
+    names = ["key", "value", "topic", "partition", "offset", "timestamp", "timestampType"]
+    assert default_schema(with_headers=False).names == names
+    with_headers = default_schema(with_headers=True)
+    assert with_headers.names == [*names, "headers"]
+    header = StructType().add("key", StringType()).add("value", BinaryType())
+    assert with_headers["headers"].dataType == ArrayType(header)
+    assert all(field.nullable for field in to_arrow_schema(with_headers, timezone="UTC"))
+
+
+def test_only_what_is_asked_for_is_decoded():
+    """Columns that are the same in all rows of a partition are not decoded; but something counts the rows."""
+    assert decoded(["offset", "value", "topic"]) == {"offset", "value"}
+    assert decoded(["timestampType"]) == {"timestamp_type"}
+    assert decoded(["topic", "partition", "topic_id"]) == {"offset"}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "line"),
+    [
+        ("valu", BinaryType(), "column valu: records have no such column (did you mean value?)"),
+        ("xyz", LongType(), "column xyz: records have no such column; there are key, value, topic,"),
+        ("key", StringType(), "column key: it is binary, not string: cast it in the query"),
+        ("offset", IntegerType(), "column offset: it is bigint, not int: cast it in the query"),
+        (
+            "headers",
+            ArrayType(StringType()),
+            "column headers: it is array<struct<key:string,value:binary>>, not array<",
+        ),
+    ],
+)
+def test_a_column_that_is_none_is_refused(name: str, kind: DataType, line: str):
+    """One line says which, and what there is instead."""
+    with pytest.raises(ConfigError) as refused:
+        require_known(StructType().add("offset", LongType()).add(name, kind))
+    assert len(refused.value.problems) == 1
+    assert refused.value.problems[0].startswith(line)
+
+
+def test_not_null_is_refused():
+    """What Spark is told to be never null it does not check; a null key would then be read as garbage."""
+    with pytest.raises(ConfigError, match="column key: leave out NOT NULL"):
+        require_known(StructType().add("key", BinaryType(), nullable=False))

@@ -1,0 +1,181 @@
+"""Batches of the data source in Spark, held against Spark's own connector."""
+
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  its usual name
+
+from kafka_lagoon.delta import register_source
+from kafka_lagoon.sandbox.jars import jar_paths
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from tests.source.source_topics import START_MS, create, delete_records, fill_mixed, open_transaction, produce
+
+MIXED = "source-mixed"
+
+
+@pytest.fixture(scope="module")
+def source(spark: SparkSession) -> SparkSession:
+    """The session, with our data source and with Spark's connector."""
+    register_source(spark)
+    for jar in jar_paths("connector-4.2.0"):
+        spark.sql(f"ADD JAR '{jar}'")
+    return spark
+
+
+@pytest.fixture(scope="module")
+def mixed(kafka: LocalKafka, source: SparkSession) -> str:  # noqa: ARG001  what fails without Spark fails first
+    """A topic with records of every kind."""
+    fill_mixed(kafka, MIXED)
+    return MIXED
+
+
+@pytest.fixture(scope="module")
+def theirs(source: SparkSession, kafka: LocalKafka, mixed: str) -> DataFrame:
+    """What the connector reads of it, committed records only."""
+    options = {"subscribe": mixed, "includeHeaders": "true", "kafka.isolation.level": "read_committed"}
+    return load(source, kafka, "kafka", **options).cache()
+
+
+def load(
+    source: SparkSession, kafka: LocalKafka, name: str = "lagoon", schema: str | None = None, **options: Any
+) -> Any:
+    """A frame of one of the two sources."""
+    reader = source.read.format(name).option("kafka.bootstrap.servers", kafka.bootstrap_servers).options(**options)
+    return (reader.schema(schema) if schema else reader).load()
+
+
+def rows(frame: DataFrame) -> list[Row]:
+    """All rows in the order of the logs."""
+    return sorted(frame.collect(), key=lambda row: (row.topic, row.partition, row.offset))
+
+
+def test_rows_are_the_connectors(source: SparkSession, kafka: LocalKafka, mixed: str, theirs: DataFrame):
+    """Same columns, same types, same rows; headers are null where there are none."""
+    ours = load(source, kafka, subscribe=mixed, includeHeaders="true")
+    assert ours.schema == theirs.schema
+    found = rows(ours)
+    assert found == rows(theirs)
+    assert len(found) == 3 * 225 + 2 * 5
+
+
+def test_uncommitted_rows_are_the_connectors(source: SparkSession, kafka: LocalKafka, mixed: str):
+    """With read_uncommitted there are those of aborted transactions too, as in the connector's default."""
+    ours = rows(load(source, kafka, subscribe=mixed, **{"kafka.isolation.level": "read_uncommitted"}))
+    assert ours == rows(load(source, kafka, "kafka", subscribe=mixed))
+    assert len(ours) == 3 * 225 + 2 * 12
+
+
+def test_columns_by_name(source: SparkSession, kafka: LocalKafka, mixed: str):
+    """A schema picks columns of the connector and of table records, in any order."""
+    ddl = "is_transactional boolean, topic_id string, offset bigint, topic string, timestamp_ms bigint, partition int"
+    found = rows(load(source, kafka, schema=f"{ddl}, leader_epoch int, producer_id bigint", subscribe=mixed))
+    assert len(found) == 3 * 225 + 10
+    assert {row.is_transactional for row in found} == {True, False}
+    assert {row.timestamp_ms for row in found} >= {START_MS, START_MS + 1_000}
+    assert {(row.leader_epoch, len(row.topic_id)) for row in found} == {(0, 22)}
+    assert load(source, kafka, schema="topic string", subscribe=mixed).count() == 3 * 225 + 10
+
+
+def test_aborted_records_are_marked(source: SparkSession, kafka: LocalKafka, mixed: str):
+    """With read_uncommitted, column is_aborted tells the one from the other; null while a transaction is open."""
+    create(kafka, "source-open")
+    options = {"kafka.isolation.level": "read_uncommitted", "schema": "value binary, is_aborted boolean"}
+    found = load(source, kafka, subscribe=mixed, **options).filter("is_aborted").collect()
+    assert [bytes(row.value) for row in found] == [b"aborted"] * 14
+    with open_transaction(kafka, "source-open", [b"pending"], commits=True):
+        assert load(source, kafka, subscribe="source-open", **options).first().is_aborted is None
+        assert load(source, kafka, subscribe="source-open").isEmpty()
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "partition = 1",
+        "partition in (0, 2) and offset >= 100",
+        "offset between 37 and 52",
+        "topic = 'source-mixed' and offset = 40",
+        "topic > 'source' and partition < 1 and offset in (3, 99, 5000)",
+        "topic <> 'source-mixed'",
+        "timestamp >= '2023-11-14 22:13:55' and partition = 0",
+        "timestamp > '2023-11-14 22:13:55' and timestamp < '2023-11-14 22:13:59'",
+        "timestamp = '2023-11-24 22:13:20'",
+        "timestamp > '2030-01-01'",
+        "partition = 0 or offset < 10",
+        "key is null and offset > 20",
+    ],
+)
+def test_filters_change_nothing(source: SparkSession, kafka: LocalKafka, mixed: str, theirs: DataFrame, condition: str):
+    """A filter gives the rows that the same filter gives behind the connector."""
+    ours = load(source, kafka, subscribe=mixed, includeHeaders="true").filter(condition)
+    assert rows(ours) == rows(theirs.filter(condition))
+
+
+def test_filters_reach_the_source(source: SparkSession, kafka: LocalKafka, mixed: str):
+    """What is decided by partitions and offsets is no longer in Spark's plan; times are checked again."""
+    frame = load(source, kafka, subscribe=mixed).filter("partition = 1 and offset < 30 and timestamp > '2023-11-14'")
+    plan = frame._jdf.queryExecution().executedPlan().toString()
+    filters = [line for line in plan.splitlines() if "Filter" in line and "Scan" not in line]
+    assert len(filters) == 1
+    assert "timestamp" in filters[0]
+    assert "partition" not in filters[0]
+    assert frame.rdd.getNumPartitions() == 1
+
+
+def test_loss_is_an_error_or_accepted(source: SparkSession, kafka: LocalKafka):
+    """Records that are gone when the query is planned fail it; with failOnDataLoss=false the others are read."""
+    create(kafka, "source-lost")
+    produce(kafka, "source-lost", [b"v"] * 30)
+    delete_records(kafka, "source-lost", 10)
+    options = {"subscribe": "source-lost", "startingOffsets": '{"source-lost":{"0":5}}'}
+    with pytest.raises(PySparkException, match="LOST: startingOffsets: source-lost:0 has offsets 10 to 30, not 5"):
+        load(source, kafka, **options).collect()
+    accepted = load(source, kafka, **options, failOnDataLoss="false")
+    assert [row.offset for row in accepted.collect()] == list(range(10, 30))
+
+
+def test_loss_after_planning(source: SparkSession, kafka: LocalKafka):
+    """Records that are deleted between planning and reading fail the task, or are left out."""
+    create(kafka, "source-late")
+    produce(kafka, "source-late", [b"v"] * 30)
+    planned = [load(source, kafka, subscribe="source-late", failOnDataLoss=text) for text in ("true", "false")]
+    for frame in planned:
+        frame._jdf.queryExecution().toRdd().getNumPartitions()
+    delete_records(kafka, "source-late", 12)
+    with pytest.raises((PySparkException, Py4JJavaError), match="LOST: 12 of the offsets 0 to 29 of source-late:0"):
+        planned[0].collect()
+    assert [row.offset for row in planned[1].collect()] == list(range(12, 30))
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (
+            {"subscribe": "a", "startingOffest": "earliest"},
+            "startingoffest: no such option (did you mean startingOffsets?)",
+        ),
+        ({"subscribe": "source-mixd"}, "there is no topic source-mixd (did you mean source-mixed?)"),
+        ({"subscribe": MIXED, "endingOffsets": "earliest"}, "endingOffsets: a batch cannot end at earliest (-2)"),
+        (
+            {"subscribe": MIXED, "startingTimestamp": "99999999999999"},
+            "startingTimestamp: source-mixed:0 has no record",
+        ),
+        ({"subscribe": MIXED, "schema": "key string"}, "column key: it is binary, not string: cast it in the query"),
+    ],
+)
+def test_bad_options(source: SparkSession, kafka: LocalKafka, mixed: str, options: dict[str, str], line: str):
+    """One line in what Spark says tells which option is wrong, and the cure."""
+    assert mixed == MIXED
+    with pytest.raises(PySparkException) as refused:
+        load(source, kafka, **options).collect()
+    assert f"ConfigError: {line}" in str(refused.value)
+
+
+def test_a_query_over_it(source: SparkSession, kafka: LocalKafka, mixed: str):
+    """It is a frame like any other; more and smaller tasks give the same rows."""
+    frame = load(source, kafka, subscribe=mixed, minPartitions="8")
+    counted = frame.groupBy("partition").agg(F.count("*").alias("records"), F.countDistinct("offset").alias("offsets"))
+    assert counted.orderBy("partition").collect() == [(0, 230, 230), (1, 230, 230), (2, 225, 225)]
+    assert frame.rdd.getNumPartitions() >= 8

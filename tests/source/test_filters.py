@@ -1,0 +1,128 @@
+"""Filters become ranges, and never leave out what they let through."""
+
+import operator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql.datasource import (
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNotNull,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+    StringStartsWith,
+)
+
+from kafka_lagoon.source.filters import Pushed, push
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+OPERATORS = {
+    EqualTo: operator.eq,
+    GreaterThan: operator.gt,
+    GreaterThanOrEqual: operator.ge,
+    LessThan: operator.lt,
+    LessThanOrEqual: operator.le,
+    In: lambda mine, theirs: mine in theirs,
+}
+
+
+def filters_on(column: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Filter]:
+    """Any comparison of a column with these values."""
+    compared = [st.builds(kind, st.just((column,)), values) for kind in OPERATORS if kind is not In]
+    several = st.builds(In, st.just((column,)), st.lists(values, min_size=1, max_size=3).map(tuple))
+    return st.one_of(*compared, several)
+
+
+def passes(filters: list[Filter], value: Any) -> bool:
+    """What SQL says of a value."""
+    return all(OPERATORS[type(one)](value, one.value) for one in filters)  # type: ignore[attr-defined]
+
+
+@given(st.lists(filters_on("offset", st.integers(0, 20)), max_size=4), st.integers(0, 25))
+def test_offsets_are_exact(filters: list[Filter], offset: int):
+    """An offset is read and passes what is left to Spark exactly if it passes the filters."""
+    pushed, rest = push(filters)
+    read = pushed.from_offset <= offset and (pushed.to_offset is None or offset < pushed.to_offset)
+    assert (read and passes(rest, offset)) == passes(filters, offset)
+
+
+@given(st.lists(filters_on("topic", st.sampled_from("abc")), max_size=3), st.sampled_from("abcd"))
+def test_topics_are_exact(filters: list[Filter], topic: str):
+    """A topic is read exactly if it passes, and nothing is left to Spark."""
+    pushed, rest = push(filters)
+    assert pushed.admits(topic, 0) == passes(filters, topic)
+    assert rest == []
+
+
+@given(st.lists(filters_on("partition", st.integers(0, 5)), max_size=3), st.integers(0, 6))
+def test_partitions_are_exact(filters: list[Filter], partition: int):
+    """A partition is read exactly if it passes, and nothing is left to Spark."""
+    pushed, rest = push(filters)
+    assert pushed.admits("orders", partition) == passes(filters, partition)
+    assert rest == []
+
+
+MOMENTS = st.integers(-3_000, 9_000).map(lambda micros: EPOCH + timedelta(microseconds=micros))
+
+
+@given(st.lists(filters_on("timestamp", MOMENTS), max_size=4), st.integers(-2, 9))
+def test_no_record_of_the_time_is_left_out(filters: list[Filter], timestamp_ms: int):
+    """A record that passes is never before the first millisecond that is read; Spark filters all of them again."""
+    pushed, rest = push(filters)
+    assert rest == filters
+    if passes(filters, EPOCH + timedelta(milliseconds=timestamp_ms)):
+        assert pushed.from_ms is None or timestamp_ms >= pushed.from_ms
+
+
+@pytest.mark.parametrize(
+    ("one", "from_ms"),
+    [
+        (GreaterThan(("timestamp",), EPOCH + timedelta(seconds=1)), 1_001),
+        (GreaterThanOrEqual(("timestamp",), EPOCH + timedelta(seconds=1)), 1_000),
+        (GreaterThan(("timestamp",), EPOCH + timedelta(seconds=1, microseconds=1)), 1_001),
+        (EqualTo(("timestamp",), EPOCH + timedelta(seconds=1, microseconds=1)), 1_001),
+        (In(("timestamp",), (EPOCH + timedelta(seconds=2), EPOCH + timedelta(seconds=1))), 1_000),
+        (GreaterThan(("timestamp_ms",), 1_000), 1_001),
+        (GreaterThan(("timestamp_ms",), -5), None),
+        (GreaterThan(("timestamp",), EPOCH - timedelta(days=1)), None),
+        (LessThan(("timestamp",), EPOCH + timedelta(seconds=1)), None),
+        (IsNotNull(("timestamp",)), None),
+    ],
+)
+def test_bounds_of_time(one: Filter, from_ms: int | None):
+    """The first millisecond that passes; before 1970 Kafka's numbers have other meanings, and are not asked for."""
+    assert push([one]) == (Pushed(from_ms=from_ms), [one])
+
+
+def test_what_is_never_null_needs_no_check():
+    """Spark adds IS NOT NULL to every comparison; of these columns it is always true."""
+    never = [IsNotNull((name,)) for name in ("topic", "partition", "offset")]
+    assert push(never) == (Pushed(), [])
+
+
+def test_other_filters_are_left_to_spark():
+    """A filter on another column, or of another kind, changes nothing."""
+    others = [Not(EqualTo(("topic",), "a")), StringStartsWith(("topic",), "a"), EqualTo(("key",), b"k")]
+    others += [EqualTo(("headers", "key"), "k"), IsNotNull(("value",))]
+    assert push(others) == (Pushed(), others)
+
+
+def test_filters_on_several_columns():
+    """All have to hold."""
+    filters = [
+        EqualTo(("topic",), "a"),
+        In(("partition",), (0, 2)),
+        GreaterThan(("offset",), 9),
+        LessThan(("offset",), 20),
+    ]
+    pushed, rest = push([*filters, In(("offset",), (12, 15))])
+    assert (pushed.from_offset, pushed.to_offset) == (12, 16)
+    assert [pushed.admits(*at) for at in (("a", 0), ("a", 1), ("b", 0))] == [True, False, False]
+    assert rest == [In(("offset",), (12, 15))]

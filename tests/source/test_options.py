@@ -1,0 +1,137 @@
+"""Options under the connector's names, and what is said of bad ones."""
+
+from typing import Any
+
+import pytest
+
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.source.options import EARLIEST, LATEST, Offsets, SourceOptions, Times, parse
+
+BROKERS = {"kafka.bootstrap.servers": "localhost:9092"}
+
+
+def options(**given: Any) -> SourceOptions:
+    """Options as Spark hands them over: names in lower case, all values text."""
+    named = {name.replace("kafka_", "kafka.").replace("_", ".").lower(): str(value) for name, value in given.items()}
+    return parse({**BROKERS, **named})
+
+
+def problems(**given: Any) -> list[str]:
+    """The lines that refuse these options."""
+    with pytest.raises(ConfigError) as refused:
+        options(**given)
+    return list(refused.value.problems)
+
+
+def test_defaults_are_the_connectors():
+    """Data loss fails, headers are left out, ends are the latest; but only committed records are read."""
+    found = options(subscribe="orders")
+    assert (found.topics, found.pattern, found.assigned) == (("orders",), None, None)
+    assert (found.start, found.end) == (None, Offsets(option="endingOffsets", everywhere=LATEST))
+    assert found.fail_on_data_loss
+    assert not found.include_headers
+    assert found.isolation_level == "read_committed"
+    assert (found.min_partitions, found.max_records_per_partition, found.max_offsets_per_trigger) == (None, None, None)
+
+
+def test_names_have_any_case():
+    """Spark hands options over in lower case; people write them in any."""
+    found = parse({"KAFKA.Bootstrap.Servers": "a:1", "SUBSCRIBE": "b , a", "FAILonDataLoss": "FALSE"})
+    assert found.topics == ("a", "b")
+    assert found.kafka == {"bootstrap.servers": "a:1"}
+    assert not found.fail_on_data_loss
+
+
+def test_offsets_of_partitions():
+    """JSON as the connector has it; -2 and -1 stand for the earliest and the latest."""
+    found = options(
+        assign='{"a":[0,1]}', startingOffsets='{"a":{"0":23,"1":-2}}', endingOffsets='{"a":{"0":50,"1":-1}}'
+    )
+    assert found.assigned == {("a", 0), ("a", 1)}
+    assert found.topics == ("a",)
+    assert found.start == Offsets(option="startingOffsets", each={("a", 0): 23, ("a", 1): EARLIEST})
+    assert found.end == Offsets(option="endingOffsets", each={("a", 0): 50, ("a", 1): LATEST})
+
+
+def test_times_go_before_offsets():
+    """One time for all goes before times of partitions, and these before offsets."""
+    by_partition = '{"a":{"0":1700000000000}}'
+    found = options(subscribe="a", startingOffsets="earliest", startingOffsetsByTimestamp=by_partition)
+    assert found.start == Times(option="startingOffsetsByTimestamp", each={("a", 0): 1_700_000_000_000})
+    found = options(subscribe="a", endingTimestamp="1000", endingOffsetsByTimestamp=by_partition)
+    assert found.end == Times(option="endingTimestamp", everywhere=1000)
+
+
+def test_a_stream_s_offsets_are_starting_offsets():
+    """What a checkpoint holds may be pasted: the topics' ids beside the offsets are kept to be compared."""
+    found = options(subscribe="a", startingOffsets='{"a":{"0":23},"#topic_ids":{"a":"WRt"}}')
+    assert found.start == Offsets(option="startingOffsets", each={("a", 0): 23}, topic_ids={"a": "WRt"})
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"startingOffset": "latest"}, "startingoffset: no such option (did you mean startingOffsets?)"),
+        ({"startingOffsets": "first"}, 'startingOffsets: not JSON like earliest, latest or {"topicA":{"0":23,"1":-2}}'),
+        ({"startingOffsets": '{"a":[1]}'}, "startingOffsets: a: not a partition with a number from -2 on"),
+        ({"startingOffsets": '{"a":{"0":-3}}'}, "startingOffsets: a: not a partition with a number from -2 on"),
+        (
+            {"startingTimestamp": "2026-11-21"},
+            "startingTimestamp: '2026-11-21' is not a time in milliseconds since 1970",
+        ),
+        ({"minPartitions": "0"}, "minPartitions: '0' is not a whole number above 0"),
+        ({"failOnDataLoss": "no"}, "failOnDataLoss: 'no' is neither true nor false"),
+        (
+            {"kafka_isolation_level": "all"},
+            "kafka.isolation.level: 'all' is neither read_committed nor read_uncommitted",
+        ),
+        ({"kafka_auto_offset_reset": "earliest"}, "kafka.auto.offset.reset: use startingOffsets"),
+        ({"assign": "{}"}, "subscribe and assign: set one of subscribe, assign, subscribePattern"),
+    ],
+)
+def test_a_bad_option_is_one_line(given: dict[str, str], line: str):
+    """The line names the option, and says what it should be."""
+    assert problems(subscribe="a", **given) == [line]
+
+
+def test_all_faults_at_once():
+    """Nobody has to run a query twice to learn of the second fault."""
+    with pytest.raises(ConfigError) as refused:
+        parse({"topic": "a", "minPartitions": "many"})
+    lines = refused.value.problems
+    assert lines[0].startswith("topic: no such option; there are subscribe, assign,")
+    assert lines[1] == "kafka.bootstrap.servers: must be set, to host:port of some brokers"
+    assert lines[2] == "no topics: set one of subscribe, assign, subscribePattern"
+    assert lines[3] == "minPartitions: 'many' is not a whole number above 0"
+
+
+@pytest.mark.parametrize(
+    ("choice", "line"),
+    [
+        ({"subscribe": " , "}, "subscribe: no topics; write it as topicA,topicB"),
+        ({"subscribePattern": "("}, "subscribePattern: '(' is not a regular expression"),
+        ({"assign": '{"a":["0"]}'}, 'assign: a: not partition numbers as in {"topicA":[0,1]}'),
+    ],
+)
+def test_a_bad_choice_of_topics(choice: dict[str, str], line: str):
+    """Topics, a pattern and partitions are each refused in their own words."""
+    assert problems(**choice)[0].startswith(line)
+
+
+def test_batches_and_streams_refuse_what_is_the_others():
+    """A batch has no trigger and does not start at its end; a stream has no end."""
+    with pytest.raises(ConfigError, match="maxOffsetsPerTrigger: only streams have triggers"):
+        options(subscribe="a", maxOffsetsPerTrigger="10").require_batch()
+    with pytest.raises(ConfigError, match="startingOffsets: a batch cannot start at latest"):
+        options(subscribe="a", startingOffsets="latest").require_batch()
+    with pytest.raises(ConfigError, match="endingOffsets: a batch cannot end at earliest"):
+        options(subscribe="a", endingOffsets='{"a":{"0":-2}}').require_batch()
+    with pytest.raises(ConfigError, match="endingOffsets: a stream has no end"):
+        options(subscribe="a", endingOffsets="latest").require_stream()
+    assert options(subscribe="a", startingOffsets="latest", maxOffsetsPerTrigger="10").require_stream()
+
+
+def test_options_of_the_connectors_consumers_change_nothing():
+    """A query that is moved over keeps them: they are about consumers, of which there are none here."""
+    assert options(subscribe="a", groupIdPrefix="x", kafka_max_poll_records="5").topics == ("a",)
+    assert parse({**BROKERS, "subscribe": "a", "kafkaConsumer.pollTimeoutMs": "9"}).topics == ("a",)

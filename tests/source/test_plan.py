@@ -1,0 +1,263 @@
+"""What a batch of the data source reads, planned against real brokers; Spark is not needed for that."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pyspark.sql.datasource import DataSourceReader, EqualTo, Filter, GreaterThanOrEqual, In, LessThan
+from pyspark.sql.types import StructType
+
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.errors import ConfigError, RecordsError
+from kafka_lagoon.fetch.split import Split
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.source import plan as source_plan
+from kafka_lagoon.source import read as source_read
+from kafka_lagoon.source.data_source import LagoonSource
+from tests.source.source_topics import START_MS, add_partitions, create, delete_records, open_transaction, produce
+
+Reader = Callable[..., DataSourceReader]
+ALL = {0: (0, 200), 1: (0, 100), 2: (0, 0)}
+
+
+@pytest.fixture(scope="module")
+def topic(kafka: LocalKafka) -> str:
+    """Three partitions with 200, 100 and no records, a second apart."""
+    create(kafka, "source-plan", partitions=3)
+    produce(kafka, "source-plan", [b"x" * 100] * 200, 0, batch_num_messages=20)
+    produce(kafka, "source-plan", [b"y" * 100] * 100, 1, batch_num_messages=20)
+    return "source-plan"
+
+
+@pytest.fixture
+def reader(kafka: LocalKafka) -> Reader:
+    """Makes readers as Spark does."""
+
+    def make(schema: StructType | None = None, **options: Any) -> DataSourceReader:
+        named = {name: one if isinstance(one, str) else json.dumps(one) for name, one in options.items()}
+        source = LagoonSource({"kafka.bootstrap.servers": kafka.bootstrap_servers, **named})
+        return source.reader(schema or source.schema())
+
+    return make
+
+
+def splits(reader: DataSourceReader) -> list[Split]:
+    """What the reader's tasks read, in order."""
+    found = [split for one in reader.partitions() for split in one.value.splits]
+    return sorted(found, key=lambda split: (split.topic, split.partition, split.from_offset))
+
+
+def ranges(reader: DataSourceReader) -> dict[int, tuple[int, int]]:
+    """First and last offset by partition, where splits follow each other."""
+    found: dict[int, tuple[int, int]] = {}
+    for split in splits(reader):
+        start, end = found.get(split.partition, (split.from_offset, split.from_offset))
+        assert end == split.from_offset
+        found[split.partition] = (start, split.to_offset)
+    return found
+
+
+def test_everything_by_default(reader: Reader, topic: str):
+    """From the earliest to the latest offsets; a partition without records has no split."""
+    assert ranges(reader(subscribe=topic)) == {0: (0, 200), 1: (0, 100)}
+
+
+def test_ways_to_choose(reader: Reader, topic: str):
+    """By name, by whole name's pattern, or partition by partition."""
+    assert {one.topic for one in splits(reader(subscribePattern="source-pl.*"))} == {topic}
+    assert splits(reader(subscribePattern="source-pl")) == []
+    assert ranges(reader(assign={topic: [1, 2]})) == {1: (0, 100)}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"startingOffsets": {"0": 150, "1": -2, "2": 0}}, {0: (150, 200), 1: (0, 100)}),
+        ({"endingOffsets": {"0": 20, "1": -1, "2": -1}}, {0: (0, 20), 1: (0, 100)}),
+        ({"startingOffsets": {"0": 30, "1": 40, "2": 0}, "endingOffsets": {"0": 31, "1": 40, "2": 0}}, {0: (30, 31)}),
+        ({"startingTimestamp": str(START_MS + 99_000)}, {0: (99, 200), 1: (99, 100)}),
+        ({"endingTimestamp": str(START_MS + 98_001)}, {0: (0, 99), 1: (0, 99)}),
+        ({"endingTimestamp": str(START_MS + 10**10)}, {0: (0, 200), 1: (0, 100)}),
+        (
+            {"startingOffsetsByTimestamp": {"0": START_MS + 199_000, "1": START_MS, "2": START_MS}},
+            {0: (199, 200), 1: (0, 100)},
+        ),
+    ],
+)
+def test_edges(reader: Reader, topic: str, options: dict[str, Any], expected: dict[int, tuple[int, int]]):
+    """Offsets and times mean what they mean to the connector."""
+    named = {name: one if isinstance(one, str) else {topic: one} for name, one in options.items()}
+    latest = {"startingOffsetsByTimestampStrategy": "latest"}
+    assert ranges(reader(subscribe=topic, **named, **latest)) == expected
+
+
+def refusal(reader: DataSourceReader) -> list[str]:
+    """The lines that refuse a plan."""
+    with pytest.raises(ConfigError) as refused:
+        reader.partitions()
+    return list(refused.value.problems)
+
+
+def test_bad_edges_are_one_line_each(reader: Reader, topic: str):
+    """A partition that an option forgets or invents, and a time that no record has reached."""
+    assert refusal(reader(subscribe=topic, startingOffsets={topic: {"0": 1, "1": 1, "7": 1}})) == [
+        f"startingOffsets: nothing is said of {topic}:2",
+        f"startingOffsets: {topic}:7 is not among what is read",
+    ]
+    late = START_MS + 99_001
+    assert refusal(reader(subscribe=topic, startingTimestamp=str(late))) == [
+        f"startingTimestamp: {topic}:{number} has no record as late as {late}; "
+        "startingOffsetsByTimestampStrategy=latest starts at the end there"
+        for number in (1, 2)
+    ]
+    stale = {topic: {"0": 1, "1": 1, "2": 0}, "#topic_ids": {topic: "AAAAAAAAAAAAAAAAAAAAAA"}}
+    assert refusal(reader(subscribe=topic, startingOffsets=stale)) == [
+        f"startingOffsets: topic {topic} was created anew since"
+    ]
+
+
+def test_unknown_topics_and_partitions(reader: Reader, topic: str):
+    """Each is named, with the topic that was probably meant."""
+    assert refusal(reader(subscribe="source-plam,nothing-like-it-xyz")) == [
+        "there is no topic nothing-like-it-xyz",
+        f"there is no topic source-plam (did you mean {topic}?)",
+    ]
+    assert refusal(reader(assign={topic: [0, 9]})) == [f"assign: there is no partition {topic}:9"]
+
+
+def test_brokers_that_are_not_there(reader: Reader):
+    """Addresses that are none are refused; nothing is asked of anybody."""
+    with pytest.raises(ConfigError, match=r"kafka\.bootstrap\.servers: .*'nowhere' is not host:port"):
+        reader(subscribe="a", **{"kafka.bootstrap.servers": "nowhere"})
+
+
+def test_offsets_outside_of_the_log(kafka: LocalKafka, reader: Reader):
+    """They are a loss: an error that says what there is, or with failOnDataLoss=false what there is."""
+    create(kafka, "source-short")
+    produce(kafka, "source-short", [b"v"] * 50)
+    delete_records(kafka, "source-short", 20)
+    named = {"subscribe": "source-short", "startingOffsets": {"source-short": {"0": 7}}}
+    with pytest.raises(RecordsError) as lost:
+        reader(**named).partitions()
+    assert str(lost.value) == (
+        "LOST: startingOffsets: source-short:0 has offsets 20 to 50, not 7; failOnDataLoss=false reads what is there"
+    )
+    assert ranges(reader(**named, failOnDataLoss="false")) == {0: (20, 50)}
+    assert ranges(reader(subscribe="source-short")) == {0: (20, 50)}
+    with pytest.raises(RecordsError, match="endingOffsets: source-short:0 has offsets 20 to 50, not 51"):
+        reader(subscribe="source-short", endingOffsets={"source-short": {"0": 51}}).partitions()
+
+
+def test_committed_records_end_at_the_last_stable_offset(kafka: LocalKafka, reader: Reader):
+    """What is in an open transaction is read by kafka.isolation.level=read_uncommitted only."""
+    create(kafka, "source-stable")
+    produce(kafka, "source-stable", [b"v"] * 5)
+    uncommitted = {"kafka.isolation.level": "read_uncommitted"}
+    with open_transaction(kafka, "source-stable", [b"t"] * 5, commits=True):
+        assert ranges(reader(subscribe="source-stable")) == {0: (0, 5)}
+        assert ranges(reader(subscribe="source-stable", **uncommitted)) == {0: (0, 10)}
+    assert ranges(reader(subscribe="source-stable")) == {0: (0, 11)}
+
+
+@pytest.mark.parametrize(
+    ("options", "tasks", "most"),
+    [({}, 1, 200), ({"minPartitions": "6"}, 6, 60), ({"maxRecordsPerPartition": "30"}, 11, 30)],
+)
+def test_splits(reader: Reader, topic: str, options: dict[str, str], tasks: int, most: int):
+    """Small partitions share a task; minPartitions and maxRecordsPerPartition divide them, and nothing gets lost.
+
+    Splits of a divided partition know the leader epoch before them, so that an election in between is noticed.
+    """
+    made = reader(subscribe=topic, **options)
+    found = made.partitions()
+    lengths = [sum(split.to_offset - split.from_offset for split in one.value.splits) for one in found]
+    assert abs(len(found) - tasks) <= 1
+    assert sum(lengths) == 300
+    assert all(split.last_epoch == (0 if split.from_offset else -1) for one in found for split in one.value.splits)
+    assert max(lengths) <= (300 if tasks == 1 else most)
+    assert ranges(made) == {0: (0, 200), 1: (0, 100)}
+
+
+TOPIC, PARTITION, OFFSET, TIMESTAMP = ("topic",), ("partition",), ("offset",), ("timestamp",)
+
+
+def moment(seconds: int) -> datetime:
+    """The time of the record with this offset."""
+    return datetime.fromtimestamp(START_MS / 1000 + seconds, UTC)
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ([EqualTo(TOPIC, "another")], {}),
+        ([In(PARTITION, (1, 2))], {1: (0, 100)}),
+        ([GreaterThanOrEqual(OFFSET, 90), LessThan(OFFSET, 110)], {0: (90, 110), 1: (90, 100)}),
+        ([GreaterThanOrEqual(TIMESTAMP, moment(150))], {0: (150, 200)}),
+        ([LessThan(TIMESTAMP, moment(150))], {0: (0, 200), 1: (0, 100)}),
+        ([GreaterThanOrEqual(TIMESTAMP, moment(10_000))], {}),
+        ([EqualTo(PARTITION, 0), EqualTo(OFFSET, 500)], {}),
+    ],
+)
+def test_filters_narrow_the_ranges(
+    reader: Reader, topic: str, filters: list[Filter], expected: dict[int, tuple[int, int]]
+):
+    """What no filter lets through is not planned."""
+    made = reader(subscribe=topic)
+    made.pushFilters(filters)
+    assert ranges(made) == expected
+
+
+@pytest.fixture
+def request_stats(monkeypatch: pytest.MonkeyPatch) -> RequestStats:
+    """What the readers ask of the brokers."""
+    shared = RequestStats()
+    monkeypatch.setattr(source_read, "RequestStats", lambda: shared)
+    return shared
+
+
+def fetched(request_stats: RequestStats) -> tuple[int, int]:
+    """Answers to Fetch requests, and the bytes in them."""
+    stats = [one for (api, _), one in request_stats.stats.items() if api == "Fetch"]
+    return sum(one.answers for one in stats), sum(one.answer_bytes for one in stats)
+
+
+def read(reader: DataSourceReader) -> list[dict[str, Any]]:
+    """All rows, as tasks would give them one after the other."""
+    return [row for one in reader.partitions() for batch in reader.read(one) for row in batch.to_pylist()]
+
+
+def test_a_filtered_read_fetches_little(kafka: LocalKafka, reader: Reader, request_stats: RequestStats):
+    """Of 4 MB in a partition, a filter on ten offsets or on a late time fetches a batch or two."""
+    create(kafka, "source-large")
+    produce(kafka, "source-large", [b"z" * 1_000] * 4_000, batch_num_messages=10)
+    assert len(read(reader(subscribe="source-large"))) == 4_000
+    assert fetched(request_stats)[1] > 4_000_000
+    for one in (EqualTo(OFFSET, 3_990), GreaterThanOrEqual(TIMESTAMP, moment(3_990))):
+        request_stats.stats.clear()
+        made = reader(subscribe="source-large")
+        made.pushFilters([one])
+        assert read(made)[0]["offset"] == 3_990
+        answers, size = fetched(request_stats)
+        assert answers <= 2
+        assert size < 150_000
+
+
+def test_a_new_partition_is_read(kafka: LocalKafka, reader: Reader):
+    """Partitions are found when the query is planned."""
+    create(kafka, "source-grows")
+    made = reader(subscribe="source-grows")
+    assert ranges(made) == {}
+    add_partitions(kafka, "source-grows", 2)
+    produce(kafka, "source-grows", [b"v"], 1)
+    assert ranges(made) == {1: (0, 1)}
+
+
+def test_large_partitions_are_divided_by_bytes(monkeypatch: pytest.MonkeyPatch, reader: Reader, topic: str):
+    """A partition that is larger than a task should read is divided; a task's bytes are those on the leader's disk."""
+    monkeypatch.setattr(source_plan, "_TASK_BYTES", 5_000)
+    made = reader(subscribe=topic)
+    lengths = [sum(split.to_offset - split.from_offset for split in one.value.splits) for one in made.partitions()]
+    assert len(lengths) >= 5
+    assert ranges(made) == {0: (0, 200), 1: (0, 100)}

@@ -1,0 +1,138 @@
+"""What a task of the data source makes of what the reader of its splits gives and says."""
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.errors import RecordsError
+from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.tasks import Task
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.records.buffers import DECODED
+from kafka_lagoon.records.decoding import Counts, Problem
+from kafka_lagoon.source import read as source_read
+from kafka_lagoon.source.columns import COLUMNS
+from kafka_lagoon.source.read import Reading, read
+from tests.clock import CLOCK
+
+SPLIT = Split(topic="orders", topic_id="id", partition=3, from_offset=10, to_offset=20, stable_end=20)
+WHOLE = Outcome(split=SPLIT, next_offset=20, counts=Counts(records=10))
+BROKEN = Problem(base_offset=12, last_offset=14, reason="CORRUPT_BATCH", detail="checksum")
+SPELLED = Problem(base_offset=15, last_offset=15, reason="HEADER_KEY_NOT_UTF8")
+
+Play = Callable[[Outcome, pa.RecordBatch | None], None]
+
+
+@pytest.fixture
+def play(monkeypatch: pytest.MonkeyPatch) -> Play:
+    """Says what the reader of the split gives and says in the end."""
+
+    def play(outcome: Outcome, batch: pa.RecordBatch | None = None) -> None:
+        class Played:
+            def __init__(self, _: Cluster, split: Split, options: ReadOptions) -> None:
+                assert (split, options.isolation_level) == (SPLIT, "read_committed")
+                self.columns, self.outcome = options.decoding.columns, outcome
+
+            def batches(self) -> Iterator[pa.RecordBatch]:
+                if batch is not None:
+                    yield batch.select(sorted(self.columns or ()))
+
+            def close(self) -> None:
+                """Nothing is open."""
+
+        monkeypatch.setattr(source_read, "SplitReader", Played)
+        monkeypatch.setattr(Cluster, "refresh", lambda *_: None)
+
+    return play
+
+
+def rows(*columns: str, fail_on_data_loss: bool = True) -> list[pa.RecordBatch]:
+    """What the task gives Spark."""
+    schema = StructType()
+    for name in columns or ("offset",):
+        schema = schema.add(name, COLUMNS[name])
+    reading = Reading(
+        kafka=KafkaSettings(bootstrap_servers="localhost:1"),
+        isolation_level="read_committed",
+        fail_on_data_loss=fail_on_data_loss,
+        schema=to_arrow_schema(schema, timezone="UTC"),
+    )
+    return list(read(reading, CLOCK, Task(splits=(SPLIT,))))
+
+
+def decoded(count: int, **columns: list[object]) -> pa.RecordBatch:
+    """A batch as the decoder gives it."""
+    defaults = {"offset": range(count), "timestamp_ms": [0] * count, "timestamp_type": [1] * count}
+    defaults |= {"headers": [[]] * count, "is_transactional": [False] * count, **columns}
+    arrays = [pa.array(defaults.get(field.name, [None] * count), field.type) for field in DECODED]
+    return pa.RecordBatch.from_arrays(arrays, schema=DECODED)
+
+
+def test_columns_as_spark_calls_them(play: Play):
+    """The split's own facts are in every row, timestampType is timestamp_type, headers are null where there are none."""
+    headers = [[("a", b"1"), ("a", None)], [], [("", b"")]]
+    play(WHOLE, decoded(3, headers=[[{"key": key, "value": value} for key, value in one] for one in headers]))
+    (batch,) = rows("headers", "topic", "partition", "topic_id", "timestampType")
+    assert batch.schema.names == ["headers", "topic", "partition", "topic_id", "timestampType"]
+    assert batch.column("headers").to_pylist() == [
+        [{"key": "a", "value": b"1"}, {"key": "a", "value": None}],
+        None,
+        [{"key": "", "value": b""}],
+    ]
+    assert (
+        batch.drop_columns(["headers"]).to_pylist()
+        == [{"topic": "orders", "partition": 3, "topic_id": "id", "timestampType": 1}] * 3
+    )
+
+
+def test_large_batches_are_cut(play: Play, monkeypatch: pytest.MonkeyPatch):
+    """Spark gets batches of a size that its caches like, and every row once."""
+    monkeypatch.setattr(source_read, "_ROWS", 4)
+    play(WHOLE, decoded(10))
+    found = rows("offset", "topic")
+    assert [batch.num_rows for batch in found] == [4, 4, 2]
+    assert [offset for batch in found for offset in batch.column("offset").to_pylist()] == list(range(10))
+
+
+def outcome(failure: str | None = None, next_offset: int = 20, **counts: int) -> Outcome:
+    """A split that was not simply read."""
+    problems = (BROKEN, SPELLED) if counts.get("corrupt") else (SPELLED,)
+    return Outcome(
+        split=SPLIT, next_offset=next_offset, counts=Counts(**counts), problems=problems, failure=failure, detail="told"
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        (outcome(lost=4), "LOST: 4 of the offsets 10 to 19 of orders:3"),
+        (outcome(corrupt=3), "CORRUPT_BATCH: offsets 12 to 14 of orders:3 (checksum)"),
+        (outcome("LOG_TRUNCATED", 15), "LOG_TRUNCATED: offsets 15 to 19 of orders:3 (told)"),
+        (outcome("TOPIC_RECREATED", 10), "TOPIC_RECREATED: offsets 10 to 19 of orders:3 (told)"),
+    ],
+)
+def test_loss_fails_unless_it_is_accepted(play: Play, said: Outcome, line: str):
+    """What is lost, broken or another history now is an error that names the offsets; failOnDataLoss=false goes on."""
+    play(said, None)
+    with pytest.raises(RecordsError) as lost:
+        rows()
+    assert str(lost.value) == f"{line}; failOnDataLoss=false reads what is there"
+    assert rows(fail_on_data_loss=False) == []
+
+
+def test_what_is_no_loss_always_fails(play: Play):
+    """A leader that does not answer has not lost anything: Spark tries the task again."""
+    play(outcome("NO_PROGRESS", 12), None)
+    with pytest.raises(RecordsError) as failed:
+        rows(fail_on_data_loss=False)
+    assert str(failed.value) == "NO_PROGRESS: offsets 12 to 19 of orders:3 (told)"
+
+
+def test_header_keys_that_are_spelled_out_are_no_loss(play: Play):
+    """Nothing is missing of such records."""
+    play(outcome(), None)
+    assert rows() == []

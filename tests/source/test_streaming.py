@@ -1,0 +1,144 @@
+"""Streams of the data source in Spark: batches, restarts, and what happens to topics meanwhile."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from kafka_lagoon.delta import register_source
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from tests.source.source_topics import add_partitions, admin, create, delete_records, produce
+
+TIMEOUT_S = 60
+
+
+class Stream:
+    """A query from topics into a folder of Parquet files, which can be run again and again."""
+
+    def __init__(self, spark: SparkSession, kafka: LocalKafka, folder: Path) -> None:
+        self.spark, self.kafka, self.folder = spark, kafka, folder
+
+    def run(self, **options: str) -> list[Any]:
+        """Run up to what is there now; the batches that read something."""
+        query = self._start(options, availableNow=True)
+        assert query.awaitTermination(TIMEOUT_S)
+        return [batch for batch in query.recentProgress if batch.numInputRows]
+
+    def start(self, **options: str) -> StreamingQuery:
+        """Run until it is stopped."""
+        return self._start(options, processingTime="100 milliseconds")
+
+    def _start(self, options: dict[str, str], **trigger: Any) -> StreamingQuery:
+        reader = self.spark.readStream.format("lagoon").options(**{"startingOffsets": "earliest", **options})
+        frame = reader.option("kafka.bootstrap.servers", self.kafka.bootstrap_servers).load()
+        writer = frame.writeStream.format("parquet").option("checkpointLocation", str(self.folder / "checkpoint"))
+        return writer.trigger(**trigger).start(str(self.folder / "out"))
+
+    def written(self) -> DataFrame:
+        """What came out."""
+        return self.spark.read.parquet(str(self.folder / "out"))
+
+    def offsets(self, partition: int = 0) -> list[int]:
+        """The offsets of a partition that came out, in order."""
+        return sorted(row.offset for row in self.written().filter(f"partition = {partition}").collect())
+
+
+@pytest.fixture
+def stream(spark: SparkSession, kafka: LocalKafka, tmp_path: Path) -> Iterator[Stream]:
+    """A query that has not run yet."""
+    register_source(spark)
+    yield Stream(spark, kafka, tmp_path)
+    for query in spark.streams.active:
+        query.stop()
+
+
+def test_available_now_and_restarts(kafka: LocalKafka, stream: Stream):
+    """Batches of at most maxOffsetsPerTrigger, in proportion; a restart goes on, and finds the partition that is new."""
+    create(kafka, "stream-a", partitions=2)
+    produce(kafka, "stream-a", [b"v"] * 40, 0)
+    produce(kafka, "stream-a", [b"v"] * 20, 1)
+    batches = stream.run(subscribe="stream-a", maxOffsetsPerTrigger="30")
+    assert [batch.numInputRows for batch in batches] == [30, 30]
+    source = batches[0].sources[0]
+    ends = json.loads(source.endOffset)
+    assert ends["stream-a"] == {"0": 20, "1": 10}
+    assert ends.keys() == {"stream-a", "#topic_ids"}
+    assert json.loads(source.latestOffset)["stream-a"] == {"0": 40, "1": 20}
+    add_partitions(kafka, "stream-a", 3)
+    produce(kafka, "stream-a", [b"w"] * 10, 0)
+    produce(kafka, "stream-a", [b"w"] * 5, 2)
+    assert sum(batch.numInputRows for batch in stream.run(subscribe="stream-a")) == 15
+    assert stream.run(subscribe="stream-a") == []
+    assert [stream.offsets(number) for number in range(3)] == [list(range(50)), list(range(20)), list(range(5))]
+
+
+def test_a_running_stream_follows(kafka: LocalKafka, stream: Stream):
+    """What is written while the query runs is read, topics that begin to match a pattern too."""
+    create(kafka, "stream-b-1")
+    produce(kafka, "stream-b-1", [b"v"] * 10)
+    query = stream.start(subscribePattern="stream-b-.*")
+    query.processAllAvailable()
+    create(kafka, "stream-b-2")
+    produce(kafka, "stream-b-1", [b"v"] * 10)
+    produce(kafka, "stream-b-2", [b"v"] * 10)
+    query.processAllAvailable()
+    query.stop()
+    assert stream.written().groupBy("topic").count().orderBy("topic").collect() == [
+        ("stream-b-1", 20),
+        ("stream-b-2", 10),
+    ]
+
+
+def test_loss_between_runs(kafka: LocalKafka, stream: Stream):
+    """Records that retention removed before they were read fail the stream; if accepted, the rest is read."""
+    create(kafka, "stream-c")
+    produce(kafka, "stream-c", [b"v"] * 10)
+    stream.run(subscribe="stream-c")
+    produce(kafka, "stream-c", [b"v"] * 20)
+    delete_records(kafka, "stream-c", 15)
+    with pytest.raises(StreamingQueryException, match="LOST: stream-c:0 has offsets from 15 on, not from 10"):
+        stream.run(subscribe="stream-c")
+    stream.run(subscribe="stream-c", failOnDataLoss="false")
+    assert stream.offsets() == [*range(10), *range(15, 30)]
+
+
+def test_a_topic_created_anew(kafka: LocalKafka, stream: Stream):
+    """Another topic of the same name fails the stream, however long it is; if accepted, it is read from its beginning."""
+    create(kafka, "stream-d")
+    produce(kafka, "stream-d", [b"old"] * 10)
+    stream.run(subscribe="stream-d")
+    client = admin(kafka)
+    client.delete_topics(["stream-d"])["stream-d"].result()
+    _create_when_gone(kafka, "stream-d")
+    produce(kafka, "stream-d", [b"new"] * 25)
+    with pytest.raises(StreamingQueryException, match="LOST: topic stream-d was created anew"):
+        stream.run(subscribe="stream-d")
+    stream.run(subscribe="stream-d", failOnDataLoss="false")
+    assert stream.written().groupBy("value").count().orderBy("count").collect() == [(b"old", 10), (b"new", 25)]
+
+
+def _create_when_gone(kafka: LocalKafka, topic: str) -> None:
+    for _ in range(100):
+        if topic not in admin(kafka).list_topics(timeout=10).topics:
+            break
+    create(kafka, topic)
+
+
+def test_starting_at_the_latest(kafka: LocalKafka, stream: Stream):
+    """A stream without startingOffsets begins where the logs end; its offsets may start another query."""
+    create(kafka, "stream-e")
+    produce(kafka, "stream-e", [b"v"] * 10)
+    assert stream.run(subscribe="stream-e", startingOffsets='{"stream-e":{"0":7}}')[0].numInputRows == 3
+    assert stream.offsets() == [7, 8, 9]
+
+
+def test_bad_options(kafka: LocalKafka, stream: Stream):
+    """A stream has no end; the line says so."""
+    create(kafka, "stream-f")
+    with pytest.raises(Exception, match="endingOffsets: a stream has no end"):
+        stream.run(subscribe="stream-f", endingOffsets="latest")

@@ -1,0 +1,30 @@
+"""Ids of snapshots: UUIDv7, in the order of their time."""
+
+import uuid
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_lagoon.uuid7 import new_id
+
+times = st.integers(0, 2**48 - 1)
+
+
+@given(now_ms=times)
+def test_version_and_time(now_ms: int) -> None:
+    """Version 7, the RFC's variant, and the milliseconds in front."""
+    made = uuid.UUID(new_id(now_ms))
+    assert (made.version, made.variant) == (7, uuid.RFC_4122)
+    assert made.int >> 80 == now_ms
+
+
+@given(one=times, other=times)
+def test_ids_sort_by_time(one: int, other: int) -> None:
+    """The spelling sorts as the times do."""
+    if one < other:
+        assert new_id(one) < new_id(other)
+
+
+def test_ids_differ_within_a_millisecond() -> None:
+    """Attempts at the same instant have ids of their own."""
+    assert len({new_id(1) for _ in range(1000)}) == 1000
