@@ -56,7 +56,7 @@ def decode(
                 if marker(batch) == 0:
                     open_.discard(batch.producer_id)
                 _pass(answer, batch, "control", batch.last_offset)
-            else:
+            elif batch.magic != 2 or not batch.is_believed or batch.last_offset >= answer.next_offset:
                 _add(answer, batch, records(batch), None if is_open else is_aborted)
         except Refused as refused:
             _refuse(answer, batch, following, refused)
