@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from kafka_lagoon.admin.offsets import log_dirs_refusal
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByBroker
-from kafka_lagoon.client.routing import Failure, Gathered, Question, failure_of, gather
+from kafka_lagoon.client.routing import Gathered, Question, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.protocol.messages.describe_log_dirs import (
@@ -73,7 +74,7 @@ def describe_log_dirs(cluster: Cluster, broker_ids: Sequence[int], deadline: Dea
     )
     found: LogDirs = gather(cluster, ByBroker(cluster), [question], deadline)[0]
     broken = [
-        failure_of(DESCRIBE_LOG_DIRS, f"broker {broker_id}, {one.log_dir}", one.error_code, node_id=broker_id)
+        failure_of(DESCRIBE_LOG_DIRS, Scope.of_log_dir(broker_id, one.log_dir), one.error_code, node_id=broker_id)
         for broker_id, answer in found.answers.items()
         for one in answer.results
         if one.error_code
