@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
-from kafka_lagoon.client.routing import ask_whole
+from kafka_lagoon.client.routing import ask_cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest, DescribeAclsResponse
@@ -56,7 +56,7 @@ def describe_acls(cluster: Cluster, chosen: AclFilter, deadline: Deadline) -> De
         operation=chosen.operation,
         permission_type=chosen.permission,
     )
-    return ask_whole(cluster, DESCRIBE_ACLS, request, Scope.list("access rules"), deadline, _WITH_PATTERNS)
+    return ask_cluster(cluster, DESCRIBE_ACLS, request, Scope.list("access rules"), deadline, _WITH_PATTERNS)
 
 
 def acl_rows(told: DescribeAclsResponse) -> Iterator[AclRow]:

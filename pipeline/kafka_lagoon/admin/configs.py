@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByBroker
-from kafka_lagoon.client.routing import Gathered, Question, ask_whole, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, ask_cluster, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.describe_configs import (
     BROKER,
@@ -84,7 +84,7 @@ def list_resources(cluster: Cluster, kind: int, deadline: Deadline) -> list[str]
     # Without types the answer is about client metrics in v0, and about everything later.
     types, within = ((), None) if kind == CLIENT_METRICS else ((kind,), _OF_TYPES)
     request = ListConfigResourcesRequest(resource_types=types)
-    answer = ask_whole(cluster, LIST_CONFIG_RESOURCES, request, Scope.list(f"every {_NAMES[kind]}"), deadline, within)
+    answer = ask_cluster(cluster, LIST_CONFIG_RESOURCES, request, Scope.list(f"every {_NAMES[kind]}"), deadline, within)
     if isinstance(answer, Failure):
         return answer
     return sorted(one.resource_name for one in answer.config_resources if one.resource_type == kind)
@@ -97,10 +97,10 @@ def read_configs(cluster: Cluster, kind: int, names: Sequence[str], deadline: De
     for start in range(0, len(names), _CHUNK):
         some = names[start : start + _CHUNK]
         scope = _scope(kind, some)
-        answer = ask_whole(cluster, DESCRIBE_CONFIGS, _request(kind, some), scope, deadline, _WITH_SYNONYMS)
+        answer = ask_cluster(cluster, DESCRIBE_CONFIGS, _request(kind, some), scope, deadline, _WITH_SYNONYMS)
         if isinstance(answer, Failure) and answer.name == UNSUPPORTED:
             older = _request(kind, some, synonyms=False)
-            answer = ask_whole(cluster, DESCRIBE_CONFIGS, older, scope, deadline, _WITHOUT_SYNONYMS)
+            answer = ask_cluster(cluster, DESCRIBE_CONFIGS, older, scope, deadline, _WITHOUT_SYNONYMS)
         if isinstance(answer, Failure):
             failures.append(answer)
         else:
@@ -128,7 +128,7 @@ def read_broker_configs(cluster: Cluster, kind: int, broker_ids: Sequence[int], 
             yield items[0], one.error_code, one
 
     def ask(items: Sequence[int], *, synonyms: bool) -> Gathered[int, DescribeConfigsResult]:
-        question = Question(
+        sharded = ShardedRequest(
             api=DESCRIBE_CONFIGS,
             items=items,
             build=lambda items: _request(kind, [str(items[0])], synonyms=synonyms),
@@ -136,7 +136,7 @@ def read_broker_configs(cluster: Cluster, kind: int, broker_ids: Sequence[int], 
             chunk=1,
             within=_WITH_SYNONYMS if synonyms else _WITHOUT_SYNONYMS,
         )
-        return gather(cluster, ByBroker(cluster), [question], deadline)[0]
+        return gather(cluster, ByBroker(cluster), [sharded], deadline)[0]
 
     found = ask(broker_ids, synonyms=True)
     older = ask([one for one, why in found.failures.items() if why.name == UNSUPPORTED], synonyms=False)

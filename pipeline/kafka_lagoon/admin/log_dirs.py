@@ -10,7 +10,7 @@ from kafka_lagoon.admin.offsets import log_dirs_refusal
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByBroker
-from kafka_lagoon.client.routing import Gathered, Question, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.protocol.messages.describe_log_dirs import (
@@ -65,14 +65,14 @@ class Disks:
 
 def describe_log_dirs(cluster: Cluster, broker_ids: Sequence[int], deadline: Deadline) -> Disks:
     """All directories of these brokers. Needs the right to describe the cluster."""
-    question = Question(
+    sharded = ShardedRequest(
         api=DESCRIBE_LOG_DIRS,
         items=broker_ids,
         build=lambda _: DescribeLogDirsRequest(topics=None),
         read=lambda response, items: [(items[0], log_dirs_refusal(response), response)],
         chunk=1,
     )
-    found: LogDirs = gather(cluster, ByBroker(cluster), [question], deadline)[0]
+    found: LogDirs = gather(cluster, ByBroker(cluster), [sharded], deadline)[0]
     broken = [
         failure_of(DESCRIBE_LOG_DIRS, Scope.of_log_dir(broker_id, one.log_dir), one.error_code, node_id=broker_id)
         for broker_id, answer in found.answers.items()
