@@ -12,7 +12,7 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafka_lagoon.records.compiled import cache_folder as kernel_folder
+from kafka_lagoon.records.kernel_cache import cache_folder as kernel_folder
 from kafka_lagoon.sandbox.jars import cache_folder, jar_paths, locked
 
 CLONE = Path(__file__).resolve().parent.parent

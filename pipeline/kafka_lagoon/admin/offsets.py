@@ -1,7 +1,7 @@
-"""Partitions in, where their logs begin, end, pass a time or part from an older term, and how large they are, out.
+"""Lists offsets of partitions (ListOffsets) and where leader epochs end (OffsetForLeaderEpoch), from the leaders.
 
-Guards one rule: every kind of offset is its own question to the leaders (the same partition twice in one request is
-refused by brokers), and an answer says no more than the broker did: -1 is Kafka's "there is none".
+Each kind of offset is a request of its own: brokers refuse a request that names a partition twice. An answer is passed
+on as it came; -1 is Kafka's "there is none".
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,13 +11,7 @@ from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.routes import ByLeader
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED, LOG_DIR_NOT_FOUND, UNKNOWN_TOPIC_ID
-from kafka_lagoon.protocol.messages.describe_log_dirs import (
-    DESCRIBE_LOG_DIRS,
-    DescribableLogDirTopic,
-    DescribeLogDirsRequest,
-    DescribeLogDirsResponse,
-)
+from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_ID
 from kafka_lagoon.protocol.messages.list_offsets import (
     CONSUMER_REPLICA_ID,
     EARLIEST,
@@ -49,7 +43,6 @@ _SERVER_TIMEOUT_MS = 30_000  # KIP-1075: how long the broker may wait for remote
 
 Offsets = Gathered[TopicPartition, ListOffsetsResponsePartition]
 EpochEnds = Gathered[TopicPartition, EpochEndOffset]
-Sizes = Gathered[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,38 +153,3 @@ def _epochs_request(
                 yield TopicPartition(topic.topic, one.partition), other or one.error_code, one
 
     return ShardedRequest(api=OFFSET_FOR_LEADER_EPOCH, items=list(leader_epochs), build=build, read=read)
-
-
-def replica_sizes(cluster: Cluster, partitions: Sequence[TopicPartition], deadline: Deadline) -> Sizes:
-    """Bytes of each partition's log on its leader's disk. Needs the right to describe the cluster."""
-
-    def build(items: Sequence[TopicPartition]) -> DescribeLogDirsRequest:
-        topics: dict[str, list[int]] = {}
-        for at in items:
-            topics.setdefault(at.topic, []).append(at.partition)
-        some = (DescribableLogDirTopic(topic=name, partitions=tuple(which)) for name, which in topics.items())
-        return DescribeLogDirsRequest(topics=tuple(some))
-
-    sharded = ShardedRequest(api=DESCRIBE_LOG_DIRS, items=list(partitions), build=build, read=_read_sizes)
-    return gather(cluster, ByLeader(cluster), [sharded], deadline)[0]
-
-
-def _read_sizes(
-    response: DescribeLogDirsResponse, items: Sequence[TopicPartition]
-) -> Iterator[tuple[TopicPartition, int, int | None]]:
-    """Every item has an answer: one that is left out would be asked about again, and sizes are not worth that."""
-    sizes = {
-        TopicPartition(topic.name, one.partition_index): one.partition_size
-        for result in response.results
-        for topic in result.topics
-        for one in topic.partitions
-        if not one.is_future_key
-    }
-    absent = log_dirs_refusal(response) or LOG_DIR_NOT_FOUND
-    for at in items:
-        yield at, 0 if at in sizes else absent, sizes.get(at)
-
-
-def log_dirs_refusal(response: DescribeLogDirsResponse) -> int:
-    """The error code of a whole answer about disks; up to v2 a list without directories is how a missing right looks."""
-    return response.error_code or (0 if response.results else CLUSTER_AUTHORIZATION_FAILED)
