@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafka_lagoon.jars.locked_jars import DELTA, cache_folder, jar_paths, locked
-from kafka_lagoon.records.compiled import cache_folder as kernel_folder
+from kafka_lagoon.records.kernel_cache import cache_folder as kernel_folder
 
 CLONE = Path(__file__).resolve().parent.parent
 _SOURCES = ("pyproject.toml", "README.md", "LICENSE", "conf", "jobs", "pipeline")

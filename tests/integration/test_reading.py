@@ -25,7 +25,7 @@ from kafka_lagoon.fetch.reader import SplitReader
 from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, Outcome, ReadOptions, Split
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.messages.fetch import FETCH
-from kafka_lagoon.records.batches import scan
+from kafka_lagoon.records.batches import find_batches
 from kafka_lagoon.records.layout import BASE, LAST, POSITION
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.wire.primitives import uuid_text
@@ -265,7 +265,7 @@ def test_the_replica_in_our_rack(kafka: LocalKafka, connect: Callable[..., Clust
     values, outcome = read(near, split)
     assert (outcome.failure, values) == (None, read(leader, split)[0])
     fetched = {
-        node_id: one.answer_bytes for (api, node_id), one in near.request_stats.stats.items() if api == FETCH.name
+        node_id: one.answer_bytes for (api, node_id), one in near.request_stats.by_api.items() if api == FETCH.name
     }
     assert fetched.keys() == {leader_id, near_id}
     assert fetched[leader_id] < 1_000
@@ -300,7 +300,7 @@ def test_a_last_offset_changed_on_disk(
     produce(kafka, topic, [b"%05d" % number + bytes(20) for number in range(1_000)], **{"linger.ms": 50})
     (log,) = folder(kafka, topic).glob("*.log")
     raw = bytearray(log.read_bytes())
-    table = scan(bytes(raw)).table
+    table = find_batches(bytes(raw)).table
     at, base, last = (int(table[len(table) // 2, column]) for column in (POSITION, BASE, LAST))
     raw[at + 23 : at + 27] = (last - base + lie).to_bytes(4, "big")
     size = 12 + int.from_bytes(raw[at + 8 : at + 12], "big")

@@ -89,7 +89,7 @@ def archive(settings: TaskSettings, task: Task) -> TaskResult:
 def _read_all(settings: TaskSettings, task: Task, files: "RecordFiles", progress: _Progress) -> None:
     topics = {split.topic for split in task.splits}
     limits = Limits.of(settings.clock, settings.options, _stalls_of(settings))
-    if limits.run_is_over():  # the task has waited for its turn until then
+    if limits.run_is_over():  # the task has waited for a core until then
         progress.outcomes += [_unread(split, RUN_DEADLINE_PASSED, None) for split in task.splits]
         return
     with Cluster(settings.kafka, settings.clock, RequestStats()) as cluster:

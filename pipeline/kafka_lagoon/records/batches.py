@@ -63,7 +63,7 @@ class Batches:
         return int(self.memory.ctypes.data)
 
 
-def scan(data: Buffer) -> Batches:
+def find_batches(data: Buffer) -> Batches:
     """Find the batches in the records of a Fetch answer or in a segment file; the buffer is not copied."""
     memory = np.frombuffer(data, np.uint8)
     address = memory.ctypes.data
