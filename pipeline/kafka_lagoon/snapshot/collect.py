@@ -15,7 +15,7 @@ from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, ScopeType, failure_of
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
-from kafka_lagoon.garbage import collection_paused
+from kafka_lagoon.gc_pause import gc_paused
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.snapshot import state_rows as rows
 from kafka_lagoon.snapshot.commits import Commits, committed_offsets
@@ -53,7 +53,7 @@ class GroupState:
     failures: Sequence[Failure]
 
 
-@collection_paused()
+@gc_paused()
 def collect(cluster: Cluster, name: str, slot_ms: int, deadline: Deadline, tell: Tell) -> rows.Snapshot:
     """One snapshot of `cluster`, called `name` in the tables, for the scheduler's time `slot_ms` (epoch milliseconds).
 
@@ -80,7 +80,7 @@ def collect(cluster: Cluster, name: str, slot_ms: int, deadline: Deadline, tell:
     return rows.Snapshot(header=header, rows={**found, rows.SnapshotRow: [published]})
 
 
-@collection_paused()
+@gc_paused()
 def read_groups(
     cluster: Cluster,
     topology: Topology,
