@@ -31,8 +31,8 @@ from kafka_lagoon.protocol.messages.produce import (
     TopicProduceData,
 )
 from kafka_lagoon.records.encoding import (
-    ANYBODY,
     NO_PRODUCER,
+    NOT_IDEMPOTENT,
     Producer,
     Record,
     encode_batch,
@@ -76,7 +76,7 @@ class Delivery:
 class Numbering:
     """A producer id, and for each partition the sequence number that comes next. Without an id, no numbers."""
 
-    producer: Producer = ANYBODY
+    producer: Producer = NOT_IDEMPOTENT
     _next: dict[TopicPartition, int] = field(default_factory=dict)
 
     def encode(self, at: TopicPartition, records: Sequence[Record], codec: int) -> bytes:
