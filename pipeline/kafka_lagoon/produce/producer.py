@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByLeader
-from kafka_lagoon.client.routing import Failure, ShardedRequest, failure_of, gather
+from kafka_lagoon.client.routing import ShardedRequest, gather
 from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import BrokerError, PipelineError
 from kafka_lagoon.protocol.error_codes import (
@@ -148,7 +149,7 @@ def _tell_leaders(
         if refusal is None:
             answers |= {at: _unknown(at) for at in some}
         else:
-            failures |= {at: failure_of(PRODUCE, at, refusal, node_id=leader_id) for at in some}
+            failures |= {at: failure_of(PRODUCE, Scope.of_partition(*at), refusal, node_id=leader_id) for at in some}
     return Produced(answers=answers, failures=failures)
 
 
