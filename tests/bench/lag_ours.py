@@ -57,7 +57,7 @@ def requests(bootstrap_servers: str) -> Counter[str]:
     with _connect(bootstrap_servers, request_stats) as cluster:
         collect(cluster, "bench", SYSTEM_CLOCK.now_ms(), _deadline(), _tell)
     found: Counter[str] = Counter()
-    for (api, _), one in request_stats.stats.items():
+    for (api, _), one in request_stats.by_api.items():
         found[api] += one.requests
     return found
 

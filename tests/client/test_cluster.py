@@ -9,14 +9,14 @@ from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConnectionFailed, UnsupportedVersion
-from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR, GROUP
+from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from tests.clock import CLOCK
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster, FakeGroup
 from tests.fake.faults import Altered, Close, Fault, Hang, Raw, WrongCorrelation
 from tests.fake.peer import peer
-from tests.impatient import impatient
+from tests.short_timeouts import short_timeouts
 
 API_VERSIONS_KEY = 18
 BUDGET_S = 5  # the deadline of a connection attempt: it has to end on its own before that
@@ -24,7 +24,7 @@ BUDGET_S = 5  # the deadline of a connection attempt: it has to end on its own b
 
 def refusal(servers: str) -> tuple[ConnectionFailed, float]:
     """What connecting to these servers raises, and after how many seconds."""
-    settings = impatient(FakeCluster(), bootstrap_servers=servers)
+    settings = short_timeouts(FakeCluster(), bootstrap_servers=servers)
     started = time.monotonic()
     with pytest.raises(ConnectionFailed) as raised:
         Cluster.connect(settings, CLOCK, RequestStats(), Deadline.after(CLOCK, BUDGET_S * 1000))
@@ -83,10 +83,10 @@ def test_a_half_open_connection_ends_in_time() -> None:
 def test_a_dead_bootstrap_server_does_not_matter(state: FakeCluster, brokers: dict[int, FakeBroker]) -> None:
     """One that answers is enough."""
     assert brokers
-    settings = impatient(state)
+    settings = short_timeouts(state)
     servers = f"127.0.0.1:1,{settings.bootstrap_servers}"
     deadline = Deadline.after(CLOCK, 5_000)
-    with Cluster.connect(impatient(state, bootstrap_servers=servers), CLOCK, RequestStats(), deadline) as cluster:
+    with Cluster.connect(short_timeouts(state, bootstrap_servers=servers), CLOCK, RequestStats(), deadline) as cluster:
         assert sorted(cluster.brokers) == [1, 2, 3]
 
 
@@ -174,7 +174,8 @@ def test_coordinators_are_found_in_every_version(
     state.highest[FIND_COORDINATOR.key] = highest
     cluster = connect()
     cluster.find_coordinators(list(state.groups), Deadline.after(CLOCK, 2_000))
-    assert cluster.coordinators == {(GROUP, name): group.coordinator_id for name, group in state.groups.items()}
+    expected = {name: group.coordinator_id for name, group in state.groups.items()}
+    assert {name: cluster.coordinator_of(name) for name in state.groups} == expected
     assert state.count(FIND_COORDINATOR.key) == (1 if highest >= 4 else 4)
 
 
@@ -216,8 +217,8 @@ def test_a_leader_that_another_broker_names(connect: Callable[[], Cluster]) -> N
     assert (cluster.leader_of(at), cluster.leader_epoch_of(at)) == (None, -1)
     cluster.refresh(None, Deadline.after(CLOCK, 1_000))
     assert (cluster.leader_of(at), cluster.leader_epoch_of(at)) == (1, 0)
-    assert not cluster.told_leader(at, 2, 0)
-    assert not cluster.told_leader(at, 9, 1)
-    assert not cluster.told_leader(at, 2, 1, topic_id="of another topic of that name")
-    assert cluster.told_leader(at, 2, 1, topic_id=cluster.topic_id_of("orders"))
+    assert not cluster.learn_leader(at, 2, 0)
+    assert not cluster.learn_leader(at, 9, 1)
+    assert not cluster.learn_leader(at, 2, 1, topic_id="of another topic of that name")
+    assert cluster.learn_leader(at, 2, 1, topic_id=cluster.topic_id_of("orders"))
     assert (cluster.leader_of(at), cluster.leader_epoch_of(at)) == (2, 1)

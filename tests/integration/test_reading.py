@@ -265,7 +265,7 @@ def test_the_replica_in_our_rack(kafka: LocalKafka, connect: Callable[..., Clust
     values, outcome = read(near, split)
     assert (outcome.failure, values) == (None, read(leader, split)[0])
     fetched = {
-        node_id: one.answer_bytes for (api, node_id), one in near.request_stats.stats.items() if api == FETCH.name
+        node_id: one.answer_bytes for (api, node_id), one in near.request_stats.by_api.items() if api == FETCH.name
     }
     assert fetched.keys() == {leader_id, near_id}
     assert fetched[leader_id] < 1_000

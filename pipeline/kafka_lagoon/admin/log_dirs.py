@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.routes import ByBroker, ByLeader
-from kafka_lagoon.client.routing import Failure, Gathered, Question, failure_of, gather
+from kafka_lagoon.client.routing import Failure, Gathered, ShardedRequest, failure_of, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED, LOG_DIR_NOT_FOUND
 from kafka_lagoon.protocol.messages.describe_log_dirs import (
@@ -31,14 +31,14 @@ class LogDirs:
 
 def describe_log_dirs(cluster: Cluster, broker_ids: Sequence[int], deadline: Deadline) -> LogDirs:
     """All log directories of these brokers, with all their replicas."""
-    question = Question(
+    sharded = ShardedRequest(
         api=DESCRIBE_LOG_DIRS,
         items=broker_ids,
         build=lambda _: DescribeLogDirsRequest(topics=None),
         read=lambda response, items: [(items[0], _refusal(response), response)],
         chunk=1,
     )
-    gathered: Gathered[int, DescribeLogDirsResponse] = gather(cluster, ByBroker(cluster), [question], deadline)[0]
+    gathered: Gathered[int, DescribeLogDirsResponse] = gather(cluster, ByBroker(cluster), [sharded], deadline)[0]
     answers = dict(sorted(gathered.answers.items()))
     return LogDirs(answers=answers, failures=[*gathered.failures.values(), *_broken_directories(answers)])
 
@@ -61,8 +61,8 @@ def replica_sizes(cluster: Cluster, partitions: Sequence[TopicPartition], deadli
         wanted = (DescribableLogDirTopic(topic=name, partitions=tuple(some)) for name, some in topics.items())
         return DescribeLogDirsRequest(topics=tuple(wanted))
 
-    question = Question(api=DESCRIBE_LOG_DIRS, items=list(partitions), build=build, read=_read_sizes)
-    return gather(cluster, ByLeader(cluster), [question], deadline)[0]
+    sharded = ShardedRequest(api=DESCRIBE_LOG_DIRS, items=list(partitions), build=build, read=_read_sizes)
+    return gather(cluster, ByLeader(cluster), [sharded], deadline)[0]
 
 
 def _read_sizes(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.routes import ByLeader
-from kafka_lagoon.client.routing import Gathered, Question, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_ID
 from kafka_lagoon.protocol.messages.list_offsets import (
@@ -68,8 +68,8 @@ def list_offsets(
     cluster: Cluster, partitions: Sequence[TopicPartition], kinds: Sequence[Kind], deadline: Deadline
 ) -> dict[Kind, Offsets]:
     """Each kind of offset of every partition, from the leaders."""
-    questions = [_question(dict.fromkeys(partitions, kind.timestamp), kind) for kind in kinds]
-    return dict(zip(kinds, gather(cluster, ByLeader(cluster), questions, deadline), strict=True))
+    sharded_requests = [_offsets_request(dict.fromkeys(partitions, kind.timestamp), kind) for kind in kinds]
+    return dict(zip(kinds, gather(cluster, ByLeader(cluster), sharded_requests, deadline), strict=True))
 
 
 def offsets_at(
@@ -79,13 +79,13 @@ def offsets_at(
     isolation_level: int = READ_UNCOMMITTED,
 ) -> Offsets:
     """The first record of each partition at or behind its time (epoch milliseconds); offset -1 if there is none yet."""
-    question = _question(times_ms, Kind(LATEST, isolation_level, 1))
-    return gather(cluster, ByLeader(cluster), [question], deadline)[0]
+    sharded = _offsets_request(times_ms, Kind(LATEST, isolation_level, 1))
+    return gather(cluster, ByLeader(cluster), [sharded], deadline)[0]
 
 
-def _question(
+def _offsets_request(
     timestamps: Mapping[TopicPartition, int], kind: Kind
-) -> Question[TopicPartition, ListOffsetsResponsePartition]:
+) -> ShardedRequest[TopicPartition, ListOffsetsResponsePartition]:
     def build(items: Sequence[TopicPartition]) -> ListOffsetsRequest:
         topics: dict[str, list[ListOffsetsPartition]] = {}
         for at in items:
@@ -99,7 +99,7 @@ def _question(
         )
 
     within = Versions(kind.since, NEWEST)
-    return Question(api=LIST_OFFSETS, items=list(timestamps), build=build, read=_read_offsets, within=within)
+    return ShardedRequest(api=LIST_OFFSETS, items=list(timestamps), build=build, read=_read_offsets, within=within)
 
 
 def _read_offsets(
@@ -124,13 +124,13 @@ def several_epoch_ends(
     cluster: Cluster, several: Sequence[Mapping[TopicPartition, int]], deadline: Deadline
 ) -> list[EpochEnds]:
     """`epoch_ends` of several epochs of the same partitions, pipelined: each is a request of its own to every leader."""
-    questions = [_epoch_question(cluster, leader_epochs) for leader_epochs in several]
-    return gather(cluster, ByLeader(cluster), questions, deadline)
+    sharded_requests = [_epochs_request(cluster, leader_epochs) for leader_epochs in several]
+    return gather(cluster, ByLeader(cluster), sharded_requests, deadline)
 
 
-def _epoch_question(
+def _epochs_request(
     cluster: Cluster, leader_epochs: Mapping[TopicPartition, int]
-) -> Question[TopicPartition, EpochEndOffset]:
+) -> ShardedRequest[TopicPartition, EpochEndOffset]:
     def build(items: Sequence[TopicPartition]) -> OffsetForLeaderEpochRequest:
         topics: dict[str, list[OffsetForLeaderPartition]] = {}
         for at in items:
@@ -148,8 +148,8 @@ def _epoch_question(
         response: OffsetForLeaderEpochResponse, _: Sequence[TopicPartition]
     ) -> Iterator[tuple[TopicPartition, int, EpochEndOffset]]:
         for topic in response.topics:
-            other = 0 if cluster.may_be(topic.topic, topic_ids[topic.topic]) else UNKNOWN_TOPIC_ID
+            other = 0 if cluster.may_be_topic(topic.topic, topic_ids[topic.topic]) else UNKNOWN_TOPIC_ID
             for one in topic.partitions:
                 yield TopicPartition(topic.topic, one.partition), other or one.error_code, one
 
-    return Question(api=OFFSET_FOR_LEADER_EPOCH, items=list(leader_epochs), build=build, read=read)
+    return ShardedRequest(api=OFFSET_FOR_LEADER_EPOCH, items=list(leader_epochs), build=build, read=read)

@@ -6,7 +6,7 @@ Guards one rule: -1 in an answer, which is Kafka's "unknown", is null here.
 from collections.abc import Iterator
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.routing import Failure, ask_whole, failure_of
+from kafka_lagoon.client.routing import Failure, ask_cluster, failure_of
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.describe_quorum import (
     DESCRIBE_QUORUM,
@@ -60,7 +60,7 @@ class QuorumReplicaRow:
 def describe_quorum(cluster: Cluster, deadline: Deadline) -> DescribeQuorumResponse | Failure:
     """The answer of any broker; it passes the question on to the active controller."""
     log = QuorumRequestTopic(topic_name=METADATA_TOPIC, partitions=(QuorumRequestPartition(partition_index=0),))
-    return ask_whole(cluster, DESCRIBE_QUORUM, DescribeQuorumRequest(topics=(log,)), "cluster", deadline)
+    return ask_cluster(cluster, DESCRIBE_QUORUM, DescribeQuorumRequest(topics=(log,)), "cluster", deadline)
 
 
 def refused(told: DescribeQuorumResponse) -> Iterator[Failure]:

@@ -68,7 +68,7 @@ class Broker:
         """What the broker said it speaks, None while there is no connection."""
         return self._session.versions if self._session else None
 
-    def become(self, node_id: int) -> None:
+    def assign_node_id(self, node_id: int) -> None:
         """Be known by a number from now on; the open connection stays."""
         self.node_id = node_id
         if self._session:
@@ -105,12 +105,14 @@ class Broker:
                     break
         return [reply for reply in replies if reply is not None]
 
-    def tell(self, api: Api[Any, Any], request: object, deadline: Deadline, within: Versions | None = None) -> None:
+    def send_unanswered(
+        self, api: Api[Any, Any], request: object, deadline: Deadline, within: Versions | None = None
+    ) -> None:
         """Send a request that has no answer (Produce with acks=0); returns when its last byte has left."""
         try:
             session = self._ready(deadline)
             version = session.version(api, within)
-            outgoing = bytearray(session.unanswered(api, version, request))
+            outgoing = bytearray(session.unanswered_frame(api, version, request))
             while outgoing:
                 list(self._move(session, outgoing, deadline))  # an answer is a CorrelationMismatch
         except (ConnectionFailed, WireError, BrokerError) as error:

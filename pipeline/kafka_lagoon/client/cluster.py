@@ -91,10 +91,10 @@ class Cluster:
         self.brokers: dict[int, Broker] = {}
         self.controller_id: int | None = None  # as metadata names it: the true one only under ZooKeeper
         self.cluster_id: str | None = None
-        self.coordinators: dict[tuple[int, str], int] = {}  # by type of key, as FindCoordinator has them, and key
-        self.unreachable: set[int] = (
-            set()
-        )  # brokers that a whole question's deadline was spent on: not insisted on again
+        self.unreachable: set[int] = set()  # broker ids that one request's whole deadline was spent on: asked once only
+        self._coordinators: dict[
+            tuple[int, str], int
+        ] = {}  # broker ids by type of key, as FindCoordinator has it, and key
         self._topics: dict[str, _TopicLeaders] = {}
         self._bootstrap = [self._broker(None, host, port) for host, port in settings.addresses()]
         self._threads = ThreadPoolExecutor(max_workers=64, thread_name_prefix="broker")
@@ -135,7 +135,7 @@ class Cluster:
         self._learn(response)
         return response
 
-    def spoken(self) -> list[ApiVersionsResponse]:
+    def api_versions(self) -> list[ApiVersionsResponse]:
         """What each connected broker said it speaks."""
         return [broker.versions for broker in self.brokers.values() if broker.versions]
 
@@ -152,19 +152,19 @@ class Cluster:
         """Id of the topic as last heard, None when brokers give none or were not asked yet."""
         return self._topics[topic].topic_id if topic in self._topics else None
 
-    def may_be(self, topic: str, topic_id: str | None) -> bool:
+    def may_be_topic(self, topic: str, topic_id: str | None) -> bool:
         """Whether this is the id of the topic as last heard; True too where either id is unknown."""
         known = self.topic_id_of(topic)
         return topic_id is None or known is None or known == topic_id
 
-    def told_leader(
+    def learn_leader(
         self, partition: TopicPartition, leader_id: int, leader_epoch: int, topic_id: str | None = None
     ) -> bool:
         """Believe a broker that names another leader of the topic with this id.
 
         False if that is no news, is about another topic of this name, or names a broker unknown to us.
         """
-        if leader_id not in self.brokers or not self.may_be(partition.topic, topic_id):
+        if leader_id not in self.brokers or not self.may_be_topic(partition.topic, topic_id):
             return False
         if leader_epoch <= self._leader(partition)[1]:
             return False
@@ -176,6 +176,14 @@ class Cluster:
         topic = self._topics.get(partition.topic)
         return topic.by_partition.get(partition.partition, _UNKNOWN) if topic else _UNKNOWN
 
+    def coordinator_of(self, key: str, key_type: int = GROUP) -> int | None:
+        """Id of the last known coordinator of a group, a transaction or a share, whether or not that broker still exists."""
+        return self._coordinators.get((key_type, key))
+
+    def learn_coordinators(self, node_ids: Mapping[str, int], key_type: int = GROUP) -> None:
+        """Remember coordinators that an answer named, such as a broker's ListGroups or ListTransactions."""
+        self._coordinators.update({(key_type, key): node_id for key, node_id in node_ids.items()})
+
     def find_coordinators(self, keys: Sequence[str], deadline: Deadline, key_type: int = GROUP) -> None:
         """Learn which brokers coordinate these groups, transactions or shares.
 
@@ -183,32 +191,31 @@ class Cluster:
         """
         request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=tuple(keys))
         try:
-            for one in self.ask_any(FIND_COORDINATOR, request, deadline, within=_MANY_KEYS).coordinators:
-                if not one.error_code:
-                    self.coordinators[key_type, one.key] = one.node_id
+            found = self.ask_any(FIND_COORDINATOR, request, deadline, within=_MANY_KEYS).coordinators
+            self.learn_coordinators({one.key: one.node_id for one in found if not one.error_code}, key_type)
         except UnsupportedVersion:
             for key in keys:
                 single = FindCoordinatorRequest(key_type=key_type, key=key)
-                found = self.ask_any(FIND_COORDINATOR, single, deadline, within=_ONE_KEY)
-                if not found.error_code:
-                    self.coordinators[key_type, key] = found.node_id
+                answer = self.ask_any(FIND_COORDINATOR, single, deadline, within=_ONE_KEY)
+                if not answer.error_code:
+                    self.learn_coordinators({key: answer.node_id}, key_type)
 
     def ask_any(self, api: Api[Any, R], request: object, deadline: Deadline, within: Versions | None = None) -> R:
         """The answer of the first broker that gives one; the next is tried when a broker cannot be reached."""
-        patience = deadline.within(self.settings.default_api_timeout_ms)
+        deadline = deadline.within(self.settings.default_api_timeout_ms)
         pauses = backoff(self.settings.retry_backoff_ms, self.settings.retry_backoff_max_ms)
         refusals: dict[str, PipelineError] = {}
         for _ in range(_ROUNDS):
             for broker in self._candidates():
                 try:
-                    return broker.ask(api, request, patience, within)
+                    return broker.ask(api, request, deadline, within)
                 except AuthenticationFailed:
                     raise  # the others would refuse us too, and may count how often
                 except (ConnectionFailed, WireError) as refusal:
                     refusals[f"{broker.host}:{broker.port}"] = refusal
-                if patience.passed():
+                if deadline.passed():
                     raise self._unreachable(refusals)
-            if not any(map(_may_pass, refusals.values())) or not patience.pause(next(pauses)):
+            if not any(map(_may_pass, refusals.values())) or not deadline.pause(next(pauses)):
                 break
         raise self._unreachable(refusals)
 
@@ -263,7 +270,7 @@ class Cluster:
         for i, one in enumerate(self._bootstrap):
             if (one.host, one.port) == (told.host, told.port) and one.versions:
                 self._bootstrap[i] = self._broker(None, one.host, one.port)
-                one.become(told.node_id)
+                one.assign_node_id(told.node_id)
                 return one
         return None
 

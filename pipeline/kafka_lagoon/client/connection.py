@@ -58,14 +58,14 @@ class Connection:
         """Where the next bytes of answers are to be put; WireError when no answer can be so long."""
         return self._frames.room()
 
-    def send(self, api: Api[Any, Any], version: int, request: object) -> bytes:
+    def frame(self, api: Api[Any, Any], version: int, request: object) -> bytes:
         """The frame of a request, which from now on waits for its answer."""
         correlation_id = self._next_id
-        frame = self.tell(api, version, request)
+        frame = self.unanswered_frame(api, version, request)
         self._waiting.append(InFlight(api, version, correlation_id))
         return frame
 
-    def tell(self, api: Api[Any, Any], version: int, request: object) -> bytes:
+    def unanswered_frame(self, api: Api[Any, Any], version: int, request: object) -> bytes:
         """The frame of a request that brokers do not answer: Produce with acks=0."""
         frame = encode_request(api, version, self._next_id, self._client_id, request)
         self._next_id = (self._next_id + 1) & 0x7FFFFFFF

@@ -41,14 +41,14 @@ class ItemCounts:
 class RequestStats:
     """Counts for several threads; item_counts are written by the gathering thread only."""
 
-    stats: defaultdict[Key, ApiStats] = field(default_factory=lambda: defaultdict(ApiStats))
+    by_api: defaultdict[Key, ApiStats] = field(default_factory=lambda: defaultdict(ApiStats))
     item_counts: defaultdict[Key, ItemCounts] = field(default_factory=lambda: defaultdict(ItemCounts))
     _lock: Lock = field(default_factory=Lock)
 
     def sent(self, key: Key, api_version: int, size: int) -> None:
         """Count a request that goes out."""
         with self._lock:
-            one = self.stats[key]
+            one = self.by_api[key]
             one.requests += 1
             one.request_bytes += size
             one.api_version = max(api_version, -1 if one.api_version is None else one.api_version)
@@ -56,7 +56,7 @@ class RequestStats:
     def answered(self, key: Key, size: int, sent_at: float, answered_at: float, throttle_ms: int) -> None:
         """Count the answer to a request."""
         with self._lock:
-            one = self.stats[key]
+            one = self.by_api[key]
             one.answers += 1
             one.answer_bytes += size
             one.throttle_ms += throttle_ms

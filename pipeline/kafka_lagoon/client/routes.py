@@ -22,26 +22,26 @@ J = TypeVar("J", contravariant=True)
 class Route(Protocol[J]):
     """Knows which broker answers for an item, and finds out anew when it was wrong."""
 
-    homeless_code: int  # the error of an item that no broker answers for
-    homeless_rounds: int  # how often such an item is looked up again before that is its answer
+    unroutable_code: int  # the error of an item that no broker answers for
+    unroutable_rounds: int  # how often such an item is looked up again before that is its answer
 
     def node_of(self, item: J) -> int | None:
         """The broker to ask about the item."""
 
-    def relocate(self, items: Sequence[J], deadline: Deadline) -> None:
+    def refresh(self, items: Sequence[J], deadline: Deadline) -> None:
         """Look up these items' brokers again."""
 
 
 class ByLeader:
     """Partitions are answered for by their leaders."""
 
-    homeless_code, homeless_rounds = LEADER_NOT_AVAILABLE, 3
+    unroutable_code, unroutable_rounds = LEADER_NOT_AVAILABLE, 3
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.node_of = cluster.leader_of
 
-    def relocate(self, items: Sequence[TopicPartition], deadline: Deadline) -> None:
+    def refresh(self, items: Sequence[TopicPartition], deadline: Deadline) -> None:
         """Ask for the metadata of these partitions' topics."""
         self._cluster.refresh({item.topic for item in items}, deadline)
 
@@ -49,17 +49,17 @@ class ByLeader:
 class ByCoordinator:
     """Groups, transactional ids and shares are answered for by their coordinators, until those have moved."""
 
-    homeless_code, homeless_rounds = COORDINATOR_NOT_AVAILABLE, 1 << 30
+    unroutable_code, unroutable_rounds = COORDINATOR_NOT_AVAILABLE, 1 << 30
 
     def __init__(self, cluster: Cluster, key_type: int = GROUP) -> None:
         self._cluster, self._key_type = cluster, key_type
 
     def node_of(self, item: str) -> int | None:
         """The coordinator as last heard."""
-        node_id = self._cluster.coordinators.get((self._key_type, item))
+        node_id = self._cluster.coordinator_of(item, self._key_type)
         return node_id if node_id in self._cluster.brokers else None
 
-    def relocate(self, items: Sequence[str], deadline: Deadline) -> None:
+    def refresh(self, items: Sequence[str], deadline: Deadline) -> None:
         """Ask any broker who coordinates these now; the brokers' addresses may be news too."""
         self._cluster.refresh((), deadline)
         self._cluster.find_coordinators(items, deadline, self._key_type)
@@ -68,7 +68,7 @@ class ByCoordinator:
 class ByController:
     """What changes a cluster is asked of its controller; under KRaft any broker passes it on (KIP-590)."""
 
-    homeless_code, homeless_rounds = NOT_CONTROLLER, 1 << 30
+    unroutable_code, unroutable_rounds = NOT_CONTROLLER, 1 << 30
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -78,7 +78,7 @@ class ByController:
         node_id = self._cluster.controller_id
         return node_id if node_id in self._cluster.brokers else None
 
-    def relocate(self, items: Sequence[Hashable], deadline: Deadline) -> None:  # noqa: ARG002
+    def refresh(self, items: Sequence[Hashable], deadline: Deadline) -> None:  # noqa: ARG002
         """Ask who the controller is now."""
         self._cluster.refresh((), deadline)
 
@@ -86,7 +86,7 @@ class ByController:
 class ByBroker:
     """Brokers answer for themselves."""
 
-    homeless_code, homeless_rounds = BROKER_NOT_AVAILABLE, 0
+    unroutable_code, unroutable_rounds = BROKER_NOT_AVAILABLE, 0
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -95,6 +95,6 @@ class ByBroker:
         """The broker itself, while the cluster knows it."""
         return item if item in self._cluster.brokers else None
 
-    def relocate(self, items: Sequence[int], deadline: Deadline) -> None:  # noqa: ARG002  brokers are all one question
+    def refresh(self, items: Sequence[int], deadline: Deadline) -> None:  # noqa: ARG002  brokers are all one question
         """Ask for the brokers that are there now."""
         self._cluster.refresh((), deadline)

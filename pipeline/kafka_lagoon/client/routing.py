@@ -45,7 +45,7 @@ CHUNK = 10_000  # items in one request: some 300 kB, far below the brokers' sock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question(Generic[I, A]):
+class ShardedRequest(Generic[I, A]):
     """One API asked about many items: `build` makes a request of some of them, `read` finds their codes and answers.
 
     `read` yields (item, error code, answer or None); items that it does not yield count as not answered. What is to be
@@ -93,7 +93,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Gathered(Generic[I, A]):
-    """What came back for every item of a question: an answer and its source, or a failure."""
+    """What came back for every item of a request: an answer and its source, or a failure."""
 
     answers: Mapping[I, A]
     sources: Mapping[I, Source]
@@ -101,10 +101,10 @@ class Gathered(Generic[I, A]):
 
 
 @dataclass(slots=True)
-class _Run(Generic[I, A]):
-    """A question while it is being answered: the attempts at what is open, and the last refusal of each."""
+class _Gathering(Generic[I, A]):
+    """A sharded request that is being answered: the attempts of open items, and the last refusal of each."""
 
-    question: Question[I, A]
+    request: ShardedRequest[I, A]
     open: dict[I, int]
     refusals: dict[I, tuple[int | None, PipelineError | int]] = field(default_factory=dict)
     answers: dict[I, A] = field(default_factory=dict)
@@ -114,100 +114,105 @@ class _Run(Generic[I, A]):
 
 
 def gather(
-    cluster: Cluster, route: Route[I], questions: Sequence[Question[I, Any]], deadline: Deadline
+    cluster: Cluster, route: Route[I], requests: Sequence[ShardedRequest[I, Any]], deadline: Deadline
 ) -> list[Gathered[I, Any]]:
-    """Ask all questions, pipelined to each broker and to all brokers at once; retry what is stale or transient.
+    """Send all requests, pipelined to each broker and to all brokers at once; retry what is stale or transient.
 
-    Returns one `Gathered` per question. Every item is in its answers or in its failures, exactly once.
+    Returns one `Gathered` per request. Every item is in its answers or in its failures, exactly once.
     """
-    patience = deadline.within(cluster.settings.default_api_timeout_ms)
+    deadline = deadline.within(cluster.settings.default_api_timeout_ms)
     started = cluster.clock.monotonic()
-    runs = [_Run(question, dict.fromkeys(question.items, 0)) for question in questions]
+    gatherings = [_Gathering(request, dict.fromkeys(request.items, 0)) for request in requests]
     pauses = backoff(cluster.settings.retry_backoff_ms, cluster.settings.retry_backoff_max_ms)
     while True:
-        _ask_round(cluster, route, runs, patience)
-        _reconcile(cluster, route, runs, started)
-        if not any(run.open for run in runs):
+        _ask_round(cluster, route, gatherings, deadline)
+        _reconcile(cluster, route, gatherings, started)
+        if not any(gathering.open for gathering in gatherings):
             break
-        if not patience.pause(next(pauses)):
-            _give_up(cluster, runs, started)
+        if not deadline.pause(next(pauses)):
+            _give_up(cluster, gatherings, started)
             break
-        _relocate(route, runs, patience)
-    for run in runs:
-        _count(cluster, run)
-    return [Gathered(run.answers, run.sources, run.failures) for run in runs]
+        _refresh(route, gatherings, deadline)
+    for gathering in gatherings:
+        _count(cluster, gathering)
+    return [Gathered(gathering.answers, gathering.sources, gathering.failures) for gathering in gatherings]
 
 
-def _ask_round(cluster: Cluster, route: Route[I], runs: Sequence[_Run[I, Any]], deadline: Deadline) -> None:
-    batches: dict[int, list[tuple[_Run[I, Any], list[I]]]] = {}
-    for run in runs:
-        for node_id, items in _by_node(route, run).items():
-            for start in range(0, len(items), run.question.chunk):
-                batches.setdefault(node_id, []).append((run, items[start : start + run.question.chunk]))
-    calls = {node_id: [_call(run.question, items) for run, items in batch] for node_id, batch in batches.items()}
+def _ask_round(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gathering[I, Any]], deadline: Deadline) -> None:
+    batches: dict[int, list[tuple[_Gathering[I, Any], list[I]]]] = {}
+    for gathering in gatherings:
+        for node_id, items in _by_node(route, gathering).items():
+            for start in range(0, len(items), gathering.request.chunk):
+                batches.setdefault(node_id, []).append((gathering, items[start : start + gathering.request.chunk]))
+    calls = {
+        node_id: [_call(gathering.request, items) for gathering, items in batch] for node_id, batch in batches.items()
+    }
     for node_id, replies in cluster.ask_brokers(calls, deadline).items():
-        for (run, items), reply in zip(batches[node_id], replies, strict=True):
-            _take(run, items, node_id, reply)
+        for (gathering, items), reply in zip(batches[node_id], replies, strict=True):
+            _take(gathering, items, node_id, reply)
 
 
-def _call(question: Question[I, Any], items: Sequence[I]) -> Call:
-    return Call(question.api, question.build(items), question.within, question.once)
+def _call(request: ShardedRequest[I, Any], items: Sequence[I]) -> Call:
+    return Call(request.api, request.build(items), request.within, request.once)
 
 
-def _by_node(route: Route[I], run: _Run[I, Any]) -> dict[int, list[I]]:
+def _by_node(route: Route[I], gathering: _Gathering[I, Any]) -> dict[int, list[I]]:
     found: dict[int, list[I]] = {}
     node_of = route.node_of
-    for item in run.open:
-        run.open[item] += 1
+    for item in gathering.open:
+        gathering.open[item] += 1
         node_id = node_of(item)
         if node_id is None:
-            run.refusals[item] = (None, route.homeless_code)
+            gathering.refusals[item] = (None, route.unroutable_code)
         else:
             found.setdefault(node_id, []).append(item)
     return found
 
 
-def _take(run: _Run[I, Any], items: Sequence[I], node_id: int, reply: Reply) -> None:
+def _take(gathering: _Gathering[I, Any], items: Sequence[I], node_id: int, reply: Reply) -> None:
     """Sort one reply into answers and refusals; an item that the answer leaves out is refused too.
 
     What a broker said of an item before the time ran out stays: it tells more than that there was no time left.
     """
     if isinstance(reply.outcome, PipelineError):
         for item in items:
-            if not (isinstance(reply.outcome, DeadlinePassed) and run.refusals.get(item, _NOBODY)[0] == node_id):
-                run.refusals[item] = (node_id, reply.outcome)
+            if not (isinstance(reply.outcome, DeadlinePassed) and gathering.refusals.get(item, _NOBODY)[0] == node_id):
+                gathering.refusals[item] = (node_id, reply.outcome)
         return
     source = Source(node_id, reply.at_ms)
     missing = set(items)
-    for item, code, answer in run.question.read(reply.outcome, items):
+    for item, code, answer in gathering.request.read(reply.outcome, items):
         if item not in missing:
             continue
         missing.discard(item)
         if code:
-            run.refusals[item] = (node_id, code)
+            gathering.refusals[item] = (node_id, code)
         else:
-            run.answers[item] = answer
-            run.sources[item] = source
-            del run.open[item]
+            gathering.answers[item] = answer
+            gathering.sources[item] = source
+            del gathering.open[item]
     for item in missing:
-        run.refusals[item] = (node_id, ConnectionFailed(f"broker {node_id}", "exchange", "the answer leaves it out"))
+        gathering.refusals[item] = (
+            node_id,
+            ConnectionFailed(f"broker {node_id}", "exchange", "the answer leaves it out"),
+        )
 
 
-def _reconcile(cluster: Cluster, route: Route[I], runs: Sequence[_Run[I, Any]], started: float) -> None:
+def _reconcile(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gathering[I, Any]], started: float) -> None:
     """Turn refusals that asking again will not change, or must not, into failures."""
-    for run in runs:
-        for item, attempts in list(run.open.items()):
-            node_id, refusal = run.refusals[item]
+    for gathering in gatherings:
+        for item, attempts in list(gathering.open.items()):
+            node_id, refusal = gathering.refusals[item]
             if _may_be_done(refusal):
-                run.unsure.add(item)
+                gathering.unsure.add(item)
             if node_id is None:
-                is_final = attempts > route.homeless_rounds
+                is_final = attempts > route.unroutable_rounds
             elif isinstance(refusal, int):
                 is_final = not error_code(refusal).retriable or (refusal in _GONE and attempts > _GONE_ROUNDS)
             else:
                 is_final = _is_final(refusal) or node_id in cluster.unreachable
-            if is_final or (run.question.once and item in run.unsure):
-                _fail(cluster, run, item, started)
+            if is_final or (gathering.request.once and item in gathering.unsure):
+                _fail(cluster, gathering, item, started)
 
 
 def _is_final(refusal: PipelineError) -> bool:
@@ -222,22 +227,22 @@ def _may_be_done(refusal: PipelineError | int) -> bool:
     return may_have_arrived(refusal)
 
 
-def _give_up(cluster: Cluster, runs: Sequence[_Run[I, Any]], started: float) -> None:
+def _give_up(cluster: Cluster, gatherings: Sequence[_Gathering[I, Any]], started: float) -> None:
     """The deadline has passed: what is open has failed, and brokers that never answered are not waited for again."""
-    for run in runs:
-        for item in list(run.open):
-            node_id, refusal = run.refusals[item]
+    for gathering in gatherings:
+        for item in list(gathering.open):
+            node_id, refusal = gathering.refusals[item]
             if node_id is not None and isinstance(refusal, ConnectionFailed):
                 cluster.unreachable.add(node_id)
-            _fail(cluster, run, item, started)
+            _fail(cluster, gathering, item, started)
 
 
-def _relocate(route: Route[I], runs: Sequence[_Run[I, Any]], deadline: Deadline) -> None:
-    stale = [item for run in runs for item in run.open if _is_stale(run.refusals[item][1])]
+def _refresh(route: Route[I], gatherings: Sequence[_Gathering[I, Any]], deadline: Deadline) -> None:
+    stale = [item for gathering in gatherings for item in gathering.open if _is_stale(gathering.refusals[item][1])]
     if not stale:
         return
     try:
-        route.relocate(list(dict.fromkeys(stale)), deadline)
+        route.refresh(list(dict.fromkeys(stale)), deadline)
     except (ConnectionFailed, BrokerError):
         return  # the next round meets the same brokers and keeps their refusals; the deadline ends it
 
@@ -248,17 +253,17 @@ def _is_stale(refusal: PipelineError | int) -> bool:
     return True
 
 
-def _fail(cluster: Cluster, run: _Run[I, Any], item: I, started: float) -> None:
-    node_id, refusal = run.refusals[item]
+def _fail(cluster: Cluster, gathering: _Gathering[I, Any], item: I, started: float) -> None:
+    node_id, refusal = gathering.refusals[item]
     failure = failure_of(
-        run.question.api,
+        gathering.request.api,
         item,
         refusal,
         node_id=node_id,
-        attempts=run.open.pop(item),
+        attempts=gathering.open.pop(item),
         elapsed_ms=int((cluster.clock.monotonic() - started) * 1000),
     )
-    run.failures[item] = replace(failure, may_be_done=item in run.unsure)
+    gathering.failures[item] = replace(failure, may_be_done=item in gathering.unsure)
 
 
 def failure_of(
@@ -284,7 +289,7 @@ def failure_of(
     )
 
 
-def ask_whole(
+def ask_cluster(
     cluster: Cluster,
     api: Api[Any, R],
     request: object,
@@ -328,9 +333,9 @@ def _failure_name(refusal: object) -> str:
             return "PROTOCOL_ERROR"
 
 
-def _count(cluster: Cluster, run: _Run[I, Any]) -> None:
-    item_counts, api = cluster.request_stats.item_counts, run.question.api.name
-    for node_id, answered in Counter(source.node_id for source in run.sources.values()).items():
+def _count(cluster: Cluster, gathering: _Gathering[I, Any]) -> None:
+    item_counts, api = cluster.request_stats.item_counts, gathering.request.api.name
+    for node_id, answered in Counter(source.node_id for source in gathering.sources.values()).items():
         item_counts[api, node_id].answered += answered
-    for failure in run.failures.values():
+    for failure in gathering.failures.values():
         item_counts[api, failure.node_id].failed += failure.name != UNSUPPORTED  # what cannot be asked was not asked

@@ -115,18 +115,18 @@ class Session:
 
     def frame(self, api: Api[Any, Any], version: int, request: object) -> bytes:
         """The bytes of a request, which from now on waits for its answer."""
-        return self._sent(api, version, self._connection.send(api, version, request))
+        return self._sent(api, version, self._connection.frame(api, version, request))
 
-    def unanswered(self, api: Api[Any, Any], version: int, request: object) -> bytes:
+    def unanswered_frame(self, api: Api[Any, Any], version: int, request: object) -> bytes:
         """The bytes of a request that brokers do not answer: Produce with acks=0."""
-        return self._sent(api, version, self._connection.tell(api, version, request))
+        return self._sent(api, version, self._connection.unanswered_frame(api, version, request))
 
     def move(self, outgoing: bytearray, deadline: Deadline, phase: str = "exchange") -> Iterator[Answer]:
         """Move bytes both ways once; the answers that are complete with them."""
-        patience = deadline.within(self._settings.request_timeout_ms)
+        deadline = deadline.within(self._settings.request_timeout_ms)
         try:
             with self._connection.room() as room:
-                count = self._transport.exchange(outgoing, room, patience, phase)
+                count = self._transport.exchange(outgoing, room, deadline, phase)
             yield from self._connection.filled(count)
         except ConnectionLost as lost:
             told = ConnectionLost(lost.address, lost.phase, lost.reason, self.in_flight)

@@ -124,7 +124,7 @@ class Recovery:
 
     def _believe(self, partition: PartitionData) -> bool:
         leader = partition.current_leader
-        return self._cluster.told_leader(self._at, leader.leader_id, leader.leader_epoch, self._split.topic_id)
+        return self._cluster.learn_leader(self._at, leader.leader_id, leader.leader_epoch, self._split.topic_id)
 
     def _refused(self, name: str, is_vague: bool) -> None:
         if is_vague:

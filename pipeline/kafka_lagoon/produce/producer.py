@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.routes import ByLeader
-from kafka_lagoon.client.routing import Failure, Question, failure_of, gather
+from kafka_lagoon.client.routing import Failure, ShardedRequest, failure_of, gather
 from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import BrokerError, PipelineError
 from kafka_lagoon.protocol.error_codes import (
@@ -114,7 +114,7 @@ def produce(
     if delivery.acks == NO_ACKS:
         return _tell_leaders(cluster, batches, delivery, deadline)
     refused: dict[TopicPartition, PartitionProduceResponse] = {}
-    question = Question(
+    sharded = ShardedRequest(
         api=PRODUCE,
         items=list(batches),
         build=lambda items: _request(items, batches, delivery),
@@ -122,7 +122,7 @@ def produce(
         within=_versions(batches, delivery),
         once=any(producer_of(batch).producer_id == NO_PRODUCER for batch in batches.values()),
     )
-    (found,) = gather(cluster, ByLeader(cluster), [question], deadline)
+    (found,) = gather(cluster, ByLeader(cluster), [sharded], deadline)
     return Produced(
         answers=found.answers,
         failures={at: _explained(failure, refused.get(at)) for at, failure in found.failures.items()},
@@ -159,7 +159,7 @@ def _tell(
     if leader_id is None:
         return LEADER_NOT_AVAILABLE
     try:
-        cluster.brokers[leader_id].tell(PRODUCE, request, deadline, within)
+        cluster.brokers[leader_id].send_unanswered(PRODUCE, request, deadline, within)
     except PipelineError as refusal:
         return refusal
     return None

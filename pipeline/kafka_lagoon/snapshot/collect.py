@@ -186,7 +186,7 @@ def _published(
         finished_at_ms=cluster.clock.now_ms(),
         status="partial" if found[rows.CollectionFailureRow] else "complete",
         software_version=__version__,
-        kafka_version_range=kafka_version_range(cluster.spoken()),
+        kafka_version_range=kafka_version_range(cluster.api_versions()),
         brokers=len(found[rows.BrokerRow]),
         topics=len(found[rows.TopicRow]),
         partitions=len(found[rows.PartitionRow]),
@@ -194,7 +194,7 @@ def _published(
         failures=len(found[rows.CollectionFailureRow]),
         requests=sum(one.requests for one in coverage),
         bytes_in=sum(one.bytes for one in coverage),
-        bytes_out=sum(one.request_bytes for one in cluster.request_stats.stats.values()),
+        bytes_out=sum(one.request_bytes for one in cluster.request_stats.by_api.values()),
         throttle_ms=sum(one.throttle_ms for one in coverage),
         completeness=sum(one.answered for one in coverage) / expected if expected else None,
     )

@@ -67,8 +67,8 @@ def coverage_rows(request_stats: RequestStats, trusted: Mapping[str, str]) -> It
     To open a connection asks about no item: how complete a snapshot is does not depend on the way in.
     """
     itemised = _OF_CONNECTIONS.union(api for api, _ in request_stats.item_counts)
-    for key in sorted(request_stats.stats.keys() | request_stats.item_counts.keys(), key=_order):
-        asked = request_stats.stats.get(key, ApiStats())
+    for key in sorted(request_stats.by_api.keys() | request_stats.item_counts.keys(), key=_order):
+        asked = request_stats.by_api.get(key, ApiStats())
         items = request_stats.item_counts.get(key, ItemCounts())
         if key[0] not in itemised:
             items = ItemCounts(asked.answers, asked.requests - asked.answers)
