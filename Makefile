@@ -50,10 +50,11 @@ quick: $(READY) ## tests without brokers, Java and Spark
 proof: $(READY) ## what takes long, by hand: every filter in Spark, runs that are killed, fifty short runs of each job
 	$(BIN)/python -m pytest --ignore=tests/bench -m proof tests
 
-lint: $(READY) ## style, format, and which layer imports which
+lint: $(READY) ## style, format, words, and which layer imports which
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.words
 
 types: $(READY) ## types of the product
 	$(BIN)/mypy
