@@ -3,20 +3,18 @@
 import argparse
 from collections.abc import Sequence
 
-from kafka_lagoon.admin.transactions import (
-    ListedTransactionRow,
-    describe_listed,
-    list_transactions,
-    listed_transaction_rows,
-    producer_rows,
-    read_producers,
-    transaction_rows,
-)
+from kafka_lagoon.admin.transactions import describe_producers, describe_transactions, list_transactions
 from kafka_lagoon.cli.kafka.chosen import add_topics, chosen_topology, list_notes, not_listed
 from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb, names
 from kafka_lagoon.client.routing import Failure
 from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
 from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.snapshot.transactions import (
+    ListedTransactionRow,
+    listed_transaction_rows,
+    producer_rows,
+    transaction_rows,
+)
 
 _LISTED = ("transactional_id", "state", "producer_id", "coordinator_id")
 _DESCRIBED = (
@@ -79,14 +77,14 @@ def _listed(chosen: Sequence[ListedTransactionRow]) -> Part:
 
 
 def _described(asked: Asked, chosen: Sequence[ListedTransactionRow]) -> tuple[Part, list[Failure]]:
-    found = describe_listed(asked.cluster, [one.transactional_id for one in chosen], asked.deadline)
+    found = describe_transactions(asked.cluster, [one.transactional_id for one in chosen], asked.deadline)
     rows = transaction_rows(found, asked.cluster.clock.now_ms())
     return Part(kind="transaction", rows=rows, columns=_DESCRIBED), list(found.failures.values())
 
 
 def _producers(asked: Asked) -> Answer:
     topology, refused = chosen_topology(asked)
-    found = read_producers(asked.cluster, topology.every_partition(), asked.deadline)
+    found = describe_producers(asked.cluster, topology.every_partition(), asked.deadline)
     rows = (row for row in producer_rows(found.answers) if row.open_since_offset is not None or not asked.told.open)
     return Answer(
         parts=[Part(kind="producer", rows=rows, columns=_PRODUCER)], failures=[*refused, *found.failures.values()]
