@@ -23,8 +23,8 @@ from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
 from kafka_lagoon.delta import register_source
 from kafka_lagoon.delta.warehouse import Warehouse, open_warehouse
 from kafka_lagoon.fetch.offset_specs import Start, Wanted
-from kafka_lagoon.runs.ingest import ingest, turn
-from kafka_lagoon.sandbox.jars import jar_paths
+from kafka_lagoon.jars.locked_jars import jar_paths
+from kafka_lagoon.runs.ingest import ingest, lock_archive
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.settings import Settings, load
 from tests.bench.measure import Comparison, Findings, Sample, alternate, timed
@@ -145,9 +145,9 @@ def _ingest(warehouse: Warehouse, settings: Settings, topic: BenchTopic) -> None
     )
     with (
         Cluster.connect(kafka, SYSTEM_CLOCK, RequestStats(), deadline) as cluster,
-        turn(warehouse, settings, "bench", SYSTEM_CLOCK) as mine,
+        lock_archive(warehouse, settings, "bench", SYSTEM_CLOCK) as lock,
     ):
-        done = ingest(mine, "bench", cluster, settings, wanted, lambda *_: None)
+        done = ingest(lock, "bench", cluster, settings, wanted, lambda *_: None)
     assert sum(row.records for row in done.reconciled.ranges) == topic.records, done.reconciled.ranges
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_lagoon.delta.files import DataFile
-from kafka_lagoon.delta.publish import publish, turn
+from kafka_lagoon.delta.publish import publish, snapshot_lock
 from kafka_lagoon.delta.record_files import RecordFiles
 from kafka_lagoon.delta.schema import (
     HEADER,
@@ -27,7 +27,7 @@ from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.accounting import Reconciled
 from kafka_lagoon.fetch.plan import Archived
 from kafka_lagoon.fetch.ranges import Position
-from kafka_lagoon.ingest.archive import Run, archive_turn, commit
+from kafka_lagoon.ingest.archive import Run, archive_lock, commit
 from kafka_lagoon.snapshot import state_rows as rows
 from tests.clock import CLOCK
 from tests.delta.samples import HOSTILE, HOUR_MS, NOON_MS
@@ -99,8 +99,8 @@ def record_batches() -> Iterator[tuple[str, str | None, pa.RecordBatch]]:
 def fill(warehouse: Warehouse, first: int = 0) -> None:
     """Publish the snapshots and archive the records in two runs, both on two days and numbered from `first` on."""
     for made in snapshots(first):
-        with turn(warehouse, made.header.cluster, CLOCK) as mine:
-            publish(mine, made)
+        with snapshot_lock(warehouse, made.header.cluster, CLOCK) as lock:
+            publish(lock, made)
     for number, batches in enumerate(zip(*[record_batches()] * 2, strict=True), first):
         _archive(warehouse, number, batches)
 
@@ -108,10 +108,10 @@ def fill(warehouse: Warehouse, first: int = 0) -> None:
 def _archive(warehouse: Warehouse, number: int, batches: tuple[tuple[str, str | None, pa.RecordBatch], ...]) -> None:
     ingest_id, day = f"0192-{number:04d}", date(2025, 11, 21 + number % 10)
     given = {"ingest_id": ingest_id, "cluster": HOSTILE, "cluster_id": "id"}
-    with archive_turn(warehouse, "id", CLOCK) as mine:
+    with archive_lock(warehouse, "id", CLOCK) as lock:
         files: list[DataFile] = []
         for topic, topic_id, batch in batches:
-            out = RecordFiles(folder_url=mine.folder(day), target_bytes=1, compression="zstd-fast", **given)
+            out = RecordFiles(folder_url=lock.folder(day), target_bytes=1, compression="zstd-fast", **given)
             out.write(topic, topic_id, number, batch)
             files += out.close()
         seeds = (0, 2) if number % 2 == 0 else (1, NULLS)
@@ -121,11 +121,11 @@ def _archive(warehouse: Warehouse, number: int, batches: tuple[tuple[str, str | 
             topics={"whole": Archived(topic_id="id", partitions={0: Position(next_offset=number)})},
             kept=frozenset({0}),
         )
-        commit(mine, Run(ingest_id=ingest_id, ingest_date=day, reconciled=reconciled, files=files))
+        commit(lock, Run(ingest_id=ingest_id, ingest_date=day, reconciled=reconciled, files=files))
 
 
 def make_old(lake: Path) -> None:
-    """Turn a warehouse into one of version 0.1.0: bounds of few columns, which no property names; no records.cluster."""
+    """SnapshotLock a warehouse into one of version 0.1.0: bounds of few columns, which no property names; no records.cluster."""
     for table in TABLES:
         log = lake / table.name / "_delta_log"
         for file in log.glob("*.crc"):

@@ -12,17 +12,17 @@ from kafka_lagoon.fetch.accounting import Reconciled
 from kafka_lagoon.fetch.plan import Archived
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.fetch.record_rows import RecordProblemRow, RecordRangeRow
-from kafka_lagoon.ingest.archive import ArchiveTurn, Run
+from kafka_lagoon.ingest.archive import ArchiveLock, Run
 
 DAY = date(2026, 11, 21)
 CLUSTER = "cluster-id"
 
 
-def run(mine: ArchiveTurn, number: int, start: int, end: int, *, topic: str = "t", problems: int = 0) -> Run:
+def run(lock: ArchiveLock, number: int, start: int, end: int, *, topic: str = "t", problems: int = 0) -> Run:
     """Run `number`: one record for each offset from `start` to `end` of partition 0 of a topic."""
     ingest_id = f"0192-{number:04d}"
-    files = [_file(mine, ingest_id, topic, start, end)] if end > start else []
-    positions = {**mine.topics, topic: Archived(topic_id="id", partitions={0: Position(next_offset=end)})}
+    files = [_file(lock, ingest_id, topic, start, end)] if end > start else []
+    positions = {**lock.topics, topic: Archived(topic_id="id", partitions={0: Position(next_offset=end)})}
     reconciled = Reconciled(
         ranges=[_range(ingest_id, topic, start, end)],
         problems=[_problem(ingest_id, topic, start + n) for n in range(problems)],
@@ -32,7 +32,7 @@ def run(mine: ArchiveTurn, number: int, start: int, end: int, *, topic: str = "t
     return Run(ingest_id=ingest_id, ingest_date=DAY, reconciled=reconciled, files=files)
 
 
-def _file(mine: ArchiveTurn, ingest_id: str, topic: str, start: int, end: int) -> DataFile:
+def _file(lock: ArchiveLock, ingest_id: str, topic: str, start: int, end: int) -> DataFile:
     count = end - start
     values = {
         "cluster": ["name"] * count,
@@ -54,7 +54,7 @@ def _file(mine: ArchiveTurn, ingest_id: str, topic: str, start: int, end: int) -
         "is_aborted": [False] * count,
         "ingest_id": [ingest_id] * count,
     }
-    folder = Path(mine.folder(DAY).removeprefix("file:"))
+    folder = Path(lock.folder(DAY).removeprefix("file:"))
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{ingest_id}-0.parquet"
     pq.write_table(pa.table(values, schema=RECORDS.file_schema()), path)
@@ -66,7 +66,7 @@ def _file(mine: ArchiveTurn, ingest_id: str, topic: str, start: int, end: int) -
         nulls=dict.fromkeys([*bounds, "offset"], 0),
     )
     return DataFile(
-        url=f"{mine.folder(DAY)}/{path.name}", size=path.stat().st_size, modified_at_ms=1, statistics=statistics
+        url=f"{lock.folder(DAY)}/{path.name}", size=path.stat().st_size, modified_at_ms=1, statistics=statistics
     )
 
 

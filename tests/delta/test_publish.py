@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.arrow import arrow_table
 from kafka_lagoon.delta.kernel import Kernel
-from kafka_lagoon.delta.publish import PublishedSlot, publish, published, turn
+from kafka_lagoon.delta.publish import PublishedSlot, publish, published, snapshot_lock
 from kafka_lagoon.delta.schema import SNAPSHOT_DATE, STATE_TABLES
 from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
 from kafka_lagoon.errors import ChecksFailed, LockHeld, SnapshotExists
@@ -60,14 +60,14 @@ HOSTILE_FACTS = (
 
 def publish_once(warehouse: Warehouse, made: rows.Snapshot) -> None:
     """One whole run."""
-    with turn(warehouse, made.header.cluster, CLOCK) as mine:
-        publish(mine, made)
+    with snapshot_lock(warehouse, made.header.cluster, CLOCK) as lock:
+        publish(lock, made)
 
 
 def slot_of(warehouse: Warehouse, slot_ms: int = NOON_MS, cluster: str = "default") -> PublishedSlot | None:
     """What is published for a slot now."""
-    with turn(warehouse, cluster, CLOCK) as mine:
-        return published(mine, slot_ms)
+    with snapshot_lock(warehouse, cluster, CLOCK) as lock:
+        return published(lock, slot_ms)
 
 
 def rows_of(warehouse: Warehouse, table: str) -> list[dict[str, Any]]:
@@ -85,8 +85,8 @@ def trusted(warehouse: Warehouse) -> dict[str, int]:
 def test_another_reader_finds_every_row(warehouse: Warehouse) -> None:
     """Every table holds the rows that were published and no others; the summary counts them."""
     made = snapshot(1, *HOSTILE_FACTS, completeness=0.5, kafka_version_range=HOSTILE)
-    with turn(warehouse, "default", CLOCK) as mine:
-        written = publish(mine, made)
+    with snapshot_lock(warehouse, "default", CLOCK) as lock:
+        written = publish(lock, made)
     for table in STATE_TABLES:
         wanted = arrow_table(table, made.header, made.rows[table.row]).to_pylist()
         found = rows_of(warehouse, table.name)
@@ -248,7 +248,7 @@ def test_a_killed_run_leaves_a_whole_snapshot_or_none(
 ) -> None:
     """After SIGKILL at any point the lock is free, and the slot is either published whole or can be published."""
     with running(warehouse.name, "1", method, str(count), when, env=shared_jvm) as process:
-        assert told(process) == "turn"
+        assert told(process) == "locked"
         go(process)
         assert process.wait(timeout=60) == -signal.SIGKILL
     assert (slot_of(warehouse) is not None) == is_published
@@ -258,10 +258,13 @@ def test_a_killed_run_leaves_a_whole_snapshot_or_none(
 
 
 def test_two_runs_at_once_and_the_second_is_told(warehouse: Warehouse, shared_jvm: dict[str, str]) -> None:
-    """While one run has its turn at a cluster, another one is told who has it; another cluster is free."""
+    """While one run holds a cluster's lock, another one learns who holds it; another cluster is free."""
     with running(warehouse.name, "1", env=shared_jvm) as process:
-        assert told(process) == "turn"
-        with pytest.raises(LockHeld, match=f"process {process.pid} on "), turn(warehouse, "default", CLOCK, wait_ms=50):
+        assert told(process) == "locked"
+        with (
+            pytest.raises(LockHeld, match=f"process {process.pid} on "),
+            snapshot_lock(warehouse, "default", CLOCK, wait_ms=50),
+        ):
             pass
         publish_once(warehouse, snapshot(3, cluster="another"))
         go(process)
@@ -272,12 +275,12 @@ def test_two_runs_at_once_and_the_second_is_told(warehouse: Warehouse, shared_jv
 def test_without_a_lock_the_fence_lets_one_publish(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two runs in two JVMs that no lock kept apart: whoever publishes first wins, the other fails and is not seen."""
     monkeypatch.setattr(Warehouse, "exclusively", lambda *_: nullcontext())
-    with running(warehouse.name, "1") as process, turn(warehouse, "default", CLOCK) as mine:
-        assert told(process) == "turn"
+    with running(warehouse.name, "1") as process, snapshot_lock(warehouse, "default", CLOCK) as lock:
+        assert told(process) == "locked"
         go(process)
         assert told(process) == "published"
         with pytest.raises(LockHeld):
-            publish(mine, other_run.attempt(2))
+            publish(lock, other_run.attempt(2))
     assert trusted(warehouse) == {"0192-0001-default": 3}
 
 
@@ -287,10 +290,10 @@ def test_without_a_lock_one_of_many_publishes(warehouse: Warehouse, monkeypatch:
     start = threading.Barrier(4)
 
     def run(number: int) -> bool:
-        with turn(warehouse, "default", CLOCK) as mine:
+        with snapshot_lock(warehouse, "default", CLOCK) as lock:
             start.wait()
             try:
-                publish(mine, other_run.attempt(number))
+                publish(lock, other_run.attempt(number))
             except LockHeld:
                 return False
             return True

@@ -35,10 +35,10 @@ def publish_facts_only(warehouse: Warehouse, made: rows.Snapshot, monkeypatch: p
     """An attempt that wrote its facts and died before its row in `snapshots`."""
     real = publishing._write
 
-    def dying(mine: Any, attempt: Any, table: Any, *fence: Any) -> int:
+    def dying(lock: Any, attempt: Any, table: Any, *fence: Any) -> int:
         if table.name == "snapshots":
             raise KeyboardInterrupt
-        return real(mine, attempt, table, *fence)
+        return real(lock, attempt, table, *fence)
 
     with monkeypatch.context() as patch:
         patch.setattr(publishing, "_write", dying)

@@ -1,8 +1,8 @@
-"""Another run, as a process of its own: takes its turn at a cluster, publishes when told, or dies where told.
+"""Another run, as a process of its own: takes the lock of a cluster, publishes when told, or dies where told.
 
     python -m tests.ingest.other_run LOCATION NUMBER [METHOD COUNT before|after]
 
-It prints `turn`, waits for a line on stdin, publishes attempt NUMBER for the slot of attempt 1, and prints the outcome.
+It prints `locked`, waits for a line on stdin, publishes attempt NUMBER for the slot of attempt 1, and prints the outcome.
 With METHOD it kills itself (SIGKILL) before or after the COUNT-th call of that method of `Storage` or `Kernel`. Where
 PYSPARK_GATEWAY_PORT is set it uses the JVM of the tests, so that it starts at once; else it has a JVM of its own.
 """
@@ -17,7 +17,7 @@ from pyspark.java_gateway import launch_gateway
 
 from kafka_lagoon.delta import kernel
 from kafka_lagoon.delta.kernel import Kernel
-from kafka_lagoon.delta.publish import publish, turn
+from kafka_lagoon.delta.publish import publish, snapshot_lock
 from kafka_lagoon.delta.schema import TABLES
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse
@@ -68,10 +68,10 @@ def main(location: str, number: str, *death: str) -> None:
         spark=cast("Any", None), kernel=delta, name=location, in_catalog=False, identifiers={}, locations=locations
     )
     try:
-        with turn(warehouse, "default", CLOCK) as mine:
-            print("turn", flush=True)
+        with snapshot_lock(warehouse, "default", CLOCK) as lock:
+            print("locked", flush=True)
             sys.stdin.readline()
-            publish(mine, attempt(int(number)))
+            publish(lock, attempt(int(number)))
             print("published", flush=True)
     except PipelineError as error:
         print(type(error).__name__, flush=True)

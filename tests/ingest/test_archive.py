@@ -18,10 +18,10 @@ from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import LockHeld, TableError
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.ingest import archive, staged
-from kafka_lagoon.ingest.archive import ArchiveTurn, Run, archive_turn, commit
+from kafka_lagoon.ingest.archive import ArchiveLock, Run, archive_lock, commit
 from kafka_lagoon.ingest.next_offsets import StagedFile
 from kafka_lagoon.ingest.pending import Pending
-from kafka_lagoon.ingest.staged import commit_staged, staged_turn
+from kafka_lagoon.ingest.staged import commit_staged, staged_lock
 from tests.clock import CLOCK
 from tests.delta.record_samples import CLUSTER, DAY, run
 
@@ -36,28 +36,28 @@ class Died(BaseException):
 class Writer:
     """One of the two ways to write: through Delta Kernel, or by Spark from staged files."""
 
-    turn: Callable[[], AbstractContextManager[ArchiveTurn]]
-    commit: Callable[[ArchiveTurn, Run], None]
+    lock: Callable[[], AbstractContextManager[ArchiveLock]]
+    commit: Callable[[ArchiveLock, Run], None]
 
 
 @pytest.fixture
 def by_kernel(warehouse: Warehouse) -> Writer:
-    return Writer(lambda: archive_turn(warehouse, CLUSTER, CLOCK), commit)
+    return Writer(lambda: archive_lock(warehouse, CLUSTER, CLOCK), commit)
 
 
 @pytest.fixture(params=["kernel", "spark"])
 def writer(request: pytest.FixtureRequest, warehouse: Warehouse, by_kernel: Writer, tmp_path: Path) -> Writer:
     if request.param == "kernel":
         return by_kernel
-    return Writer(lambda: staged_turn(warehouse, str(tmp_path / "staging"), CLUSTER, CLOCK), commit_staged)
+    return Writer(lambda: staged_lock(warehouse, str(tmp_path / "staging"), CLUSTER, CLOCK), commit_staged)
 
 
 def ingest(writer: Writer, number: int, upto: int) -> None:
     """Run `number` reads on from where the archive ended."""
-    with writer.turn() as mine:
-        known = mine.topics.get("t")
+    with writer.lock() as lock:
+        known = lock.topics.get("t")
         start = known.partitions[0].next_offset if known else 0
-        writer.commit(mine, run(mine, number, start, upto, problems=1))
+        writer.commit(lock, run(lock, number, start, upto, problems=1))
 
 
 def found(warehouse: Warehouse) -> tuple[list[int], list[tuple[int, int]], list[int]]:
@@ -81,16 +81,16 @@ def test_runs_go_on_where_the_last_one_ended(writer: Writer, warehouse: Warehous
     ingest(writer, 1, 5)
     ingest(writer, 2, 9)
     assert found(warehouse) == (list(range(9)), [(0, 5), (5, 9)], [0, 5])
-    with writer.turn() as mine:
-        assert mine.topics["t"].partitions[0] == Position(next_offset=9)
+    with writer.lock() as lock:
+        assert lock.topics["t"].partitions[0] == Position(next_offset=9)
 
 
 def test_a_run_without_records_moves_positions(by_kernel: Writer, warehouse: Warehouse):
     """All lost, or all aborted: the range is told, and nobody reads it again."""
     writer = by_kernel
     ingest(writer, 1, 5)
-    with writer.turn() as mine:
-        writer.commit(mine, run(mine, 2, 5, 5))
+    with writer.lock() as lock:
+        writer.commit(lock, run(lock, 2, 5, 5))
     assert found(warehouse)[:2] == (list(range(5)), [(0, 5), (5, 5)])
 
 
@@ -189,9 +189,9 @@ def test_vacuum_leaves_what_has_still_to_be_added(by_kernel: Writer, warehouse: 
 
 
 def reports(writer: Writer) -> list[str]:
-    """What the next turn has to say of runs that died."""
-    with writer.turn() as mine:
-        return [report.text for report in mine.reports.values()]
+    """What the next run has to report of runs that died."""
+    with writer.lock() as lock:
+        return [report.text for report in lock.reports.values()]
 
 
 def lossy(made: Run) -> Run:
@@ -202,21 +202,21 @@ def lossy(made: Run) -> Run:
 
 def test_a_loss_is_reported_until_somebody_said_it(by_kernel: Writer):
     """A run dies at its report or between two commits, and so does the next one: the loss is still told, and only once."""
-    with by_kernel.turn() as mine:
-        by_kernel.commit(mine, lossy(run(mine, 1, 0, 0)))
+    with by_kernel.lock() as lock:
+        by_kernel.commit(lock, lossy(run(lock, 1, 0, 0)))
     assert reports(by_kernel) == ["had 7 LOST, LOST in 1 ranges, see table record_ranges"]
     ingest(by_kernel, 2, 5)
-    with by_kernel.turn() as mine:
-        assert len(mine.reports) == 1
-        by_kernel.commit(mine, lossy(run(mine, 3, 5, 5)))
-        mine.reported("0192-0003")
+    with by_kernel.lock() as lock:
+        assert len(lock.reports) == 1
+        by_kernel.commit(lock, lossy(run(lock, 3, 5, 5)))
+        lock.reported("0192-0003")
     assert reports(by_kernel) == []
 
 
 def test_losses_of_a_run_that_did_not_commit_are_not_reported(by_kernel: Writer):
     """They are found again."""
-    with dies(Storage, "write", 2), pytest.raises(Died), by_kernel.turn() as mine:
-        by_kernel.commit(mine, lossy(run(mine, 1, 0, 0)))
+    with dies(Storage, "write", 2), pytest.raises(Died), by_kernel.lock() as lock:
+        by_kernel.commit(lock, lossy(run(lock, 1, 0, 0)))
     ingest(by_kernel, 2, 5)
     ingest(by_kernel, 3, 9)
     assert reports(by_kernel) == []
@@ -281,41 +281,41 @@ def test_a_run_of_an_earlier_release(
 
 def test_data_files_that_are_gone_are_not_committed(by_kernel: Writer, warehouse: Warehouse, tmp_path: Path):
     """A file is looked at before it is committed: without one of its files a run commits nothing."""
-    with by_kernel.turn() as mine:
-        made = run(mine, 1, 0, 5)
+    with by_kernel.lock() as lock:
+        made = run(lock, 1, 0, 5)
         remove(tmp_path, "0192-0001-0.parquet")
         with pytest.raises(TableError, match="1 of 1 data files were removed"):
-            by_kernel.commit(mine, made)
+            by_kernel.commit(lock, made)
     ingest(by_kernel, 2, 9)
     assert found(warehouse)[:2] == (list(range(9)), [(0, 9)])
 
 
 def test_staged_files_that_are_gone_are_read_again(warehouse: Warehouse, tmp_path: Path):
     """Where Spark had still to write them: positions go back to those of the run before."""
-    writer = Writer(lambda: staged_turn(warehouse, str(tmp_path / "staging"), CLUSTER, CLOCK), commit_staged)
+    writer = Writer(lambda: staged_lock(warehouse, str(tmp_path / "staging"), CLUSTER, CLOCK), commit_staged)
     with dies(Storage, "write", 3), pytest.raises(Died):
         ingest(writer, 1, 5)
     remove(tmp_path, "0192-0001-0.parquet")
-    with writer.turn() as mine:
-        assert [report.is_loss for report in mine.reports.values()] == [False]
-        assert mine.topics == {}
+    with writer.lock() as lock:
+        assert [report.is_loss for report in lock.reports.values()] == [False]
+        assert lock.topics == {}
     ingest(writer, 2, 9)
     assert found(warehouse)[:2] == (list(range(9)), [(0, 9)])
 
 
 def test_two_runs_at_once(warehouse: Warehouse):
-    """The second does not get the cluster's lock, and nothing is written; another cluster's turn is free."""
-    with archive_turn(warehouse, CLUSTER, CLOCK):
-        with pytest.raises(LockHeld), archive_turn(warehouse, CLUSTER, CLOCK):
+    """The second does not get the cluster's lock, and nothing is written; another cluster's lock is free."""
+    with archive_lock(warehouse, CLUSTER, CLOCK):
+        with pytest.raises(LockHeld), archive_lock(warehouse, CLUSTER, CLOCK):
             pass
-        with archive_turn(warehouse, "other", CLOCK):
+        with archive_lock(warehouse, "other", CLOCK):
             pass
 
 
 def test_the_fence_behind_the_lock(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch):
     """Where no lock is possible, of two runs from the same position one commits; the other has written nothing anyone sees."""
     monkeypatch.setattr(Warehouse, "exclusively", lambda *_: _no_lock())
-    with archive_turn(warehouse, CLUSTER, CLOCK) as one, archive_turn(warehouse, CLUSTER, CLOCK) as other:
+    with archive_lock(warehouse, CLUSTER, CLOCK) as one, archive_lock(warehouse, CLUSTER, CLOCK) as other:
         commit(one, run(one, 1, 0, 5))
         with pytest.raises(LockHeld):
             commit(other, run(other, 2, 0, 7))
@@ -343,7 +343,7 @@ class TestRestore:
     @pytest.fixture
     def turned_back(self, warehouse: Warehouse) -> Warehouse:
         """Two runs of which the second's records are gone; compacted in between, to make it harder to see."""
-        writer = Writer(lambda: archive_turn(warehouse, CLUSTER, CLOCK), commit)
+        writer = Writer(lambda: archive_lock(warehouse, CLUSTER, CLOCK), commit)
         ingest(writer, 1, 5)
         version = warehouse.state("records").version
         ingest(writer, 2, 9)
@@ -353,35 +353,35 @@ class TestRestore:
 
     def test_it_is_refused(self, turned_back: Warehouse):
         """The message names the two ways on."""
-        with pytest.raises(TableError, match="--after-restore repeat"), archive_turn(turned_back, CLUSTER, CLOCK):
+        with pytest.raises(TableError, match="--after-restore repeat"), archive_lock(turned_back, CLUSTER, CLOCK):
             pass
 
     def test_repeat_reads_again_what_is_missing(self, turned_back: Warehouse):
         """Positions, ranges and problems go back to the restored version; the next run needs no telling."""
-        with archive_turn(turned_back, CLUSTER, CLOCK, after_restore="repeat") as mine:
-            assert mine.topics["t"].partitions[0].next_offset == 5
-            commit(mine, run(mine, 3, 5, 9, problems=1))
+        with archive_lock(turned_back, CLUSTER, CLOCK, after_restore="repeat") as lock:
+            assert lock.topics["t"].partitions[0].next_offset == 5
+            commit(lock, run(lock, 3, 5, 9, problems=1))
         assert found(turned_back) == (list(range(9)), [(0, 5), (5, 9)], [0, 5])
-        with archive_turn(turned_back, CLUSTER, CLOCK) as mine:
-            assert mine.topics["t"].partitions[0].next_offset == 9
+        with archive_lock(turned_back, CLUSTER, CLOCK) as lock:
+            assert lock.topics["t"].partitions[0].next_offset == 9
 
     def test_keep_goes_on_without(self, turned_back: Warehouse):
         """The records stay gone, on somebody's word."""
-        with archive_turn(turned_back, CLUSTER, CLOCK, after_restore="keep") as mine:
-            commit(mine, run(mine, 3, 9, 12))
+        with archive_lock(turned_back, CLUSTER, CLOCK, after_restore="keep") as lock:
+            commit(lock, run(lock, 3, 9, 12))
         assert found(turned_back)[0] == [*range(5), *range(9, 12)]
-        with archive_turn(turned_back, CLUSTER, CLOCK):
+        with archive_lock(turned_back, CLUSTER, CLOCK):
             pass
 
 
 def test_a_table_that_was_replaced(warehouse: Warehouse):
     """A new records table beside old ranges would archive everything twice in the ranges: it is refused."""
-    with archive_turn(warehouse, CLUSTER, CLOCK) as mine:
-        commit(mine, run(mine, 1, 0, 5))
+    with archive_lock(warehouse, CLUSTER, CLOCK) as lock:
+        commit(lock, run(lock, 1, 0, 5))
     warehouse.kernel.storage.delete(warehouse.locations["records"])
     table = archive.RECORDS
     warehouse.kernel.create(warehouse.locations["records"], table.delta_schema(), table.partition_by, table.properties)
-    with pytest.raises(TableError, match="record_ranges is not"), archive_turn(warehouse, CLUSTER, CLOCK):
+    with pytest.raises(TableError, match="record_ranges is not"), archive_lock(warehouse, CLUSTER, CLOCK):
         pass
 
 
@@ -392,11 +392,11 @@ def test_ranges_that_were_removed(by_kernel: Writer, warehouse: Warehouse):
     table = archive.RECORD_RANGES
     warehouse.kernel.storage.delete(warehouse.locations[table.name])
     warehouse.kernel.create(warehouse.locations[table.name], table.delta_schema(), table.partition_by, table.properties)
-    with pytest.raises(TableError, match="--after-restore keep"), by_kernel.turn():
+    with pytest.raises(TableError, match="--after-restore keep"), by_kernel.lock():
         pass
-    with archive_turn(warehouse, CLUSTER, CLOCK, after_restore="keep") as mine:
-        assert "made again" in next(iter(mine.reports.values())).text
-        commit(mine, run(mine, 3, 9, 12))
-    with by_kernel.turn():
+    with archive_lock(warehouse, CLUSTER, CLOCK, after_restore="keep") as lock:
+        assert "made again" in next(iter(lock.reports.values())).text
+        commit(lock, run(lock, 3, 9, 12))
+    with by_kernel.lock():
         pass
     assert found(warehouse)[:2] == (list(range(12)), [(5, 9), (9, 12)])

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka.admin import NewTopic
 
 from kafka_lagoon.fetch.tasks import Task
-from kafka_lagoon.ingest.archive import ArchiveTurn
+from kafka_lagoon.ingest.archive import ArchiveLock
 from kafka_lagoon.ingest.archive_task import TaskResult, TaskSettings, archive
 from kafka_lagoon.runs import ingest as ingest_module
 from kafka_lagoon.sandbox.kafka import LocalKafka
@@ -19,7 +19,7 @@ from tests.jobs.commands import here
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 
-def slow(_: ArchiveTurn, settings: TaskSettings, tasks: Sequence[Task]) -> list[TaskResult]:
+def slow(_: ArchiveLock, settings: TaskSettings, tasks: Sequence[Task]) -> list[TaskResult]:
     """As `archive.execute` on one core, whose time is up when half of the tasks are done."""
     assert settings.options.ends_at_ms is not None
     late = replace(settings, options=replace(settings.options, ends_at_ms=1))

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafka_lagoon.fetch.tasks import Task
-from kafka_lagoon.ingest.archive import ArchiveTurn
+from kafka_lagoon.ingest.archive import ArchiveLock
 from kafka_lagoon.ingest.archive_task import TaskResult, TaskSettings, archive
 from kafka_lagoon.runs import ingest as ingest_module
 from kafka_lagoon.sandbox.kafka import LocalKafka
@@ -52,7 +52,7 @@ class Executors:
     def __init__(self, kafka: LocalKafka) -> None:
         self._kafka = kafka
 
-    def execute(self, _: ArchiveTurn, settings: TaskSettings, tasks: Sequence[Task]) -> list[TaskResult]:
+    def execute(self, _: ArchiveLock, settings: TaskSettings, tasks: Sequence[Task]) -> list[TaskResult]:
         """As `archive.execute`; splits of one topic are not told the leader epoch before them, as with older brokers."""
         results: dict[int, TaskResult] = {}
         order = sorted(range(len(tasks)), key=lambda n: tasks[n].splits[0].from_offset)

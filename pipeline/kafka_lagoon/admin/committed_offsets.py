@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByCoordinator
-from kafka_lagoon.client.routing import UNSUPPORTED, Failure, Gathered, ShardedRequest, Source, failure_of, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, Source, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT
 from kafka_lagoon.protocol.messages.offset_fetch import (
@@ -111,6 +112,6 @@ def _partition_failures(fetched: Fetched) -> Iterator[Failure]:
         for topic in group.topics:
             for partition in topic.partitions:
                 if partition.error_code and partition.error_code != UNSTABLE_OFFSET_COMMIT:
-                    scope = f"group {group_id}, {topic.name}-{partition.partition_index}"
+                    scope = Scope.group_partition(group_id, topic.name, partition.partition_index)
                     node_id = fetched.sources[group_id].node_id
                     yield failure_of(OFFSET_FETCH, scope, partition.error_code, node_id=node_id)

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByBroker
-from kafka_lagoon.client.routing import UNSUPPORTED, Failure, Gathered, ShardedRequest, ask_cluster, failure_of, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, ask_cluster, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.describe_configs import (
     BROKER,
@@ -54,7 +55,7 @@ def list_config_resources(cluster: Cluster, resource_type: int, deadline: Deadli
     # Without types the answer is about client metrics in v0, and about everything later.
     types, versions = ((), None) if resource_type == CLIENT_METRICS else ((resource_type,), _ANY_TYPE)
     request = ListConfigResourcesRequest(resource_types=types)
-    scope = f"every {TYPE_NAMES[resource_type]}"
+    scope = Scope.list(f"every {TYPE_NAMES[resource_type]}")
     answer = ask_cluster(cluster, LIST_CONFIG_RESOURCES, request, scope, deadline, versions)
     if isinstance(answer, Failure):
         return answer
@@ -72,10 +73,11 @@ def describe_configs(cluster: Cluster, resource_type: int, names: Sequence[str],
             failures.append(answer)
         else:
             results += answer.results
-    for result in results:
-        if result.error_code:
-            scope = f"{TYPE_NAMES[resource_type]} {result.resource_name}"
-            failures.append(failure_of(DESCRIBE_CONFIGS, scope, result.error_code))
+    failures += [
+        failure_of(DESCRIBE_CONFIGS, _scope(resource_type, [result.resource_name]), result.error_code)
+        for result in results
+        if result.error_code
+    ]
     described = [_without_secrets(result) for result in results if not result.error_code]
     return Configs(results=described, failures=failures)
 
@@ -84,14 +86,21 @@ def _describe_chunk(
     cluster: Cluster, resource_type: int, names: Sequence[str], deadline: Deadline
 ) -> DescribeConfigsResponse | Failure:
     """One request, with synonyms where brokers have them."""
-    type_name = TYPE_NAMES[resource_type]
-    scope = f"{type_name} {names[0]}" if len(names) == 1 else f"settings of {len(names)} {type_name}s"
+    scope = _scope(resource_type, names)
     request = _request(resource_type, names, synonyms=True)
     answer = ask_cluster(cluster, DESCRIBE_CONFIGS, request, scope, deadline, _WITH_SYNONYMS)
     if isinstance(answer, Failure) and answer.name == UNSUPPORTED:
         older = _request(resource_type, names, synonyms=False)
         answer = ask_cluster(cluster, DESCRIBE_CONFIGS, older, scope, deadline, _WITHOUT_SYNONYMS)
     return answer
+
+
+def _scope(resource_type: int, names: Sequence[str]) -> Scope:
+    if len(names) > 1:
+        return Scope.config(f"settings of {len(names)} {TYPE_NAMES[resource_type]}s", len(names))
+    if resource_type == TOPIC:
+        return Scope.of_topic(names[0])
+    return Scope.group(names[0]) if resource_type == GROUP else Scope.config(f"{TYPE_NAMES[resource_type]} {names[0]}")
 
 
 def describe_broker_configs(

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.routes import ByBroker, ByCoordinator
-from kafka_lagoon.client.routing import Failure, Gathered, ShardedRequest, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByCoordinator
-from kafka_lagoon.client.routing import Failure, Gathered, ShardedRequest, failure_of, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.describe_share_group_offsets import (
     DESCRIBE_SHARE_GROUP_OFFSETS,
@@ -52,5 +53,5 @@ def _partition_failures(answers: Mapping[str, DescribeShareGroupOffsetsResponseG
         for topic in group.topics:
             for partition in topic.partitions:
                 if partition.error_code:
-                    scope = f"group {group_id}, {topic.topic_name}-{partition.partition_index}"
+                    scope = Scope.group_partition(group_id, topic.topic_name, partition.partition_index)
                     yield failure_of(DESCRIBE_SHARE_GROUP_OFFSETS, scope, partition.error_code)

@@ -13,16 +13,16 @@ from kafka_lagoon.cli.arguments import IngestArguments, ingest_arguments
 from kafka_lagoon.cli.outcome import INGEST, PARTIAL, Outcome, one_by_one
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, Steps, log_to, reported, say
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.routing import Failure
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock, Deadline
 from kafka_lagoon.delta.session import session
 from kafka_lagoon.delta.warehouse import Warehouse, open_warehouse
 from kafka_lagoon.fetch.accounting import LOSSES, Reconciled, is_loss
-from kafka_lagoon.ingest.archive import ArchiveTurn
+from kafka_lagoon.ingest.archive import ArchiveLock
 from kafka_lagoon.ingest.pending import missing
 from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.messages.metadata import METADATA
-from kafka_lagoon.runs.ingest import STEPS, Ingested, ingest, turn
+from kafka_lagoon.runs.ingest import STEPS, Ingested, ingest, lock_archive
 from kafka_lagoon.snapshot.coverage import list_note
 
 _NOTE_MS = 10_000  # for a question that only decides what is said at the end
@@ -60,8 +60,8 @@ class _Runs:
         )
         with Cluster.connect(kafka, self._clock, outcome.request_stats, deadline) as cluster:
             outcome.cluster_id = cluster_id = cluster.cluster_id or name
-            mine = turn(self._warehouse, self._settings, cluster_id, self._clock, self._arguments.after_restore)
-            with mine as own:
+            lock = lock_archive(self._warehouse, self._settings, cluster_id, self._clock, self._arguments.after_restore)
+            with lock as own:
                 with Steps(name, STEPS) as steps:
                     done = ingest(own, name, cluster, self._settings, self._arguments.wanted, steps.tell, ends_at_ms)
                 say(ingest_line(name, cluster_id, done, self._settings.place(), self._clock.monotonic() - started))
@@ -79,17 +79,17 @@ class _Runs:
         operations = NOT_ASKED if isinstance(described, Failure) else described.cluster_authorized_operations
         return list_note(operations, METADATA.name, "topics that match the pattern")
 
-    def _conclude(self, outcome: Outcome, mine: ArchiveTurn, done: Ingested) -> int:
+    def _conclude(self, outcome: Outcome, lock: ArchiveLock, done: Ingested) -> int:
         """Say what came of the run, and what earlier runs did not live to say; only then is it forgotten."""
-        for report in mine.reports.values():
+        for report in lock.reports.values():
             say(f"{outcome.cluster}: ingest {report.ingest_id} died before it could say that it {report.text}")
         for failure in done.planned.failures:
             reason = f" ({failure.message})" if failure.message else ""
-            say(f"{outcome.cluster}: {failure.about()}: {failure.name}{reason}")
+            say(f"{outcome.cluster}: {failure.scope}: {failure.name}{reason}")
         _tell(outcome, done)
-        mine.reported(outcome.ingest_id)
+        lock.reported(outcome.ingest_id)
         lost = any(map(is_loss, done.reconciled.ranges))
-        lost = lost or any(report.is_loss for report in mine.reports.values())
+        lost = lost or any(report.is_loss for report in lock.reports.values())
         unread = bool(outcome.failures or outcome.unread)
         outcome.status = PARTIAL if unread or lost else None
         accepted = self._settings.ingest

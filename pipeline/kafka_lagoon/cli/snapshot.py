@@ -14,7 +14,7 @@ from kafka_lagoon.cli.summary import snapshot_line
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, Steps, log_to, reported, say
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock, Deadline
-from kafka_lagoon.delta.publish import PublishedSlot, publish, published, turn
+from kafka_lagoon.delta.publish import PublishedSlot, publish, published, snapshot_lock
 from kafka_lagoon.delta.session import session
 from kafka_lagoon.delta.warehouse import Warehouse, open_warehouse
 from kafka_lagoon.errors import SnapshotIncomplete
@@ -57,14 +57,14 @@ class _Run:
         connecting = Deadline.after(self._clock, limits.deadline_ms)
         with Cluster.connect(kafka, self._clock, outcome.request_stats, connecting) as cluster:
             outcome.cluster_id = cluster.cluster_id
-            with turn(self._warehouse, name, self._clock, limits.lock_wait_ms) as mine:
-                earlier = published(mine, self._slot_ms)
+            with snapshot_lock(self._warehouse, name, self._clock, limits.lock_wait_ms) as lock:
+                earlier = published(lock, self._slot_ms)
                 if earlier:
                     return self._conclude_repeated(outcome, earlier)
                 with Steps(name, STEPS) as steps:
                     deadline = Deadline.after(self._clock, limits.deadline_ms)
                     snapshot = collect(cluster, name, self._slot_ms, deadline, steps.tell)
-                publish(mine, snapshot)
+                publish(lock, snapshot)
         say(snapshot_line(snapshot, self._settings.place(), self._clock.monotonic() - started))
         return self._conclude(outcome, snapshot)
 

@@ -201,21 +201,32 @@ class Cluster:
                     self.learn_coordinators({key: answer.node_id}, key_type)
 
     def ask_any(self, api: Api[Any, R], request: object, deadline: Deadline, within: Versions | None = None) -> R:
-        """The answer of the first broker that gives one; the next is tried when a broker cannot be reached."""
+        """The answer of the first broker that gives one.
+
+        The next broker is asked when one cannot be reached, and when one is too old for the API: another may not be while a
+        cluster is being upgraded. UnsupportedVersion when every broker that can be reached is too old.
+        """
         deadline = deadline.within(self.settings.default_api_timeout_ms)
         pauses = backoff(self.settings.retry_backoff_ms, self.settings.retry_backoff_max_ms)
         refusals: dict[str, PipelineError] = {}
         for _ in range(_ROUNDS):
+            too_old: UnsupportedVersion | None = None
             for broker in self._candidates():
+                if too_old and not self._may_be_newer(broker):
+                    continue
                 try:
                     return broker.ask(api, request, deadline, within)
                 except AuthenticationFailed:
                     raise  # the others would refuse us too, and may count how often
+                except UnsupportedVersion as refusal:
+                    too_old = too_old or refusal
                 except (ConnectionFailed, WireError) as refusal:
                     refusals[f"{broker.host}:{broker.port}"] = refusal
                 if deadline.passed():
-                    raise self._unreachable(refusals)
-            if not any(map(_may_pass, refusals.values())) or not deadline.pause(next(pauses)):
+                    break
+            if too_old:
+                raise too_old
+            if deadline.passed() or not any(map(_may_pass, refusals.values())) or not deadline.pause(next(pauses)):
                 break
         raise self._unreachable(refusals)
 
@@ -230,6 +241,10 @@ class Cluster:
     def _candidates(self) -> list[Broker]:
         """Who to ask when anyone will do: brokers that did not fail last time first, bootstrap servers last."""
         return [*sorted(self.brokers.values(), key=lambda broker: broker.failing), *self._bootstrap]
+
+    def _may_be_newer(self, broker: Broker) -> bool:
+        """Whether to ask it after another was too old: not if that may cost a timeout, or if it has been asked by its id."""
+        return not broker.failing and (broker.node_id is not None or not self.brokers)
 
     def _learn(self, response: MetadataResponse) -> None:
         known = self.brokers

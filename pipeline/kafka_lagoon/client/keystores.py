@@ -95,7 +95,8 @@ def _read(settings: str, path: str) -> _Store:
 def _is_pkcs12(store: _Store) -> bool:
     """Whether it is PKCS12 rather than PEM. The bytes decide, as they do in Java: files are often named wrongly."""
     if kind := _JAVA_STORES.get(store.content[:4]):
-        converted = f"{store.path.rpartition('.')[0] or store.path}.p12"
+        path = Path(store.path)
+        converted = path.with_name(f"{path.name if path.suffix == '.p12' else path.stem}.p12")
         raise store.fault(
             f"{kind} is for Java alone; convert it: keytool -importkeystore -srckeystore {store.path} "
             f"-srcstoretype {kind} -destkeystore {converted} -deststoretype PKCS12"

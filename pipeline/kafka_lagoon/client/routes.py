@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from typing import Protocol, TypeVar
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import (
     BROKER_NOT_AVAILABLE,
@@ -14,7 +15,7 @@ from kafka_lagoon.protocol.error_codes import (
     LEADER_NOT_AVAILABLE,
     NOT_CONTROLLER,
 )
-from kafka_lagoon.protocol.messages.find_coordinator import GROUP
+from kafka_lagoon.protocol.messages.find_coordinator import GROUP, TRANSACTION
 
 J = TypeVar("J", contravariant=True)
 
@@ -28,6 +29,9 @@ class Route(Protocol[J]):
     def node_of(self, item: J) -> int | None:
         """The broker to ask about the item."""
 
+    def scope_of(self, item: J) -> Scope:
+        """What a failure of the item is about."""
+
     def refresh(self, items: Sequence[J], deadline: Deadline) -> None:
         """Look up these items' brokers again."""
 
@@ -40,6 +44,10 @@ class ByLeader:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.node_of = cluster.leader_of
+
+    def scope_of(self, item: TopicPartition) -> Scope:
+        """The partition."""
+        return Scope.of_partition(item.topic, item.partition)
 
     def refresh(self, items: Sequence[TopicPartition], deadline: Deadline) -> None:
         """Ask for the metadata of these partitions' topics."""
@@ -58,6 +66,10 @@ class ByCoordinator:
         """The coordinator as last heard."""
         node_id = self._cluster.coordinator_of(item, self._key_type)
         return node_id if node_id in self._cluster.brokers else None
+
+    def scope_of(self, item: str) -> Scope:
+        """The group or the transactional id."""
+        return Scope.transaction(item) if self._key_type == TRANSACTION else Scope.group(item)
 
     def refresh(self, items: Sequence[str], deadline: Deadline) -> None:
         """Ask any broker who coordinates these now; the brokers' addresses may be news too."""
@@ -78,6 +90,10 @@ class ByController:
         node_id = self._cluster.controller_id
         return node_id if node_id in self._cluster.brokers else None
 
+    def scope_of(self, item: Hashable) -> Scope:  # noqa: ARG002
+        """The cluster."""
+        return Scope.cluster()
+
     def refresh(self, items: Sequence[Hashable], deadline: Deadline) -> None:  # noqa: ARG002
         """Ask who the controller is now."""
         self._cluster.refresh((), deadline)
@@ -94,6 +110,10 @@ class ByBroker:
     def node_of(self, item: int) -> int | None:
         """The broker itself, while the cluster knows it."""
         return item if item in self._cluster.brokers else None
+
+    def scope_of(self, item: int) -> Scope:
+        """The broker."""
+        return Scope.broker(item)
 
     def refresh(self, items: Sequence[int], deadline: Deadline) -> None:  # noqa: ARG002  brokers are all one question
         """Ask for the brokers that are there now."""

@@ -26,8 +26,8 @@ _FACTS, _SNAPSHOTS = STATE_TABLES[:-1], STATE_TABLES[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    """The right to publish one snapshot of one cluster; `history` is table `snapshots` when the run began."""
+class SnapshotLock:
+    """The lock on a cluster's snapshots; `history` is table `snapshots` when it was taken."""
 
     warehouse: Warehouse
     cluster: str
@@ -57,8 +57,8 @@ class Published:
 
 
 @contextmanager
-def turn(warehouse: Warehouse, cluster: str, clock: Clock, wait_ms: int = 0) -> Iterator[Turn]:
-    """One run's turn at a cluster; LockHeld if another run has it for longer than `wait_ms` milliseconds.
+def snapshot_lock(warehouse: Warehouse, cluster: str, clock: Clock, wait_ms: int = 0) -> Iterator[SnapshotLock]:
+    """Holds the lock on a cluster's snapshots; LockHeld if another run holds it for longer than `wait_ms` milliseconds.
 
     Where no lock is possible (`Warehouse.exclusively`) two runs may both begin; the fence lets one of them publish.
     """
@@ -67,13 +67,13 @@ def turn(warehouse: Warehouse, cluster: str, clock: Clock, wait_ms: int = 0) -> 
         app_id = f"lagoon/snapshots/{cluster}"
         last = warehouse.kernel.last_transaction(history, app_id)
         fence = Fence(app_id, 1 if last is None else last + 1)
-        yield Turn(warehouse=warehouse, cluster=cluster, clock=clock, history=history, fence=fence)
+        yield SnapshotLock(warehouse=warehouse, cluster=cluster, clock=clock, history=history, fence=fence)
 
 
-def published(mine: Turn, slot_ms: int) -> PublishedSlot | None:
-    """The snapshot that had been published for a slot of the cluster when the turn began."""
-    wanted: dict[str, str | datetime] = {"cluster": mine.cluster, "slot": _instant(slot_ms)}
-    found = _rows(mine.warehouse, mine.history, wanted, ("snapshot_id", "captured_at", "status", "failures"))
+def published(lock: SnapshotLock, slot_ms: int) -> PublishedSlot | None:
+    """The snapshot that had been published for a slot of the cluster when the lock was taken."""
+    wanted: dict[str, str | datetime] = {"cluster": lock.cluster, "slot": _instant(slot_ms)}
+    found = _rows(lock.warehouse, lock.history, wanted, ("snapshot_id", "captured_at", "status", "failures"))
     if not found.num_rows:
         return None
     row = found.to_pylist()[0]
@@ -87,43 +87,43 @@ def published(mine: Turn, slot_ms: int) -> PublishedSlot | None:
     )
 
 
-def publish(mine: Turn, snapshot: Snapshot) -> Published:
+def publish(lock: SnapshotLock, snapshot: Snapshot) -> Published:
     """Write all tables, `snapshots` last, each read back after its commit.
 
-    SnapshotExists if the slot was published before the turn began, LockHeld if the cluster was since; ChecksFailed if a
+    SnapshotExists if the slot was published before the lock was taken, LockHeld if the cluster was since; ChecksFailed if a
     table does not hold what was written to it. In all three cases readers see nothing of this attempt.
     """
-    started = mine.clock.monotonic()
-    _refuse_published(mine, snapshot)
-    with mine.warehouse.exclusively("commit", mine.clock, COMMIT_LOCK_WAIT_MS):
+    started = lock.clock.monotonic()
+    _refuse_published(lock, snapshot)
+    with lock.warehouse.exclusively("commit", lock.clock, COMMIT_LOCK_WAIT_MS):
         with ThreadPoolExecutor(PARALLEL) as threads:
-            counts = list(threads.map(lambda table: _write(mine, snapshot, table), _FACTS))
+            counts = list(threads.map(lambda table: _write(lock, snapshot, table), _FACTS))
         try:
-            counts.append(_write(mine, snapshot, _SNAPSHOTS, mine.fence))
+            counts.append(_write(lock, snapshot, _SNAPSHOTS, lock.fence))
         except Fenced as error:
-            raise LockHeld(f"the turn of cluster {mine.cluster}", "it published in the meantime") from error
+            raise LockHeld(f"the snapshots of cluster {lock.cluster}", "it published in the meantime") from error
     rows = {table.name: count for table, count in zip(STATE_TABLES, counts, strict=True)}
-    return Published(snapshot_id=snapshot.header.snapshot_id, rows=rows, seconds=mine.clock.monotonic() - started)
+    return Published(snapshot_id=snapshot.header.snapshot_id, rows=rows, seconds=lock.clock.monotonic() - started)
 
 
-def _refuse_published(mine: Turn, snapshot: Snapshot) -> None:
-    before = published(mine, snapshot.published.slot_ms)
+def _refuse_published(lock: SnapshotLock, snapshot: Snapshot) -> None:
+    before = published(lock, snapshot.published.slot_ms)
     if before:
         slot = _instant(before.slot_ms).isoformat()
-        raise SnapshotExists(f"slot {slot} of cluster {mine.cluster} is published as {before.snapshot_id}")
+        raise SnapshotExists(f"slot {slot} of cluster {lock.cluster} is published as {before.snapshot_id}")
 
 
-def _write(mine: Turn, snapshot: Snapshot, table: Table, fence: Fence | None = None) -> int:
+def _write(lock: SnapshotLock, snapshot: Snapshot, table: Table, fence: Fence | None = None) -> int:
     """Append a snapshot's rows to one table as one file, and read them back; returns their number."""
     rows = snapshot.rows.get(table.row, ())
     if not rows:
         return 0
     arrow = arrow_table(table, snapshot.header, rows)
     day = snapshot_date(snapshot.header)
-    url = f"{mine.warehouse.locations[table.name]}/{SNAPSHOT_DATE}={day}/{snapshot.header.snapshot_id}.parquet"
-    file = mine.warehouse.kernel.storage.write_rows(url, arrow)
-    mine.warehouse.kernel.append(mine.warehouse.state(table.name), [file], (SNAPSHOT_DATE, day), fence=fence)
-    _check(mine.warehouse, table, snapshot.header.snapshot_id, len(rows))
+    url = f"{lock.warehouse.locations[table.name]}/{SNAPSHOT_DATE}={day}/{snapshot.header.snapshot_id}.parquet"
+    file = lock.warehouse.kernel.storage.write_rows(url, arrow)
+    lock.warehouse.kernel.append(lock.warehouse.state(table.name), [file], (SNAPSHOT_DATE, day), fence=fence)
+    _check(lock.warehouse, table, snapshot.header.snapshot_id, len(rows))
     return len(rows)
 
 

@@ -32,11 +32,11 @@ _CHECKED_AT_ONCE = 16  # files of a run whose sizes are asked for; on object sto
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArchiveTurn:
+class ArchiveLock:
     """The right to archive one cluster; `topics` is where it goes on from.
 
     `reports` is what earlier runs found and did not live to say, by URL of the file that keeps it. Whoever has said that,
-    and what this run found, calls `reported` before the turn ends.
+    and what this run found, calls `reported` before the lock is released.
     """
 
     warehouse: Warehouse
@@ -71,10 +71,10 @@ class Run:
 
 
 @contextmanager
-def archive_turn(
+def archive_lock(
     warehouse: Warehouse, cluster_id: str, clock: Clock, wait_ms: int = 0, after_restore: str | None = None
-) -> Iterator[ArchiveTurn]:
-    """One run's turn at a cluster's archive, after the last run's debts are paid.
+) -> Iterator[ArchiveLock]:
+    """Holds the lock on a cluster's archive, after the last run's debts are paid.
 
     LockHeld if another run has it for longer than `wait_ms` milliseconds; TableError if table `records` was restored to
     an older version and `after_restore` (see `restored`) does not say how to go on.
@@ -89,7 +89,7 @@ def archive_turn(
             topics = restored(warehouse, cluster_id, state, ledger, clock, after_restore)
             sequence = ledger.last.sequence + 1
         pending = Pending(storage=warehouse.kernel.storage, root=state.location, cluster_id=cluster_id)
-        yield ArchiveTurn(
+        yield ArchiveLock(
             warehouse=warehouse,
             cluster_id=cluster_id,
             clock=clock,
@@ -101,11 +101,11 @@ def archive_turn(
         )
 
 
-def execute(mine: ArchiveTurn, settings: TaskSettings, tasks: Sequence[Task]) -> list[TaskResult]:
+def execute(lock: ArchiveLock, settings: TaskSettings, tasks: Sequence[Task]) -> list[TaskResult]:
     """Run the tasks on Spark's executors; TableError, with nothing left behind, if one of them could not write."""
     if not tasks:
         return []
-    context = mine.warehouse.spark.sparkContext
+    context = lock.warehouse.spark.sparkContext
     try:
         results = context.parallelize(tasks, len(tasks)).map(partial(archive, settings)).collect()
     except JAVA_ERRORS as error:
@@ -113,21 +113,21 @@ def execute(mine: ArchiveTurn, settings: TaskSettings, tasks: Sequence[Task]) ->
     errors = [result.error for result in results if result.error]
     if errors:
         for file in (file for result in results for file in result.files):
-            mine.warehouse.kernel.storage.delete(file.url)
+            lock.warehouse.kernel.storage.delete(file.url)
         raise TableError(errors[0])
     return results
 
 
-def commit(mine: ArchiveTurn, run: Run) -> None:
+def commit(lock: ArchiveLock, run: Run) -> None:
     """Make a run's records part of the table, with the positions behind them; then its ranges, then its problems.
 
-    LockHeld if another run has committed since the turn began; then, and after a TableError, nothing of this one is seen.
+    LockHeld if another run has committed since the lock was taken; then, and after a TableError, nothing of this one is seen.
     """
-    warehouse, sequence = mine.warehouse, mine.fence.version
-    ranges = mine.pending.write(sequence, run.ingest_id, RECORD_RANGES, run.reconciled.ranges)
-    problems = mine.pending.write(sequence, run.ingest_id, RECORD_PROBLEMS, run.reconciled.problems)
-    mine.pending.write_losses(sequence, run.ingest_id, run.reconciled.ranges)
-    with warehouse.exclusively("commit", mine.clock, COMMIT_LOCK_WAIT_MS):
+    warehouse, sequence = lock.warehouse, lock.fence.version
+    ranges = lock.pending.write(sequence, run.ingest_id, RECORD_RANGES, run.reconciled.ranges)
+    problems = lock.pending.write(sequence, run.ingest_id, RECORD_PROBLEMS, run.reconciled.problems)
+    lock.pending.write_losses(sequence, run.ingest_id, run.reconciled.ranges)
+    with warehouse.exclusively("commit", lock.clock, COMMIT_LOCK_WAIT_MS):
         state = warehouse.state(RECORDS.name)
         last = LastRun(
             ingest_id=run.ingest_id,
@@ -138,19 +138,19 @@ def commit(mine: ArchiveTurn, run: Run) -> None:
             problems=problems,
         )
         ledger = Ledger(topics=run.reconciled.topics, last=last)
-        _refuse_removed(mine, run.files)
+        _refuse_removed(lock, run.files)
         try:
             warehouse.kernel.append(
                 state,
                 run.files,
                 (RECORDS.partition_by, run.ingest_date),
-                fence=mine.fence,
-                domains={domain(mine.cluster_id): to_json(ledger)},
+                fence=lock.fence,
+                domains={domain(lock.cluster_id): to_json(ledger)},
             )
         except Fenced as error:
-            raise LockHeld(f"the archive of cluster {mine.cluster_id}", "it committed in the meantime") from error
-    _check(warehouse, mine.cluster_id, to_json(ledger))
-    commit_pending(warehouse, mine.cluster_id, ledger, mine.clock)
+            raise LockHeld(f"the archive of cluster {lock.cluster_id}", "it committed in the meantime") from error
+    _check(warehouse, lock.cluster_id, to_json(ledger))
+    commit_pending(warehouse, lock.cluster_id, ledger, lock.clock)
 
 
 def pay_debts(warehouse: Warehouse, clock: Clock) -> None:
@@ -165,10 +165,10 @@ def pay_debts(warehouse: Warehouse, clock: Clock) -> None:
         commit_pending(warehouse, cluster_id, ledger, clock)
 
 
-def _refuse_removed(mine: ArchiveTurn, files: Sequence[DataFile]) -> None:
+def _refuse_removed(lock: ArchiveLock, files: Sequence[DataFile]) -> None:
     """TableError if a data file of the run is not there any more, as after a VACUUM that keeps less than a run takes."""
     with ThreadPoolExecutor(_CHECKED_AT_ONCE) as threads:
-        sizes = list(threads.map(_size_of(mine), files))
+        sizes = list(threads.map(_size_of(lock), files))
     gone = [file.url for file, size in zip(files, sizes, strict=True) if size != file.size]
     if gone:
         raise TableError(
@@ -177,15 +177,15 @@ def _refuse_removed(mine: ArchiveTurn, files: Sequence[DataFile]) -> None:
         )
 
 
-def _size_of(mine: ArchiveTurn) -> Callable[[DataFile], int]:
+def _size_of(lock: ArchiveLock) -> Callable[[DataFile], int]:
     """How the size of a data file is found, 0 if it is gone; on a local disk without asking the JVM."""
-    storage, folder = mine.warehouse.kernel.storage, mine.warehouse.kernel.storage.local(mine.root)
+    storage, folder = lock.warehouse.kernel.storage, lock.warehouse.kernel.storage.local(lock.root)
 
     def size(file: DataFile) -> int:
         if folder is None:
             return storage.size(file.url)
         with suppress(OSError):
-            return (folder / file.url.removeprefix(f"{mine.root}/")).stat().st_size
+            return (folder / file.url.removeprefix(f"{lock.root}/")).stat().st_size
         return 0
 
     return size

@@ -25,7 +25,7 @@ from kafka_lagoon.delta.storage import Storage, reason
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
 from kafka_lagoon.fetch.plan import Archived
-from kafka_lagoon.ingest.archive import ArchiveTurn, Run
+from kafka_lagoon.ingest.archive import ArchiveLock, Run
 from kafka_lagoon.ingest.next_offsets import LastRun, Ledger, StagedFile, from_json, to_json
 from kafka_lagoon.ingest.pending import FOLDER, Pending, Report
 from kafka_lagoon.ingest.pending_commits import app_id, is_added, refuse_replaced, remake
@@ -67,15 +67,15 @@ class _Staging:
 
 
 @contextmanager
-def staged_turn(
+def staged_lock(
     warehouse: Warehouse,
     staging: str,
     cluster_id: str,
     clock: Clock,
     wait_ms: int = 0,
     after_restore: str | None = None,
-) -> Iterator[ArchiveTurn]:
-    """One run's turn at a cluster's archive, after the last run's files are in the tables.
+) -> Iterator[ArchiveLock]:
+    """Holds the lock on a cluster's archive, after the last run's files are in the tables.
 
     LockHeld if another run has it for longer than `wait_ms` milliseconds.
     """
@@ -90,7 +90,7 @@ def staged_turn(
             number, ledger = number - 1, place.give_up(number)
         if ledger.last:
             _pay(warehouse, place, pending, ledger.last, ledger.topics, clock)
-        yield ArchiveTurn(
+        yield ArchiveLock(
             warehouse=warehouse,
             cluster_id=cluster_id,
             clock=clock,
@@ -102,27 +102,27 @@ def staged_turn(
         )
 
 
-def commit_staged(mine: ArchiveTurn, run: Run) -> None:
+def commit_staged(lock: ArchiveLock, run: Run) -> None:
     """Write down what a run has read, then let Spark write it into the tables.
 
-    LockHeld if another run has written down its own since the turn began; then nothing of this one is seen.
+    LockHeld if another run has written down its own since the lock was taken; then nothing of this one is seen.
     """
-    place = _Staging(storage=mine.warehouse.kernel.storage, root=mine.root)
+    place = _Staging(storage=lock.warehouse.kernel.storage, root=lock.root)
     last = LastRun(
         ingest_id=run.ingest_id,
-        sequence=mine.fence.version,
+        sequence=lock.fence.version,
         ingest_date=run.ingest_date.isoformat(),
         base_version=0,
         ranges=_stage(place, RECORD_RANGES, run, run.reconciled.ranges),
         problems=_stage(place, RECORD_PROBLEMS, run, run.reconciled.problems),
         records=tuple(_staged(place, file) for file in run.files),
     )
-    mine.pending.write_losses(last.sequence, run.ingest_id, run.reconciled.ranges)
+    lock.pending.write_losses(last.sequence, run.ingest_id, run.reconciled.ranges)
     ledger = to_json(Ledger(topics=run.reconciled.topics, last=last))
     if place.newest() >= last.sequence:
-        raise LockHeld(f"the archive of cluster {mine.cluster_id}", "it committed in the meantime")
+        raise LockHeld(f"the archive of cluster {lock.cluster_id}", "it committed in the meantime")
     place.storage.write(place.url(last.sequence, _LEDGER), ledger.encode())
-    _pay(mine.warehouse, place, mine.pending, last, run.reconciled.topics, mine.clock)
+    _pay(lock.warehouse, place, lock.pending, last, run.reconciled.topics, lock.clock)
 
 
 def _place(warehouse: Warehouse, staging: str, cluster_id: str) -> _Staging:
@@ -228,8 +228,8 @@ def _append(warehouse: Warehouse, table: Table, urls: Sequence[str], cluster_id:
 def _check(warehouse: Warehouse, table: Table, last: LastRun, expected: int) -> None:
     """Look again: an append under a number that is not above the last one is skipped without a word."""
     name = warehouse.identifiers[table.name]
-    mine = f"{table.partition_by} = DATE'{last.ingest_date}' AND ingest_id = '{last.ingest_id}'"
-    found = warehouse.spark.sql(f"SELECT count(*) FROM {name} WHERE {mine}").collect()[0][0]  # noqa: S608  our own names
+    lock = f"{table.partition_by} = DATE'{last.ingest_date}' AND ingest_id = '{last.ingest_id}'"
+    found = warehouse.spark.sql(f"SELECT count(*) FROM {name} WHERE {lock}").collect()[0][0]  # noqa: S608  our own names
     if found != expected:
         raise ChecksFailed(f"table {table.name} holds {found} of {expected} rows of ingest {last.ingest_id}")
 

@@ -18,9 +18,9 @@ from kafka_lagoon.fetch.offset_specs import Wanted
 from kafka_lagoon.fetch.plan import Plan, plan
 from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.fetch.tasks import Task, divide
-from kafka_lagoon.ingest.archive import ArchiveTurn, Run, archive_turn, commit, execute
+from kafka_lagoon.ingest.archive import ArchiveLock, Run, archive_lock, commit, execute
 from kafka_lagoon.ingest.archive_task import TaskSettings
-from kafka_lagoon.ingest.staged import commit_staged, staged_turn
+from kafka_lagoon.ingest.staged import commit_staged, staged_lock
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.records.decoding import DecodeOptions
 from kafka_lagoon.settings import IngestSettings, Settings
@@ -38,18 +38,18 @@ class Ingested:
     reconciled: Reconciled
 
 
-def turn(
+def lock_archive(
     warehouse: Warehouse, settings: Settings, cluster_id: str, clock: Clock, after_restore: str | None = None
-) -> AbstractContextManager[ArchiveTurn]:
-    """The turn to archive a cluster, by the writer that the settings name; raises as `archive_turn` does."""
+) -> AbstractContextManager[ArchiveLock]:
+    """The lock on a cluster's archive, for the writer that the settings name; raises as `archive_lock` does."""
     wait_ms = settings.ingest.lock_wait_ms
     if staging := settings.staging():
-        return staged_turn(warehouse, staging, cluster_id, clock, wait_ms, after_restore)
-    return archive_turn(warehouse, cluster_id, clock, wait_ms, after_restore)
+        return staged_lock(warehouse, staging, cluster_id, clock, wait_ms, after_restore)
+    return archive_lock(warehouse, cluster_id, clock, wait_ms, after_restore)
 
 
 def ingest(
-    mine: ArchiveTurn,
+    lock: ArchiveLock,
     name: str,
     cluster: Cluster,
     settings: Settings,
@@ -62,28 +62,28 @@ def ingest(
     At `ends_at_ms` (wall time) reading ends, and what was read by then is committed.
     ConfigError for topics and offsets that are not there; TableError if something cannot be written: nothing is, then.
     """
-    tell("plan", len(mine.topics))
+    tell("plan", len(lock.topics))
     limits = settings.ingest
-    planned = plan(cluster, wanted, mine.topics, _within(mine.clock, limits.plan_timeout_ms, ends_at_ms))
+    planned = plan(cluster, wanted, lock.topics, _within(lock.clock, limits.plan_timeout_ms, ends_at_ms))
     tasks = with_last_epochs(
-        cluster, _tasks(mine, planned, limits), _within(mine.clock, limits.plan_timeout_ms, ends_at_ms)
+        cluster, _tasks(lock, planned, limits), _within(lock.clock, limits.plan_timeout_ms, ends_at_ms)
     )
     tell("read", sum(one.offsets for one in planned.ranges))
     ingest_id = new_id(planned.planned_at_ms)
     day = datetime.fromtimestamp(planned.planned_at_ms / 1000, tz=UTC).date()
-    told = _task_settings(mine, name, cluster.settings, settings, mine.folder(day), ingest_id, ends_at_ms)
-    results = execute(mine, told, tasks)
+    told = _task_settings(lock, name, cluster.settings, settings, lock.folder(day), ingest_id, ends_at_ms)
+    results = execute(lock, told, tasks)
     outcomes = [result.outcome for result in results]
     read = [one for outcome in outcomes for one in outcome.outcomes]
     checked = check_outcomes(
-        cluster, planned, read, _within(mine.clock, limits.stall_timeout_ms, ends_at_ms, _CHECK_MS)
+        cluster, planned, read, _within(lock.clock, limits.stall_timeout_ms, ends_at_ms, _CHECK_MS)
     )
-    reconciled = reconcile(ingest_id, name, mine.cluster_id, planned, mine.topics, outcomes, checked)
+    reconciled = reconcile(ingest_id, name, lock.cluster_id, planned, lock.topics, outcomes, checked)
     files = [file for number in sorted(reconciled.kept) for file in results[number].files]
     tell("commit", len(files))
     if reconciled.ranges:
         write = commit_staged if settings.staging() else commit
-        write(mine, Run(ingest_id=ingest_id, ingest_date=day, reconciled=reconciled, files=files))
+        write(lock, Run(ingest_id=ingest_id, ingest_date=day, reconciled=reconciled, files=files))
     return Ingested(planned=planned, reconciled=reconciled)
 
 
@@ -93,13 +93,13 @@ def _within(clock: Clock, timeout_ms: int, ends_at_ms: int | None, least_ms: int
     return Deadline.after(clock, max(left_ms, least_ms))
 
 
-def _tasks(mine: ArchiveTurn, planned: Plan, told: IngestSettings) -> Sequence[Task]:
-    parallelism = mine.warehouse.spark.sparkContext.defaultParallelism
+def _tasks(lock: ArchiveLock, planned: Plan, told: IngestSettings) -> Sequence[Task]:
+    parallelism = lock.warehouse.spark.sparkContext.defaultParallelism
     return divide(planned.ranges, planned.bytes_of, parallelism, told.task_mb << 20)
 
 
 def _task_settings(
-    mine: ArchiveTurn,
+    lock: ArchiveLock,
     name: str,
     kafka: KafkaSettings,
     settings: Settings,
@@ -109,12 +109,12 @@ def _task_settings(
 ) -> TaskSettings:
     return TaskSettings(
         kafka=kafka,
-        clock=mine.clock,
+        clock=lock.clock,
         options=replace(read_options(settings.ingest), ends_at_ms=ends_at_ms),
         folder=folder,
         ingest_id=ingest_id,
         cluster=name,
-        cluster_id=mine.cluster_id,
+        cluster_id=lock.cluster_id,
         target_bytes=settings.records.target_file_mb << 20,
         compression=settings.records.compression,
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kafka_lagoon.admin.committed_offsets import CommittedOffsets
-from kafka_lagoon.client.routing import Failure
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT, error_code
 from kafka_lagoon.protocol.messages.offset_fetch import OffsetFetchResponseGroup, OffsetFetchResponsePartition
 from kafka_lagoon.snapshot.state_rows import CommittedOffsetRow

@@ -14,7 +14,7 @@ from kafka_lagoon.admin.groups import (
     GroupListing,
     described_as,
 )
-from kafka_lagoon.client.routing import UNSUPPORTED, Failure
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.snapshot.group_types import (
     GONE,
     GroupAndMembers,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from kafka_lagoon.admin.groups import GroupDescriptions, GroupListing, describe_groups, list_groups
 from kafka_lagoon.cli.kafka.chosen import list_notes, not_listed
 from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb
+from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.snapshot.groups import Groups, group_rows, needs_topology
 from kafka_lagoon.snapshot.topology import topology_of
@@ -34,7 +35,7 @@ def _answer(asked: Asked) -> Answer:
         failures=[
             *listings.failures,
             *groups.failures,
-            *not_listed(LIST_GROUPS.name, "group", wanted, listings.groups, listings.failures),
+            *not_listed(LIST_GROUPS.name, Scope.group, wanted, listings.groups, listings.failures),
         ],
         notes=() if wanted else list_notes(asked, LIST_GROUPS.name, "groups"),
     )
