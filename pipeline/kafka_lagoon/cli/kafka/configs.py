@@ -11,8 +11,8 @@ from kafka_lagoon.admin.configs import (
     describe_configs,
     list_config_resources,
 )
-from kafka_lagoon.cli.kafka.chosen import list_notes
-from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb
+from kafka_lagoon.cli.kafka.selection import list_notes
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages.describe_configs import TOPIC
 from kafka_lagoon.protocol.messages.metadata import METADATA
@@ -27,41 +27,41 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="defaults too")
 
 
-def _check(told: argparse.Namespace) -> list[str]:
-    if RESOURCE_TYPES[told.kind] not in PER_BROKER:
+def _check(options: argparse.Namespace) -> list[str]:
+    if RESOURCE_TYPES[options.kind] not in PER_BROKER:
         return []
-    return [f"{name}: not the id of a broker" for name in told.name if not name.isdecimal()]
+    return [f"{name}: not the id of a broker" for name in options.name if not name.isdecimal()]
 
 
-def _answer(asked: Asked) -> Answer:
-    resource_type = RESOURCE_TYPES[asked.told.kind]
-    configs = _describe(asked, resource_type, asked.told.name)
-    rows = (row for row in config_rows(configs.results) if asked.told.all or not row.is_default)
-    if not asked.told.json:
+def _answer(context: Context) -> Answer:
+    resource_type = RESOURCE_TYPES[context.options.kind]
+    configs = _describe(context, resource_type, context.options.name)
+    rows = (row for row in config_rows(configs.results) if context.options.all or not row.is_default)
+    if not context.options.json:
         rows = (replace(row, value=_MASKED) if row.is_sensitive else row for row in rows)
     columns = ("resource_type", "resource_name", "name", "value", "source", "is_read_only")
-    lists_topics = resource_type == TOPIC and not asked.told.name
+    lists_topics = resource_type == TOPIC and not context.options.name
     return Answer(
         parts=[Part(kind="config", rows=rows, columns=columns)],
         failures=configs.failures,
-        notes=list_notes(asked, METADATA.name, "topics") if lists_topics else (),
+        notes=list_notes(context, METADATA.name, "topics") if lists_topics else (),
     )
 
 
-def _describe(asked: Asked, resource_type: int, names: list[str]) -> Configs:
+def _describe(context: Context, resource_type: int, names: list[str]) -> Configs:
     if resource_type in PER_BROKER:
-        broker_ids = [int(name) for name in names] or sorted(asked.cluster.brokers)
-        return describe_broker_configs(asked.cluster, resource_type, broker_ids, asked.deadline)
-    resources = names or _every_resource(asked, resource_type)
+        broker_ids = [int(name) for name in names] or sorted(context.cluster.brokers)
+        return describe_broker_configs(context.cluster, resource_type, broker_ids, context.deadline)
+    resources = names or _every_resource(context, resource_type)
     if isinstance(resources, Failure):
         return Configs(results=[], failures=[resources])
-    return describe_configs(asked.cluster, resource_type, resources, asked.deadline)
+    return describe_configs(context.cluster, resource_type, resources, context.deadline)
 
 
-def _every_resource(asked: Asked, resource_type: int) -> list[str] | Failure:
+def _every_resource(context: Context, resource_type: int) -> list[str] | Failure:
     if resource_type == TOPIC:
-        return sorted(topic.name or "" for topic in asked.cluster.refresh(None, asked.deadline).topics)
-    return list_config_resources(asked.cluster, resource_type, asked.deadline)
+        return sorted(topic.name or "" for topic in context.cluster.refresh(None, context.deadline).topics)
+    return list_config_resources(context.cluster, resource_type, context.deadline)
 
 
 VERB = Verb(

@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Mapping
 
 from kafka_lagoon.admin.groups import GroupDescriptions, GroupListing, describe_groups, list_groups
-from kafka_lagoon.cli.kafka.chosen import list_notes, not_listed
-from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb
+from kafka_lagoon.cli.kafka.selection import list_notes, not_listed
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.snapshot.groups import Groups, group_rows, needs_topology
@@ -22,11 +22,11 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("group", nargs="*", metavar="GROUP", help="ids of groups; default: all")
 
 
-def _answer(asked: Asked) -> Answer:
-    wanted: list[str] = asked.told.group
-    listings = list_groups(asked.cluster, asked.deadline)
+def _answer(context: Context) -> Answer:
+    wanted: list[str] = context.options.group
+    listings = list_groups(context.cluster, context.deadline)
     selected = {group_id: one for group_id, one in listings.groups.items() if not wanted or group_id in wanted}
-    groups = _rows(asked, selected, describe_groups(asked.cluster, selected, asked.deadline))
+    groups = _rows(context, selected, describe_groups(context.cluster, selected, context.deadline))
     return Answer(
         parts=[
             Part(kind="group", rows=groups.groups, columns=_GROUP),
@@ -37,14 +37,14 @@ def _answer(asked: Asked) -> Answer:
             *groups.failures,
             *not_listed(LIST_GROUPS.name, Scope.group, wanted, listings.groups, listings.failures),
         ],
-        notes=() if wanted else list_notes(asked, LIST_GROUPS.name, "groups"),
+        notes=() if wanted else list_notes(context, LIST_GROUPS.name, "groups"),
     )
 
 
-def _rows(asked: Asked, selected: Mapping[str, GroupListing], described: GroupDescriptions) -> Groups:
+def _rows(context: Context, selected: Mapping[str, GroupListing], described: GroupDescriptions) -> Groups:
     topology = None
     if needs_topology(selected, described):
-        topology = topology_of(asked.cluster.refresh(None, asked.deadline))
+        topology = topology_of(context.cluster.refresh(None, context.deadline))
     return group_rows(selected, described, topology)
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from kafka_lagoon.admin.groups import SHARE
 from kafka_lagoon.admin.offsets import KINDS_OF_LAG
 from kafka_lagoon.admin.share_groups import ShareOffsets, share_group_offsets
-from kafka_lagoon.cli.kafka.chosen import list_notes, not_listed
-from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb
+from kafka_lagoon.cli.kafka.selection import list_notes, not_listed
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
@@ -63,12 +63,12 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("group", nargs="*", metavar="GROUP", help="ids of groups; default: all")
 
 
-def _answer(asked: Asked) -> Answer:
-    wanted: list[str] = asked.told.group
-    topology = topology_of(asked.cluster.refresh(None, asked.deadline))
-    state = read_groups(asked.cluster, topology, asked.deadline, _tell_nobody, KINDS_OF_LAG, only=wanted or None)
-    topology, unchecked = check_again(asked.cluster, topology, asked.deadline)
-    shares = _shares(asked, state)
+def _answer(context: Context) -> Answer:
+    wanted: list[str] = context.options.group
+    topology = topology_of(context.cluster.refresh(None, context.deadline))
+    state = read_groups(context.cluster, topology, context.deadline, _tell_nobody, KINDS_OF_LAG, only=wanted or None)
+    topology, unchecked = check_again(context.cluster, topology, context.deadline)
+    shares = _shares(context, state)
     share_rows = list(share_offset_rows(shares.answers, topology.names()))
     return Answer(
         parts=_parts(state, lag_of(topology, state, list(offset_rows(topology, state.after))), share_rows),
@@ -76,7 +76,7 @@ def _answer(asked: Asked) -> Answer:
             *worth_a_row([*state.failures, *unchecked, *shares.failures], topology),
             *not_listed(LIST_GROUPS.name, Scope.group, wanted, state.listed, state.failures),
         ],
-        notes=_notes(asked, topology),
+        notes=_notes(context, topology),
     )
 
 
@@ -84,9 +84,9 @@ def _tell_nobody(_step: str, _items: int) -> None:
     """There is no progress to show: it takes a second."""
 
 
-def _shares(asked: Asked, state: GroupState) -> ShareOffsets:
+def _shares(context: Context, state: GroupState) -> ShareOffsets:
     sharing = [group_id for group_id, one in state.listed.items() if one.group_type == SHARE]
-    return share_group_offsets(asked.cluster, sharing, asked.deadline)
+    return share_group_offsets(context.cluster, sharing, context.deadline)
 
 
 def _parts(state: GroupState, lag: Sequence[ConsumerLagRow], shares: Sequence[ShareOffsetRow]) -> list[Part]:
@@ -120,10 +120,10 @@ def group_lag_rows(
         )
 
 
-def _notes(asked: Asked, topology: Topology) -> list[str]:
+def _notes(context: Context, topology: Topology) -> list[str]:
     changed = [f"{topic}: {problem}" for topic, problem in sorted(topology.changed.items())]
-    groups = () if asked.told.group else list_notes(asked, LIST_GROUPS.name, "groups")
-    return [*changed, *groups, *list_notes(asked, OFFSET_FETCH.name, "topics of groups")]
+    groups = () if context.options.group else list_notes(context, LIST_GROUPS.name, "groups")
+    return [*changed, *groups, *list_notes(context, OFFSET_FETCH.name, "topics of groups")]
 
 
 VERB = Verb(

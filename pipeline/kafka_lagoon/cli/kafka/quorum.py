@@ -3,7 +3,7 @@
 import argparse
 
 from kafka_lagoon.admin.quorum import describe_quorum, quorum_failures
-from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.snapshot.quorum import quorum_replica_rows, quorum_rows
 
@@ -12,8 +12,8 @@ def _declare(_: argparse.ArgumentParser) -> None:
     """It has no arguments of its own."""
 
 
-def _answer(asked: Asked) -> Answer:
-    quorum = describe_quorum(asked.cluster, asked.deadline)
+def _answer(context: Context) -> Answer:
+    quorum = describe_quorum(context.cluster, context.deadline)
     if isinstance(quorum, Failure):
         return Answer(parts=[], failures=[quorum])
     columns = (

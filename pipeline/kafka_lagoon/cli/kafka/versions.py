@@ -3,7 +3,7 @@
 import argparse
 
 from kafka_lagoon.admin.versions import api_versions
-from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.snapshot.versions import api_version_rows, broker_version_rows, feature_rows
 
 
@@ -11,9 +11,9 @@ def _declare(_: argparse.ArgumentParser) -> None:
     """It has no arguments of its own."""
 
 
-def _answer(asked: Asked) -> Answer:
-    versions = api_versions(asked.cluster, asked.deadline)
-    brokers = list(broker_version_rows(asked.cluster.brokers, versions))
+def _answer(context: Context) -> Answer:
+    versions = api_versions(context.cluster, context.deadline)
+    brokers = list(broker_version_rows(context.cluster.brokers, versions))
     apis = ("api_key", "api", "broker_ids", "lowest", "highest", "our_lowest", "our_highest", "spoken")
     features = ("feature", "broker_ids", "lowest", "highest", "finalized")
     return Answer(
