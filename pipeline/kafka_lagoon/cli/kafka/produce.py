@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kafka_lagoon.cli.kafka.drafts import Draft, json_reader, text_reader
 from kafka_lagoon.cli.kafka.lines import bursts
-from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb, moment_argument, refuse
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, moment_argument, refuse
 from kafka_lagoon.cli.kafka.writing import Target, TopicWriter, WrittenRecord
 from kafka_lagoon.errors import BrokerError
 from kafka_lagoon.produce.producer import Delivery, Numbering, new_producer
@@ -77,66 +77,68 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", action="store_true", help="print only how many records were written")
 
 
-def _faults(told: argparse.Namespace) -> Iterator[str]:
-    if told.key is not None and told.key_separator is not None:
+def _faults(options: argparse.Namespace) -> Iterator[str]:
+    if options.key is not None and options.key_separator is not None:
         yield "--key and --key-separator: a record has one key"
-    if told.key_separator == "":
+    if options.key_separator == "":
         yield "--key-separator: must not be empty"
-    if told.key_separator is not None and (told.json or told.value is not None):
+    if options.key_separator is not None and (options.json or options.value is not None):
         yield "--key-separator is for lines of text"
-    if told.batch_bytes <= 0:
+    if options.batch_bytes <= 0:
         yield "--batch-bytes: must be above 0"
-    for header in told.headers:
+    for header in options.headers:
         if "=" not in header:
             yield f"--header {header}: not KEY=VALUE"
 
 
-def _answer(asked: Asked) -> Answer:
-    told, cluster = asked.told, asked.cluster
-    topic = _topic(asked)
-    budget_ms = round(told.timeout * 1000) if told.timeout else cluster.settings.default_api_timeout_ms
+def _answer(context: Context) -> Answer:
+    options, cluster = context.options, context.cluster
+    topic = _topic(context)
+    budget_ms = round(options.timeout * 1000) if options.timeout else cluster.settings.default_api_timeout_ms
     delivery = Delivery(
-        acks=_ACKS[told.acks],
+        acks=_ACKS[options.acks],
         timeout_ms=min(budget_ms, cluster.settings.request_timeout_ms) * 3 // 4,  # REQUEST_TIMED_OUT still arrives
-        topic_ids={told.topic: topic.topic_id} if any(topic.topic_id) else {},
+        topic_ids={options.topic: topic.topic_id} if any(topic.topic_id) else {},
     )
     target = Target(
-        topic=told.topic,
+        topic=options.topic,
         partitions=len(topic.partitions),
         available=[one.partition_index for one in topic.partitions if one.leader_id >= 0] or [0],
-        codec=CODECS[told.compression],
+        codec=CODECS[options.compression],
         delivery=delivery,
-        batch_bytes=told.batch_bytes,
+        batch_bytes=options.batch_bytes,
         budget_ms=budget_ms,
-        partition=told.partition,
-        timestamp_ms=told.timestamp.at_ms(cluster.clock.now_ms()) if told.timestamp else None,
+        partition=options.partition,
+        timestamp_ms=options.timestamp.at_ms(cluster.clock.now_ms()) if options.timestamp else None,
     )
-    writer = TopicWriter(cluster, target, _numbering(asked) if delivery.acks == ALL_ACKS else Numbering())
-    rows = _written(writer, told)
+    writer = TopicWriter(cluster, target, _numbering(context) if delivery.acks == ALL_ACKS else Numbering())
+    rows = _written(writer, options)
     part = (
-        Part(kind="count", rows=_count(writer, rows, told.topic), line=lambda row: f"{row.records:,} records written")
-        if told.count
+        Part(
+            kind="count", rows=_count(writer, rows, options.topic), line=lambda row: f"{row.records:,} records written"
+        )
+        if options.count
         else Part(kind="written", rows=rows, line=_line)
     )
     return Answer(parts=[part], failures=writer.failures, notes=writer.notes)
 
 
-def _topic(asked: Asked) -> MetadataTopic:
+def _topic(context: Context) -> MetadataTopic:
     """The topic as it is now; refused if it is not there, or has no such partition."""
-    told = asked.told
-    (topic,) = asked.cluster.refresh({told.topic}, asked.deadline).topics
+    options = context.options
+    (topic,) = context.cluster.refresh({options.topic}, context.deadline).topics
     if topic.error_code == UNKNOWN_TOPIC_OR_PARTITION:
-        refuse(f"{told.topic}: no such topic")
+        refuse(f"{options.topic}: no such topic")
     if not topic.partitions:
-        raise BrokerError(topic.error_code, error_code(topic.error_code).name, METADATA.name, told.topic)
-    if told.partition is not None and not 0 <= told.partition < len(topic.partitions):
-        refuse(f"--partition {told.partition}: {told.topic} has {len(topic.partitions)} partitions, from 0 on")
+        raise BrokerError(topic.error_code, error_code(topic.error_code).name, METADATA.name, options.topic)
+    if options.partition is not None and not 0 <= options.partition < len(topic.partitions):
+        refuse(f"--partition {options.partition}: {options.topic} has {len(topic.partitions)} partitions, from 0 on")
     return topic
 
 
-def _numbering(asked: Asked) -> Numbering:
+def _numbering(context: Context) -> Numbering:
     try:
-        return new_producer(asked.cluster, asked.deadline)
+        return new_producer(context.cluster, context.deadline)
     except BrokerError as error:
         if error.code != CLUSTER_AUTHORIZATION_FAILED:
             raise
@@ -144,12 +146,12 @@ def _numbering(asked: Asked) -> Numbering:
         raise BrokerError(error.code, error.name, error.api, "a producer id", hint) from error
 
 
-def _written(writer: TopicWriter, told: argparse.Namespace) -> Iterator[WrittenRecord]:
-    key, headers = _raw(told.key), tuple(map(_header, told.headers))
-    if told.value is not None:
-        value = Draft(key, told.value.encode(errors="surrogateescape"), headers)
+def _written(writer: TopicWriter, options: argparse.Namespace) -> Iterator[WrittenRecord]:
+    key, headers = _raw(options.key), tuple(map(_header, options.headers))
+    if options.value is not None:
+        value = Draft(key, options.value.encode(errors="surrogateescape"), headers)
         return writer.write([[b""]], lambda _: value)
-    read = json_reader(key, headers) if told.json else text_reader(key, _separator(told.key_separator), headers)
+    read = json_reader(key, headers) if options.json else text_reader(key, _separator(options.key_separator), headers)
     return writer.write(bursts(sys.stdin.fileno(), _BURST_BYTES), read)
 
 
@@ -181,5 +183,5 @@ VERB = Verb(
     summary="Write records to a topic: lines of standard input, or one --value.",
     declare=_declare,
     answer=_answer,
-    check=lambda told: list(_faults(told)),
+    check=lambda options: list(_faults(options)),
 )
