@@ -71,7 +71,7 @@ ingest: $(READY) ## records since the last run: make ingest CONF=conf/local.toml
 maintain: $(READY) ## small files joined, old ones removed: make maintain CONF=conf/local.toml
 	$(BIN)/spark-submit jobs/maintain.py --conf $(CONF)
 
-lock: ## requirements.lock anew from pyproject.toml, which needs uv
+lock: ## requirements.lock from pyproject.toml, which needs uv
 	echo setuptools | uv pip compile --quiet --upgrade --python-version 3.11 --universal \
 		--generate-hashes --no-emit-index-url --no-header --extra demo --extra test --extra lint --output-file requirements.lock pyproject.toml -
 
