@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LARGEST_TIMESTAMP, list_offsets
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.client.routes import ByController, ByCoordinator, ByLeader
-from kafka_lagoon.client.routing import Failure, Gathered, ShardedRequest, ask_cluster, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, ask_cluster, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import ERROR_CODES
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest, ListGroupsResponse
@@ -337,9 +338,9 @@ def test_a_whole_question_names_its_refusal(state: FakeCluster, connect: Connect
     cluster = connect()
     state.faults.append(Fault(METADATA.key, Altered(refuse)))
     request = MetadataRequest(topics=())
-    answer = ask_cluster(cluster, METADATA, request, "cluster", soon())
+    answer = ask_cluster(cluster, METADATA, request, Scope.cluster(), soon())
     assert isinstance(answer, Failure)
-    assert (answer.name, answer.scope) == ("CLUSTER_AUTHORIZATION_FAILED", "cluster")
+    assert (answer.name, answer.scope) == ("CLUSTER_AUTHORIZATION_FAILED", Scope.cluster())
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -305,7 +305,7 @@ def test_following_a_topic_that_is_re_created(kafka: LocalKafka) -> None:
         _, told = follow.communicate(timeout=60)
     assert follow.returncode == 3
     assert told.startswith(
-        (b"lagoon: followed: Fetch: TOPIC_DELETED (", b"lagoon: followed: Fetch: TOPIC_RECREATED (")
+        (b"lagoon: topic followed: Fetch: TOPIC_DELETED (", b"lagoon: topic followed: Fetch: TOPIC_RECREATED (")
     ), told
 
 

@@ -6,11 +6,12 @@ one deadline, and an item that stays without an answer comes back as a `Failure`
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from kafka_lagoon.client.broker import Call, Reply, may_have_arrived
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, failure_of
 from kafka_lagoon.client.routes import Route
 from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import (
@@ -18,10 +19,8 @@ from kafka_lagoon.errors import (
     AuthenticationFailed,
     BrokerError,
     ConnectionFailed,
-    ConnectionLost,
     DeadlinePassed,
     PipelineError,
-    UnsupportedVersion,
 )
 from kafka_lagoon.protocol.error_codes import (
     NOT_ENOUGH_REPLICAS_AFTER_APPEND,
@@ -37,7 +36,6 @@ I = TypeVar("I", bound=Hashable)  # noqa: E741  the item asked about
 A = TypeVar("A")
 R = TypeVar("R")
 
-UNSUPPORTED = "UNSUPPORTED_VERSION"
 _GONE = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID})  # not yet known to this broker, or deleted
 _GONE_ROUNDS = 3
 _NOBODY = (None, 0)
@@ -59,28 +57,6 @@ class ShardedRequest(Generic[I, A]):
     chunk: int = CHUNK
     within: Versions | None = None
     once: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """An item without an answer, and why; `code` is None where no broker said anything.
-
-    `may_be_done`: at least once no answer came, or one that does not tell, so what was asked for may have been done.
-    """
-
-    api: str
-    node_id: int | None
-    scope: Any
-    code: int | None
-    name: str
-    attempts: int
-    elapsed_ms: int
-    message: str | None
-    may_be_done: bool = False
-
-    def about(self) -> str:
-        """What was asked about, for people: `orders-0`, `broker 1`, the id of a group, or words such as `all topics`."""
-        return f"broker {self.scope}" if isinstance(self.scope, int) else str(self.scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +106,7 @@ def gather(
         if not any(gathering.open for gathering in gatherings):
             break
         if not deadline.pause(next(pauses)):
-            _give_up(cluster, gatherings, started)
+            _give_up(cluster, route, gatherings, started)
             break
         _refresh(route, gatherings, deadline)
     for gathering in gatherings:
@@ -212,7 +188,7 @@ def _reconcile(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gatherin
             else:
                 is_final = _is_final(refusal) or node_id in cluster.unreachable
             if is_final or (gathering.request.once and item in gathering.unsure):
-                _fail(cluster, gathering, item, started)
+                _fail(cluster, route, gathering, item, started)
 
 
 def _is_final(refusal: PipelineError) -> bool:
@@ -227,14 +203,14 @@ def _may_be_done(refusal: PipelineError | int) -> bool:
     return may_have_arrived(refusal)
 
 
-def _give_up(cluster: Cluster, gatherings: Sequence[_Gathering[I, Any]], started: float) -> None:
+def _give_up(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gathering[I, Any]], started: float) -> None:
     """The deadline has passed: what is open has failed, and brokers that never answered are not waited for again."""
     for gathering in gatherings:
         for item in list(gathering.open):
             node_id, refusal = gathering.refusals[item]
             if node_id is not None and isinstance(refusal, ConnectionFailed):
                 cluster.unreachable.add(node_id)
-            _fail(cluster, gathering, item, started)
+            _fail(cluster, route, gathering, item, started)
 
 
 def _refresh(route: Route[I], gatherings: Sequence[_Gathering[I, Any]], deadline: Deadline) -> None:
@@ -253,39 +229,16 @@ def _is_stale(refusal: PipelineError | int) -> bool:
     return True
 
 
-def _fail(cluster: Cluster, gathering: _Gathering[I, Any], item: I, started: float) -> None:
+def _fail(cluster: Cluster, route: Route[I], gathering: _Gathering[I, Any], item: I, started: float) -> None:
     node_id, refusal = gathering.refusals[item]
-    failure = failure_of(
+    gathering.failures[item] = failure_of(
         gathering.request.api,
-        item,
+        route.scope_of(item),
         refusal,
         node_id=node_id,
         attempts=gathering.open.pop(item),
         elapsed_ms=int((cluster.clock.monotonic() - started) * 1000),
-    )
-    gathering.failures[item] = replace(failure, may_be_done=item in gathering.unsure)
-
-
-def failure_of(
-    api: Api[Any, Any],
-    scope: Any,
-    refusal: PipelineError | int,
-    *,
-    node_id: int | None = None,
-    attempts: int = 1,
-    elapsed_ms: int = 0,
-) -> Failure:
-    """A failure from what a broker said (an error code) or from what kept it from saying anything."""
-    code = refusal if isinstance(refusal, int) else getattr(refusal, "code", None)
-    return Failure(
-        api=api.name,
-        node_id=node_id,
-        scope=scope,
-        code=code,
-        name=_failure_name(refusal) if code is None else error_code(code).name,
-        attempts=attempts,
-        elapsed_ms=elapsed_ms,
-        message=_message(refusal),
+        may_be_done=item in gathering.unsure,
     )
 
 
@@ -293,7 +246,7 @@ def ask_cluster(
     cluster: Cluster,
     api: Api[Any, R],
     request: object,
-    scope: str,
+    scope: Scope,
     deadline: Deadline,
     within: Versions | None = None,
 ) -> R | Failure:
@@ -306,31 +259,6 @@ def ask_cluster(
         return failure_of(api, scope, error, elapsed_ms=elapsed_ms)
     code = getattr(answer, "error_code", 0)
     return failure_of(api, scope, code) if code else answer
-
-
-def _message(refusal: PipelineError | int) -> str | None:
-    if isinstance(refusal, UnsupportedVersion):
-        return refusal.reason()
-    return None if isinstance(refusal, int) else str(refusal)
-
-
-def _failure_name(refusal: object) -> str:
-    """What `problem` says where no broker gave a code."""
-    match refusal:
-        case UnsupportedVersion():
-            return UNSUPPORTED
-        case DeadlinePassed():
-            return "DEADLINE_PASSED"
-        case ConnectionLost():
-            return "CONNECTION_LOST"
-        case AddressRefused():
-            return "ADDRESS_REFUSED"
-        case AuthenticationFailed():
-            return "AUTHENTICATION_FAILED"
-        case ConnectionFailed():
-            return "CONNECTION_FAILED"
-        case _:
-            return "PROTOCOL_ERROR"
 
 
 def _count(cluster: Cluster, gathering: _Gathering[I, Any]) -> None:

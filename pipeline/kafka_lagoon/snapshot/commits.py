@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByCoordinator
-from kafka_lagoon.client.routing import UNSUPPORTED, Failure, Gathered, ShardedRequest, Source, failure_of, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, Source, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT, error_code
 from kafka_lagoon.protocol.messages.offset_fetch import (
@@ -143,6 +144,6 @@ def _partition_failures(found: Fetched) -> Iterator[Failure]:
         for topic in group.topics:
             for one in topic.partitions:
                 if one.error_code and one.error_code != UNSTABLE_OFFSET_COMMIT:
-                    scope = f"group {group_id}, {topic.name}-{one.partition_index}"
+                    scope = Scope.group_partition(group_id, topic.name, one.partition_index)
                     node_id = found.sources[group_id].node_id
                     yield failure_of(OFFSET_FETCH, scope, one.error_code, node_id=node_id)

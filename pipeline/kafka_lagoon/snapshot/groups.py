@@ -10,8 +10,9 @@ from functools import partial
 from typing import Any
 
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.client.routes import ByBroker, ByCoordinator
-from kafka_lagoon.client.routing import UNSUPPORTED, Failure, Gathered, ShardedRequest, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest
 from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest

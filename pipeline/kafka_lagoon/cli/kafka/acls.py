@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from kafka_lagoon.admin.acls import AclFilter, describe_acls
 from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb
-from kafka_lagoon.client.routing import Failure
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.error_codes import SECURITY_DISABLED
 from kafka_lagoon.snapshot.acls import acl_rows

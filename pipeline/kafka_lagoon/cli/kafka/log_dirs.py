@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from kafka_lagoon.admin.log_dirs import LogDirs, describe_log_dirs
 from kafka_lagoon.cli.kafka.chosen import add_topics, not_listed
 from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb, names
-from kafka_lagoon.client.routing import Failure
+from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from kafka_lagoon.snapshot.log_dirs import log_dir_rows, replica_rows
 
@@ -44,7 +44,7 @@ def _nowhere(told: argparse.Namespace, log_dirs: LogDirs) -> list[Failure]:
     if told.topic is None or told.broker is not None or log_dirs.failures:
         return []
     found = {one.name for answer in log_dirs.answers.values() for disk in answer.results for one in disk.topics}
-    return not_listed(DESCRIBE_LOG_DIRS.name, "topic", told.topic, found)
+    return not_listed(DESCRIBE_LOG_DIRS.name, Scope.of_topic, told.topic, found)
 
 
 def _ids(text: str) -> list[int]:
