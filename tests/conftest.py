@@ -20,8 +20,8 @@ from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.clock import CLOCK
 from tests.fake.broker import FakeBroker, fake_cluster
 from tests.fake.cluster import FakeCluster
-from tests.impatient import impatient
 from tests.integration.secured import Secured, secured_kafka
+from tests.short_timeouts import short_timeouts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -136,7 +136,7 @@ def connect(state: FakeCluster, brokers: dict[int, FakeBroker]) -> Iterator[Call
 
         def connected() -> Cluster:
             deadline = Deadline.after(CLOCK, 5_000)
-            return stack.enter_context(Cluster.connect(impatient(state), CLOCK, RequestStats(), deadline))
+            return stack.enter_context(Cluster.connect(short_timeouts(state), CLOCK, RequestStats(), deadline))
 
         yield connected
 

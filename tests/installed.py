@@ -12,11 +12,10 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafka_lagoon.records.compiled import cache_folder as kernel_folder
-from kafka_lagoon.sandbox.jars import cache_folder, jar_paths, locked
+from kafka_lagoon.jars.locked_jars import DELTA, cache_folder, jar_paths, locked
+from kafka_lagoon.records.kernel_cache import cache_folder as kernel_folder
 
 CLONE = Path(__file__).resolve().parent.parent
-DELTA = "delta-4.4.0"
 _SOURCES = ("pyproject.toml", "README.md", "LICENSE", "conf", "jobs", "pipeline")
 _SUBMIT = ("spark-submit", "find-spark-home", "find_spark_home.py")  # what pip takes from PySpark for spark-submit
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyspark
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from kafka_lagoon.sandbox.java import class_path, java_path
+from kafka_lagoon.jars.java import class_path, java_path
 
 _JAVA = 8
 

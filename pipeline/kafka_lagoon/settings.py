@@ -13,8 +13,8 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 
 from kafka_lagoon import java_properties
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.hints import did_you_mean
 from kafka_lagoon.kafka_settings import KafkaSettings, Strict, from_properties
+from kafka_lagoon.text import did_you_mean
 
 ENV_PREFIX = "LAGOON_"
 _RELATIONS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}

@@ -1,30 +1,12 @@
 """Questions about logs, put to fake leaders."""
 
-from collections.abc import Callable
-
-import pytest
-
-from kafka_lagoon.admin.offsets import epoch_ends, offsets_at, replica_sizes
+from kafka_lagoon.admin.offsets import epoch_ends, offsets_at
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
-from kafka_lagoon.clock import Deadline
-from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from kafka_lagoon.protocol.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
-from tests.clock import CLOCK
+from tests.admin.conftest import soon
 from tests.fake.cluster import FakeCluster
 
 ORDERS = [TopicPartition("orders", partition) for partition in range(6)]
-
-
-@pytest.fixture
-def cluster(connect: Callable[[], Cluster]) -> Cluster:
-    """A cluster that knows who leads what."""
-    found = connect()
-    found.refresh(None, _soon())
-    return found
-
-
-def _soon() -> Deadline:
-    return Deadline.after(CLOCK, 5_000)
 
 
 def test_a_time_of_each_partition(state: FakeCluster, cluster: Cluster) -> None:
@@ -32,7 +14,7 @@ def test_a_time_of_each_partition(state: FakeCluster, cluster: Cluster) -> None:
     for partition in state.topics["orders"].partitions:
         partition.times = ((1_000, 10), (2_000, 20))
     asked = {ORDERS[0]: 1_000, ORDERS[1]: 1_001, ORDERS[2]: 2_001}
-    found = offsets_at(cluster, asked, _soon())
+    found = offsets_at(cluster, asked, soon())
     assert {at: one.offset for at, one in found.answers.items()} == {ORDERS[0]: 10, ORDERS[1]: 20, ORDERS[2]: -1}
     assert not found.failures
 
@@ -41,7 +23,7 @@ def test_ends_of_terms(state: FakeCluster, cluster: Cluster) -> None:
     """Where the leader's log ends for a term; a term that it does not know is -1 and no failure."""
     for partition in state.topics["orders"].partitions:
         partition.epoch_ends = {3: 33}
-    found = epoch_ends(cluster, {ORDERS[0]: 3, ORDERS[1]: 4}, _soon())
+    found = epoch_ends(cluster, {ORDERS[0]: 3, ORDERS[1]: 4}, soon())
     ends = {at: (one.leader_epoch, one.end_offset) for at, one in found.answers.items()}
     assert ends == {ORDERS[0]: (3, 33), ORDERS[1]: (-1, -1)}
 
@@ -50,7 +32,7 @@ def test_ends_of_terms_follow_the_leader(state: FakeCluster, cluster: Cluster) -
     """A leader that moved is looked up again."""
     moved = state.topics["orders"].partitions[0]
     moved.leader_id, moved.leader_epoch, moved.epoch_ends = 3, 1, {0: 5}
-    found = epoch_ends(cluster, {ORDERS[0]: 0}, _soon())
+    found = epoch_ends(cluster, {ORDERS[0]: 0}, soon())
     assert found.answers[ORDERS[0]].end_offset == 5
     assert found.sources[ORDERS[0]].node_id == 3
     assert state.count(OFFSET_FOR_LEADER_EPOCH.key) == 2
@@ -60,33 +42,5 @@ def test_epochs_of_a_topic_that_is_re_created_meanwhile(state: FakeCluster, clus
     """They belong to the topic as it was: the new one's leader, at another epoch, is not asked where they end in its log."""
     again = state.topics["orders"].partitions[0]
     state.topics["orders"].topic_id, again.leader_id, again.epoch_ends = b"another topic id", 2, {0: 5}
-    found = epoch_ends(cluster, {ORDERS[0]: 0}, _soon())
+    found = epoch_ends(cluster, {ORDERS[0]: 0}, soon())
     assert (found.answers, found.failures[ORDERS[0]].name) == ({}, "UNKNOWN_TOPIC_ID")
-
-
-def test_sizes_are_the_leaders(state: FakeCluster, cluster: Cluster) -> None:
-    """The leader's replica counts, not a follower's, and not one that is still on its way to another disk."""
-    for index, partition in enumerate(state.topics["orders"].partitions):
-        partition.size = 1000 + index
-    found = replica_sizes(cluster, ORDERS, _soon())
-    assert found.answers == {at: 1000 + at.partition for at in ORDERS}
-
-
-@pytest.mark.parametrize("version", [2, 5])
-def test_sizes_need_a_right(state: FakeCluster, cluster: Cluster, version: int) -> None:
-    """Without it every partition is a failure, at once, whether the broker says so or shows an empty list."""
-    state.cluster_operations, state.highest[DESCRIBE_LOG_DIRS.key] = 0, version
-    for broker in cluster.brokers.values():
-        broker.close()
-    found = replica_sizes(cluster, ORDERS, _soon())
-    assert {failure.name for failure in found.failures.values()} == {"CLUSTER_AUTHORIZATION_FAILED"}
-    assert set(found.failures) == set(ORDERS)
-    assert state.count(DESCRIBE_LOG_DIRS.key) == 3
-
-
-def test_a_size_that_nobody_tells(state: FakeCluster, cluster: Cluster) -> None:
-    """A partition without a directory is a failure and is not asked for again and again."""
-    state.topics["orders"].partitions[0].replicas = ()
-    found = replica_sizes(cluster, ORDERS[:2], _soon())
-    assert {at: failure.name for at, failure in found.failures.items()} == {ORDERS[0]: "LOG_DIR_NOT_FOUND"}
-    assert set(found.answers) == {ORDERS[1]}

@@ -14,7 +14,7 @@ from itertools import islice
 
 from kafka.record.memory_records import MemoryRecords
 
-from kafka_lagoon.records.batches import scan
+from kafka_lagoon.records.batches import find_batches
 from kafka_lagoon.records.codecs import CODEC_NAMES
 from kafka_lagoon.records.columns import decode
 from kafka_lagoon.records.decoding import DecodeOptions
@@ -56,7 +56,7 @@ def _batches(codec: int) -> Iterator[bytes]:
 
 def _decode(data: bytes, columns: frozenset[str] | None) -> None:
     decoding = decode(
-        scan(data),
+        find_batches(data),
         from_offset=0,
         to_offset=_RECORDS,
         aborted=[],

@@ -7,7 +7,7 @@ from kafka_lagoon.admin.offsets import HIGH_WATERMARK, KINDS_OF_LAG, list_offset
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
-from kafka_lagoon.garbage import collection_paused
+from kafka_lagoon.gc_pause import gc_paused
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.snapshot.collect import collect, lag_of, read_groups
 from kafka_lagoon.snapshot.commits import committed_offsets
@@ -26,7 +26,7 @@ def whole(bootstrap_servers: str) -> Snapshot:
         return collect(cluster, "bench", SYSTEM_CLOCK.now_ms(), _deadline(), _tell)
 
 
-@collection_paused()
+@gc_paused()
 def lag(bootstrap_servers: str) -> Sequence[ConsumerLagRow]:
     """What `consumer_lag` holds: groups, members, commits with epochs, the ends before them, and after them both ends."""
     with _connect(bootstrap_servers, RequestStats()) as cluster:
@@ -35,7 +35,7 @@ def lag(bootstrap_servers: str) -> Sequence[ConsumerLagRow]:
         return lag_of(topology, state, list(offset_rows(topology, state.after)))
 
 
-@collection_paused()
+@gc_paused()
 def plain(bootstrap_servers: str) -> Lag:
     """What kafka-python tells, and no more: groups, commits, ends."""
     with _connect(bootstrap_servers, RequestStats()) as cluster:
@@ -57,7 +57,7 @@ def requests(bootstrap_servers: str) -> Counter[str]:
     with _connect(bootstrap_servers, request_stats) as cluster:
         collect(cluster, "bench", SYSTEM_CLOCK.now_ms(), _deadline(), _tell)
     found: Counter[str] = Counter()
-    for (api, _), one in request_stats.stats.items():
+    for (api, _), one in request_stats.by_api.items():
         found[api] += one.requests
     return found
 

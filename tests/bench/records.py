@@ -23,8 +23,8 @@ from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
 from kafka_lagoon.delta import register_source
 from kafka_lagoon.delta.warehouse import Warehouse, open_warehouse
 from kafka_lagoon.fetch.offset_specs import Start, Wanted
+from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.runs.ingest import RunDeadline, archive_new_records, lock_archive
-from kafka_lagoon.sandbox.jars import jar_paths
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.settings import Settings, load
 from tests.bench.measure import Comparison, Findings, Sample, alternate, timed

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from confluent_kafka.admin import NewTopic
 
-from kafka_lagoon.sandbox.jars import jar_paths
-from kafka_lagoon.sandbox.java import class_path, java_command
+from kafka_lagoon.jars.java import class_path, java_command
+from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.sandbox.kafka import DEFAULT_VERSION, LocalKafka
 from tests.bench.measure import Comparison, Findings, Sample, alternate
 from tests.integration.state import create_topics

@@ -9,22 +9,24 @@ from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConnectionFailed, UnsupportedVersion
-from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR, GROUP
+from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
+from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from tests.clock import CLOCK
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster, FakeGroup
 from tests.fake.faults import Altered, Close, Fault, Hang, Raw, WrongCorrelation
 from tests.fake.peer import peer
-from tests.impatient import impatient
+from tests.short_timeouts import short_timeouts
 
 API_VERSIONS_KEY = 18
+Connect = Callable[[], Cluster]
 BUDGET_S = 5  # the deadline of a connection attempt: it has to end on its own before that
 
 
 def refusal(servers: str) -> tuple[ConnectionFailed, float]:
     """What connecting to these servers raises, and after how many seconds."""
-    settings = impatient(FakeCluster(), bootstrap_servers=servers)
+    settings = short_timeouts(FakeCluster(), bootstrap_servers=servers)
     started = time.monotonic()
     with pytest.raises(ConnectionFailed) as raised:
         Cluster.connect(settings, CLOCK, RequestStats(), Deadline.after(CLOCK, BUDGET_S * 1000))
@@ -83,14 +85,14 @@ def test_a_half_open_connection_ends_in_time() -> None:
 def test_a_dead_bootstrap_server_does_not_matter(state: FakeCluster, brokers: dict[int, FakeBroker]) -> None:
     """One that answers is enough."""
     assert brokers
-    settings = impatient(state)
+    settings = short_timeouts(state)
     servers = f"127.0.0.1:1,{settings.bootstrap_servers}"
     deadline = Deadline.after(CLOCK, 5_000)
-    with Cluster.connect(impatient(state, bootstrap_servers=servers), CLOCK, RequestStats(), deadline) as cluster:
+    with Cluster.connect(short_timeouts(state, bootstrap_servers=servers), CLOCK, RequestStats(), deadline) as cluster:
         assert sorted(cluster.brokers) == [1, 2, 3]
 
 
-def test_asking_for_everything_creates_nothing(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+def test_asking_for_everything_creates_nothing(state: FakeCluster, connect: Connect) -> None:
     """Metadata forbids auto-creation, and no coordinator is looked for."""
     seen = []
     state.faults.append(Fault(METADATA.key, Altered(lambda answer: seen.append(answer) or answer), times=5))
@@ -100,7 +102,7 @@ def test_asking_for_everything_creates_nothing(state: FakeCluster, connect: Call
     assert state.count(FIND_COORDINATOR.key) == 0
 
 
-def test_older_news_of_a_leader_is_ignored(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+def test_older_news_of_a_leader_is_ignored(state: FakeCluster, connect: Connect) -> None:
     """The leader with the highest term stays, whichever broker answers last."""
     deadline = Deadline.after(CLOCK, 2_000)
     partition = state.topics["orders"].partitions[0]
@@ -112,7 +114,7 @@ def test_older_news_of_a_leader_is_ignored(state: FakeCluster, connect: Callable
     assert cluster.leader_of(TopicPartition("orders", 0)) == 2
 
 
-def test_a_re_created_topic_has_epochs_of_its_own(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+def test_a_re_created_topic_has_epochs_of_its_own(state: FakeCluster, connect: Connect) -> None:
     """Another topic id is another topic: its leaders are believed although their epochs begin again, and no others stay."""
     topic, at, deadline = state.topics["orders"], TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
     topic.partitions[0].leader_id, topic.partitions[0].leader_epoch = 1, 5
@@ -126,7 +128,7 @@ def test_a_re_created_topic_has_epochs_of_its_own(state: FakeCluster, connect: C
     assert cluster.leader_of(TopicPartition("orders", 5)) is None
 
 
-def test_the_old_topic_told_by_a_broker_that_is_behind(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+def test_the_old_topic_told_by_a_broker_that_is_behind(state: FakeCluster, connect: Connect) -> None:
     """It is believed, as Kafka's client does, and the next answer about the new topic puts that right."""
     topic, at, deadline = state.topics["orders"], TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
     cluster, seen = connect(), []
@@ -137,7 +139,7 @@ def test_the_old_topic_told_by_a_broker_that_is_behind(state: FakeCluster, conne
     assert seen == [(1, 5), (2, 0)] * 2
 
 
-def test_a_re_created_topic_without_ids(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+def test_a_re_created_topic_without_ids(state: FakeCluster, connect: Connect) -> None:
     """Before Kafka 2.8 topics have no ids: that a topic was not there is what tells the new one from the old."""
     topic, at, deadline = state.topics["orders"], TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
     state.highest[METADATA.key] = 9
@@ -153,7 +155,7 @@ def test_a_re_created_topic_without_ids(state: FakeCluster, connect: Callable[[]
     assert (cluster.leader_of(at), cluster.leader_epoch_of(at)) == (2, 0)
 
 
-def test_a_leader_without_an_epoch_is_believed(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+def test_a_leader_without_an_epoch_is_believed(state: FakeCluster, connect: Connect) -> None:
     """An answer of a broker that tells no epochs is no older news, as in Kafka's client."""
     at, deadline = TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
     partition = state.topics["orders"].partitions[0]
@@ -174,7 +176,8 @@ def test_coordinators_are_found_in_every_version(
     state.highest[FIND_COORDINATOR.key] = highest
     cluster = connect()
     cluster.find_coordinators(list(state.groups), Deadline.after(CLOCK, 2_000))
-    assert cluster.coordinators == {(GROUP, name): group.coordinator_id for name, group in state.groups.items()}
+    expected = {name: group.coordinator_id for name, group in state.groups.items()}
+    assert {name: cluster.coordinator_of(name) for name in state.groups} == expected
     assert state.count(FIND_COORDINATOR.key) == (1 if highest >= 4 else 4)
 
 
@@ -189,7 +192,7 @@ def test_another_broker_answers_instead(
     assert [topic.name for topic in answer.topics] == ["orders"]
 
 
-def test_a_broker_that_speaks_less_is_believed(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+def test_a_broker_that_speaks_less_is_believed(state: FakeCluster, connect: Connect) -> None:
     """A broker that refuses our version of ApiVersions names its own in v0, and gets that."""
 
     state.highest[API_VERSIONS_KEY] = 2
@@ -200,7 +203,7 @@ def test_a_broker_that_speaks_less_is_believed(state: FakeCluster, connect: Call
     assert sorted(cluster.brokers) == [1, 2, 3]
 
 
-def test_a_broker_that_could_create_topics(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+def test_a_broker_that_could_create_topics(state: FakeCluster, connect: Connect) -> None:
     """Before Kafka 0.11 asking for a topic could create it: nothing is asked, and the refusal says what is missing."""
     state.highest[METADATA.key] = 3
     with pytest.raises(UnsupportedVersion) as refused:
@@ -210,14 +213,36 @@ def test_a_broker_that_could_create_topics(state: FakeCluster, connect: Callable
     assert not state.count(METADATA.key)
 
 
-def test_a_leader_that_another_broker_names(connect: Callable[[], Cluster]) -> None:
+def test_any_broker_that_offers_an_api_answers(state: FakeCluster, connect: Connect) -> None:
+    """In a cluster that is being upgraded brokers without the API pass; those that have it are found."""
+    state.missing = {1: {DESCRIBE_CLUSTER.key}, 2: {DESCRIBE_CLUSTER.key}}
+    cluster = connect()
+    answer = cluster.ask_any(DESCRIBE_CLUSTER, DescribeClusterRequest(), Deadline.after(CLOCK, 2_000))
+    assert answer.cluster_id == "fake"
+    assert [node for node, key, _ in state.asked if key == DESCRIBE_CLUSTER.key] == [3]
+
+
+def test_an_api_that_no_broker_offers(state: FakeCluster, brokers: dict[int, FakeBroker], connect: Connect) -> None:
+    """UnsupportedVersion after a look at each broker, also where one of them cannot be reached; nothing is waited for."""
+    state.missing = {node: {DESCRIBE_CLUSTER.key} for node in (1, 2, 3)}
+    cluster = connect()
+    brokers[2].die()
+    for _ in range(2):
+        with pytest.raises(UnsupportedVersion) as refused:
+            cluster.ask_any(DESCRIBE_CLUSTER, DescribeClusterRequest(), Deadline.after(CLOCK, 2_000))
+        assert "broker 1" in str(refused.value)
+    assert cluster.brokers[3].versions, "the last broker was looked at"
+    assert not state.count(DESCRIBE_CLUSTER.key)
+
+
+def test_a_leader_that_another_broker_names(connect: Connect) -> None:
     """It is believed if its term is newer and the broker is known."""
     cluster, at = connect(), TopicPartition("orders", 0)
     assert (cluster.leader_of(at), cluster.leader_epoch_of(at)) == (None, -1)
     cluster.refresh(None, Deadline.after(CLOCK, 1_000))
     assert (cluster.leader_of(at), cluster.leader_epoch_of(at)) == (1, 0)
-    assert not cluster.told_leader(at, 2, 0)
-    assert not cluster.told_leader(at, 9, 1)
-    assert not cluster.told_leader(at, 2, 1, topic_id="of another topic of that name")
-    assert cluster.told_leader(at, 2, 1, topic_id=cluster.topic_id_of("orders"))
+    assert not cluster.learn_leader(at, 2, 0)
+    assert not cluster.learn_leader(at, 9, 1)
+    assert not cluster.learn_leader(at, 2, 1, topic_id="of another topic of that name")
+    assert cluster.learn_leader(at, 2, 1, topic_id=cluster.topic_id_of("orders"))
     assert (cluster.leader_of(at), cluster.leader_epoch_of(at)) == (2, 1)

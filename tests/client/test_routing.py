@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LARGEST_TIMESTAMP, list_offsets
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.client.routes import ByController, ByCoordinator, ByLeader
-from kafka_lagoon.client.routing import Failure, Gathered, Question, ask_whole, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, ask_cluster, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import ERROR_CODES
-from kafka_lagoon.protocol.messages.find_coordinator import GROUP
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest, ListGroupsResponse
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest
@@ -27,7 +27,7 @@ from tests.clock import CLOCK, Hands
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 from tests.fake.faults import Altered, Close, Fault, Hang, Raw
-from tests.impatient import impatient
+from tests.short_timeouts import short_timeouts
 
 ORDERS = [TopicPartition("orders", partition) for partition in range(6)]
 Connect = Callable[[], Cluster]
@@ -158,8 +158,8 @@ def test_a_moved_controller_is_found(state: FakeCluster, connect: Connect) -> No
         yield items[0], answer.error_code, len(answer.groups)
 
     state.faults.append(Fault(LIST_GROUPS.key, Altered(moved), node_id=1, times=1000))
-    question = Question(api=LIST_GROUPS, items=["all"], build=lambda _: ListGroupsRequest(), read=read)
-    (found,) = gather(cluster, ByController(cluster), [question], soon())
+    sharded = ShardedRequest(api=LIST_GROUPS, items=["all"], build=lambda _: ListGroupsRequest(), read=read)
+    (found,) = gather(cluster, ByController(cluster), [sharded], soon())
     assert found.answers == {"all": 0}
     assert found.sources["all"].node_id == 2
 
@@ -293,17 +293,17 @@ def test_throttling_is_obeyed(state: FakeCluster, connect: Connect) -> None:
     started = time.monotonic()
     assert len(list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK].answers) == 6
     assert time.monotonic() - started > 0.25
-    assert sum(one.throttle_ms for one in cluster.request_stats.stats.values()) == 900
+    assert sum(one.throttle_ms for one in cluster.request_stats.by_api.values()) == 900
 
 
 def test_a_moved_coordinator_is_found(state: FakeCluster, connect: Connect) -> None:
     """NOT_COORDINATOR makes one look-up for the groups concerned."""
     state.groups = {"g": FakeGroup(coordinator_id=2, commits={("orders", 0): FakeCommit(5)})}
     cluster = connect()
-    cluster.coordinators[GROUP, "g"] = 1
+    cluster.learn_coordinators({"g": 1})
     commits = committed_offsets(cluster, ["g"], topology_of(cluster.refresh(None, soon())), soon())
     assert [row.committed_offset for row in commits.rows] == [5]
-    assert cluster.coordinators[GROUP, "g"] == 2
+    assert cluster.coordinator_of("g") == 2
 
 
 def test_many_groups_are_few_requests(state: FakeCluster, connect: Connect) -> None:
@@ -311,7 +311,7 @@ def test_many_groups_are_few_requests(state: FakeCluster, connect: Connect) -> N
     groups = {f"g{i}": FakeGroup(coordinator_id=i % 3 + 1, commits={("orders", 0): FakeCommit(i)}) for i in range(300)}
     state.groups = groups
     cluster = connect()
-    cluster.coordinators.update({(GROUP, name): group.coordinator_id for name, group in groups.items()})
+    cluster.learn_coordinators({name: group.coordinator_id for name, group in groups.items()})
     rows = committed_offsets(cluster, list(groups), topology_of(cluster.refresh(None, soon())), soon()).rows
     assert {row.group_id: row.committed_offset for row in rows} == {f"g{i}": i for i in range(300)}
     assert state.count(9) == 3
@@ -322,7 +322,7 @@ def test_old_brokers_are_asked_group_by_group(state: FakeCluster, connect: Conne
     state.groups = {f"g{i}": FakeGroup(coordinator_id=1, commits={("orders", 0): FakeCommit(i)}) for i in range(5)}
     state.highest[9] = 5
     cluster = connect()
-    cluster.coordinators.update({(GROUP, name): 1 for name in state.groups})
+    cluster.learn_coordinators(dict.fromkeys(state.groups, 1))
     found = committed_offsets(cluster, list(state.groups), topology_of(cluster.refresh(None, soon())), soon())
     assert [row.committed_offset for row in found.rows] == [0, 1, 2, 3, 4]
     assert not found.failures
@@ -338,9 +338,9 @@ def test_a_whole_question_names_its_refusal(state: FakeCluster, connect: Connect
     cluster = connect()
     state.faults.append(Fault(METADATA.key, Altered(refuse)))
     request = MetadataRequest(topics=())
-    answer = ask_whole(cluster, METADATA, request, "cluster", soon())
+    answer = ask_cluster(cluster, METADATA, request, Scope.cluster(), soon())
     assert isinstance(answer, Failure)
-    assert (answer.name, answer.scope) == ("CLUSTER_AUTHORIZATION_FAILED", "cluster")
+    assert (answer.name, answer.scope) == ("CLUSTER_AUTHORIZATION_FAILED", Scope.cluster())
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -354,7 +354,7 @@ def test_every_item_is_answered_or_failed_once(
     for partition, code in zip(state.topics["orders"].partitions, codes, strict=True):
         partition.error_code = code
     assert brokers
-    patient = impatient(state, request_timeout_ms=5_000, retry_backoff_ms=500, retry_backoff_max_ms=500)
+    patient = short_timeouts(state, request_timeout_ms=5_000, retry_backoff_ms=500, retry_backoff_max_ms=500)
     clock = Hands().clock()
     deadline = Deadline.after(clock, 2_000)
     with Cluster.connect(patient, clock, RequestStats(), deadline) as cluster:
@@ -369,7 +369,9 @@ def test_nothing_to_ask_is_no_request(state: FakeCluster, connect: Connect) -> N
     """A question about no items costs nothing."""
     cluster = connect()
     asked = len(state.asked)
-    empty: Question[str, Any] = Question(api=LIST_OFFSETS, items=[], build=lambda _: None, read=lambda _, __: [])
+    empty: ShardedRequest[str, Any] = ShardedRequest(
+        api=LIST_OFFSETS, items=[], build=lambda _: None, read=lambda _, __: []
+    )
     assert gather(cluster, ByCoordinator(cluster), [empty], soon())[0].answers == {}
     assert list_offsets(cluster, [], [HIGH_WATERMARK], soon())[HIGH_WATERMARK].failures == {}
     assert len(state.asked) == asked
@@ -389,4 +391,4 @@ def test_request_statistics_do_not_grow_with_requests(connect: Connect) -> None:
     for _ in range(20):
         ends(cluster)
     assert entries() == before
-    assert cluster.request_stats.stats[LIST_OFFSETS.name, 1].requests == 21
+    assert cluster.request_stats.by_api[LIST_OFFSETS.name, 1].requests == 21

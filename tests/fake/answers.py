@@ -285,10 +285,11 @@ def _describe_cluster(state: FakeCluster, _node: int, _version: int, _request: A
     )
 
 
-def _api_versions(state: FakeCluster, _node: int, version: int, _request: Any) -> Any:
+def _api_versions(state: FakeCluster, node: int, version: int, _request: Any) -> Any:
     keys = tuple(
         api_versions.OfferedApi(api_key=key, min_version=lowest, max_version=highest)
         for key, (lowest, highest) in (_offered(state) if state.offered is None else state.offered).items()
+        if key not in state.missing.get(node, ())
     )
     if state.offered is not None and version > (known := state.offered[api_versions.API_VERSIONS.key][1]):
         own = [one for one in keys if one.api_key == api_versions.API_VERSIONS.key and known >= _TELLS_ITS_OWN]

@@ -101,6 +101,7 @@ class FakeCluster:
     addresses: dict[int, tuple[str, int]] = field(default_factory=dict)
     highest: dict[int, int] = field(default_factory=dict)  # api key -> highest version, where not our own
     offered: Mapping[int, tuple[int, int]] | None = None  # api key -> versions, of another release than our own
+    missing: dict[int, set[int]] = field(default_factory=dict)  # node -> API keys that this broker does not offer
     controller_id: int = 1  # as metadata name it
     cluster_operations: int = 8096
     faults: list[Fault] = field(default_factory=list)

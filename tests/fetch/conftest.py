@@ -11,7 +11,7 @@ from kafka_lagoon.clock import Deadline
 from tests.clock import CLOCK
 from tests.fake.broker import FakeBroker, fake_cluster
 from tests.fake.cluster import FakeCluster
-from tests.impatient import impatient
+from tests.short_timeouts import short_timeouts
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def connect(state: FakeCluster, brokers: dict[int, FakeBroker]) -> Iterator[Call
 
         def connected(**settings: int) -> Cluster:
             deadline = Deadline.after(CLOCK, 5_000)
-            cluster = Cluster.connect(impatient(state, **settings), CLOCK, RequestStats(), deadline)
+            cluster = Cluster.connect(short_timeouts(state, **settings), CLOCK, RequestStats(), deadline)
             stack.enter_context(cluster)
             cluster.refresh({"t"}, deadline)
             return cluster

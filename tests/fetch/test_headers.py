@@ -1,7 +1,7 @@
 """What batch headers are believed."""
 
 from kafka_lagoon.fetch.headers import believable, epoch_ranges, first_base
-from kafka_lagoon.records.batches import Batches, scan
+from kafka_lagoon.records.batches import Batches, find_batches
 from kafka_lagoon.records.decoding import Problem
 from tests.fake.batches import batch
 
@@ -9,7 +9,7 @@ from tests.fake.batches import batch
 def scanned(*bounds: tuple[int, int, int]) -> Batches:
     """Batches of (base offset, last offset delta, term)."""
     made = [batch(base, [b"v"], last_delta=delta, leader_epoch=term) for base, delta, term in bounds]
-    return scan(b"".join(one.data for one in made))
+    return find_batches(b"".join(one.data for one in made))
 
 
 def test_batches_that_follow_each_other() -> None:

@@ -22,7 +22,7 @@ from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster, FakePartition
 from tests.fake.faults import Altered, Close, Fault, Hang
 from tests.fetch.reading import QUICK, Connect, altered, check, damage, fill, log, read, small, split
-from tests.impatient import impatient
+from tests.short_timeouts import short_timeouts
 
 
 def test_everything(state: FakeCluster, connect: Connect) -> None:
@@ -316,7 +316,7 @@ def test_every_offset_is_counted_once(
         isolation_level=isolation_level, fetch_bytes=fetch_bytes, fetch_wait_ms=5, stall_timeout_ms=20_000
     )
     deadline = Deadline.after(CLOCK, 5_000)
-    with Cluster.connect(impatient(state, retry_backoff_ms=1), CLOCK, RequestStats(), deadline) as cluster:
+    with Cluster.connect(short_timeouts(state, retry_backoff_ms=1), CLOCK, RequestStats(), deadline) as cluster:
         cluster.refresh({"t"}, deadline)
         values, outcome = read(cluster, wanted, options)
     assert outcome.failure is None

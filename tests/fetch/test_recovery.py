@@ -42,7 +42,9 @@ def test_the_leader_moves_meanwhile(state: FakeCluster, connect: Connect) -> Non
 
 def fetched_from(cluster: Cluster) -> set[int | None]:
     """The brokers that answered Fetch."""
-    return {node_id for (api, node_id), one in cluster.request_stats.stats.items() if api == FETCH.name and one.answers}
+    return {
+        node_id for (api, node_id), one in cluster.request_stats.by_api.items() if api == FETCH.name and one.answers
+    }
 
 
 def test_a_replica_in_our_rack(state: FakeCluster, connect: Connect) -> None:
@@ -53,7 +55,7 @@ def test_a_replica_in_our_rack(state: FakeCluster, connect: Connect) -> None:
     values, outcome = read(cluster, split(state), small())
     assert (len(values), outcome.failure) == (20, None)
     assert fetched_from(cluster) == {1, 3}
-    assert cluster.request_stats.stats[FETCH.name, 1].answers == 1
+    assert cluster.request_stats.by_api[FETCH.name, 1].answers == 1
 
 
 def test_other_racks_read_from_the_leader(state: FakeCluster, connect: Connect) -> None:

@@ -17,7 +17,7 @@ from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Close, Fault
 from tests.fetch.reading import small
-from tests.impatient import impatient
+from tests.short_timeouts import short_timeouts
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def task(state: FakeCluster, *partitions: int) -> Task:
 
 def told(state: FakeCluster, folder: Path, run: str = "run", **options: int) -> TaskSettings:
     return TaskSettings(
-        kafka=impatient(state),
+        kafka=short_timeouts(state),
         clock=CLOCK,
         options=small(**options),
         folder=f"file:{folder}",

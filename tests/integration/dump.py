@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kafka_lagoon.sandbox.jars import jar_paths
+from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.sandbox.tools import run_tool
 from tests.java_source import compile_java
 

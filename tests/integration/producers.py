@@ -23,8 +23,8 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, NewTopic
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from kafka_lagoon.sandbox.jars import jar_paths
-from kafka_lagoon.sandbox.java import class_path, java_path
+from kafka_lagoon.jars.java import class_path, java_path
+from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.sandbox.kafka import LocalKafka
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")

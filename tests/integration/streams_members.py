@@ -146,10 +146,10 @@ def commit(member: Member, topic: str, offsets: dict[int, int]) -> None:
 def _coordinator(cluster: Cluster, group_id: str) -> Broker:
     """Asked until there is one: the first group of a cluster waits for __consumer_offsets."""
     deadline = _soon()
-    while not cluster.coordinators and not deadline.passed():
+    while (node_id := cluster.coordinator_of(group_id)) is None and not deadline.passed():
         cluster.find_coordinators([group_id], deadline)
         time.sleep(0.1)
-    (node_id,) = cluster.coordinators.values()
+    assert node_id is not None
     return cluster.brokers[node_id]
 
 

@@ -14,7 +14,7 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.reader import SplitReader
 from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, ReadOptions, Split
 from kafka_lagoon.kafka_settings import KafkaSettings
-from kafka_lagoon.records.batches import scan
+from kafka_lagoon.records.batches import find_batches
 from kafka_lagoon.records.buffers import DECODED
 from kafka_lagoon.records.columns import Decoding, decode
 from kafka_lagoon.records.decoding import DecodeOptions
@@ -109,7 +109,7 @@ def log(request: pytest.FixtureRequest) -> Log:
 def decoded(log: Log, *, read_committed: bool) -> tuple[list[dict[str, Any]], Decoding]:
     """The rows of the log's bytes from its start on, in small Arrow batches, as far as the reader may see."""
     decoding = decode(
-        scan(log.data),
+        find_batches(log.data),
         from_offset=log.start,
         to_offset=log.stable_end if read_committed else log.end,
         aborted=log.aborted,

@@ -83,7 +83,7 @@ def ours() -> list[Record]:
 
 def test_versions_are_agreed_on(cluster: Cluster) -> None:
     """ApiVersions of our version is refused with a list in a form of their own; v0 is understood by both."""
-    offered = [versions for versions in cluster.spoken() if versions]
+    offered = [versions for versions in cluster.api_versions() if versions]
     cluster.refresh((), soon())
     assert len(cluster.brokers) == 3
     assert all(versions.api_keys for versions in offered)
@@ -156,7 +156,9 @@ def test_commits_are_found(mock: Mock, cluster: Cluster) -> None:
     consumer.commit(offsets=[TheirPartition(*at, 7)], asynchronous=False)
     consumer.close()
     cluster.find_coordinators(["readers"], soon(), GROUP)
-    coordinator = cluster.brokers[cluster.coordinators[GROUP, "readers"]]
+    coordinator_id = cluster.coordinator_of("readers", GROUP)
+    assert coordinator_id is not None
+    coordinator = cluster.brokers[coordinator_id]
     asked = OffsetFetchTopic(name=at.topic, partition_indexes=(0, 1))  # all topics, null, mock brokers take for none
     request = OffsetFetchRequest(group_id="readers", topics=(asked,))
     (told,) = coordinator.ask(OFFSET_FETCH, request, soon(), Versions(0, 7)).topics

@@ -107,7 +107,7 @@ def test_every_codec_is_read_by_others(release: LocalKafka) -> None:
             found = produce(cluster, encoded, delivery, soon())
             assert not found.failures
         spoken = max(
-            one.api_version or 0 for (api, _), one in cluster.request_stats.stats.items() if api == PRODUCE.name
+            one.api_version or 0 for (api, _), one in cluster.request_stats.by_api.items() if api == PRODUCE.name
         )
     assert (release.version, spoken, bool(ids)) in {("4.3.1", 13, True), ("3.9.2", 11, True), ("2.8.2", 9, True)}
     expected = [Consumed(offset, one[2], 0, one[0], one[1], one[3]) for offset, one in enumerate([*ODD, *ODD])]
@@ -305,7 +305,7 @@ def test_following_a_topic_that_is_re_created(kafka: LocalKafka) -> None:
         _, told = follow.communicate(timeout=60)
     assert follow.returncode == 3
     assert told.startswith(
-        (b"lagoon: followed: Fetch: TOPIC_DELETED (", b"lagoon: followed: Fetch: TOPIC_RECREATED (")
+        (b"lagoon: topic followed: Fetch: TOPIC_DELETED (", b"lagoon: topic followed: Fetch: TOPIC_RECREATED (")
     ), told
 
 

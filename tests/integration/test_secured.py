@@ -354,7 +354,7 @@ def test_tokens_are_renewed_before_they_expire(signed: Secured) -> None:
 def answers(request_stats: RequestStats) -> Counter[str]:
     """How often the broker answered what, on a connection that was never made anew."""
     found: Counter[str] = Counter()
-    for (api, broker), one in request_stats.stats.items():
+    for (api, broker), one in request_stats.by_api.items():
         assert api != "ApiVersions" or broker is None, "a broker was connected to again"
         found[api] += one.answers
     return found
@@ -363,7 +363,7 @@ def answers(request_stats: RequestStats) -> Counter[str]:
 def requests(request_stats: RequestStats) -> Counter[str]:
     """How many requests of each API were sent."""
     found: Counter[str] = Counter()
-    for (api, _), one in request_stats.stats.items():
+    for (api, _), one in request_stats.by_api.items():
         found[api] += one.requests
     return found
 

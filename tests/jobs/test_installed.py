@@ -15,9 +15,10 @@ import pytest
 from confluent_kafka.admin import NewTopic
 
 from kafka_lagoon.cli.main import _COMMANDS as COMMANDS
+from kafka_lagoon.jars.locked_jars import DELTA
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.settings import load
-from tests.installed import CLONE, DELTA, Installed, install
+from tests.installed import CLONE, Installed, install
 from tests.integration.state import create_topics, produce
 from tests.jobs.archived import archived, consumed
 from tests.jobs.commands import environment, rows

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from kafka_lagoon.sandbox.jars import jar_paths
-from kafka_lagoon.sandbox.java import class_path, java_path
+from kafka_lagoon.jars.java import class_path, java_path
+from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.wire.primitives import uuid_bytes
 from kafka_lagoon.wire.schema import Array, Blob, Field, Kind, Nested, Scalar, fields_of
 from tests.java_source import compile_java

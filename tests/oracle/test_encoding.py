@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_lagoon.records.compressing import CODECS
-from kafka_lagoon.records.encoding import ANYBODY, TRANSACTIONAL, Producer, Record, encode_batch
+from kafka_lagoon.records.encoding import NOT_IDEMPOTENT, TRANSACTIONAL, Producer, Record, encode_batch
 from tests.oracle.jars import KAFKAS
 from tests.oracle.memory_records import JavaRecords, Row, batch, java_records, record
 
@@ -41,8 +41,8 @@ def _examples() -> list[tuple[list[Record], Producer, int]]:
     random = Random(_SEED)
     examples = []
     for count in (1, 1, 2, 3, 10, 40, 70, 130):
-        producer = random.choice((ANYBODY, Producer(4_000, 0, 0), Producer(2**62, 7, 2**31 - 1)))
-        is_transactional = producer != ANYBODY and random.random() < 0.5
+        producer = random.choice((NOT_IDEMPOTENT, Producer(4_000, 0, 0), Producer(2**62, 7, 2**31 - 1)))
+        is_transactional = producer != NOT_IDEMPOTENT and random.random() < 0.5
         made = [_record(random) for _ in range(count)]
         examples.append((made, producer, TRANSACTIONAL if is_transactional else 0))
     large = [Record(1_700_000_000_000 + number, b"%d" % number, b"x" * (number % 50)) for number in range(20_000)]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kafka_lagoon.records.batches import scan
+from kafka_lagoon.records.batches import find_batches
 from kafka_lagoon.records.columns import decode
 from kafka_lagoon.records.decoding import DecodeOptions
 from tests.oracle.generated import any_batch, damaged
@@ -49,7 +49,7 @@ _COLUMNS += ("producer_id", "producer_epoch", "is_transactional")
 
 def fast(raw: bytes) -> Reading:
     """What the columns hold. Every offset is accounted for, whatever the bytes are."""
-    batches = scan(raw)
+    batches = find_batches(raw)
     decoding = decode(
         batches,
         from_offset=0,

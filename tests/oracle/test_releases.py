@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
+from kafka_lagoon.jars.java import class_path, java_path
+from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.protocol.releases import api_lists
-from kafka_lagoon.sandbox.jars import jar_paths
-from kafka_lagoon.sandbox.java import class_path, java_path
 from kafka_lagoon.wire.schema import Versions
 from tests.protocol.api_lists import minor
 

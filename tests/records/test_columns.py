@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kafka_lagoon.delta.schema import RECORDS
 from kafka_lagoon.records import buffers, columns
-from kafka_lagoon.records.batches import scan
+from kafka_lagoon.records.batches import find_batches
 from kafka_lagoon.records.buffers import DECODED
 from kafka_lagoon.records.columns import Decoding, decode
 from kafka_lagoon.records.decoding import DecodeOptions
@@ -24,7 +24,7 @@ EVERYTHING = {"from_offset": 0, "to_offset": 2**62, "aborted": (), "read_committ
 
 
 def fast(data: bytes, *, options: DecodeOptions | None = None, **asked) -> tuple[list[dict], Decoding]:
-    decoding = decode(scan(data), options=options or DecodeOptions(), **{**EVERYTHING, **asked})
+    decoding = decode(find_batches(data), options=options or DecodeOptions(), **{**EVERYTHING, **asked})
     arrow_batches = list(decoding)
     for arrow_batch in arrow_batches:
         arrow_batch.validate(full=True)
@@ -156,11 +156,11 @@ def lines(count: int, **fields) -> bytes:
 def test_arrow_batches_are_not_larger_than_asked_for():
     """An answer comes as several Arrow batches, none above the limit unless a batch alone is."""
     raw = b"".join(lines(100, base_offset=100 * at, codec=ZSTD) for at in range(50))
-    decoding = decode(scan(raw), **EVERYTHING, options=DecodeOptions(expanded_bytes=100_000))
+    decoding = decode(find_batches(raw), **EVERYTHING, options=DecodeOptions(expanded_bytes=100_000))
     sizes = [arrow_batch.column("value").nbytes for arrow_batch in decoding]
     assert len(sizes) > 5
     assert max(sizes) < 110_000
-    whole = decode(scan(raw), **EVERYTHING, options=DecodeOptions(expanded_bytes=1))
+    whole = decode(find_batches(raw), **EVERYTHING, options=DecodeOptions(expanded_bytes=1))
     assert [arrow_batch.num_rows for arrow_batch in whole] == [100] * 50
 
 
@@ -191,14 +191,14 @@ def test_memory_is_lent_again_only_when_nobody_uses_it():
     raw = [b"".join(lines(500, base_offset=500 * at, leader_epoch=epoch) for at in range(30)) for epoch in range(3)]
     kept, expected = [], []
     for answer in raw:
-        kept += list(decode(scan(answer), **EVERYTHING, options=DecodeOptions()))
+        kept += list(decode(find_batches(answer), **EVERYTHING, options=DecodeOptions()))
         expected.append(kept[-1].to_pylist())
     assert [arrow_batch.to_pylist() for arrow_batch in kept] == expected
     gc.collect()
     before = len(buffers._spare)
     del kept
     assert len(buffers._spare) > before
-    again = list(decode(scan(raw[0]), **EVERYTHING, options=DecodeOptions()))
+    again = list(decode(find_batches(raw[0]), **EVERYTHING, options=DecodeOptions()))
     assert len(buffers._spare) == before + 2
     assert [arrow_batch.to_pylist() for arrow_batch in again] == expected[:1]
 
@@ -206,8 +206,8 @@ def test_memory_is_lent_again_only_when_nobody_uses_it():
 def test_an_iteration_that_ends_early_gives_the_arena_back():
     """Whoever stops reading leaves nothing behind that the next one could see."""
     raw = b"".join(lines(100, base_offset=100 * at, codec=ZSTD) for at in range(20))
-    first = iter(decode(scan(raw), **EVERYTHING, options=DecodeOptions(expanded_bytes=1)))
-    second = decode(scan(raw), **EVERYTHING, options=DecodeOptions(expanded_bytes=1))
+    first = iter(decode(find_batches(raw), **EVERYTHING, options=DecodeOptions(expanded_bytes=1)))
+    second = decode(find_batches(raw), **EVERYTHING, options=DecodeOptions(expanded_bytes=1))
     next(first)
     assert [arrow_batch.column("offset")[0].as_py() for arrow_batch in second] == list(range(0, 2000, 100))
     assert next(first).column("offset")[0].as_py() == 100

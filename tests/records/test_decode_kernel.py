@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kafka_lagoon.records import fields
-from kafka_lagoon.records.batches import scan
+from kafka_lagoon.records.batches import find_batches
 from kafka_lagoon.records.columns import decode
 from kafka_lagoon.records.decoding import DecodeOptions
 from tests.records.examples import Batch, Record, logs, marker, record, sealed, varint
@@ -187,7 +187,7 @@ def _check(raw: bytes, random_: random.Random) -> int:
     limit = 1 << 16
     from_offset = random_.choice([0, 0, 3, 17])
     decoding = decode(
-        scan(raw),
+        find_batches(raw),
         from_offset=from_offset,
         to_offset=random_.choice([2**62, 44]),
         aborted=random_.choice([(), ((2, 50),)]),

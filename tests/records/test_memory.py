@@ -15,7 +15,7 @@ TASK_MEMORY_MB, MARGIN_MB = 256, 60
 WORKER = """
 import sys
 from pathlib import Path
-from kafka_lagoon.records.batches import scan
+from kafka_lagoon.records.batches import find_batches
 from kafka_lagoon.records.columns import decode
 from kafka_lagoon.settings import IngestSettings
 from kafka_lagoon.runs.ingest import read_options
@@ -34,7 +34,7 @@ files = RecordFiles(
     compression="zstd-fast",
 )
 asked = {"from_offset": 0, "to_offset": 2**62, "aborted": (), "read_committed": True, "stable_end": 2**62}
-decoding = decode(scan(raw), options=read_options(IngestSettings()).decoding, **asked)
+decoding = decode(find_batches(raw), options=read_options(IngestSettings()).decoding, **asked)
 for arrow_batch in decoding:
     rows += arrow_batch.num_rows
     files.write("t", None, 0, arrow_batch)

@@ -35,7 +35,7 @@ from tests.clock import CLOCK
 from tests.fake.broker import FakeBroker, fake_cluster
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
 from tests.fake.faults import Altered, Fault
-from tests.impatient import impatient
+from tests.short_timeouts import short_timeouts
 
 READS = {METADATA.key, LIST_OFFSETS.key, LIST_GROUPS.key, DESCRIBE_GROUPS.key, OFFSET_FETCH.key}
 
@@ -57,7 +57,7 @@ def captured(state: FakeCluster, meanwhile: Callable[[dict[int, FakeBroker], str
     """A snapshot of the cluster; `meanwhile` is called when a step begins."""
     with fake_cluster(state) as brokers:
         deadline = Deadline.after(CLOCK, 8_000)
-        with Cluster.connect(impatient(state), CLOCK, RequestStats(), deadline) as cluster:
+        with Cluster.connect(short_timeouts(state), CLOCK, RequestStats(), deadline) as cluster:
             tell = (lambda step, _: meanwhile(brokers, step)) if meanwhile else (lambda _, __: None)
             return collect(cluster, "test", 1_000, deadline, tell)
 

@@ -219,7 +219,7 @@ def request_stats(monkeypatch: pytest.MonkeyPatch) -> RequestStats:
 
 def fetched(request_stats: RequestStats) -> tuple[int, int]:
     """Answers to Fetch requests, and the bytes in them."""
-    stats = [one for (api, _), one in request_stats.stats.items() if api == "Fetch"]
+    stats = [one for (api, _), one in request_stats.by_api.items() if api == "Fetch"]
     return sum(one.answers for one in stats), sum(one.answer_bytes for one in stats)
 
 
@@ -235,7 +235,7 @@ def test_a_filtered_read_fetches_little(kafka: LocalKafka, reader: Reader, reque
     assert len(read(reader(subscribe="source-large"))) == 4_000
     assert fetched(request_stats)[1] > 4_000_000
     for one in (EqualTo(OFFSET, 3_990), GreaterThanOrEqual(TIMESTAMP, moment(3_990))):
-        request_stats.stats.clear()
+        request_stats.by_api.clear()
         made = reader(subscribe="source-large")
         made.pushFilters([one])
         assert read(made)[0]["offset"] == 3_990

@@ -1,1 +1,7 @@
-"""Reads the state of a cluster by area, as Kafka's Admin client does: messages and failures side by side, no rows."""
+"""Kafka's Admin client, one module per area: functions that list, describe and alter what a cluster has.
+
+Each function takes the cluster, items and a deadline. It returns decoded messages and failures side by side: a `Gathered`,
+a message or a `Failure`, or a small frozen class of its area. Rows are made in snapshot/, printing is done in cli/.
+Functions that alter go into the module of their area, beside those that describe, and ask `once` where a repeated
+request could do harm.
+"""

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from kafka_lagoon.admin.quorum import describe_quorum, refused
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.routing import UNSUPPORTED, Failure, ask_whole
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope
+from kafka_lagoon.client.routing import ask_cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.messages.describe_cluster import (
@@ -73,7 +74,7 @@ def describe_cluster(cluster: Cluster, deadline: Deadline) -> DescribeClusterRes
     """The description with fenced brokers where brokers can tell them, else without."""
     for within, fenced in ((FENCED_TOLD, True), (None, False)):
         request = DescribeClusterRequest(include_cluster_authorized_operations=True, include_fenced_brokers=fenced)
-        answer = ask_whole(cluster, DESCRIBE_CLUSTER, request, "cluster", deadline, within)
+        answer = ask_cluster(cluster, DESCRIBE_CLUSTER, request, Scope.cluster(), deadline, within)
         if not isinstance(answer, Failure) or answer.name != UNSUPPORTED:
             break
     return answer

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByBroker
-from kafka_lagoon.client.routing import UNSUPPORTED, Failure, Gathered, Question, ask_whole, failure_of, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, ask_cluster, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.describe_configs import (
     BROKER,
@@ -83,7 +84,7 @@ def list_resources(cluster: Cluster, kind: int, deadline: Deadline) -> list[str]
     # Without types the answer is about client metrics in v0, and about everything later.
     types, within = ((), None) if kind == CLIENT_METRICS else ((kind,), _OF_TYPES)
     request = ListConfigResourcesRequest(resource_types=types)
-    answer = ask_whole(cluster, LIST_CONFIG_RESOURCES, request, f"every {_NAMES[kind]}", deadline, within)
+    answer = ask_cluster(cluster, LIST_CONFIG_RESOURCES, request, Scope.list(f"every {_NAMES[kind]}"), deadline, within)
     if isinstance(answer, Failure):
         return answer
     return sorted(one.resource_name for one in answer.config_resources if one.resource_type == kind)
@@ -95,18 +96,26 @@ def read_configs(cluster: Cluster, kind: int, names: Sequence[str], deadline: De
     failures: list[Failure] = []
     for start in range(0, len(names), _CHUNK):
         some = names[start : start + _CHUNK]
-        scope = f"{_NAMES[kind]} {some[0]}" if len(some) == 1 else f"settings of {len(some)} {_NAMES[kind]}s"
-        answer = ask_whole(cluster, DESCRIBE_CONFIGS, _request(kind, some), scope, deadline, _WITH_SYNONYMS)
+        scope = _scope(kind, some)
+        answer = ask_cluster(cluster, DESCRIBE_CONFIGS, _request(kind, some), scope, deadline, _WITH_SYNONYMS)
         if isinstance(answer, Failure) and answer.name == UNSUPPORTED:
             older = _request(kind, some, synonyms=False)
-            answer = ask_whole(cluster, DESCRIBE_CONFIGS, older, scope, deadline, _WITHOUT_SYNONYMS)
+            answer = ask_cluster(cluster, DESCRIBE_CONFIGS, older, scope, deadline, _WITHOUT_SYNONYMS)
         if isinstance(answer, Failure):
             failures.append(answer)
         else:
             results += answer.results
     refused = (one for one in results if one.error_code)
-    failures += [failure_of(DESCRIBE_CONFIGS, f"{_NAMES[kind]} {one.resource_name}", one.error_code) for one in refused]
+    failures += [failure_of(DESCRIBE_CONFIGS, _scope(kind, [one.resource_name]), one.error_code) for one in refused]
     return Configs(results=[one for one in results if not one.error_code], failures=failures)
+
+
+def _scope(kind: int, names: Sequence[str]) -> Scope:
+    if len(names) > 1:
+        return Scope.config(f"settings of {len(names)} {_NAMES[kind]}s", len(names))
+    if kind == TOPIC:
+        return Scope.of_topic(names[0])
+    return Scope.group(names[0]) if kind == GROUP else Scope.config(f"{_NAMES[kind]} {names[0]}")
 
 
 def read_broker_configs(cluster: Cluster, kind: int, broker_ids: Sequence[int], deadline: Deadline) -> Configs:
@@ -119,7 +128,7 @@ def read_broker_configs(cluster: Cluster, kind: int, broker_ids: Sequence[int], 
             yield items[0], one.error_code, one
 
     def ask(items: Sequence[int], *, synonyms: bool) -> Gathered[int, DescribeConfigsResult]:
-        question = Question(
+        sharded = ShardedRequest(
             api=DESCRIBE_CONFIGS,
             items=items,
             build=lambda items: _request(kind, [str(items[0])], synonyms=synonyms),
@@ -127,7 +136,7 @@ def read_broker_configs(cluster: Cluster, kind: int, broker_ids: Sequence[int], 
             chunk=1,
             within=_WITH_SYNONYMS if synonyms else _WITHOUT_SYNONYMS,
         )
-        return gather(cluster, ByBroker(cluster), [question], deadline)[0]
+        return gather(cluster, ByBroker(cluster), [sharded], deadline)[0]
 
     found = ask(broker_ids, synonyms=True)
     older = ask([one for one, why in found.failures.items() if why.name == UNSUPPORTED], synonyms=False)

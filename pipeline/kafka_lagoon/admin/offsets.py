@@ -1,7 +1,7 @@
-"""Partitions in, where their logs begin, end, pass a time or part from an older term, and how large they are, out.
+"""Lists offsets of partitions (ListOffsets) and where leader epochs end (OffsetForLeaderEpoch), from the leaders.
 
-Guards one rule: every kind of offset is its own question to the leaders (the same partition twice in one request is
-refused by brokers), and an answer says no more than the broker did: -1 is Kafka's "there is none".
+Each kind of offset is a request of its own: brokers refuse a request that names a partition twice. An answer is passed
+on as it came; -1 is Kafka's "there is none".
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,15 +9,9 @@ from dataclasses import dataclass
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.routes import ByLeader
-from kafka_lagoon.client.routing import Gathered, Question, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED, LOG_DIR_NOT_FOUND, UNKNOWN_TOPIC_ID
-from kafka_lagoon.protocol.messages.describe_log_dirs import (
-    DESCRIBE_LOG_DIRS,
-    DescribableLogDirTopic,
-    DescribeLogDirsRequest,
-    DescribeLogDirsResponse,
-)
+from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_ID
 from kafka_lagoon.protocol.messages.list_offsets import (
     CONSUMER_REPLICA_ID,
     EARLIEST,
@@ -49,7 +43,6 @@ _SERVER_TIMEOUT_MS = 30_000  # KIP-1075: how long the broker may wait for remote
 
 Offsets = Gathered[TopicPartition, ListOffsetsResponsePartition]
 EpochEnds = Gathered[TopicPartition, EpochEndOffset]
-Sizes = Gathered[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +68,8 @@ def list_offsets(
     cluster: Cluster, partitions: Sequence[TopicPartition], kinds: Sequence[Kind], deadline: Deadline
 ) -> dict[Kind, Offsets]:
     """Each kind of offset of every partition, from the leaders."""
-    questions = [_question(dict.fromkeys(partitions, kind.timestamp), kind) for kind in kinds]
-    return dict(zip(kinds, gather(cluster, ByLeader(cluster), questions, deadline), strict=True))
+    sharded_requests = [_offsets_request(dict.fromkeys(partitions, kind.timestamp), kind) for kind in kinds]
+    return dict(zip(kinds, gather(cluster, ByLeader(cluster), sharded_requests, deadline), strict=True))
 
 
 def offsets_at(
@@ -86,13 +79,13 @@ def offsets_at(
     isolation_level: int = READ_UNCOMMITTED,
 ) -> Offsets:
     """The first record of each partition at or behind its time (epoch milliseconds); offset -1 if there is none yet."""
-    question = _question(times_ms, Kind(LATEST, isolation_level, 1))
-    return gather(cluster, ByLeader(cluster), [question], deadline)[0]
+    sharded = _offsets_request(times_ms, Kind(LATEST, isolation_level, 1))
+    return gather(cluster, ByLeader(cluster), [sharded], deadline)[0]
 
 
-def _question(
+def _offsets_request(
     timestamps: Mapping[TopicPartition, int], kind: Kind
-) -> Question[TopicPartition, ListOffsetsResponsePartition]:
+) -> ShardedRequest[TopicPartition, ListOffsetsResponsePartition]:
     def build(items: Sequence[TopicPartition]) -> ListOffsetsRequest:
         topics: dict[str, list[ListOffsetsPartition]] = {}
         for at in items:
@@ -106,7 +99,7 @@ def _question(
         )
 
     within = Versions(kind.since, NEWEST)
-    return Question(api=LIST_OFFSETS, items=list(timestamps), build=build, read=_read_offsets, within=within)
+    return ShardedRequest(api=LIST_OFFSETS, items=list(timestamps), build=build, read=_read_offsets, within=within)
 
 
 def _read_offsets(
@@ -131,13 +124,13 @@ def several_epoch_ends(
     cluster: Cluster, several: Sequence[Mapping[TopicPartition, int]], deadline: Deadline
 ) -> list[EpochEnds]:
     """`epoch_ends` of several epochs of the same partitions, pipelined: each is a request of its own to every leader."""
-    questions = [_epoch_question(cluster, leader_epochs) for leader_epochs in several]
-    return gather(cluster, ByLeader(cluster), questions, deadline)
+    sharded_requests = [_epochs_request(cluster, leader_epochs) for leader_epochs in several]
+    return gather(cluster, ByLeader(cluster), sharded_requests, deadline)
 
 
-def _epoch_question(
+def _epochs_request(
     cluster: Cluster, leader_epochs: Mapping[TopicPartition, int]
-) -> Question[TopicPartition, EpochEndOffset]:
+) -> ShardedRequest[TopicPartition, EpochEndOffset]:
     def build(items: Sequence[TopicPartition]) -> OffsetForLeaderEpochRequest:
         topics: dict[str, list[OffsetForLeaderPartition]] = {}
         for at in items:
@@ -155,43 +148,8 @@ def _epoch_question(
         response: OffsetForLeaderEpochResponse, _: Sequence[TopicPartition]
     ) -> Iterator[tuple[TopicPartition, int, EpochEndOffset]]:
         for topic in response.topics:
-            other = 0 if cluster.may_be(topic.topic, topic_ids[topic.topic]) else UNKNOWN_TOPIC_ID
+            other = 0 if cluster.may_be_topic(topic.topic, topic_ids[topic.topic]) else UNKNOWN_TOPIC_ID
             for one in topic.partitions:
                 yield TopicPartition(topic.topic, one.partition), other or one.error_code, one
 
-    return Question(api=OFFSET_FOR_LEADER_EPOCH, items=list(leader_epochs), build=build, read=read)
-
-
-def replica_sizes(cluster: Cluster, partitions: Sequence[TopicPartition], deadline: Deadline) -> Sizes:
-    """Bytes of each partition's log on its leader's disk. Needs the right to describe the cluster."""
-
-    def build(items: Sequence[TopicPartition]) -> DescribeLogDirsRequest:
-        topics: dict[str, list[int]] = {}
-        for at in items:
-            topics.setdefault(at.topic, []).append(at.partition)
-        some = (DescribableLogDirTopic(topic=name, partitions=tuple(which)) for name, which in topics.items())
-        return DescribeLogDirsRequest(topics=tuple(some))
-
-    question = Question(api=DESCRIBE_LOG_DIRS, items=list(partitions), build=build, read=_read_sizes)
-    return gather(cluster, ByLeader(cluster), [question], deadline)[0]
-
-
-def _read_sizes(
-    response: DescribeLogDirsResponse, items: Sequence[TopicPartition]
-) -> Iterator[tuple[TopicPartition, int, int | None]]:
-    """Every item has an answer: one that is left out would be asked about again, and sizes are not worth that."""
-    sizes = {
-        TopicPartition(topic.name, one.partition_index): one.partition_size
-        for result in response.results
-        for topic in result.topics
-        for one in topic.partitions
-        if not one.is_future_key
-    }
-    absent = log_dirs_refusal(response) or LOG_DIR_NOT_FOUND
-    for at in items:
-        yield at, 0 if at in sizes else absent, sizes.get(at)
-
-
-def log_dirs_refusal(response: DescribeLogDirsResponse) -> int:
-    """The error code of a whole answer about disks; up to v2 a list without directories is how a missing right looks."""
-    return response.error_code or (0 if response.results else CLUSTER_AUTHORIZATION_FAILED)
+    return ShardedRequest(api=OFFSET_FOR_LEADER_EPOCH, items=list(leader_epochs), build=build, read=read)

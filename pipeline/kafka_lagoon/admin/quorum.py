@@ -6,7 +6,8 @@ Guards one rule: -1 in an answer, which is Kafka's "unknown", is null here.
 from collections.abc import Iterator
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.routing import Failure, ask_whole, failure_of
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
+from kafka_lagoon.client.routing import ask_cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.describe_quorum import (
     DESCRIBE_QUORUM,
@@ -60,14 +61,14 @@ class QuorumReplicaRow:
 def describe_quorum(cluster: Cluster, deadline: Deadline) -> DescribeQuorumResponse | Failure:
     """The answer of any broker; it passes the question on to the active controller."""
     log = QuorumRequestTopic(topic_name=METADATA_TOPIC, partitions=(QuorumRequestPartition(partition_index=0),))
-    return ask_whole(cluster, DESCRIBE_QUORUM, DescribeQuorumRequest(topics=(log,)), "cluster", deadline)
+    return ask_cluster(cluster, DESCRIBE_QUORUM, DescribeQuorumRequest(topics=(log,)), Scope.cluster(), deadline)
 
 
 def refused(told: DescribeQuorumResponse) -> Iterator[Failure]:
     """What the answer itself says went wrong."""
     for one in _partitions(told):
         if one.error_code:
-            yield failure_of(DESCRIBE_QUORUM, "cluster", one.error_code)
+            yield failure_of(DESCRIBE_QUORUM, Scope.cluster(), one.error_code)
 
 
 def quorum_rows(told: DescribeQuorumResponse) -> Iterator[QuorumRow]:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByCoordinator
-from kafka_lagoon.client.routing import Failure, Gathered, Question, failure_of, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_ID, error_code
 from kafka_lagoon.protocol.messages.describe_share_group_offsets import (
@@ -56,7 +57,7 @@ def share_offsets(
 
     `names` of topics by id, for brokers that leave them out.
     """
-    question = Question(
+    sharded = ShardedRequest(
         api=DESCRIBE_SHARE_GROUP_OFFSETS,
         items=group_ids,
         build=lambda items: DescribeShareGroupOffsetsRequest(
@@ -64,11 +65,13 @@ def share_offsets(
         ),
         read=_read,
     )
-    found: Gathered[str, Any] = gather(cluster, ByCoordinator(cluster), [question], deadline)[0]
+    found: Gathered[str, Any] = gather(cluster, ByCoordinator(cluster), [sharded], deadline)[0]
     rows = [row for group_id, group in sorted(found.answers.items()) for row in _rows(group_id, group, names)]
     refused = [
         failure_of(
-            DESCRIBE_SHARE_GROUP_OFFSETS, f"group {group_id}, {topic.topic_name}-{one.partition_index}", one.error_code
+            DESCRIBE_SHARE_GROUP_OFFSETS,
+            Scope.group_partition(group_id, topic.topic_name, one.partition_index),
+            one.error_code,
         )
         for group_id, group in found.answers.items()
         for topic in group.topics

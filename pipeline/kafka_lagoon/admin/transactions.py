@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.routes import ByBroker, ByCoordinator, ByLeader
-from kafka_lagoon.client.routing import Gathered, Question, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.describe_producers import (
     DESCRIBE_PRODUCERS,
@@ -95,7 +95,7 @@ def list_transactions(cluster: Cluster, deadline: Deadline, longer_than_ms: int 
     """
     shortest_ms = EVERY_DURATION if longer_than_ms is None else longer_than_ms
     request = ListTransactionsRequest(state_filters=(), producer_id_filters=(), duration_filter=shortest_ms)
-    question = Question(
+    sharded = ShardedRequest(
         api=LIST_TRANSACTIONS,
         items=sorted(cluster.brokers),
         build=lambda _: request,
@@ -103,10 +103,10 @@ def list_transactions(cluster: Cluster, deadline: Deadline, longer_than_ms: int 
         chunk=1,
         within=None if longer_than_ms is None else _WITH_DURATION,
     )
-    found: Listings = gather(cluster, ByBroker(cluster), [question], deadline)[0]
+    found: Listings = gather(cluster, ByBroker(cluster), [sharded], deadline)[0]
     for node_id, answer in found.answers.items():
-        listed = {(TRANSACTION, one.transactional_id): node_id for one in answer.transaction_states}
-        cluster.coordinators.update(listed)
+        listed = {one.transactional_id: node_id for one in answer.transaction_states}
+        cluster.learn_coordinators(listed, TRANSACTION)
     return found
 
 
@@ -130,14 +130,14 @@ def describe_listed(
     cluster: Cluster, transactional_ids: Sequence[str], deadline: Deadline
 ) -> Gathered[str, DescribedTransaction]:
     """What the coordinators say of these ids, which must have been listed before."""
-    question = Question(
+    sharded = ShardedRequest(
         api=DESCRIBE_TRANSACTIONS,
         items=transactional_ids,
         build=lambda items: DescribeTransactionsRequest(transactional_ids=tuple(items)),
         read=_read_transactions,
         chunk=_CHUNK,
     )
-    return gather(cluster, ByCoordinator(cluster, TRANSACTION), [question], deadline)[0]
+    return gather(cluster, ByCoordinator(cluster, TRANSACTION), [sharded], deadline)[0]
 
 
 def _read_transactions(
@@ -180,8 +180,8 @@ def read_producers(cluster: Cluster, partitions: Sequence[TopicPartition], deadl
             )
         )
 
-    question = Question(api=DESCRIBE_PRODUCERS, items=partitions, build=build, read=_read_producers)
-    return gather(cluster, ByLeader(cluster), [question], deadline)[0]
+    sharded = ShardedRequest(api=DESCRIBE_PRODUCERS, items=partitions, build=build, read=_read_producers)
+    return gather(cluster, ByLeader(cluster), [sharded], deadline)[0]
 
 
 def _read_producers(

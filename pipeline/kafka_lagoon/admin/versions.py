@@ -11,7 +11,7 @@ from kafka_lagoon.admin.releases import kafka_version_range
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.connection import SOFTWARE_NAME
 from kafka_lagoon.client.routes import ByBroker
-from kafka_lagoon.client.routing import Gathered, Question, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.apis import APIS, api_name
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest, ApiVersionsResponse
@@ -71,14 +71,14 @@ class FeatureRow:
 def read_versions(cluster: Cluster, deadline: Deadline) -> Versions:
     """What every broker speaks, asked of each."""
     request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
-    question = Question(
+    sharded = ShardedRequest(
         api=API_VERSIONS,
         items=sorted(cluster.brokers),
         build=lambda _: request,
         read=lambda response, items: [(items[0], response.error_code, response)],
         chunk=1,
     )
-    return gather(cluster, ByBroker(cluster), [question], deadline)[0]
+    return gather(cluster, ByBroker(cluster), [sharded], deadline)[0]
 
 
 def broker_version_rows(cluster: Cluster, found: Versions) -> Iterator[BrokerVersionRow]:

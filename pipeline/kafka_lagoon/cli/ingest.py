@@ -53,7 +53,7 @@ def _print(result: IngestResult, place: str) -> None:
         say(f"{result.cluster}: ingest {report.ingest_id} died before it could say that it {report.text}")
     for failure in result.archived.plan.failures:
         reason = f" ({failure.message})" if failure.message else ""
-        say(f"{result.cluster}: {failure.about()}: {failure.name}{reason}")
+        say(f"{result.cluster}: {failure.scope}: {failure.name}{reason}")
 
 
 def _describe(outcome: Outcome, result: IngestResult) -> None:

@@ -151,6 +151,6 @@ def _finish(outcome: Outcome, clock: Clock, run: Callable[[Outcome], int]) -> in
     finally:
         outcome.status = outcome.status or STATUS[outcome.exit_code]
         outcome.seconds = round(clock.monotonic() - started, 3)
-        outcome.requests = sum(api.requests for api in outcome.request_stats.stats.values())
+        outcome.requests = sum(api.requests for api in outcome.request_stats.by_api.values())
         (log.info if outcome.exit_code == COMPLETE else log.error)(EVENT, **outcome.event())
     return outcome.exit_code

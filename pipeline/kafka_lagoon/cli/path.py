@@ -5,8 +5,7 @@ from pathlib import Path
 
 from kafka_lagoon.cli.arguments import Parser
 from kafka_lagoon.cli.terminal import COMPLETE, say
-from kafka_lagoon.delta.delta_jars import LOCK
-from kafka_lagoon.sandbox.jars import jar_paths
+from kafka_lagoon.jars.locked_jars import DELTA, jar_paths
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _NAMES = {
@@ -33,4 +32,4 @@ def _path(name: str) -> str:
         case "conf":
             return str((_PACKAGE / "conf").resolve())
         case _:
-            return ",".join(map(str, jar_paths(LOCK)))
+            return ",".join(map(str, jar_paths(DELTA)))

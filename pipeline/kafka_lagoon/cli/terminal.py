@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from kafka_lagoon import log
 from kafka_lagoon.errors import ConfigError, LockHeld, PipelineError
-from kafka_lagoon.hints import did_you_mean
-from kafka_lagoon.text import printable
+from kafka_lagoon.text import did_you_mean, printable
 
 if TYPE_CHECKING:
     from rich.status import Status

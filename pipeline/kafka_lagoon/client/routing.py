@@ -6,11 +6,12 @@ one deadline, and an item that stays without an answer comes back as a `Failure`
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from kafka_lagoon.client.broker import Call, Reply, may_have_arrived
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, failure_of
 from kafka_lagoon.client.routes import Route
 from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import (
@@ -18,10 +19,8 @@ from kafka_lagoon.errors import (
     AuthenticationFailed,
     BrokerError,
     ConnectionFailed,
-    ConnectionLost,
     DeadlinePassed,
     PipelineError,
-    UnsupportedVersion,
 )
 from kafka_lagoon.protocol.error_codes import (
     NOT_ENOUGH_REPLICAS_AFTER_APPEND,
@@ -37,7 +36,6 @@ I = TypeVar("I", bound=Hashable)  # noqa: E741  the item asked about
 A = TypeVar("A")
 R = TypeVar("R")
 
-UNSUPPORTED = "UNSUPPORTED_VERSION"
 _GONE = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID})  # not yet known to this broker, or deleted
 _GONE_ROUNDS = 3
 _NOBODY = (None, 0)
@@ -45,7 +43,7 @@ CHUNK = 10_000  # items in one request: some 300 kB, far below the brokers' sock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question(Generic[I, A]):
+class ShardedRequest(Generic[I, A]):
     """One API asked about many items: `build` makes a request of some of them, `read` finds their codes and answers.
 
     `read` yields (item, error code, answer or None); items that it does not yield count as not answered. What is to be
@@ -61,28 +59,6 @@ class Question(Generic[I, A]):
     once: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """An item without an answer, and why; `code` is None where no broker said anything.
-
-    `may_be_done`: at least once no answer came, or one that does not tell, so what was asked for may have been done.
-    """
-
-    api: str
-    node_id: int | None
-    scope: Any
-    code: int | None
-    name: str
-    attempts: int
-    elapsed_ms: int
-    message: str | None
-    may_be_done: bool = False
-
-    def about(self) -> str:
-        """What was asked about, for people: `orders-0`, `broker 1`, the id of a group, or words such as `all topics`."""
-        return f"broker {self.scope}" if isinstance(self.scope, int) else str(self.scope)
-
-
 @dataclass(frozen=True, slots=True)
 class Source:
     """Who answered, and when the answer was received (epoch milliseconds)."""
@@ -93,7 +69,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Gathered(Generic[I, A]):
-    """What came back for every item of a question: an answer and its source, or a failure."""
+    """What came back for every item of a request: an answer and its source, or a failure."""
 
     answers: Mapping[I, A]
     sources: Mapping[I, Source]
@@ -101,10 +77,10 @@ class Gathered(Generic[I, A]):
 
 
 @dataclass(slots=True)
-class _Run(Generic[I, A]):
-    """A question while it is being answered: the attempts at what is open, and the last refusal of each."""
+class _Gathering(Generic[I, A]):
+    """A sharded request that is being answered: the attempts of open items, and the last refusal of each."""
 
-    question: Question[I, A]
+    request: ShardedRequest[I, A]
     open: dict[I, int]
     refusals: dict[I, tuple[int | None, PipelineError | int]] = field(default_factory=dict)
     answers: dict[I, A] = field(default_factory=dict)
@@ -114,100 +90,105 @@ class _Run(Generic[I, A]):
 
 
 def gather(
-    cluster: Cluster, route: Route[I], questions: Sequence[Question[I, Any]], deadline: Deadline
+    cluster: Cluster, route: Route[I], requests: Sequence[ShardedRequest[I, Any]], deadline: Deadline
 ) -> list[Gathered[I, Any]]:
-    """Ask all questions, pipelined to each broker and to all brokers at once; retry what is stale or transient.
+    """Send all requests, pipelined to each broker and to all brokers at once; retry what is stale or transient.
 
-    Returns one `Gathered` per question. Every item is in its answers or in its failures, exactly once.
+    Returns one `Gathered` per request. Every item is in its answers or in its failures, exactly once.
     """
-    patience = deadline.within(cluster.settings.default_api_timeout_ms)
+    deadline = deadline.within(cluster.settings.default_api_timeout_ms)
     started = cluster.clock.monotonic()
-    runs = [_Run(question, dict.fromkeys(question.items, 0)) for question in questions]
+    gatherings = [_Gathering(request, dict.fromkeys(request.items, 0)) for request in requests]
     pauses = backoff(cluster.settings.retry_backoff_ms, cluster.settings.retry_backoff_max_ms)
     while True:
-        _ask_round(cluster, route, runs, patience)
-        _reconcile(cluster, route, runs, started)
-        if not any(run.open for run in runs):
+        _ask_round(cluster, route, gatherings, deadline)
+        _reconcile(cluster, route, gatherings, started)
+        if not any(gathering.open for gathering in gatherings):
             break
-        if not patience.pause(next(pauses)):
-            _give_up(cluster, runs, started)
+        if not deadline.pause(next(pauses)):
+            _give_up(cluster, route, gatherings, started)
             break
-        _relocate(route, runs, patience)
-    for run in runs:
-        _count(cluster, run)
-    return [Gathered(run.answers, run.sources, run.failures) for run in runs]
+        _refresh(route, gatherings, deadline)
+    for gathering in gatherings:
+        _count(cluster, gathering)
+    return [Gathered(gathering.answers, gathering.sources, gathering.failures) for gathering in gatherings]
 
 
-def _ask_round(cluster: Cluster, route: Route[I], runs: Sequence[_Run[I, Any]], deadline: Deadline) -> None:
-    batches: dict[int, list[tuple[_Run[I, Any], list[I]]]] = {}
-    for run in runs:
-        for node_id, items in _by_node(route, run).items():
-            for start in range(0, len(items), run.question.chunk):
-                batches.setdefault(node_id, []).append((run, items[start : start + run.question.chunk]))
-    calls = {node_id: [_call(run.question, items) for run, items in batch] for node_id, batch in batches.items()}
+def _ask_round(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gathering[I, Any]], deadline: Deadline) -> None:
+    batches: dict[int, list[tuple[_Gathering[I, Any], list[I]]]] = {}
+    for gathering in gatherings:
+        for node_id, items in _by_node(route, gathering).items():
+            for start in range(0, len(items), gathering.request.chunk):
+                batches.setdefault(node_id, []).append((gathering, items[start : start + gathering.request.chunk]))
+    calls = {
+        node_id: [_call(gathering.request, items) for gathering, items in batch] for node_id, batch in batches.items()
+    }
     for node_id, replies in cluster.ask_brokers(calls, deadline).items():
-        for (run, items), reply in zip(batches[node_id], replies, strict=True):
-            _take(run, items, node_id, reply)
+        for (gathering, items), reply in zip(batches[node_id], replies, strict=True):
+            _take(gathering, items, node_id, reply)
 
 
-def _call(question: Question[I, Any], items: Sequence[I]) -> Call:
-    return Call(question.api, question.build(items), question.within, question.once)
+def _call(request: ShardedRequest[I, Any], items: Sequence[I]) -> Call:
+    return Call(request.api, request.build(items), request.within, request.once)
 
 
-def _by_node(route: Route[I], run: _Run[I, Any]) -> dict[int, list[I]]:
+def _by_node(route: Route[I], gathering: _Gathering[I, Any]) -> dict[int, list[I]]:
     found: dict[int, list[I]] = {}
     node_of = route.node_of
-    for item in run.open:
-        run.open[item] += 1
+    for item in gathering.open:
+        gathering.open[item] += 1
         node_id = node_of(item)
         if node_id is None:
-            run.refusals[item] = (None, route.homeless_code)
+            gathering.refusals[item] = (None, route.unroutable_code)
         else:
             found.setdefault(node_id, []).append(item)
     return found
 
 
-def _take(run: _Run[I, Any], items: Sequence[I], node_id: int, reply: Reply) -> None:
+def _take(gathering: _Gathering[I, Any], items: Sequence[I], node_id: int, reply: Reply) -> None:
     """Sort one reply into answers and refusals; an item that the answer leaves out is refused too.
 
     What a broker said of an item before the time ran out stays: it tells more than that there was no time left.
     """
     if isinstance(reply.outcome, PipelineError):
         for item in items:
-            if not (isinstance(reply.outcome, DeadlinePassed) and run.refusals.get(item, _NOBODY)[0] == node_id):
-                run.refusals[item] = (node_id, reply.outcome)
+            if not (isinstance(reply.outcome, DeadlinePassed) and gathering.refusals.get(item, _NOBODY)[0] == node_id):
+                gathering.refusals[item] = (node_id, reply.outcome)
         return
     source = Source(node_id, reply.at_ms)
     missing = set(items)
-    for item, code, answer in run.question.read(reply.outcome, items):
+    for item, code, answer in gathering.request.read(reply.outcome, items):
         if item not in missing:
             continue
         missing.discard(item)
         if code:
-            run.refusals[item] = (node_id, code)
+            gathering.refusals[item] = (node_id, code)
         else:
-            run.answers[item] = answer
-            run.sources[item] = source
-            del run.open[item]
+            gathering.answers[item] = answer
+            gathering.sources[item] = source
+            del gathering.open[item]
     for item in missing:
-        run.refusals[item] = (node_id, ConnectionFailed(f"broker {node_id}", "exchange", "the answer leaves it out"))
+        gathering.refusals[item] = (
+            node_id,
+            ConnectionFailed(f"broker {node_id}", "exchange", "the answer leaves it out"),
+        )
 
 
-def _reconcile(cluster: Cluster, route: Route[I], runs: Sequence[_Run[I, Any]], started: float) -> None:
+def _reconcile(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gathering[I, Any]], started: float) -> None:
     """Turn refusals that asking again will not change, or must not, into failures."""
-    for run in runs:
-        for item, attempts in list(run.open.items()):
-            node_id, refusal = run.refusals[item]
+    for gathering in gatherings:
+        for item, attempts in list(gathering.open.items()):
+            node_id, refusal = gathering.refusals[item]
             if _may_be_done(refusal):
-                run.unsure.add(item)
+                gathering.unsure.add(item)
             if node_id is None:
-                is_final = attempts > route.homeless_rounds
+                is_final = attempts > route.unroutable_rounds
             elif isinstance(refusal, int):
                 is_final = not error_code(refusal).retriable or (refusal in _GONE and attempts > _GONE_ROUNDS)
             else:
                 is_final = _is_final(refusal) or node_id in cluster.unreachable
-            if is_final or (run.question.once and item in run.unsure):
-                _fail(cluster, run, item, started)
+            if is_final or (gathering.request.once and item in gathering.unsure):
+                _fail(cluster, route, gathering, item, started)
 
 
 def _is_final(refusal: PipelineError) -> bool:
@@ -222,22 +203,22 @@ def _may_be_done(refusal: PipelineError | int) -> bool:
     return may_have_arrived(refusal)
 
 
-def _give_up(cluster: Cluster, runs: Sequence[_Run[I, Any]], started: float) -> None:
+def _give_up(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gathering[I, Any]], started: float) -> None:
     """The deadline has passed: what is open has failed, and brokers that never answered are not waited for again."""
-    for run in runs:
-        for item in list(run.open):
-            node_id, refusal = run.refusals[item]
+    for gathering in gatherings:
+        for item in list(gathering.open):
+            node_id, refusal = gathering.refusals[item]
             if node_id is not None and isinstance(refusal, ConnectionFailed):
                 cluster.unreachable.add(node_id)
-            _fail(cluster, run, item, started)
+            _fail(cluster, route, gathering, item, started)
 
 
-def _relocate(route: Route[I], runs: Sequence[_Run[I, Any]], deadline: Deadline) -> None:
-    stale = [item for run in runs for item in run.open if _is_stale(run.refusals[item][1])]
+def _refresh(route: Route[I], gatherings: Sequence[_Gathering[I, Any]], deadline: Deadline) -> None:
+    stale = [item for gathering in gatherings for item in gathering.open if _is_stale(gathering.refusals[item][1])]
     if not stale:
         return
     try:
-        route.relocate(list(dict.fromkeys(stale)), deadline)
+        route.refresh(list(dict.fromkeys(stale)), deadline)
     except (ConnectionFailed, BrokerError):
         return  # the next round meets the same brokers and keeps their refusals; the deadline ends it
 
@@ -248,47 +229,24 @@ def _is_stale(refusal: PipelineError | int) -> bool:
     return True
 
 
-def _fail(cluster: Cluster, run: _Run[I, Any], item: I, started: float) -> None:
-    node_id, refusal = run.refusals[item]
-    failure = failure_of(
-        run.question.api,
-        item,
+def _fail(cluster: Cluster, route: Route[I], gathering: _Gathering[I, Any], item: I, started: float) -> None:
+    node_id, refusal = gathering.refusals[item]
+    gathering.failures[item] = failure_of(
+        gathering.request.api,
+        route.scope_of(item),
         refusal,
         node_id=node_id,
-        attempts=run.open.pop(item),
+        attempts=gathering.open.pop(item),
         elapsed_ms=int((cluster.clock.monotonic() - started) * 1000),
-    )
-    run.failures[item] = replace(failure, may_be_done=item in run.unsure)
-
-
-def failure_of(
-    api: Api[Any, Any],
-    scope: Any,
-    refusal: PipelineError | int,
-    *,
-    node_id: int | None = None,
-    attempts: int = 1,
-    elapsed_ms: int = 0,
-) -> Failure:
-    """A failure from what a broker said (an error code) or from what kept it from saying anything."""
-    code = refusal if isinstance(refusal, int) else getattr(refusal, "code", None)
-    return Failure(
-        api=api.name,
-        node_id=node_id,
-        scope=scope,
-        code=code,
-        name=_failure_name(refusal) if code is None else error_code(code).name,
-        attempts=attempts,
-        elapsed_ms=elapsed_ms,
-        message=_message(refusal),
+        may_be_done=item in gathering.unsure,
     )
 
 
-def ask_whole(
+def ask_cluster(
     cluster: Cluster,
     api: Api[Any, R],
     request: object,
-    scope: str,
+    scope: Scope,
     deadline: Deadline,
     within: Versions | None = None,
 ) -> R | Failure:
@@ -303,34 +261,9 @@ def ask_whole(
     return failure_of(api, scope, code) if code else answer
 
 
-def _message(refusal: PipelineError | int) -> str | None:
-    if isinstance(refusal, UnsupportedVersion):
-        return refusal.reason()
-    return None if isinstance(refusal, int) else str(refusal)
-
-
-def _failure_name(refusal: object) -> str:
-    """What `problem` says where no broker gave a code."""
-    match refusal:
-        case UnsupportedVersion():
-            return UNSUPPORTED
-        case DeadlinePassed():
-            return "DEADLINE_PASSED"
-        case ConnectionLost():
-            return "CONNECTION_LOST"
-        case AddressRefused():
-            return "ADDRESS_REFUSED"
-        case AuthenticationFailed():
-            return "AUTHENTICATION_FAILED"
-        case ConnectionFailed():
-            return "CONNECTION_FAILED"
-        case _:
-            return "PROTOCOL_ERROR"
-
-
-def _count(cluster: Cluster, run: _Run[I, Any]) -> None:
-    item_counts, api = cluster.request_stats.item_counts, run.question.api.name
-    for node_id, answered in Counter(source.node_id for source in run.sources.values()).items():
+def _count(cluster: Cluster, gathering: _Gathering[I, Any]) -> None:
+    item_counts, api = cluster.request_stats.item_counts, gathering.request.api.name
+    for node_id, answered in Counter(source.node_id for source in gathering.sources.values()).items():
         item_counts[api, node_id].answered += answered
-    for failure in run.failures.values():
+    for failure in gathering.failures.values():
         item_counts[api, failure.node_id].failed += failure.name != UNSUPPORTED  # what cannot be asked was not asked

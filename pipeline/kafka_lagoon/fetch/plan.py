@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from kafka_lagoon.admin.offsets import offsets_at
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
-from kafka_lagoon.client.routing import Failure, failure_of
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.epoch_checks import check_positions
@@ -27,9 +27,9 @@ from kafka_lagoon.fetch.ranges import (
     next_range,
 )
 from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED
-from kafka_lagoon.hints import did_you_mean
 from kafka_lagoon.protocol.error_codes import INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse, MetadataTopic
+from kafka_lagoon.text import did_you_mean
 from kafka_lagoon.wire.primitives import uuid_text
 
 
@@ -153,7 +153,7 @@ def _take_topic(draft: _Draft, name: str, topic: MetadataTopic) -> None:
     known = draft.archived.get(name)
     if topic.error_code:
         draft.ids[name] = known.topic_id if known else None
-        draft.failures.append(failure_of(METADATA, name, topic.error_code))
+        draft.failures.append(failure_of(METADATA, Scope.of_topic(name), topic.error_code))
         gone = topic.error_code == UNKNOWN_TOPIC_OR_PARTITION
         _end_sequences(draft, name, TOPIC_DELETED if gone else error_code(topic.error_code).name)
         return

@@ -74,7 +74,7 @@ class Prefetcher:
         That a replica has nothing proves nothing, and neither does a leader's answer that only names a replica: then
         the leader is asked for the records themselves. Nobody is asked by name for a topic that was re-created since.
         """
-        if not self._cluster.may_be(self._split.topic, self._split.topic_id):
+        if not self._cluster.may_be_topic(self._split.topic, self._split.topic_id):
             return Reply(code=UNKNOWN_TOPIC_ID)
         if near := self._ask_replica(place):
             return near

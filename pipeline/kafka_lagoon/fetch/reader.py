@@ -21,10 +21,10 @@ from kafka_lagoon.fetch.split import READ_COMMITTED, Outcome, ReadOptions, Split
 from kafka_lagoon.fetch.stalls import RUN_DEADLINE_PASSED, Limits, Stalls
 from kafka_lagoon.protocol.messages import fetch
 from kafka_lagoon.protocol.messages.fetch import PartitionData
-from kafka_lagoon.records.batches import Batches, scan
+from kafka_lagoon.records.batches import Batches, find_batches
 from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8, Decoding, decode
 from kafka_lagoon.records.decoding import Problem
-from kafka_lagoon.records.layout import BASE, SIZE
+from kafka_lagoon.records.layout import BASE_OFFSET, SIZE
 
 _ROOM = 1 << 16  # of an answer beside its records
 _ONE_BATCH_BYTES = 1 << 20  # asked for when one batch is wanted; a larger one comes whole
@@ -104,7 +104,7 @@ class SplitReader:
             self._recovery.progressed()
         if self._progress.ended:
             return
-        batches = scan(partition.records or b"")
+        batches = find_batches(partition.records or b"")
         if not self._looks_behind:
             batches = self._proven(batches, partition)
         reach = min(believable(batches, partition.high_watermark), self._split.to_offset)
@@ -138,7 +138,7 @@ class SplitReader:
         reply = self._ahead.ask(place)
         if reply.error or reply.code or reply.partition is None:
             return None
-        return scan(reply.partition.records or b"")
+        return find_batches(reply.partition.records or b"")
 
     def _decode(
         self, batches: Batches, reach: int, partition: PartitionData, may_ask_ahead: bool
@@ -180,8 +180,8 @@ class SplitReader:
         reply = self._ahead.ask(place)
         if reply.error or reply.code or reply.partition is None or reply.partition.log_start_offset > first:
             return
-        found = scan(reply.partition.records or b"")
-        if not found.count or int(found.table[0, BASE]) > first:
+        found = find_batches(reply.partition.records or b"")
+        if not found.count or int(found.table[0, BASE_OFFSET]) > first:
             return  # a leader that cannot tell where the batch ends passes over it
         if found.count == 1 and found.next_base is None:
             found = found.followed_by(end)

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByLeader
-from kafka_lagoon.client.routing import Failure, Question, failure_of, gather
+from kafka_lagoon.client.routing import ShardedRequest, gather
 from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import BrokerError, PipelineError
 from kafka_lagoon.protocol.error_codes import (
@@ -30,8 +31,8 @@ from kafka_lagoon.protocol.messages.produce import (
     TopicProduceData,
 )
 from kafka_lagoon.records.encoding import (
-    ANYBODY,
     NO_PRODUCER,
+    NOT_IDEMPOTENT,
     Producer,
     Record,
     encode_batch,
@@ -75,7 +76,7 @@ class Delivery:
 class Numbering:
     """A producer id, and for each partition the sequence number that comes next. Without an id, no numbers."""
 
-    producer: Producer = ANYBODY
+    producer: Producer = NOT_IDEMPOTENT
     _next: dict[TopicPartition, int] = field(default_factory=dict)
 
     def encode(self, at: TopicPartition, records: Sequence[Record], codec: int) -> bytes:
@@ -114,7 +115,7 @@ def produce(
     if delivery.acks == NO_ACKS:
         return _tell_leaders(cluster, batches, delivery, deadline)
     refused: dict[TopicPartition, PartitionProduceResponse] = {}
-    question = Question(
+    sharded = ShardedRequest(
         api=PRODUCE,
         items=list(batches),
         build=lambda items: _request(items, batches, delivery),
@@ -122,7 +123,7 @@ def produce(
         within=_versions(batches, delivery),
         once=any(producer_of(batch).producer_id == NO_PRODUCER for batch in batches.values()),
     )
-    (found,) = gather(cluster, ByLeader(cluster), [question], deadline)
+    (found,) = gather(cluster, ByLeader(cluster), [sharded], deadline)
     return Produced(
         answers=found.answers,
         failures={at: _explained(failure, refused.get(at)) for at, failure in found.failures.items()},
@@ -148,7 +149,7 @@ def _tell_leaders(
         if refusal is None:
             answers |= {at: _unknown(at) for at in some}
         else:
-            failures |= {at: failure_of(PRODUCE, at, refusal, node_id=leader_id) for at in some}
+            failures |= {at: failure_of(PRODUCE, Scope.of_partition(*at), refusal, node_id=leader_id) for at in some}
     return Produced(answers=answers, failures=failures)
 
 
@@ -159,7 +160,7 @@ def _tell(
     if leader_id is None:
         return LEADER_NOT_AVAILABLE
     try:
-        cluster.brokers[leader_id].tell(PRODUCE, request, deadline, within)
+        cluster.brokers[leader_id].send_unanswered(PRODUCE, request, deadline, within)
     except PipelineError as refusal:
         return refusal
     return None

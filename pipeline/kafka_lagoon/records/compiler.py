@@ -1,7 +1,6 @@
-"""Python functions in, object code out: numba's compiler, and loads and stores on raw addresses.
+"""Compiles Python functions to object code with numba, and gives them loads and stores on raw addresses.
 
-Guards one rule: only a process that compiles imports this, for numba alone takes 0.3 s. All others take what compiled.py
-keeps.
+Only a process that compiles imports this, because numba alone takes 0.3 s; all others load what kernel_cache.py keeps.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,7 +12,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from kafka_lagoon.records.compiled import Host
+from kafka_lagoon.records.host import Host
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -22,42 +21,42 @@ _WITHOUT_PYTHON = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def kernel(signature: str) -> Callable[[_Function], _Function]:
-    """Compile a function of int64 for `object_code`; Python cannot call it, so no code of it knows Python."""
+    """Compile a function of int64 for `object_code`; it cannot be called from Python, so it links to nothing of Python."""
     return cast("Callable[[_Function], _Function]", _njit(signature, **_WITHOUT_PYTHON, boundscheck=False))
 
 
 def inlined(function: _Function) -> _Function:
-    """For what kernels call: LLVM puts it where it is called, so it costs no call."""
+    """Mark a function that kernels call: LLVM inlines it, so it costs no call."""
     return cast("_Function", njit(nogil=True, forceinline=True, boundscheck=False)(function))
 
 
 def object_code(kernels: Iterable[Any], host: Host) -> bytes:
     """An object file with a C function of each kernel's name that takes and returns int64."""
     whole = llvm.parse_assembly("")
-    for one in kernels:
-        (signature,) = one.overloads
-        whole.link_in(llvm.parse_assembly(one.inspect_llvm(signature) + _entry(one)))
+    for compiled in kernels:
+        (signature,) = compiled.overloads
+        whole.link_in(llvm.parse_assembly(compiled.inspect_llvm(signature) + _entry_point(compiled)))
     machine = llvm.Target.from_triple(host.triple).create_target_machine(
         cpu=host.cpu, features=host.features, opt=3, codemodel="jitdefault", jit=True
     )
     return cast("bytes", machine.emit_object(whole))
 
 
-def _entry(compiled: Any) -> str:
+def _entry_point(compiled: Any) -> str:
     """A plain function around numba's, which returns a status and writes the result, or what to raise, through pointers.
 
     Kernels raise nothing. The result of one that did would be -1.
     """
-    ((signature, found),) = compiled.overloads.items()
+    ((signature, overload),) = compiled.overloads.items()
     numbers = ", ".join(f"i64 %number{index}" for index in range(len(signature)))
     return f"""
         define i64 @{compiled.__name__}({numbers}) {{
             %result = alloca i64
             %raised = alloca ptr
             store i64 -1, ptr %result
-            call i32 @"{found.fndesc.llvm_func_name}"(ptr %result, ptr %raised, {numbers})
-            %found = load i64, ptr %result
-            ret i64 %found
+            call i32 @"{overload.fndesc.llvm_func_name}"(ptr %result, ptr %raised, {numbers})
+            %value = load i64, ptr %result
+            ret i64 %value
         }}
     """
 

@@ -1,12 +1,10 @@
-"""The kernels as compiled functions. Their parameters are described where they are written."""
+"""Gives the compiled kernels names to import. Their parameters are described in the modules that define them."""
 
-from kafka_lagoon.records.compiled import kernels
+from kafka_lagoon.records.kernel_cache import load_kernels
 
-_WALK, _SCAN = (
-    kernels("walk_kernel", {"walk_batches": 3, "read_markers": 3}),
-    kernels("decode_kernel", {"decode_batches": 4}),
-)
+_WALK = load_kernels("walk_kernel", {"walk_batches": 3, "read_markers": 3})
+_DECODE = load_kernels("decode_kernel", {"decode_batches": 4})
 
 walk_batches = _WALK["walk_batches"]
 read_markers = _WALK["read_markers"]
-decode_batches = _SCAN["decode_batches"]
+decode_batches = _DECODE["decode_batches"]

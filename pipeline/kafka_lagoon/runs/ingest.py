@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 
 from kafka_lagoon.admin.cluster import describe_cluster
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.request_stats import RequestStats
-from kafka_lagoon.client.routing import Failure
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.accounting import LOSSES, Reconciled, is_loss, reconcile

@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from kafka_lagoon.errors import LockHeld, PipelineError, SandboxFailed
-from kafka_lagoon.sandbox.jars import cache_folder
+from kafka_lagoon.jars.locked_jars import cache_folder
 from kafka_lagoon.sandbox.kafka import DEFAULT_VERSION, LocalKafka
 from kafka_lagoon.sandbox.workload import RETURNING, TOPICS, Workload
 

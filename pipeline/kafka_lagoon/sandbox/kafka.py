@@ -22,8 +22,8 @@ from types import TracebackType
 from typing import Self
 
 from kafka_lagoon.errors import NotStarted
+from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.sandbox import watchdog
-from kafka_lagoon.sandbox.jars import jar_paths
 from kafka_lagoon.sandbox.node import Listener, Node, NodePlace, Server
 from kafka_lagoon.sandbox.probe import answers, known_brokers, listens
 from kafka_lagoon.sandbox.tools import run_tool

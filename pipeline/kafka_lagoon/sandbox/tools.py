@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kafka_lagoon.errors import ToolFailed
-from kafka_lagoon.sandbox.java import class_path, java_command
+from kafka_lagoon.jars.java import class_path, java_command
 
 _QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
 _UTF8 = ("-Dfile.encoding=UTF-8", "-Dsun.stdout.encoding=UTF-8")  # whatever the locale is

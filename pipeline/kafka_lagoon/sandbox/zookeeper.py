@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kafka_lagoon.sandbox.java import class_path, start_java
+from kafka_lagoon.jars.java import class_path, start_java
 
 _TIMEOUT_S = 2.0
 

@@ -12,10 +12,10 @@ from kafka_lagoon.admin.cluster import Identity, identify
 from kafka_lagoon.admin.offsets import ALL_KINDS, HIGH_WATERMARK, Kind, Offsets, list_offsets
 from kafka_lagoon.admin.releases import kafka_version_range
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
-from kafka_lagoon.client.routing import UNSUPPORTED, Failure, failure_of
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, ScopeType, failure_of
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
-from kafka_lagoon.garbage import collection_paused
+from kafka_lagoon.gc_pause import gc_paused
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.snapshot import state_rows as rows
 from kafka_lagoon.snapshot.commits import Commits, committed_offsets
@@ -53,7 +53,7 @@ class GroupState:
     failures: Sequence[Failure]
 
 
-@collection_paused()
+@gc_paused()
 def collect(cluster: Cluster, name: str, slot_ms: int, deadline: Deadline, tell: Tell) -> rows.Snapshot:
     """One snapshot of `cluster`, called `name` in the tables, for the scheduler's time `slot_ms` (epoch milliseconds).
 
@@ -80,7 +80,7 @@ def collect(cluster: Cluster, name: str, slot_ms: int, deadline: Deadline, tell:
     return rows.Snapshot(header=header, rows={**found, rows.SnapshotRow: [published]})
 
 
-@collection_paused()
+@gc_paused()
 def read_groups(
     cluster: Cluster,
     topology: Topology,
@@ -121,14 +121,14 @@ def check_again(cluster: Cluster, before: Topology, deadline: Deadline) -> tuple
     try:
         after = topology_of(cluster.refresh(None, deadline))
     except PipelineError as error:
-        return before, [failure_of(METADATA, "all topics", error)]
+        return before, [failure_of(METADATA, Scope.list("all topics"), error)]
     return replace(before, changed=changes(before.topic_ids, after.topic_ids)), []
 
 
 def worth_a_row(failures: Iterable[Failure], topology: Topology) -> Iterator[Failure]:
     """Failures of the collection: not what brokers are too old for, nor partitions of topics deleted meanwhile."""
     for failure in failures:
-        deleted = isinstance(failure.scope, TopicPartition) and failure.scope.topic in topology.changed
+        deleted = failure.scope.scope_type is ScopeType.PARTITION and failure.scope.topic in topology.changed
         if failure.name != UNSUPPORTED and not deleted:
             yield failure
 
@@ -167,7 +167,11 @@ def lag_of(
     )
     groups, commits = state.groups, state.commits
     committing = [group for group in groups.groups if group.group_type != SHARE]
-    unread = {failure.scope: failure.name for failure in commits.failures if failure.scope in state.listed}
+    unread = {
+        failure.scope.group_id: failure.name
+        for failure in commits.failures
+        if failure.scope.scope_type is ScopeType.GROUP and failure.scope.group_id is not None
+    }
     return list(lag_rows(committing, groups.members, commits.rows, unread, ends, topology))
 
 
@@ -186,7 +190,7 @@ def _published(
         finished_at_ms=cluster.clock.now_ms(),
         status="partial" if found[rows.CollectionFailureRow] else "complete",
         software_version=__version__,
-        kafka_version_range=kafka_version_range(cluster.spoken()),
+        kafka_version_range=kafka_version_range(cluster.api_versions()),
         brokers=len(found[rows.BrokerRow]),
         topics=len(found[rows.TopicRow]),
         partitions=len(found[rows.PartitionRow]),
@@ -194,7 +198,7 @@ def _published(
         failures=len(found[rows.CollectionFailureRow]),
         requests=sum(one.requests for one in coverage),
         bytes_in=sum(one.bytes for one in coverage),
-        bytes_out=sum(one.request_bytes for one in cluster.request_stats.stats.values()),
+        bytes_out=sum(one.request_bytes for one in cluster.request_stats.by_api.values()),
         throttle_ms=sum(one.throttle_ms for one in coverage),
         completeness=sum(one.answered for one in coverage) / expected if expected else None,
     )

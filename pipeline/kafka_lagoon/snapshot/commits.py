@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByCoordinator
-from kafka_lagoon.client.routing import UNSUPPORTED, Failure, Gathered, Question, Source, failure_of, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, Source, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT, error_code
 from kafka_lagoon.protocol.messages.offset_fetch import (
@@ -55,8 +56,8 @@ def _fetch(cluster: Cluster, group_ids: Sequence[str], deadline: Deadline, *, st
     """The groups' commits in the way that each coordinator can be asked, the newest first."""
     found: Fetched = Gathered({}, {}, {})
     left = list(group_ids)
-    for question in _ways(stable=stable):
-        late = gather(cluster, ByCoordinator(cluster), [replace(question, items=left)], deadline)[0]
+    for sharded in _ways(stable=stable):
+        late = gather(cluster, ByCoordinator(cluster), [replace(sharded, items=left)], deadline)[0]
         left = [group_id for group_id, failure in late.failures.items() if failure.name == UNSUPPORTED]
         failures = {**found.failures, **late.failures}
         found = Gathered({**found.answers, **late.answers}, {**found.sources, **late.sources}, failures)
@@ -65,7 +66,7 @@ def _fetch(cluster: Cluster, group_ids: Sequence[str], deadline: Deadline, *, st
     return replace(found, failures={scope: one for scope, one in found.failures.items() if scope not in found.answers})
 
 
-def _ways(*, stable: bool) -> Iterator[Question[str, OffsetFetchResponseGroup]]:
+def _ways(*, stable: bool) -> Iterator[ShardedRequest[str, OffsetFetchResponseGroup]]:
     """Many groups in a request (KIP-709), or one; stable offsets (KIP-447), or whatever there is."""
 
     def many(items: Sequence[str]) -> OffsetFetchRequest:
@@ -78,9 +79,9 @@ def _ways(*, stable: bool) -> Iterator[Question[str, OffsetFetchResponseGroup]]:
     def plain(items: Sequence[str]) -> OffsetFetchRequest:
         return OffsetFetchRequest(group_id=items[0], topics=None)
 
-    yield Question(api=OFFSET_FETCH, items=(), build=many, read=_read_many, chunk=_CHUNK, within=_MANY_GROUPS)
-    yield Question(api=OFFSET_FETCH, items=(), build=one, read=_read_one, chunk=1, within=_ONE_GROUP)
-    yield Question(api=OFFSET_FETCH, items=(), build=plain, read=_read_one, chunk=1, within=_UNSTABLE_ONLY)
+    yield ShardedRequest(api=OFFSET_FETCH, items=(), build=many, read=_read_many, chunk=_CHUNK, within=_MANY_GROUPS)
+    yield ShardedRequest(api=OFFSET_FETCH, items=(), build=one, read=_read_one, chunk=1, within=_ONE_GROUP)
+    yield ShardedRequest(api=OFFSET_FETCH, items=(), build=plain, read=_read_one, chunk=1, within=_UNSTABLE_ONLY)
 
 
 def _read_many(response: OffsetFetchResponse, _: Sequence[str]) -> Iterator[tuple[str, int, OffsetFetchResponseGroup]]:
@@ -143,6 +144,6 @@ def _partition_failures(found: Fetched) -> Iterator[Failure]:
         for topic in group.topics:
             for one in topic.partitions:
                 if one.error_code and one.error_code != UNSTABLE_OFFSET_COMMIT:
-                    scope = f"group {group_id}, {topic.name}-{one.partition_index}"
+                    scope = Scope.group_partition(group_id, topic.name, one.partition_index)
                     node_id = found.sources[group_id].node_id
                     yield failure_of(OFFSET_FETCH, scope, one.error_code, node_id=node_id)

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.request_stats import ApiStats, ItemCounts, RequestStats
-from kafka_lagoon.client.routing import Failure
 from kafka_lagoon.protocol.acls import (
     ALTER,
     ALTER_CONFIGS,
@@ -67,8 +67,8 @@ def coverage_rows(request_stats: RequestStats, trusted: Mapping[str, str]) -> It
     To open a connection asks about no item: how complete a snapshot is does not depend on the way in.
     """
     itemised = _OF_CONNECTIONS.union(api for api, _ in request_stats.item_counts)
-    for key in sorted(request_stats.stats.keys() | request_stats.item_counts.keys(), key=_order):
-        asked = request_stats.stats.get(key, ApiStats())
+    for key in sorted(request_stats.by_api.keys() | request_stats.item_counts.keys(), key=_order):
+        asked = request_stats.by_api.get(key, ApiStats())
         items = request_stats.item_counts.get(key, ItemCounts())
         if key[0] not in itemised:
             items = ItemCounts(asked.answers, asked.requests - asked.answers)
@@ -100,7 +100,7 @@ def failure_rows(failures: Iterable[Failure]) -> Iterator[CollectionFailureRow]:
         yield CollectionFailureRow(
             api=api,
             broker_id=node_id,
-            scope=_scopes([failure.about() for failure in some]),
+            scope=_scopes([str(failure.scope) for failure in some]),
             error_code=code,
             error_name=name,
             attempts=max(failure.attempts for failure in some),

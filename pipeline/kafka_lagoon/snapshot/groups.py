@@ -10,12 +10,12 @@ from functools import partial
 from typing import Any
 
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.client.routes import ByBroker, ByCoordinator
-from kafka_lagoon.client.routing import UNSUPPORTED, Failure, Gathered, Question, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest
 from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
-from kafka_lagoon.protocol.messages.find_coordinator import GROUP
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest, ListGroupsResponse
 from kafka_lagoon.protocol.messages.share_group_describe import SHARE_GROUP_DESCRIBE, ShareGroupDescribeRequest
 from kafka_lagoon.protocol.messages.streams_group_describe import STREAMS_GROUP_DESCRIBE, StreamsGroupDescribeRequest
@@ -60,19 +60,19 @@ def list_groups(cluster: Cluster, deadline: Deadline) -> tuple[dict[str, Listed]
     if found.failures:
         again = _list_once(cluster, deadline)
         listed = {**dict(_merged(again)), **listed}
-    cluster.coordinators.update({(GROUP, group_id): one.node_id for group_id, one in listed.items()})
+    cluster.learn_coordinators({group_id: one.node_id for group_id, one in listed.items()})
     return listed, found
 
 
 def _list_once(cluster: Cluster, deadline: Deadline) -> Gathered[int, ListGroupsResponse]:
-    question = Question(
+    sharded = ShardedRequest(
         api=LIST_GROUPS,
         items=sorted(cluster.brokers),
         build=lambda _: ListGroupsRequest(),
         read=lambda response, items: [(items[0], response.error_code, response)],
         chunk=1,
     )
-    return gather(cluster, ByBroker(cluster), [question], deadline)[0]
+    return gather(cluster, ByBroker(cluster), [sharded], deadline)[0]
 
 
 def _merged(found: Gathered[int, ListGroupsResponse]) -> Iterator[tuple[str, Listed]]:
@@ -90,8 +90,8 @@ def describe_groups(
     `topology` is called where descriptions need it: for the partitions of topics that tasks of streams groups read, and
     for the names of topics of which a broker tells the id only.
     """
-    questions = [
-        Question(
+    sharded_requests = [
+        ShardedRequest(
             api=api,
             items=[group_id for group_id, one in listed.items() if _type_of(one) == group_type],
             build=build,
@@ -100,7 +100,7 @@ def describe_groups(
         )
         for group_type, (api, build) in _BY_TYPE.items()
     ]
-    found = gather(cluster, ByCoordinator(cluster), questions, deadline)
+    found = gather(cluster, ByCoordinator(cluster), sharded_requests, deadline)
     return _rows(cluster, listed, found, topology)
 
 
@@ -129,7 +129,8 @@ def _rows(
     groups: list[ConsumerGroupRow] = []
     members: list[GroupMemberRow] = []
     for group_id, one in sorted(listed.items()):
-        coordinator_id = cluster.coordinators.get((GROUP, group_id), one.node_id)
+        coordinator_id = cluster.coordinator_of(group_id)
+        coordinator_id = one.node_id if coordinator_id is None else coordinator_id
         if group_id in answers:
             row, some = described[types[group_id]](one, answers[group_id], coordinator_id)
         else:

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from kafka_lagoon.errors import DecodeError
-from kafka_lagoon.garbage import collection_paused
+from kafka_lagoon.gc_pause import gc_paused
 from kafka_lagoon.wire.primitives import TEXT_ERRORS, Frame, length_reader, read_uvarint, text_length_reader
 from kafka_lagoon.wire.schema import Array, Blob, Field, Kind, Nested, Scalar, Text, fields_of
 
@@ -45,7 +45,7 @@ def decode(cls: type[T], version: int, flexible: bool, payload: Frame, position:
 def decode_start(cls: type[T], version: int, flexible: bool, payload: Frame, position: int = 0) -> tuple[T, int]:
     """The message that starts at `position` of `payload`, and where it ends; DecodeError if none does."""
     try:
-        with collection_paused() if len(payload) > _LARGE else nullcontext():
+        with gc_paused() if len(payload) > _LARGE else nullcontext():
             return reader(cls, version, flexible)(payload, position)
     except _Broken as broken:
         raise DecodeError(cls.__name__, version, broken.position, broken.reason) from broken.__cause__

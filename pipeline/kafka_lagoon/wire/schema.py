@@ -5,7 +5,6 @@ A message is a plain dataclass; `reading` and `writing` derive their closures fr
 """
 
 import dataclasses
-import enum
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -206,16 +205,6 @@ class Versions:
         return Versions(lowest, highest) if lowest <= highest else None
 
 
-class Route(enum.Enum):
-    """Which broker can answer."""
-
-    ANY = "any broker"
-    BROKER = "each broker for itself"
-    LEADER = "the leader of a partition"
-    COORDINATOR = "the coordinator of a group or transaction"
-    CONTROLLER = "the controller"
-
-
 Q = TypeVar("Q")
 R = TypeVar("R")
 
@@ -231,7 +220,6 @@ class Api(Generic[Q, R]):
     key: int
     versions: Versions
     flexible: int | None
-    route: Route
     request: type[Q]
     response: type[R]
     flexible_response_header: bool = True

@@ -21,8 +21,8 @@ from tests.cli.kafka.conftest import Ask, Shown
 from tests.clock import CLOCK
 from tests.fake.answers import SPOKEN
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
-from tests.impatient import impatient
 from tests.protocol.api_lists import minor, recorded
+from tests.short_timeouts import short_timeouts
 
 LISTS = recorded()
 # The first that is supported, what was added since in steps, the last on ZooKeeper, and the newest.
@@ -153,7 +153,7 @@ def test_a_snapshot_of_any_release_is_complete(everything: FakeCluster, release:
     """What brokers are too old for is no failure, and the release is told."""
     everything.offered = LISTS[release, mode]
     deadline = Deadline.after(CLOCK, 10_000)
-    with Cluster.connect(impatient(everything), CLOCK, RequestStats(), deadline) as cluster:
+    with Cluster.connect(short_timeouts(everything), CLOCK, RequestStats(), deadline) as cluster:
         snapshot = collect(cluster, "old", 0, deadline, lambda *_: None)
     assert snapshot.of(CollectionFailureRow) == []
     assert snapshot.published.status == "complete"

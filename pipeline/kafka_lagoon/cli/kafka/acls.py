@@ -4,11 +4,12 @@ import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from kafka_lagoon.admin.acls import AclFilter, acl_rows, describe_acls
+from kafka_lagoon.admin.acls import AclFilter, describe_acls
 from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb
-from kafka_lagoon.client.routing import Failure
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.error_codes import SECURITY_DISABLED
+from kafka_lagoon.snapshot.acls import acl_rows
 
 _NO_AUTHORIZER = "the brokers have no authorizer: there are no rules, and everybody may do everything"
 

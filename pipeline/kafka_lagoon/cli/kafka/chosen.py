@@ -4,12 +4,12 @@ Guards one rule: a topic that was named and is not there is a failure; one that 
 """
 
 import argparse
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 
 from kafka_lagoon.admin.cluster import Identity, describe_cluster
 from kafka_lagoon.cli.kafka.verb import Asked, names
-from kafka_lagoon.client.routing import Failure, failure_of
+from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.snapshot.coverage import list_note
 from kafka_lagoon.snapshot.topology import Topology, topology_of
@@ -24,7 +24,9 @@ def chosen_topology(asked: Asked) -> tuple[Topology, list[Failure]]:
     """Metadata of the chosen topics, by name, and those that brokers refuse to tell."""
     metadata = asked.cluster.refresh(asked.told.topic, asked.deadline)
     metadata = replace(metadata, topics=tuple(sorted(metadata.topics, key=lambda one: one.name or "")))
-    refused = [failure_of(METADATA, f"topic {one.name}", one.error_code) for one in metadata.topics if one.error_code]
+    refused = [
+        failure_of(METADATA, Scope.of_topic(one.name), one.error_code) for one in metadata.topics if one.error_code
+    ]
     return topology_of(metadata), refused
 
 
@@ -51,23 +53,14 @@ def _described(asked: Asked) -> Identity:
 
 
 def not_listed(
-    api: str, kind: str, wanted: Iterable[str], listed: Container[str], refused: Iterable[Failure] = ()
+    api: str,
+    scope_of: Callable[[str], Scope],
+    wanted: Iterable[str],
+    listed: Container[str],
+    refused: Iterable[Failure] = (),
 ) -> list[Failure]:
     """A failure for each name that no broker lists; `refused` are brokers that did not list anything."""
     message = "no broker lists it: it is not there, or we may not describe it"
     if any(one.api == api for one in refused):
         message = "no broker that answered lists it"
-    return [
-        Failure(
-            api=api,
-            node_id=None,
-            scope=f"{kind} {name}",
-            code=None,
-            name="NOT_LISTED",
-            attempts=1,
-            elapsed_ms=0,
-            message=message,
-        )
-        for name in wanted
-        if name not in listed
-    ]
+    return [own_failure(api, scope_of(name), "NOT_LISTED", message) for name in wanted if name not in listed]

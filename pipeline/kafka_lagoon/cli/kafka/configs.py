@@ -14,7 +14,7 @@ from kafka_lagoon.admin.configs import (
 )
 from kafka_lagoon.cli.kafka.chosen import list_notes
 from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb
-from kafka_lagoon.client.routing import Failure
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages.describe_configs import TOPIC
 from kafka_lagoon.protocol.messages.metadata import METADATA
 

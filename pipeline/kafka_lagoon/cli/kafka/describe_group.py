@@ -4,6 +4,7 @@ import argparse
 
 from kafka_lagoon.cli.kafka.chosen import list_notes, not_listed
 from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb
+from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.snapshot.groups import describe_groups, list_groups
 from kafka_lagoon.snapshot.topology import Topology, topology_of
@@ -32,7 +33,7 @@ def _answer(asked: Asked) -> Answer:
         failures=[
             *lists.failures.values(),
             *groups.failures,
-            *not_listed(LIST_GROUPS.name, "group", wanted, listed, lists.failures.values()),
+            *not_listed(LIST_GROUPS.name, Scope.group, wanted, listed, lists.failures.values()),
         ],
         notes=() if wanted else list_notes(asked, LIST_GROUPS.name, "groups"),
     )

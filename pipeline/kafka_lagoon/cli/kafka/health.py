@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from kafka_lagoon.cli.kafka.chosen import add_topics, chosen_topology, topic_notes
 from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb, names
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE
-from kafka_lagoon.client.routing import UNSUPPORTED, Failure
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, own_failure
 from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS
 from kafka_lagoon.snapshot.health import FINDINGS, GRAVE, MIN_ISR_UNKNOWN, finding_counts, findings, unhealthy_rows
 from kafka_lagoon.snapshot.min_isr import read_durability
@@ -55,16 +55,7 @@ def _unread_settings(durability: Durability, unread: Sequence[Failure]) -> Itera
     told = {one.name for one in unread}
     for topic, problem in sorted(durability.problems.items()):
         if problem not in told:
-            yield Failure(
-                api=DESCRIBE_CONFIGS.name,
-                node_id=None,
-                scope=f"topic {topic}",
-                code=None,
-                name=problem,
-                attempts=1,
-                elapsed_ms=0,
-                message=None,
-            )
+            yield own_failure(DESCRIBE_CONFIGS, Scope.of_topic(topic), problem)
 
 
 def _findings(text: str) -> Sequence[str]:

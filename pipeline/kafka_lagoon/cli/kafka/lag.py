@@ -10,6 +10,7 @@ from kafka_lagoon.admin.offsets import KINDS_OF_LAG
 from kafka_lagoon.admin.shares import ShareOffsets, share_offsets
 from kafka_lagoon.cli.kafka.chosen import list_notes, not_listed
 from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb
+from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.row_classes import Int32, Int64, before, column, row
@@ -71,7 +72,7 @@ def _answer(asked: Asked) -> Answer:
         parts=_parts(state, lag_of(topology, state, list(offset_rows(topology, state.after))), shares),
         failures=[
             *worth_a_row([*state.failures, *unchecked, *shares.failures], topology),
-            *not_listed(LIST_GROUPS.name, "group", wanted, state.listed, state.failures),
+            *not_listed(LIST_GROUPS.name, Scope.group, wanted, state.listed, state.failures),
         ],
         notes=_notes(asked, topology),
     )

@@ -3,11 +3,12 @@
 import argparse
 from collections.abc import Sequence
 
-from kafka_lagoon.admin.log_dirs import Disks, describe_log_dirs, log_dir_rows, replica_rows
+from kafka_lagoon.admin.log_dirs import LogDirs, describe_log_dirs
 from kafka_lagoon.cli.kafka.chosen import add_topics, not_listed
 from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb, names
-from kafka_lagoon.client.routing import Failure
+from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
+from kafka_lagoon.snapshot.log_dirs import log_dir_rows, replica_rows
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +20,7 @@ def _declare(parser: argparse.ArgumentParser) -> None:
 def _answer(asked: Asked) -> Answer:
     told = asked.told
     brokers: Sequence[int] = sorted(asked.cluster.brokers) if told.broker is None else told.broker
-    disks = describe_log_dirs(asked.cluster, brokers, asked.deadline)
+    log_dirs = describe_log_dirs(asked.cluster, brokers, asked.deadline)
     columns = (
         "broker_id",
         "log_dir",
@@ -30,20 +31,20 @@ def _answer(asked: Asked) -> Answer:
         "is_cordoned",
         "problem",
     )
-    parts = [Part(kind="log_dir", rows=log_dir_rows(disks), columns=columns)]
+    parts = [Part(kind="log_dir", rows=log_dir_rows(log_dirs.answers), columns=columns)]
     if told.replicas or told.topic is not None:
-        rows = (one for one in replica_rows(disks) if told.topic is None or one.topic in told.topic)
+        rows = (one for one in replica_rows(log_dirs.answers) if told.topic is None or one.topic in told.topic)
         replica_columns = ("broker_id", "log_dir", "topic", "partition", "size_bytes", "offset_lag", "is_future")
         parts.append(Part(kind="replica", rows=rows, columns=replica_columns))
-    return Answer(parts=parts, failures=[*disks.failures, *_nowhere(told, disks)])
+    return Answer(parts=parts, failures=[*log_dirs.failures, *_nowhere(told, log_dirs)])
 
 
-def _nowhere(told: argparse.Namespace, disks: Disks) -> list[Failure]:
+def _nowhere(told: argparse.Namespace, log_dirs: LogDirs) -> list[Failure]:
     """Named topics without a replica; nobody knows where disks did not answer, or on brokers that were not asked."""
-    if told.topic is None or told.broker is not None or disks.failures:
+    if told.topic is None or told.broker is not None or log_dirs.failures:
         return []
-    found = {one.name for answer in disks.answers.values() for disk in answer.results for one in disk.topics}
-    return not_listed(DESCRIBE_LOG_DIRS.name, "topic", told.topic, found)
+    found = {one.name for answer in log_dirs.answers.values() for disk in answer.results for one in disk.topics}
+    return not_listed(DESCRIBE_LOG_DIRS.name, Scope.of_topic, told.topic, found)
 
 
 def _ids(text: str) -> list[int]:

@@ -7,7 +7,7 @@ from dataclasses import fields
 from kafka_lagoon.admin.cluster import identify
 from kafka_lagoon.cli.kafka.chosen import add_topics, chosen_topology, topic_notes
 from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb
-from kafka_lagoon.client.routing import UNSUPPORTED, Failure
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from kafka_lagoon.row_classes import ALWAYS, Int32, before, column, row
 from kafka_lagoon.snapshot.topology import Durability, Topology, broker_rows, partition_rows, topic_rows

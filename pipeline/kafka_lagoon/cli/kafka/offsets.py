@@ -16,7 +16,7 @@ from kafka_lagoon.admin.offsets import (
 from kafka_lagoon.cli.kafka.chosen import add_topics, chosen_topology, topic_notes
 from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb, moment_argument
 from kafka_lagoon.client.cluster import TopicPartition
-from kafka_lagoon.client.routing import UNSUPPORTED, Failure
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.protocol.messages.list_offsets import READ_UNCOMMITTED
 from kafka_lagoon.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
 from kafka_lagoon.snapshot.offsets import offset_rows

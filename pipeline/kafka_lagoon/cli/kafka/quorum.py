@@ -4,7 +4,7 @@ import argparse
 
 from kafka_lagoon.admin.quorum import describe_quorum, quorum_replica_rows, quorum_rows, refused
 from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb
-from kafka_lagoon.client.routing import Failure
+from kafka_lagoon.client.failures import Failure
 
 
 def _declare(_: argparse.ArgumentParser) -> None:

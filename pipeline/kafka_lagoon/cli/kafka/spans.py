@@ -10,11 +10,12 @@ from typing import cast
 from kafka_lagoon.admin.offsets import offsets_at
 from kafka_lagoon.cli.kafka.verb import Asked
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
-from kafka_lagoon.client.routing import Failure
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.logs import ask_logs
 from kafka_lagoon.fetch.split import READ_COMMITTED
 from kafka_lagoon.protocol.messages import list_offsets as messages
+from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.times import Moment, parse_moment
 
 
@@ -34,12 +35,9 @@ class Missing:
     failures: list[Failure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def fail(self, scope: str, name: str, message: str | None) -> None:
+    def fail(self, scope: Scope, name: str, message: str | None) -> None:
         """Note something that could not be read."""
-        failure = Failure(
-            api="Fetch", node_id=None, scope=scope, code=None, name=name, attempts=1, elapsed_ms=0, message=message
-        )
-        self.failures.append(failure)
+        self.failures.append(own_failure(FETCH, scope, name, message))
 
 
 def logs(

@@ -14,7 +14,7 @@ from kafka_lagoon.admin.transactions import (
 )
 from kafka_lagoon.cli.kafka.chosen import add_topics, chosen_topology, list_notes, not_listed
 from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb, names
-from kafka_lagoon.client.routing import Failure
+from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
 from kafka_lagoon.protocol.messages.metadata import METADATA
 
@@ -62,7 +62,7 @@ def _transactions(asked: Asked) -> Answer:
     describing = told.id or told.describe
     part, refused = _described(asked, chosen) if describing else (_listed(chosen), [])
     known = {one.transactional_id for one in listed}
-    missing = not_listed(LIST_TRANSACTIONS.name, "transaction", told.id, known, refused_lists)
+    missing = not_listed(LIST_TRANSACTIONS.name, Scope.transaction, told.id, known, refused_lists)
     # Nothing but the right to do everything proves that all ids, and all topics that they write to, are shown.
     lists = (("transactions", not told.id), ("topics of transactions", describing))
     notes = [note for what, is_shown in lists if is_shown for note in list_notes(asked, METADATA.name, what)]

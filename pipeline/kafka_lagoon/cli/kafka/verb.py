@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.routing import Failure
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.times import Moment, parse_moment

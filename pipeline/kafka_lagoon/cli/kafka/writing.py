@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 
 from kafka_lagoon.cli.kafka.drafts import Draft
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
-from kafka_lagoon.client.routing import Failure
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.produce.partitioner import Sticky, partition_of
 from kafka_lagoon.produce.producer import Delivery, Numbering, Produced, produce
+from kafka_lagoon.protocol.messages.produce import PRODUCE
 from kafka_lagoon.records.encoding import Record
 
 BAD_LINE = "BAD_LINE"
@@ -136,17 +137,7 @@ class TopicWriter:
             self.notes.append(f"not written to {at.topic}-{at.partition}: {_spans(lines)}")
 
     def _fail(self, line: int, name: str, message: str) -> None:
-        failure = Failure(
-            api="Produce",
-            node_id=None,
-            scope=f"line {line}",
-            code=None,
-            name=name,
-            attempts=1,
-            elapsed_ms=0,
-            message=message,
-        )
-        self.failures.append(failure)
+        self.failures.append(own_failure(PRODUCE, Scope.of_line(line), name, message))
 
     def _say_what_is_missing(self) -> None:
         self.notes.append(f"{self.written:,} records were written; nothing behind line {self._line} was")

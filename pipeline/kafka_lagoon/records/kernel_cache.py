@@ -1,11 +1,11 @@
-"""The names of kernels in, functions out: compiled once per machine and version, then loaded without numba.
+"""Loads compiled kernels: from a file that an earlier process kept, else by compiling them with numba.
 
-Guards two rules. What is run was made of these sources, by these versions, for this processor, and nobody else could have
-written it. And a cache that is missing, foreign, broken or full never keeps anybody from decoding.
+Object code is only run if it was made of these sources, by these versions, for this processor, and if nobody else can have
+written it. A cache that is missing, foreign, broken or full costs a compilation and is never an error.
 
-What is kept goes by the contents of the sources, not by their paths: Spark copies archives of Python code to new ones for
-every application, and two versions can live side by side. To find and load it takes 0.05 s of processor time, of which
-0.04 are for llvmlite; with numba and its own cache it was 0.3 s. Calling by ctypes takes 1 us, and lets go of the GIL.
+The key is made of the contents of the sources, not of their paths: Spark copies archives of Python code to new paths for
+every application, and two versions can live side by side. To find and load object code takes 0.05 s of processor time, of
+which 0.04 are llvmlite's; with numba and its own cache it was 0.3 s. A call through ctypes takes 1 us and releases the GIL.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from ctypes import CFUNCTYPE, c_int64
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -26,32 +26,28 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
+from kafka_lagoon.records.host import Host, this_host
+
 Kernel = Callable[..., int]
 
 _SHARED_SOURCES = ("compiler.py", "fields.py", "layout.py")
-_FOREIGN = stat.S_IWGRP | stat.S_IWOTH
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _CHECKSUM_SIZE = 32
 
-_loaded: list[Any] = []  # code is unloaded when nobody refers to it
+_loaded: list[Any] = []  # LLVM unloads code when nothing refers to it
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
-    """What machine code is made for, in LLVM's words. Machines that share a file system may differ."""
+def load_kernels(source: str, parameters: Mapping[str, int]) -> dict[str, Kernel]:
+    """The kernels of a module of this package, by name.
 
-    triple: str
-    cpu: str
-    features: str
-
-
-def kernels(source: str, parameters: Mapping[str, int]) -> dict[str, Kernel]:
-    """Kernels of a module of this package by name, each with a number of parameters; all numbers are int64."""
+    `parameters` has the number of each kernel's parameters; parameters and results are int64.
+    """
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    host = _host()
+    host = this_host()
     key = _key(source, host)
     path = None
-    with suppress(OSError):  # no folder that we may write to
+    with suppress(OSError):  # no folder that this user may write to
         path = cache_folder() / _name(source, key)
     object_code = _kept(path, key) if path else None
     if object_code is None:
@@ -61,24 +57,17 @@ def kernels(source: str, parameters: Mapping[str, int]) -> dict[str, Kernel]:
     return _linked(object_code, parameters)
 
 
-def _host() -> Host:
-    features = ""
-    with suppress(RuntimeError):  # LLVM cannot tell on every system
-        features = llvm.get_host_cpu_features().flatten()
-    return Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
-
-
 def _key(source: str, host: Host) -> bytes:
-    """What distinguishes object code of these sources, in a folder or in an archive, from every other."""
+    """Distinguishes object code of these sources, whether they are in a folder or in an archive, from every other."""
     sources = [pkgutil.get_data(__package__, name) or b"" for name in (*_SHARED_SOURCES, f"{source}.py")]
     makers = [_numba_version(), llvmlite.__version__, sys.version, *astuple(host)]
-    return hashlib.sha256(b"\0".join([*sources, *(one.encode() for one in makers)])).digest()
+    return hashlib.sha256(b"\0".join([*sources, *(maker.encode() for maker in makers)])).digest()
 
 
 def _numba_version() -> str:
     try:
         return version("numba")
-    except PackageNotFoundError:  # packed without what an installer adds
+    except PackageNotFoundError:  # an archive without the metadata that an installer adds
         return str(import_module("numba").__version__)
 
 
@@ -88,8 +77,8 @@ def _name(source: str, key: bytes) -> str:
 
 def _compiled(source: str, names: Mapping[str, int], host: Host) -> bytes:
     compiler, module = import_module("kafka_lagoon.records.compiler"), import_module(f"kafka_lagoon.records.{source}")
-    found: bytes = compiler.object_code([getattr(module, name) for name in names], host)
-    return found
+    object_code: bytes = compiler.object_code([getattr(module, name) for name in names], host)
+    return object_code
 
 
 def _linked(object_code: bytes, parameters: Mapping[str, int]) -> dict[str, Kernel]:
@@ -103,24 +92,24 @@ def _linked(object_code: bytes, parameters: Mapping[str, int]) -> dict[str, Kern
 
 
 def _kept(path: Path, key: bytes) -> bytes | None:
-    """What an earlier process kept, if only we or root can have written it, and if it is whole."""
+    """The object code in a file, if only this user or root can have written it, and if it is whole; else None."""
     try:
         with path.open("rb") as file:
-            found, kept = os.fstat(file.fileno()), file.read()
+            status, kept = os.fstat(file.fileno()), file.read()
     except OSError:
         return None
-    if found.st_uid not in {os.getuid(), 0} or found.st_mode & _FOREIGN:
+    if status.st_uid not in {os.getuid(), 0} or status.st_mode & _WRITABLE_BY_OTHERS:
         return None
     object_code = kept[_CHECKSUM_SIZE:]
     return object_code if _checksum(key, object_code) == kept[:_CHECKSUM_SIZE] else None
 
 
 def _keep(path: Path, key: bytes, object_code: bytes) -> None:
-    """Keep it for later processes, whole or not at all."""
-    with suppress(OSError):  # full, or only to be read
+    """Write object code for later processes, all of it or nothing."""
+    with suppress(OSError):  # no space, or a read-only file system
         handle, part = tempfile.mkstemp(dir=path.parent)
         try:
-            with open(handle, "wb") as file:  # noqa: PTH123 - a handle has no path
+            with open(handle, "wb") as file:  # noqa: PTH123  a handle has no path
                 file.write(_checksum(key, object_code) + object_code)
             Path(part).replace(path)
         except OSError:
@@ -132,7 +121,7 @@ def _checksum(key: bytes, object_code: bytes) -> bytes:
 
 
 def cache_folder() -> Path:
-    """Where compiled kernels are kept; made if it is missing. OSError if there is no place that only we can write to.
+    """The folder for compiled kernels, made if it is missing. OSError if there is none that only this user can write to.
 
     `NUMBA_CACHE_DIR`, else `LAGOON_CACHE`, else the user's cache folder, else a folder of the user's among temporary ones.
     """
@@ -149,14 +138,14 @@ def _candidates() -> Iterator[Callable[[], Path]]:
     if os.environ.get("LAGOON_CACHE"):
         yield lambda: Path(os.environ["LAGOON_CACHE"])
     yield lambda: Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kafka-lagoon"
-    yield lambda: _own_folder(Path(tempfile.gettempdir()) / f"kafka-lagoon-{os.getuid()}")  # anybody could have made it
+    yield lambda: _own_folder(Path(tempfile.gettempdir()) / f"kafka-lagoon-{os.getuid()}")  # may be another's
 
 
 def _own_folder(folder: Path) -> Path:
-    """The folder, which is ours alone and no link: what lies in it is run as code."""
+    """The folder, if it is this user's alone and no link: what is in it is run as code."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = folder.lstat()
-    is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & _FOREIGN
-    if not is_ours or not os.access(folder, os.W_OK):
+    status = folder.lstat()
+    is_ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+    if not is_ours or status.st_mode & _WRITABLE_BY_OTHERS or not os.access(folder, os.W_OK):
         raise PermissionError(f"others can write to {folder}")
     return folder

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def collection_paused() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """No cycle collection meanwhile; within another pause, and where it is switched off anyway, nothing changes."""
     if not gc.isenabled():
         yield

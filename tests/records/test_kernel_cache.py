@@ -1,4 +1,4 @@
-"""Kernels: compiled once, kept where only we can write, and never missing because of where that is."""
+"""Compiled kernels are kept where only this user can write, and nothing about that place keeps a process from decoding."""
 
 import os
 import shutil
@@ -11,8 +11,9 @@ from unittest import mock
 
 import pytest
 
-from kafka_lagoon.records import compiled, kernels
-from kafka_lagoon.records.compiled import cache_folder
+from kafka_lagoon.records import kernel_cache, kernels
+from kafka_lagoon.records.host import this_host
+from kafka_lagoon.records.kernel_cache import cache_folder
 
 ROOT = Path(__file__).parents[2]
 USERS_FOLDER, ENVIRON = cache_folder(), dict(os.environ)
@@ -29,8 +30,8 @@ def inverse(number):
 """
 CALLS = """
 import sys
-from kafka_lagoon.records.compiled import kernels
-ours = kernels("ours", {"product": 2, "inverse": 1})
+from kafka_lagoon.records.kernel_cache import load_kernels
+ours = load_kernels("ours", {"product": 2, "inverse": 1})
 assert ours["product"](-6, 7) == -42
 assert (ours["inverse"](7), ours["inverse"](0)) == (14, -1)
 print("compiled" if "numba" in sys.modules else "loaded")
@@ -115,8 +116,8 @@ KEY = b"key"
 def kept(tmp_path):
     """A file with object code, as it is kept."""
     path = tmp_path / "kept.o"
-    compiled._keep(path, KEY, b"object code")
-    assert compiled._kept(path, KEY) == b"object code"
+    kernel_cache._keep(path, KEY, b"object code")
+    assert kernel_cache._kept(path, KEY) == b"object code"
     return path
 
 
@@ -124,7 +125,7 @@ def kept(tmp_path):
 def test_what_is_not_whole_is_not_run(kept, spoil):
     """A file that was cut, or has grown, counts as none."""
     kept.write_bytes(spoil(kept.read_bytes()))
-    assert compiled._kept(kept, KEY) is None
+    assert kernel_cache._kept(kept, KEY) is None
 
 
 def test_what_is_damaged_is_not_run(kept):
@@ -132,59 +133,63 @@ def test_what_is_damaged_is_not_run(kept):
     whole = kept.read_bytes()
     for at in range(len(whole)):
         kept.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
-        assert compiled._kept(kept, KEY) is None
+        assert kernel_cache._kept(kept, KEY) is None
 
 
 def test_what_was_made_for_something_else_is_not_run(kept):
     """A file under the name of another version or another processor counts as none."""
-    assert compiled._kept(kept, b"another key") is None
+    assert kernel_cache._kept(kept, b"another key") is None
 
 
 def test_what_others_can_write_is_not_run(kept, monkeypatch):
     """Object code is run unseen, so it must be ours, or root's, and nobody else may write to it."""
     for mode in (0o620, 0o602):
         kept.chmod(mode)
-        assert compiled._kept(kept, KEY) is None
+        assert kernel_cache._kept(kept, KEY) is None
     kept.chmod(0o600)
-    assert compiled._kept(kept, KEY)
+    assert kernel_cache._kept(kept, KEY)
     if os.getuid() == 0:
         os.chown(kept, 12345, -1)
-        assert compiled._kept(kept, KEY) is None
+        assert kernel_cache._kept(kept, KEY) is None
         monkeypatch.setattr("os.getuid", lambda: 12345)
-        assert compiled._kept(kept, KEY)
+        assert kernel_cache._kept(kept, KEY)
         os.chown(kept, 0, -1)
-        assert compiled._kept(kept, KEY)
+        assert kernel_cache._kept(kept, KEY)
 
 
 def test_a_folder_that_is_full_keeps_nothing(tmp_path, monkeypatch):
     """Of object code that cannot be written nothing remains, and nobody hears of it."""
     monkeypatch.setattr(Path, "replace", mock.Mock(side_effect=OSError("no space")))
-    compiled._keep(tmp_path / "tmp" / "kept.o", KEY, b"object code")
+    kernel_cache._keep(tmp_path / "tmp" / "kept.o", KEY, b"object code")
     assert not list((tmp_path / "tmp").iterdir())
 
 
 def test_the_key_is_all_that_code_depends_on(monkeypatch):
     """Other sources, versions, processors and features of a processor have keys of their own."""
-    host = compiled._host()
+    host = this_host()
     keys = {
-        compiled._key("decode_kernel", host),
-        compiled._key("fields", host),
-        compiled._key("decode_kernel", replace(host, triple="aarch64-linux-gnu")),
-        compiled._key("decode_kernel", replace(host, cpu="z80")),
-        compiled._key("decode_kernel", replace(host, features=host.features + ",-sse2")),
+        kernel_cache._key("decode_kernel", host),
+        kernel_cache._key("fields", host),
+        kernel_cache._key("decode_kernel", replace(host, triple="aarch64-linux-gnu")),
+        kernel_cache._key("decode_kernel", replace(host, cpu="z80")),
+        kernel_cache._key("decode_kernel", replace(host, features=host.features + ",-sse2")),
     }
-    for maker, name in ((compiled, "_numba_version"), (compiled.llvmlite, "__version__"), (compiled.sys, "version")):
+    for maker, name in (
+        (kernel_cache, "_numba_version"),
+        (kernel_cache.llvmlite, "__version__"),
+        (kernel_cache.sys, "version"),
+    ):
         with monkeypatch.context() as patch:
             patch.setattr(maker, name, (lambda: "0") if name == "_numba_version" else "0")
-            keys.add(compiled._key("decode_kernel", host))
+            keys.add(kernel_cache._key("decode_kernel", host))
     assert len(keys) == 8
 
 
 def test_no_kernel_raises():
     """numba writes what a function may raise into its code, and Python's machinery to raise it is not there."""
     assert kernels.walk_batches(0, 0, 0) == 0
-    key = compiled._key("decode_kernel", compiled._host())
-    code = compiled._kept(USERS_FOLDER / compiled._name("decode_kernel", key), key)
+    key = kernel_cache._key("decode_kernel", this_host())
+    code = kernel_cache._kept(USERS_FOLDER / kernel_cache._name("decode_kernel", key), key)
     assert code
     assert b".const.pickle" not in code
 

@@ -4,7 +4,7 @@ from kafka_lagoon.kafka_settings import KafkaSettings
 from tests.fake.cluster import FakeCluster
 
 
-def impatient(state: FakeCluster, **more: int | str) -> KafkaSettings:
+def short_timeouts(state: FakeCluster, **more: int | str) -> KafkaSettings:
     """Settings for a fake cluster; `more` replaces some of them."""
     told = {
         "bootstrap_servers": ",".join(f"{host}:{port}" for host, port in state.addresses.values()),

@@ -1,0 +1,54 @@
+"""Makes rows of ACLs. A number that has no name here becomes UNKNOWN_n and is never dropped."""
+
+from collections.abc import Iterator, Mapping
+
+from kafka_lagoon.protocol import acls
+from kafka_lagoon.protocol.messages.describe_acls import AclDescription, DescribeAclsResource, DescribeAclsResponse
+from kafka_lagoon.row_classes import column, row
+
+
+@row
+class AclRow:
+    """ACLs of the cluster, one row each."""
+
+    resource_type: str = column("TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN or USER.")
+    resource_name: str = column("Name or prefix; * with LITERAL is every name.")
+    pattern_type: str = column("LITERAL or PREFIXED.")
+    principal: str = column("Who, as type:name; User:* is everybody.")
+    host: str = column("From which address; * is every one.")
+    operation: str = column("Operation as Kafka names it.")
+    permission: str = column("ALLOW or DENY.")
+
+
+def acl_rows(response: DescribeAclsResponse) -> Iterator[AclRow]:
+    """One row per ACL, ordered by resource, principal, host and operation."""
+    rows = [_acl_row(resource, acl) for resource in response.resources for acl in resource.acls]
+    yield from sorted(rows, key=_order)
+
+
+def _acl_row(resource: DescribeAclsResource, acl: AclDescription) -> AclRow:
+    return AclRow(
+        resource_type=_name(acls.RESOURCE_TYPES, resource.resource_type),
+        resource_name=resource.resource_name,
+        pattern_type=_name(acls.PATTERN_TYPES, resource.pattern_type),
+        principal=acl.principal,
+        host=acl.host,
+        operation=_name(acls.OPERATIONS, acl.operation),
+        permission=_name(acls.PERMISSION_TYPES, acl.permission_type),
+    )
+
+
+def _name(names: Mapping[int, str], number: int) -> str:
+    return names.get(number, f"UNKNOWN_{number}")
+
+
+def _order(acl: AclRow) -> tuple[str, ...]:
+    return (
+        acl.resource_type,
+        acl.resource_name,
+        acl.pattern_type,
+        acl.principal,
+        acl.host,
+        acl.operation,
+        acl.permission,
+    )

@@ -1,0 +1,22 @@
+"""A cluster object for the tests of admin/, connected to fake brokers."""
+
+from collections.abc import Callable
+
+import pytest
+
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.clock import Deadline
+from tests.clock import CLOCK
+
+
+@pytest.fixture
+def cluster(connect: Callable[[], Cluster]) -> Cluster:
+    """A cluster that knows the leaders of all partitions."""
+    connected = connect()
+    connected.refresh(None, soon())
+    return connected
+
+
+def soon() -> Deadline:
+    """A deadline that only a broken test reaches."""
+    return Deadline.after(CLOCK, 5_000)

@@ -1,0 +1,77 @@
+"""Log directories of fake brokers, and the sizes of replicas in them."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kafka_lagoon.admin.log_dirs import describe_log_dirs, replica_sizes
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
+from tests.admin.conftest import soon
+from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Altered, Fault
+
+ORDERS = [TopicPartition("orders", partition) for partition in range(6)]
+OFFLINE = 56
+
+
+def test_every_broker_answers_for_itself(state: FakeCluster, cluster: Cluster) -> None:
+    """One request per broker, answers in the order of their ids, and only of those named."""
+    log_dirs = describe_log_dirs(cluster, [3, 1], soon())
+    assert list(log_dirs.answers) == [1, 3]
+    assert not log_dirs.failures
+    assert state.count(DESCRIBE_LOG_DIRS.key) == 2
+
+
+def test_a_broken_directory_is_a_failure_beside_its_answer(state: FakeCluster, cluster: Cluster) -> None:
+    """The other directories of its broker are still described."""
+
+    def broken(response: Any) -> Any:
+        first, *others = response.results
+        return replace(response, results=(replace(first, error_code=OFFLINE, topics=()), *others))
+
+    state.faults = [Fault(DESCRIBE_LOG_DIRS.key, Altered(broken), node_id=2)]
+    log_dirs = describe_log_dirs(cluster, [1, 2], soon())
+    assert set(log_dirs.answers) == {1, 2}
+    [failure] = log_dirs.failures
+    assert (failure.node_id, failure.name) == (2, "KAFKA_STORAGE_ERROR")
+
+
+@pytest.mark.parametrize("version", [2, 5])
+def test_an_empty_list_is_a_refusal(state: FakeCluster, cluster: Cluster, version: int) -> None:
+    """Without DESCRIBE on the cluster brokers say so from v3 on; before, they answer without directories."""
+    state.cluster_operations, state.highest[DESCRIBE_LOG_DIRS.key] = 0, version
+    for broker in cluster.brokers.values():
+        broker.close()
+    log_dirs = describe_log_dirs(cluster, [1, 2], soon())
+    assert not log_dirs.answers
+    assert [failure.name for failure in log_dirs.failures] == ["CLUSTER_AUTHORIZATION_FAILED"] * 2
+
+
+def test_sizes_are_the_leaders(state: FakeCluster, cluster: Cluster) -> None:
+    """The leader's replica counts, not a follower's, and not one that still moves to another directory."""
+    for index, partition in enumerate(state.topics["orders"].partitions):
+        partition.size = 1000 + index
+    sizes = replica_sizes(cluster, ORDERS, soon())
+    assert sizes.answers == {item: 1000 + item.partition for item in ORDERS}
+
+
+@pytest.mark.parametrize("version", [2, 5])
+def test_sizes_need_a_permission(state: FakeCluster, cluster: Cluster, version: int) -> None:
+    """Without it every partition is a failure, at once, whether the broker says so or shows an empty list."""
+    state.cluster_operations, state.highest[DESCRIBE_LOG_DIRS.key] = 0, version
+    for broker in cluster.brokers.values():
+        broker.close()
+    sizes = replica_sizes(cluster, ORDERS, soon())
+    assert {failure.name for failure in sizes.failures.values()} == {"CLUSTER_AUTHORIZATION_FAILED"}
+    assert set(sizes.failures) == set(ORDERS)
+    assert state.count(DESCRIBE_LOG_DIRS.key) == 3
+
+
+def test_a_partition_without_a_directory(state: FakeCluster, cluster: Cluster) -> None:
+    """It is a failure, and is not requested again and again."""
+    state.topics["orders"].partitions[0].replicas = ()
+    sizes = replica_sizes(cluster, ORDERS[:2], soon())
+    assert {item: failure.name for item, failure in sizes.failures.items()} == {ORDERS[0]: "LOG_DIR_NOT_FOUND"}
+    assert set(sizes.answers) == {ORDERS[1]}
