@@ -117,7 +117,7 @@ def test_what_we_produce_librdkafka_reads(mock: Mock, cluster: Cluster, codec: s
         batch = used.encode(partition, ours(), CODECS[codec])
         answer = send_batches(cluster, {partition: batch}, delivery, soon())
         assert not answer.failures
-        used.written(partition, len(ODD))
+        used.advance(partition, len(ODD))
         written.append(answer.answers[partition].base_offset)
     assert written == [0, len(ODD), 2 * len(ODD)]
     expected = [Consumed(offset, one[2], 0, one[0], one[1], one[3]) for offset, one in enumerate([*ODD, *ODD, *ODD])]

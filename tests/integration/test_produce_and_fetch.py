@@ -349,7 +349,7 @@ def test_a_leader_that_dies(kafka: LocalKafka) -> None:
                 batch = sequences.encode(partition, [Record(CLOCK.now_ms(), None, b"%d" % number)], 0)
                 answer = send_batches(cluster, {partition: batch}, Delivery(topic_ids=ids), soon())
                 assert not answer.failures
-                sequences.written(partition, 1)
+                sequences.advance(partition, 1)
                 if number == count // 2:
                     killing.join()
             assert cluster.leader_of(partition) != leader_id
