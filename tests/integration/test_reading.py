@@ -8,6 +8,7 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from crc32c import crc32c
 
+from kafka_lagoon.admin.log_dirs import replica_sizes
 from kafka_lagoon.admin.offsets import (
     HIGH_WATERMARK,
     LAST_STABLE,
@@ -15,7 +16,6 @@ from kafka_lagoon.admin.offsets import (
     epoch_ends,
     list_offsets,
     offsets_at,
-    replica_sizes,
 )
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.cluster import TopicPartition as At

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kafka_lagoon.cli.kafka.input_lines import bursts
 from kafka_lagoon.cli.kafka.line_writer import LineWriter, WrittenRecord
 from kafka_lagoon.cli.kafka.record_lines import json_parser, text_parser
-from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb, moment_argument, refuse
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, moment_argument, refuse
 from kafka_lagoon.errors import BrokerError
 from kafka_lagoon.produce.batching import ProducerRecord
 from kafka_lagoon.produce.sequences import SequenceNumbers, init_producer_id
@@ -93,9 +93,9 @@ def _faults(options: argparse.Namespace) -> Iterator[str]:
             yield f"--header {header}: not KEY=VALUE"
 
 
-def _answer(asked: Asked) -> Answer:
-    options, cluster = asked.told, asked.cluster
-    layout = _layout(asked)
+def _answer(context: Context) -> Answer:
+    options, cluster = context.options, context.cluster
+    layout = _layout(context)
     target = Target(
         topic=options.topic,
         acks=_ACKS[options.acks],
@@ -103,7 +103,7 @@ def _answer(asked: Asked) -> Answer:
         batch_bytes=options.batch_bytes,
         delivery_timeout_ms=round(options.timeout * 1000) if options.timeout else None,
     )
-    sequences = _sequences(asked) if target.acks == ALL_ACKS else SequenceNumbers()
+    sequences = _sequences(context) if target.acks == ALL_ACKS else SequenceNumbers()
     writer = TopicWriter(cluster, layout, target, sequences)
     defaults = ProducerRecord(
         key=_raw(options.key),
@@ -121,11 +121,11 @@ def _answer(asked: Asked) -> Answer:
     return Answer(parts=[part], failures=lines.failures, notes=lines.notes)
 
 
-def _layout(asked: Asked) -> TopicLayout:
+def _layout(context: Context) -> TopicLayout:
     """The topic as it is now; refused if it does not exist, or has no such partition."""
-    options = asked.told
+    options = context.options
     try:
-        layout = find_topic(asked.cluster, options.topic, asked.deadline)
+        layout = find_topic(context.cluster, options.topic, context.deadline)
     except BrokerError as error:
         if error.code == UNKNOWN_TOPIC_OR_PARTITION:
             refuse(f"{options.topic}: no such topic")
@@ -135,9 +135,9 @@ def _layout(asked: Asked) -> TopicLayout:
     return layout
 
 
-def _sequences(asked: Asked) -> SequenceNumbers:
+def _sequences(context: Context) -> SequenceNumbers:
     try:
-        return init_producer_id(asked.cluster, asked.deadline)
+        return init_producer_id(context.cluster, context.deadline)
     except BrokerError as error:
         if error.code != CLUSTER_AUTHORIZATION_FAILED:
             raise

@@ -1,7 +1,4 @@
-"""Names and arguments in, a finished or running Java process out.
-
-Guards one rule: the Java that runs Spark runs Kafka too, JAVA_HOME first and PATH second.
-"""
+"""Starts Java, the same that runs Spark: JAVA_HOME comes first and PATH second."""
 
 import os
 import shutil
@@ -18,11 +15,11 @@ _FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
 def java_path() -> str:
     """Path of the java command; JarsUnavailable when there is none."""
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=f"{home}/bin" if home else None)
-    if found is None:
+    path = shutil.which("java", path=f"{home}/bin" if home else None)
+    if path is None:
         where = f"in JAVA_HOME ({home})" if home else "on PATH"
         raise JarsUnavailable(f"no java {where}: install Java 17 or newer")
-    return found
+    return path
 
 
 def java_command(*arguments: str, heap_mb: int = 128) -> list[str]:
@@ -31,7 +28,7 @@ def java_command(*arguments: str, heap_mb: int = 128) -> list[str]:
 
 
 def start_java(*arguments: str, log: Path, heap_mb: int = 128) -> subprocess.Popen[bytes]:
-    """A JVM in the background that adds what it says to a file."""
+    """Start a JVM in the background; its output is appended to `log`."""
     with log.open("ab") as output:
         return subprocess.Popen(  # noqa: S603  our own command line
             java_command(*arguments, heap_mb=heap_mb),
