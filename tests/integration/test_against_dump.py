@@ -153,8 +153,8 @@ def as_dumped(row: dict[str, Any], dumped: dict[str, Any]) -> dict[str, Any]:
 def as_consumed(row: dict[str, Any]) -> Consumed:
     """A row of ours as librdkafka gives a record: the Python client ends a header's key at a NUL."""
     headers = tuple((header["key"].split("\0")[0], header["value"]) for header in row["headers"])
-    told = (row[name] for name in ("offset", "timestamp_ms", "timestamp_type", "key", "value"))
-    return Consumed(*told, headers)
+    printed = (row[name] for name in ("offset", "timestamp_ms", "timestamp_type", "key", "value"))
+    return Consumed(*printed, headers)
 
 
 def as_sent(row: dict[str, Any]) -> Sent:

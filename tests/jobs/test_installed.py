@@ -199,7 +199,7 @@ def test_paths_are_the_installation_s_own(machine: Machine) -> None:
     )
     (site,) = (machine.installed.environment / "lib").glob("python*/site-packages")
     assert sorted(path.name for path in Path(jobs).glob("[ims]*.py")) == ["ingest.py", "maintain.py", "snapshot.py"]
-    assert Path(jobs).parent == site
+    assert Path(jobs) == site / "kafka_lagoon" / "jobs"
     assert Path(conf).is_relative_to(site)
     assert {path.name for path in Path(conf).iterdir()} == {path.name for path in (CLONE / "conf").iterdir()}
     cache = machine.installed.home / ".cache" / "kafka-lagoon" / "jars" / DELTA
