@@ -8,15 +8,21 @@ import pytest
 from kafka_lagoon import errors
 from kafka_lagoon.cli.kafka.output import failure_lines
 from kafka_lagoon.client.cluster import TopicPartition
-from kafka_lagoon.client.routing import Failure, failure_of
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.errors import BrokerError, PipelineError, UnsupportedVersion
 from kafka_lagoon.protocol.error_codes import ERROR_CODES
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.source.plan import refuse_failures
 from tests.plain_lines import python_in
 
-SCOPES = (TopicPartition("solo", 2), 3, "group", "all topics", "group a, solo-2")
-SPELLED = ("solo-2", "broker 3", "group", "all topics", "group a, solo-2")
+SCOPES = (
+    Scope.of_partition("solo", 2),
+    Scope.broker(3),
+    Scope.group("a"),
+    Scope.list("all topics"),
+    Scope.group_partition("a", "solo", 2),
+)
+SPELLED = ("solo-2", "broker 3", "group a", "all topics", "group a, solo-2")
 # A value for each argument that errors are made of.
 _VALUES: dict[str, Any] = {
     "problems": ["kafka.client_id: must be text"],
@@ -46,7 +52,7 @@ def test_an_error_in_words(cls: type[PipelineError]) -> None:
 
 
 @pytest.mark.parametrize(("scope", "spelled"), list(zip(SCOPES, SPELLED, strict=True)))
-def test_what_a_failure_is_about(scope: object, spelled: str) -> None:
+def test_what_a_failure_is_about(scope: Scope, spelled: str) -> None:
     """Every kind of failure of every kind of thing is one line that names it as Kafka does."""
     refusals = [*map(made, CLASSES), *ERROR_CODES]
     for refusal in refusals:
@@ -68,11 +74,11 @@ def test_a_partition_in_a_sentence() -> None:
 def test_brokers_that_are_too_old_share_a_line() -> None:
     """A release that is too old is one line; other refusals are a line for each broker."""
     old = UnsupportedVersion("Metadata", (4, 13), None, "broker 1", "Kafka 0.11 or newer")
-    failures = [failure_of(METADATA, number, old, node_id=number) for number in (1, 2)]
+    failures = [failure_of(METADATA, Scope.broker(number), old, node_id=number) for number in (1, 2)]
     assert list(failure_lines(failures)) == [
         "broker 1, broker 2: Metadata: UNSUPPORTED_VERSION (needs Kafka 0.11 or newer)"
     ]
-    by_broker: list[Failure] = [failure_of(METADATA, number, 35, node_id=number) for number in (1, 2)]
+    by_broker: list[Failure] = [failure_of(METADATA, Scope.broker(number), 35, node_id=number) for number in (1, 2)]
     assert len(list(failure_lines(by_broker))) == 2
 
 

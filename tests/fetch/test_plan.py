@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.accounting import reconcile
@@ -113,7 +114,9 @@ def test_a_topic_that_we_may_not_see_costs_itself_only(state: FakeCluster, conne
 
     state.faults.append(Fault(METADATA.key, Altered(hide), times=1000))
     found = planned(connect, wanted("secret", "t"))
-    assert [(one.scope, one.name) for one in found.failures] == [("secret", "TOPIC_AUTHORIZATION_FAILED")]
+    assert [(one.scope, one.name) for one in found.failures] == [
+        (Scope.of_topic("secret"), "TOPIC_AUTHORIZATION_FAILED")
+    ]
     assert spans(found) == [("t", 0, 0, 100)]
 
 
@@ -136,7 +139,7 @@ def test_a_partition_without_a_leader_costs_itself_only(state: FakeCluster, conn
     found = planned(connect, wanted("led"), at(state, 5, 5, 5, topic="led"))
     assert spans(found) == [("led", 0, 5, 100), ("led", 2, 5, 100)]
     assert events(found) == [("led", 1, 5, 5, "LEADER_NOT_AVAILABLE")]
-    assert [failure.scope for failure in found.failures] == [TopicPartition("led", 1)]
+    assert [failure.scope for failure in found.failures] == [Scope.of_partition("led", 1)]
 
 
 def test_a_topic_created_anew_ends_one_sequence_and_begins_another(state: FakeCluster, connect: Connect):

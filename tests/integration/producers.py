@@ -1,6 +1,6 @@
-"""Real producers' records in; topics whose logs hold what the producers and the brokers make of them out.
+"""Fills topics by real producers, so that logs hold what producers and brokers make of records.
 
-Guards one rule: no byte in these logs is ours. librdkafka and Kafka's Java producer write them in every codec; brokers
+No byte in these logs is ours. librdkafka and Kafka's Java producer write them in every codec; brokers
 convert, append their own times, compact and cut them. Topics have one partition and one replica: one folder holds the log.
 """
 
@@ -67,7 +67,7 @@ ODD = (
     Sent(bytes(range(256)), b"\n\r | offset: 7 payload: \0\xff"),
     Sent(b"long", b"abc" * 20_000),
     Sent(b"first millisecond", b"1970", 1),
-    Sent(b"behind the last year of timestamps", b"10000", YEAR_10000),
+    Sent(b"after the last year of timestamps", b"10000", YEAR_10000),
     Sent(b"far behind", b"285 million years", LAST_YEAR),
     Sent(b"back again", b"2023"),
     Sent(b"one header", b"h", AS_SENT, (("name", b"value"),)),
@@ -118,7 +118,7 @@ def by_librdkafka(kafka: LocalKafka, topic: str, records: Sequence[Sent], **conf
     failed: list[str] = []
     settings = {name.replace("_", "."): value for name, value in config.items()}
     base = {"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0, "linger.ms": 20, "batch.num.messages": 12}
-    base["max.in.flight"] = 1  # a batch that is sent again would come behind the next
+    base["max.in.flight"] = 1  # a batch that is sent again would come after the next
     producer = Producer({**base, **settings})
     for record in records:
         producer.produce(
@@ -276,8 +276,8 @@ def delete_records(kafka: LocalKafka, topic: str, before: int) -> None:
 
 def folder(kafka: LocalKafka, topic: str) -> Path:
     """Where the topic's log is."""
-    (found,) = kafka.directory.glob(f"broker-*/data/{topic}-0")
-    return found
+    (log,) = kafka.directory.glob(f"broker-*/data/{topic}-0")
+    return log
 
 
 def log_starts(kafka: LocalKafka, topics: Sequence[str]) -> dict[str, int]:

@@ -175,8 +175,8 @@ def test_health_equals_kafka_topics_while_a_broker_is_down(cluster: LocalKafka) 
 
 def _wait_until_gone(kafka: LocalKafka, node_id: int) -> None:
     """Until no partition is led by the broker and the ISRs have shrunk."""
-    patience = time.monotonic() + 60
-    while time.monotonic() < patience:
+    give_up = time.monotonic() + 60
+    while time.monotonic() < give_up:
         lines = tools.topics(kafka).values()
         if all(one.leader_id != node_id and (node_id not in one.isr or one.leader_id is None) for one in lines):
             return

@@ -30,8 +30,9 @@ from confluent_kafka.admin import (
 from kafka_lagoon.cli.kafka.run import VERBS
 from kafka_lagoon.cli.permissions import NEEDS, Right
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.request_stats import RequestStats
-from kafka_lagoon.client.routing import Failure, ask_cluster
+from kafka_lagoon.client.routing import ask_cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol import acls
@@ -233,7 +234,7 @@ def _set_up_group(bootstrap_servers: str) -> None:
     with Cluster.connect(
         KafkaSettings(bootstrap_servers=bootstrap_servers), CLOCK, RequestStats(), deadline
     ) as cluster:
-        answer = ask_cluster(cluster, INCREMENTAL_ALTER_CONFIGS, request, READERS, deadline)
+        answer = ask_cluster(cluster, INCREMENTAL_ALTER_CONFIGS, request, Scope.group(READERS), deadline)
         assert not isinstance(answer, Failure)
         assert [one.error_code for one in answer.responses] == [0]
 

@@ -6,7 +6,8 @@ No ACLs is an answer; no authorizer is a failure, SECURITY_DISABLED.
 from dataclasses import dataclass
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.routing import Failure, ask_cluster
+from kafka_lagoon.client.failures import Failure, Scope
+from kafka_lagoon.client.routing import ask_cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest, DescribeAclsResponse
@@ -39,4 +40,4 @@ def describe_acls(cluster: Cluster, acl_filter: AclFilter, deadline: Deadline) -
         operation=acl_filter.operation,
         permission_type=acl_filter.permission,
     )
-    return ask_cluster(cluster, DESCRIBE_ACLS, request, "access rules", deadline, _WITH_PATTERNS)
+    return ask_cluster(cluster, DESCRIBE_ACLS, request, Scope.list("ACLs"), deadline, _WITH_PATTERNS)

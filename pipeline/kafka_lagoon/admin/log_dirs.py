@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByBroker, ByLeader
-from kafka_lagoon.client.routing import Failure, Gathered, ShardedRequest, failure_of, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED, LOG_DIR_NOT_FOUND
 from kafka_lagoon.protocol.messages.describe_log_dirs import (
@@ -47,7 +48,7 @@ def _broken_directories(answers: Mapping[int, DescribeLogDirsResponse]) -> Itera
     for broker_id, response in answers.items():
         for log_dir in response.results:
             if log_dir.error_code:
-                scope = f"broker {broker_id}, {log_dir.log_dir}"
+                scope = Scope.of_log_dir(broker_id, log_dir.log_dir)
                 yield failure_of(DESCRIBE_LOG_DIRS, scope, log_dir.error_code, node_id=broker_id)
 
 

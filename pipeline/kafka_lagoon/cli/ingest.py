@@ -13,7 +13,7 @@ from kafka_lagoon.cli.arguments import IngestArguments, ingest_arguments
 from kafka_lagoon.cli.outcome import INGEST, PARTIAL, Outcome, one_by_one
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, Steps, log_to, reported, say
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.routing import Failure
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock, Deadline
 from kafka_lagoon.delta.session import session
 from kafka_lagoon.delta.warehouse import Warehouse, open_warehouse
@@ -85,7 +85,7 @@ class _Runs:
             say(f"{outcome.cluster}: ingest {report.ingest_id} died before it could say that it {report.text}")
         for failure in done.planned.failures:
             reason = f" ({failure.message})" if failure.message else ""
-            say(f"{outcome.cluster}: {failure.about()}: {failure.name}{reason}")
+            say(f"{outcome.cluster}: {failure.scope}: {failure.name}{reason}")
         _tell(outcome, done)
         lock.reported(outcome.ingest_id)
         lost = any(map(is_loss, done.reconciled.ranges))

@@ -1,16 +1,17 @@
-"""Questions about many items in, answers and failures side by side out.
+"""Splits requests about many items over the brokers that answer for them, and gathers answers and failures.
 
-Guards one rule: items are split over brokers here and nowhere else, a stale leader or coordinator is looked up again under
-one deadline, and an item that stays without an answer comes back as a `Failure`, never as a shorter list.
+A stale leader or coordinator is looked up again, all under one deadline. Every item comes back with an answer or with a
+`Failure`; no list is silently shorter than what was asked for.
 """
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from kafka_lagoon.client.broker import Call, Reply, may_have_arrived
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, failure_of
 from kafka_lagoon.client.routes import Route
 from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import (
@@ -18,10 +19,10 @@ from kafka_lagoon.errors import (
     AuthenticationFailed,
     BrokerError,
     ConnectionFailed,
-    ConnectionLost,
     DeadlinePassed,
     PipelineError,
     UnsupportedVersion,
+    WireError,
 )
 from kafka_lagoon.protocol.error_codes import (
     NOT_ENOUGH_REPLICAS_AFTER_APPEND,
@@ -33,11 +34,10 @@ from kafka_lagoon.protocol.error_codes import (
 )
 from kafka_lagoon.wire.schema import Api, Versions
 
-I = TypeVar("I", bound=Hashable)  # noqa: E741  the item asked about
+I = TypeVar("I", bound=Hashable)  # noqa: E741  an item: a partition, a group, a broker
 A = TypeVar("A")
 R = TypeVar("R")
 
-UNSUPPORTED = "UNSUPPORTED_VERSION"
 _GONE = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID})  # not yet known to this broker, or deleted
 _GONE_ROUNDS = 3
 _NOBODY = (None, 0)
@@ -46,10 +46,10 @@ CHUNK = 10_000  # items in one request: some 300 kB, far below the brokers' sock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardedRequest(Generic[I, A]):
-    """One API asked about many items: `build` makes a request of some of them, `read` finds their codes and answers.
+    """A request of one API about many items: `build` makes the message for some of them, `read` reads their answers.
 
-    `read` yields (item, error code, answer or None); items that it does not yield count as not answered. What is to be
-    done `once` is not asked again after it may have been done.
+    `read` yields (item, error code, answer or None); items that it does not yield count as not answered. A request with
+    `once` is not sent again about an item after it may have been carried out.
     """
 
     api: Api[Any, Any]
@@ -61,31 +61,9 @@ class ShardedRequest(Generic[I, A]):
     once: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """An item without an answer, and why; `code` is None where no broker said anything.
-
-    `may_be_done`: at least once no answer came, or one that does not tell, so what was asked for may have been done.
-    """
-
-    api: str
-    node_id: int | None
-    scope: Any
-    code: int | None
-    name: str
-    attempts: int
-    elapsed_ms: int
-    message: str | None
-    may_be_done: bool = False
-
-    def about(self) -> str:
-        """What was asked about, for people: `orders-0`, `broker 1`, the id of a group, or words such as `all topics`."""
-        return f"broker {self.scope}" if isinstance(self.scope, int) else str(self.scope)
-
-
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Who answered, and when the answer was received (epoch milliseconds)."""
+    """The broker that answered, and when its response was received (epoch milliseconds)."""
 
     node_id: int
     read_at_ms: int
@@ -93,7 +71,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Gathered(Generic[I, A]):
-    """What came back for every item of a request: an answer and its source, or a failure."""
+    """For every item of a request an answer and its source, or a failure."""
 
     answers: Mapping[I, A]
     sources: Mapping[I, Source]
@@ -102,7 +80,7 @@ class Gathered(Generic[I, A]):
 
 @dataclass(slots=True)
 class _Gathering(Generic[I, A]):
-    """A sharded request that is being answered: the attempts of open items, and the last refusal of each."""
+    """A sharded request in progress: the open items with the number of their attempts, and the last refusal of each."""
 
     request: ShardedRequest[I, A]
     open: dict[I, int]
@@ -110,13 +88,13 @@ class _Gathering(Generic[I, A]):
     answers: dict[I, A] = field(default_factory=dict)
     sources: dict[I, Source] = field(default_factory=dict)
     failures: dict[I, Failure] = field(default_factory=dict)
-    unsure: set[I] = field(default_factory=set)  # what may have been done although nobody said so
+    unsure: set[I] = field(default_factory=set)  # items that may have been processed without an answer
 
 
 def gather(
     cluster: Cluster, route: Route[I], requests: Sequence[ShardedRequest[I, Any]], deadline: Deadline
 ) -> list[Gathered[I, Any]]:
-    """Send all requests, pipelined to each broker and to all brokers at once; retry what is stale or transient.
+    """Send all requests, pipelined to each broker and to all brokers at the same time; retry stale and transient errors.
 
     Returns one `Gathered` per request. Every item is in its answers or in its failures, exactly once.
     """
@@ -130,7 +108,7 @@ def gather(
         if not any(gathering.open for gathering in gatherings):
             break
         if not deadline.pause(next(pauses)):
-            _give_up(cluster, gatherings, started)
+            _give_up(cluster, route, gatherings, started)
             break
         _refresh(route, gatherings, deadline)
     for gathering in gatherings:
@@ -157,7 +135,7 @@ def _call(request: ShardedRequest[I, Any], items: Sequence[I]) -> Call:
 
 
 def _by_node(route: Route[I], gathering: _Gathering[I, Any]) -> dict[int, list[I]]:
-    found: dict[int, list[I]] = {}
+    by_node: dict[int, list[I]] = {}
     node_of = route.node_of
     for item in gathering.open:
         gathering.open[item] += 1
@@ -165,14 +143,14 @@ def _by_node(route: Route[I], gathering: _Gathering[I, Any]) -> dict[int, list[I
         if node_id is None:
             gathering.refusals[item] = (None, route.unroutable_code)
         else:
-            found.setdefault(node_id, []).append(item)
-    return found
+            by_node.setdefault(node_id, []).append(item)
+    return by_node
 
 
 def _take(gathering: _Gathering[I, Any], items: Sequence[I], node_id: int, reply: Reply) -> None:
-    """Sort one reply into answers and refusals; an item that the answer leaves out is refused too.
+    """Sort one reply into answers and refusals; an item that the response leaves out counts as refused.
 
-    What a broker said of an item before the time ran out stays: it tells more than that there was no time left.
+    An error that a broker gave for an item is kept when the deadline passes later: it says more than DeadlinePassed.
     """
     if isinstance(reply.outcome, PipelineError):
         for item in items:
@@ -199,7 +177,7 @@ def _take(gathering: _Gathering[I, Any], items: Sequence[I], node_id: int, reply
 
 
 def _reconcile(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gathering[I, Any]], started: float) -> None:
-    """Turn refusals that asking again will not change, or must not, into failures."""
+    """Turn refusals into failures where another request would not help, or must not be sent."""
     for gathering in gatherings:
         for item, attempts in list(gathering.open.items()):
             node_id, refusal = gathering.refusals[item]
@@ -212,29 +190,29 @@ def _reconcile(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gatherin
             else:
                 is_final = _is_final(refusal) or node_id in cluster.unreachable
             if is_final or (gathering.request.once and item in gathering.unsure):
-                _fail(cluster, gathering, item, started)
+                _fail(cluster, route, gathering, item, started)
 
 
 def _is_final(refusal: PipelineError) -> bool:
-    """Whether it is not the way to the broker that failed: its answer, our credentials, or an address not allowed."""
+    """Whether the cause is not the connection: an error response, our credentials, or an address that is not allowed."""
     return isinstance(refusal, AuthenticationFailed | AddressRefused) or not isinstance(refusal, ConnectionFailed)
 
 
 def _may_be_done(refusal: PipelineError | int) -> bool:
-    """Whether the broker may have done, at least in part, what it did not say it has."""
+    """Whether the broker may have carried out the request, at least in part, without saying so."""
     if isinstance(refusal, int):
         return refusal in (REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND)
     return may_have_arrived(refusal)
 
 
-def _give_up(cluster: Cluster, gatherings: Sequence[_Gathering[I, Any]], started: float) -> None:
-    """The deadline has passed: what is open has failed, and brokers that never answered are not waited for again."""
+def _give_up(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gathering[I, Any]], started: float) -> None:
+    """Fail what is open after the deadline has passed; brokers that never answered are not waited for again."""
     for gathering in gatherings:
         for item in list(gathering.open):
             node_id, refusal = gathering.refusals[item]
             if node_id is not None and isinstance(refusal, ConnectionFailed):
                 cluster.unreachable.add(node_id)
-            _fail(cluster, gathering, item, started)
+            _fail(cluster, route, gathering, item, started)
 
 
 def _refresh(route: Route[I], gatherings: Sequence[_Gathering[I, Any]], deadline: Deadline) -> None:
@@ -243,8 +221,8 @@ def _refresh(route: Route[I], gatherings: Sequence[_Gathering[I, Any]], deadline
         return
     try:
         route.refresh(list(dict.fromkeys(stale)), deadline)
-    except (ConnectionFailed, BrokerError):
-        return  # the next round meets the same brokers and keeps their refusals; the deadline ends it
+    except (ConnectionFailed, BrokerError, UnsupportedVersion, WireError):
+        return  # the next round asks the same brokers and keeps their refusals; the deadline ends it
 
 
 def _is_stale(refusal: PipelineError | int) -> bool:
@@ -253,39 +231,16 @@ def _is_stale(refusal: PipelineError | int) -> bool:
     return True
 
 
-def _fail(cluster: Cluster, gathering: _Gathering[I, Any], item: I, started: float) -> None:
+def _fail(cluster: Cluster, route: Route[I], gathering: _Gathering[I, Any], item: I, started: float) -> None:
     node_id, refusal = gathering.refusals[item]
-    failure = failure_of(
+    gathering.failures[item] = failure_of(
         gathering.request.api,
-        item,
+        route.scope_of(item),
         refusal,
         node_id=node_id,
         attempts=gathering.open.pop(item),
         elapsed_ms=int((cluster.clock.monotonic() - started) * 1000),
-    )
-    gathering.failures[item] = replace(failure, may_be_done=item in gathering.unsure)
-
-
-def failure_of(
-    api: Api[Any, Any],
-    scope: Any,
-    refusal: PipelineError | int,
-    *,
-    node_id: int | None = None,
-    attempts: int = 1,
-    elapsed_ms: int = 0,
-) -> Failure:
-    """A failure from what a broker said (an error code) or from what kept it from saying anything."""
-    code = refusal if isinstance(refusal, int) else getattr(refusal, "code", None)
-    return Failure(
-        api=api.name,
-        node_id=node_id,
-        scope=scope,
-        code=code,
-        name=_failure_name(refusal) if code is None else error_code(code).name,
-        attempts=attempts,
-        elapsed_ms=elapsed_ms,
-        message=_message(refusal),
+        may_be_done=item in gathering.unsure,
     )
 
 
@@ -293,11 +248,11 @@ def ask_cluster(
     cluster: Cluster,
     api: Api[Any, R],
     request: object,
-    scope: str,
+    scope: Scope,
     deadline: Deadline,
     within: Versions | None = None,
 ) -> R | Failure:
-    """The answer of any broker to a request about `scope` as a whole, or why there is none."""
+    """The response of any broker to a request that is not split, or why there is none."""
     started = cluster.clock.monotonic()
     try:
         answer = cluster.ask_any(api, request, deadline, within)
@@ -308,34 +263,9 @@ def ask_cluster(
     return failure_of(api, scope, code) if code else answer
 
 
-def _message(refusal: PipelineError | int) -> str | None:
-    if isinstance(refusal, UnsupportedVersion):
-        return refusal.reason()
-    return None if isinstance(refusal, int) else str(refusal)
-
-
-def _failure_name(refusal: object) -> str:
-    """What `problem` says where no broker gave a code."""
-    match refusal:
-        case UnsupportedVersion():
-            return UNSUPPORTED
-        case DeadlinePassed():
-            return "DEADLINE_PASSED"
-        case ConnectionLost():
-            return "CONNECTION_LOST"
-        case AddressRefused():
-            return "ADDRESS_REFUSED"
-        case AuthenticationFailed():
-            return "AUTHENTICATION_FAILED"
-        case ConnectionFailed():
-            return "CONNECTION_FAILED"
-        case _:
-            return "PROTOCOL_ERROR"
-
-
 def _count(cluster: Cluster, gathering: _Gathering[I, Any]) -> None:
     item_counts, api = cluster.request_stats.item_counts, gathering.request.api.name
     for node_id, answered in Counter(source.node_id for source in gathering.sources.values()).items():
         item_counts[api, node_id].answered += answered
     for failure in gathering.failures.values():
-        item_counts[api, failure.node_id].failed += failure.name != UNSUPPORTED  # what cannot be asked was not asked
+        item_counts[api, failure.node_id].failed += failure.name != UNSUPPORTED  # then no request was sent

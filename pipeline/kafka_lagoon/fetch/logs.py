@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from kafka_lagoon.admin.log_dirs import replica_sizes
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LAST_STABLE, LOG_START, list_offsets
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
-from kafka_lagoon.client.routing import Failure
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.ranges import LogNow, PlannedRange
 from kafka_lagoon.fetch.split import READ_COMMITTED

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from kafka_lagoon.admin.offsets import offsets_at
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
-from kafka_lagoon.client.routing import Failure, failure_of
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.epoch_checks import check_positions
@@ -153,7 +153,7 @@ def _take_topic(draft: _Draft, name: str, topic: MetadataTopic) -> None:
     known = draft.archived.get(name)
     if topic.error_code:
         draft.ids[name] = known.topic_id if known else None
-        draft.failures.append(failure_of(METADATA, name, topic.error_code))
+        draft.failures.append(failure_of(METADATA, Scope.of_topic(name), topic.error_code))
         gone = topic.error_code == UNKNOWN_TOPIC_OR_PARTITION
         _end_sequences(draft, name, TOPIC_DELETED if gone else error_code(topic.error_code).name)
         return

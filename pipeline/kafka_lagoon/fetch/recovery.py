@@ -6,7 +6,7 @@ Kafka's name for it or with one of ours. An empty answer is not the end of a log
 
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LOCAL_START, LOG_START, list_offsets
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
-from kafka_lagoon.client.routing import UNSUPPORTED, failure_of
+from kafka_lagoon.client.failures import UNSUPPORTED, refusal_name
 from kafka_lagoon.clock import backoff
 from kafka_lagoon.errors import (
     AddressRefused,
@@ -30,7 +30,7 @@ from kafka_lagoon.protocol.error_codes import (
     Refresh,
     error_code,
 )
-from kafka_lagoon.protocol.messages.fetch import FETCH, PartitionData
+from kafka_lagoon.protocol.messages.fetch import PartitionData
 from kafka_lagoon.protocol.messages.metadata import MetadataTopic
 from kafka_lagoon.wire.primitives import uuid_text
 
@@ -69,7 +69,7 @@ class Recovery:
 
     def after_error(self, error: PipelineError) -> None:
         """No answer came, or one that cannot be read."""
-        name = failure_of(FETCH, self._at, error).name
+        name = refusal_name(error)
         if isinstance(error, FrameTooLarge) and error.size > error.limit:
             self._progress.fail(BATCH_TOO_LARGE, f"{error}; see receive_message_max_bytes")
         elif isinstance(error, AuthenticationFailed | AddressRefused | UnsupportedVersion):

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import refusal_name
 from kafka_lagoon.client.request_stats import RequestStats
-from kafka_lagoon.client.routing import failure_of
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.errors import PipelineError, TableError
@@ -19,7 +19,6 @@ from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
 from kafka_lagoon.fetch.stalls import BOOTSTRAP, RUN_DEADLINE_PASSED, Limits, Stalls
 from kafka_lagoon.fetch.tasks import Task
 from kafka_lagoon.kafka_settings import KafkaSettings
-from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.records.decoding import Counts
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ def _read_all(settings: TaskSettings, task: Task, files: "RecordFiles", progress
             cluster.refresh(topics, limits.waiting_for(BOOTSTRAP))
         except PipelineError as error:
             limits.stalls.stalled(BOOTSTRAP)
-            name = RUN_DEADLINE_PASSED if limits.run_is_over() else failure_of(METADATA, topics, error).name
+            name = RUN_DEADLINE_PASSED if limits.run_is_over() else refusal_name(error)
             progress.outcomes += [_unread(split, name, str(error)) for split in task.splits]
             return
         for split in task.splits:

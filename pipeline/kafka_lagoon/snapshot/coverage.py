@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.request_stats import ApiStats, ItemCounts, RequestStats
-from kafka_lagoon.client.routing import Failure
 from kafka_lagoon.protocol.acls import (
     ALTER,
     ALTER_CONFIGS,
@@ -100,7 +100,7 @@ def failure_rows(failures: Iterable[Failure]) -> Iterator[CollectionFailureRow]:
         yield CollectionFailureRow(
             api=api,
             broker_id=node_id,
-            scope=_scopes([failure.about() for failure in some]),
+            scope=_scopes([str(failure.scope) for failure in some]),
             error_code=code,
             error_name=name,
             attempts=max(failure.attempts for failure in some),

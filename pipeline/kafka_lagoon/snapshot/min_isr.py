@@ -6,7 +6,8 @@ Guards one rule: a setting that we may not read makes the columns that need it n
 from collections.abc import Iterator, Sequence
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
-from kafka_lagoon.client.routing import Failure, ask_cluster
+from kafka_lagoon.client.failures import Failure, Scope
+from kafka_lagoon.client.routing import ask_cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.protocol.messages.api_versions import ApiVersionsResponse
@@ -38,7 +39,7 @@ def read_durability(cluster: Cluster, topics: Sequence[str], deadline: Deadline)
     failures: list[Failure] = []
     for start in range(0, len(topics), _CHUNK):
         some = topics[start : start + _CHUNK]
-        answer = ask_cluster(cluster, DESCRIBE_CONFIGS, _configs_request(some), f"{len(some)} topics", deadline)
+        answer = ask_cluster(cluster, DESCRIBE_CONFIGS, _configs_request(some), Scope.topics(len(some)), deadline)
         if isinstance(answer, Failure):
             failures.append(answer)
             problems.update(dict.fromkeys(some, answer.name))
@@ -87,7 +88,7 @@ def _read_eligible(
     cursor = None
     while True:
         request = DescribeTopicPartitionsRequest(topics=(), cursor=cursor)
-        page = ask_cluster(cluster, DESCRIBE_TOPIC_PARTITIONS, request, "all topics", deadline)
+        page = ask_cluster(cluster, DESCRIBE_TOPIC_PARTITIONS, request, Scope.list("all topics"), deadline)
         if isinstance(page, Failure):
             yield page
             return

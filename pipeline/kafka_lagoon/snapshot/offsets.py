@@ -16,7 +16,7 @@ from kafka_lagoon.admin.offsets import (
     Offsets,
 )
 from kafka_lagoon.client.cluster import TopicPartition
-from kafka_lagoon.client.routing import UNSUPPORTED
+from kafka_lagoon.client.failures import UNSUPPORTED
 from kafka_lagoon.protocol.messages.list_offsets import ListOffsetsResponsePartition
 from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow
 from kafka_lagoon.snapshot.topology import Topology

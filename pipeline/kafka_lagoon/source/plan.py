@@ -15,7 +15,7 @@ from kafka_lagoon.admin.offsets import (
     offsets_at,
 )
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
-from kafka_lagoon.client.routing import Failure
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError, ConfigError, RecordsError
 from kafka_lagoon.fetch.history import with_last_epochs
@@ -142,7 +142,7 @@ def refuse_failures(failures: Iterable[Failure]) -> None:
     """Raise the first failure: what is read is all of it or nothing."""
     for one in failures:
         code = _NOBODY_SAID if one.code is None else one.code
-        raise BrokerError(code, one.name, one.api, one.about(), one.message)
+        raise BrokerError(code, one.name, one.api, str(one.scope), one.message)
 
 
 def edge_offsets(

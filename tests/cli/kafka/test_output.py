@@ -4,8 +4,7 @@ import json
 
 from kafka_lagoon.cli.kafka.output import failure_lines, json_lines, people_lines, table_lines
 from kafka_lagoon.cli.kafka.verb import Part
-from kafka_lagoon.client.cluster import TopicPartition
-from kafka_lagoon.client.routing import Failure
+from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.row_classes import Int64, Timestamp, column, row
 from kafka_lagoon.snapshot.state_rows import TopicPartitions
 
@@ -79,7 +78,7 @@ def test_failures_are_one_line_per_broker_and_reason() -> None:
     """However many partitions fail alike; what a broker said stays on the line."""
 
     def failed(partition: int) -> Failure:
-        scope = TopicPartition("t", partition)
+        scope = Scope.of_partition("t", partition)
         return Failure(
             api="ListOffsets", node_id=2, scope=scope, code=None, name="LOST", attempts=1, elapsed_ms=1, message="a\nb"
         )

@@ -89,7 +89,7 @@ def test_acls_without_an_authorizer_are_a_failure(speak: Speak, ask: Ask) -> Non
     shown = ask("acls", "--json")
     assert (shown.code, shown.out) == (3, "")
     assert shown.err == (
-        "lagoon: access rules: DescribeAcls: SECURITY_DISABLED "
+        "lagoon: ACLs: DescribeAcls: SECURITY_DISABLED "
         "(the brokers have no authorizer: there are no rules, and everybody may do everything)\n"
     )
     people = ask("acls")
@@ -227,7 +227,7 @@ def test_transactions_are_described_where_they_were_listed(ask: Ask) -> None:
     (row,) = shown.rows("transaction")
     assert (row["transactional_id"], row["producer_id"], row["started_at_ms"]) == ("pay\x1b", 2**62, None)
     assert shown.err.splitlines() == [
-        "lagoon: secret: DescribeTransactions of broker 2: TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+        "lagoon: transaction secret: DescribeTransactions of broker 2: TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
         f"lagoon: transaction nothing: ListTransactions: {NOT_LISTED}",
     ]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from kafka_lagoon.cli.kafka.spans import Missing, Span, logs
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError, ConnectionFailed
@@ -98,7 +99,7 @@ def following(
         now = logs(cluster, list(places), later, source.options.isolation_level, deadline)
         is_odd = any(at not in now or now[at].end < span.start for at, (span, _) in places.items())
         if is_odd and (gone := _what_became(cluster, source, deadline)):
-            missing.fail(source.topic, gone, _WHY[gone])
+            missing.fail(Scope.of_topic(source.topic), gone, _WHY[gone])
             return
         missing.failures += later.failures
         places = {at: (replace(now[at], start=span.start), epoch) for at, (span, epoch) in places.items() if at in now}
@@ -133,16 +134,18 @@ def _rows_of(reader: SplitReader, missing: Missing) -> Iterator[Row]:
 
 def _tell(missing: Missing, outcome: Outcome) -> None:
     """What a reader has to say of what it did not give."""
-    name = f"{outcome.split.topic}-{outcome.split.partition}"
+    topic, partition = outcome.split.topic, outcome.split.partition
+    name = f"{topic}-{partition}"
     if outcome.failure:
-        missing.fail(name, outcome.failure, outcome.detail or _WHY.get(outcome.failure))
+        why = outcome.detail or _WHY.get(outcome.failure)
+        missing.fail(Scope.of_partition(topic, partition), outcome.failure, why)
     for problem in outcome.problems:
         if problem.reason == HEADER_KEY_NOT_UTF8:
             missing.notes.append(
                 f"{name}: offset {problem.base_offset}: header keys that are not UTF-8 are spelled out"
             )
         else:
-            offsets = f"{name} offsets {problem.base_offset} to {problem.last_offset}"
-            missing.fail(offsets, problem.reason, problem.detail)
+            offsets = f"offsets {problem.base_offset} to {problem.last_offset}"
+            missing.fail(Scope.of_partition(topic, partition, offsets), problem.reason, problem.detail)
     if outcome.counts.lost:
         missing.notes.append(f"{name}: {outcome.counts.lost:,} offsets were deleted before they were read")

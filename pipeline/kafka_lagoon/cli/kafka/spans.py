@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from kafka_lagoon.admin.offsets import offsets_at
-from kafka_lagoon.cli.kafka.verb import Asked
+from kafka_lagoon.cli.kafka.verb import Context
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
-from kafka_lagoon.client.routing import Failure
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.logs import ask_logs
 from kafka_lagoon.fetch.split import READ_COMMITTED
 from kafka_lagoon.protocol.messages import list_offsets as messages
+from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.times import Moment, parse_moment
 
 
@@ -34,12 +35,9 @@ class Missing:
     failures: list[Failure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def fail(self, scope: str, name: str, message: str | None) -> None:
+    def fail(self, scope: Scope, name: str, message: str | None) -> None:
         """Note something that could not be read."""
-        failure = Failure(
-            api="Fetch", node_id=None, scope=scope, code=None, name=name, attempts=1, elapsed_ms=0, message=message
-        )
-        self.failures.append(failure)
+        self.failures.append(own_failure(FETCH, scope, name, message))
 
 
 def logs(
@@ -56,19 +54,19 @@ def start_moment(start: str | None) -> Moment | None:
     return None if start is None or start in ("earliest", "latest") or start.isdecimal() else parse_moment(start)
 
 
-def begun(asked: Asked, spans: Mapping[TopicPartition, Span], missing: Missing) -> dict[TopicPartition, Span]:
+def begun(context: Context, spans: Mapping[TopicPartition, Span], missing: Missing) -> dict[TopicPartition, Span]:
     """Spans that begin where the arguments say. An offset outside of a log is told; that log is read from where it begins."""
-    told = asked.told
-    if told.last is not None:
-        return {at: replace(one, start=max(one.start, one.end - told.last)) for at, one in spans.items()}
-    start = told.start or ("latest" if told.follow else "earliest")
+    options = context.options
+    if options.last is not None:
+        return {at: replace(one, start=max(one.start, one.end - options.last)) for at, one in spans.items()}
+    start = options.start or ("latest" if options.follow else "earliest")
     if start == "earliest":
         return dict(spans)
     if start == "latest":
         return {at: replace(one, start=one.end) for at, one in spans.items()}
     if start.isdecimal():
         return {at: _from_offset(at, one, int(start), missing) for at, one in spans.items()}
-    return _from_time(asked, spans, missing)
+    return _from_time(context, spans, missing)
 
 
 def _from_offset(at: TopicPartition, span: Span, start: int, missing: Missing) -> Span:
@@ -77,10 +75,10 @@ def _from_offset(at: TopicPartition, span: Span, start: int, missing: Missing) -
     return replace(span, start=max(span.start, start))
 
 
-def _from_time(asked: Asked, spans: Mapping[TopicPartition, Span], missing: Missing) -> dict[TopicPartition, Span]:
-    moment_ms = cast("Moment", start_moment(asked.told.start)).at_ms(asked.cluster.clock.now_ms())
-    level = messages.READ_COMMITTED if asked.told.isolation_level == READ_COMMITTED else messages.READ_UNCOMMITTED
-    found = offsets_at(asked.cluster, dict.fromkeys(spans, moment_ms), asked.deadline, level)
+def _from_time(context: Context, spans: Mapping[TopicPartition, Span], missing: Missing) -> dict[TopicPartition, Span]:
+    moment_ms = cast("Moment", start_moment(context.options.start)).at_ms(context.cluster.clock.now_ms())
+    level = messages.READ_COMMITTED if context.options.isolation_level == READ_COMMITTED else messages.READ_UNCOMMITTED
+    found = offsets_at(context.cluster, dict.fromkeys(spans, moment_ms), context.deadline, level)
     missing.failures += found.failures.values()
     placed = {}
     for at, answer in found.answers.items():

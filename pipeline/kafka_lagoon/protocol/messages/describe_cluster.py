@@ -9,7 +9,7 @@ from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, String, Versions, struct, wire
 
 BROKERS, CONTROLLERS = 1, 2  # endpoint types, KIP-919
-FENCED_TOLD = Versions(2, 2)  # where fenced brokers can be asked for, KIP-1073
+WITH_FENCED = Versions(2, 2)  # where fenced brokers can be asked for, KIP-1073
 
 
 @struct

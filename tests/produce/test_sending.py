@@ -8,7 +8,8 @@ import pytest
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError
-from kafka_lagoon.produce.producer import Delivery, Numbering, Produced, new_producer, produce
+from kafka_lagoon.produce.sending import Delivery, SendResult, send_batches
+from kafka_lagoon.produce.sequences import SequenceNumbers, init_producer_id
 from kafka_lagoon.protocol.messages.init_producer_id import INIT_PRODUCER_ID
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.produce import LEADER_ACKS, NO_ACKS, PRODUCE, BatchIndexAndErrorMessage
@@ -37,9 +38,9 @@ def cluster(state: FakeCluster, connect: Connect) -> Cluster:
     return cluster
 
 
-def write(cluster: Cluster, numbering: Numbering, delivery: Delivery, budget_ms: int = 2_000) -> Produced:
+def write(cluster: Cluster, sequences: SequenceNumbers, delivery: Delivery, budget_ms: int = 2_000) -> SendResult:
     """Write two records to each partition."""
-    return produce(cluster, {at: numbering.encode(at, RECORDS, 0) for at in NEWS}, delivery, soon(budget_ms))
+    return send_batches(cluster, {at: sequences.encode(at, RECORDS, 0) for at in NEWS}, delivery, soon(budget_ms))
 
 
 def ends(state: FakeCluster) -> list[int]:
@@ -71,7 +72,7 @@ def refuse(code: int, **fields: Any) -> Altered:
 
 def test_batches_go_to_their_leaders(state: FakeCluster, cluster: Cluster) -> None:
     """One request for each leader, and each partition's answer says where its batch is."""
-    found = write(cluster, new_producer(cluster, soon()), Delivery())
+    found = write(cluster, init_producer_id(cluster, soon()), Delivery())
     assert {at: one.base_offset for at, one in found.answers.items()} == dict.fromkeys(NEWS, 0)
     assert not found.failures
     assert [state.count(PRODUCE.key, node) for node in (1, 2, 3)] == [1, 1, 1]
@@ -83,7 +84,7 @@ def test_topic_ids_are_used(state: FakeCluster, cluster: Cluster) -> None:
     ids = {"news": state.topics["news"].topic_id}
     for delivery, highest, version in ((PLAIN, 13, 12), (Delivery(acks=1, topic_ids=ids), 13, 13)):
         state.highest[PRODUCE.key] = highest
-        assert len(write(cluster, Numbering(), delivery).answers) == 3
+        assert len(write(cluster, SequenceNumbers(), delivery).answers) == 3
         assert state.asked[-1][1:] == (PRODUCE.key, version)
 
 
@@ -93,16 +94,16 @@ def test_old_brokers_are_refused(state: FakeCluster, connect: Connect) -> None:
     state.highest[PRODUCE.key] = 2
     cluster = connect()
     cluster.refresh({"news"}, soon())
-    found = write(cluster, Numbering(), PLAIN)
+    found = write(cluster, SequenceNumbers(), PLAIN)
     assert {failure.name for failure in found.failures.values()} == {"UNSUPPORTED_VERSION"}
 
 
 @pytest.mark.parametrize("fault", [Close(), Close(sent=10)])
 def test_a_numbered_batch_is_sent_again(state: FakeCluster, cluster: Cluster, fault: Close) -> None:
     """Written, and the answer is lost: it is asked again, and the log has it once, at the offset that is told."""
-    numbering = new_producer(cluster, soon())
+    sequences = init_producer_id(cluster, soon())
     state.faults.append(Fault(PRODUCE.key, fault, node_id=2))
-    found = write(cluster, numbering, Delivery())
+    found = write(cluster, sequences, Delivery())
     assert {one.base_offset for one in found.answers.values()} == {0}
     assert state.count(PRODUCE.key, 2) == 2
     assert ends(state) == [2, 2, 2]
@@ -111,7 +112,7 @@ def test_a_numbered_batch_is_sent_again(state: FakeCluster, cluster: Cluster, fa
 def test_a_batch_without_number_is_not_sent_again(state: FakeCluster, cluster: Cluster) -> None:
     """Written, and the answer is lost: the failure says that it may be there; it is not written twice."""
     state.faults.append(Fault(PRODUCE.key, Close(), node_id=2))
-    found = write(cluster, Numbering(), PLAIN)
+    found = write(cluster, SequenceNumbers(), PLAIN)
     (failure,) = found.failures.values()
     assert (failure.name, failure.may_be_done, failure.attempts) == ("CONNECTION_LOST", True, 1)
     assert str(failure.message).endswith("it may have been written all the same")
@@ -122,8 +123,8 @@ def test_a_batch_without_number_is_not_sent_again(state: FakeCluster, cluster: C
 def test_an_answer_that_never_comes(state: FakeCluster, cluster: Cluster) -> None:
     """Without number not sent again; with one it is, and when time is up the failure says that it may be there."""
     state.faults.append(Fault(PRODUCE.key, Hang(), node_id=2, times=100))
-    plain = write(cluster, Numbering(), PLAIN)
-    numbered = write(cluster, new_producer(cluster, soon()), Delivery(), budget_ms=1_500)
+    plain = write(cluster, SequenceNumbers(), PLAIN)
+    numbered = write(cluster, init_producer_id(cluster, soon()), Delivery(), budget_ms=1_500)
     assert [found.failures[at].may_be_done for found in (plain, numbered) for at in found.failures] == [True, True]
     assert [len(found.answers) for found in (plain, numbered)] == [2, 2]
 
@@ -132,16 +133,16 @@ def test_an_answer_that_never_comes(state: FakeCluster, cluster: Cluster) -> Non
 def test_a_leader_that_wrote_and_says_no(state: FakeCluster, cluster: Cluster, code: int) -> None:
     """REQUEST_TIMED_OUT and NOT_ENOUGH_REPLICAS_AFTER_APPEND: in the leader's log already."""
     state.faults += [Fault(PRODUCE.key, refuse(code), node_id=1) for _ in range(2)]
-    plain = write(cluster, Numbering(), PLAIN)
+    plain = write(cluster, SequenceNumbers(), PLAIN)
     assert [failure.may_be_done for failure in plain.failures.values()] == [True]
-    assert len(write(cluster, new_producer(cluster, soon()), Delivery()).answers) == 3
+    assert len(write(cluster, init_producer_id(cluster, soon()), Delivery()).answers) == 3
     assert ends(state) == [4, 4, 4]
 
 
 def test_a_moved_leader_is_looked_up(state: FakeCluster, cluster: Cluster) -> None:
     """NOT_LEADER_OR_FOLLOWER wrote nothing, so the batch goes to the new leader, with and without number."""
-    numbering = new_producer(cluster, soon())
-    for used, delivery, epoch in ((numbering, Delivery(), 1), (Numbering(), PLAIN, 2)):
+    sequences = init_producer_id(cluster, soon())
+    for used, delivery, epoch in ((sequences, Delivery(), 1), (SequenceNumbers(), PLAIN, 2)):
         moved = state.topics["news"].partitions[0]
         moved.leader_id, moved.leader_epoch = epoch + 1, epoch
         before = state.count(METADATA.key)
@@ -153,7 +154,7 @@ def test_a_moved_leader_is_looked_up(state: FakeCluster, cluster: Cluster) -> No
 def test_a_broker_that_is_not_there(brokers: dict[int, FakeBroker], cluster: Cluster) -> None:
     """Nothing arrived, so it is tried until time is up, and the failure does not say that it may be there."""
     brokers[3].die()
-    (failure,) = write(cluster, Numbering(), PLAIN, budget_ms=500).failures.values()
+    (failure,) = write(cluster, SequenceNumbers(), PLAIN, budget_ms=500).failures.values()
     assert (failure.name, failure.may_be_done) == ("CONNECTION_FAILED", False)
     assert failure.attempts > 1
 
@@ -164,7 +165,7 @@ def test_refusals_say_what_the_broker_said(state: FakeCluster, cluster: Cluster,
     told = (BatchIndexAndErrorMessage(batch_index=1, batch_index_error_message="no key"),)
     action = refuse(code, error_message="because", record_errors=told)
     state.faults.append(Fault(PRODUCE.key, action, node_id=1, times=100))
-    found = write(cluster, new_producer(cluster, soon()), Delivery(), budget_ms=300)
+    found = write(cluster, init_producer_id(cluster, soon()), Delivery(), budget_ms=300)
     ((at, failure),) = found.failures.items()
     assert (failure.code, failure.message, failure.may_be_done) == (code, "because", False)
     assert (failure.attempts > 1) == (code == 19)
@@ -174,7 +175,7 @@ def test_refusals_say_what_the_broker_said(state: FakeCluster, cluster: Cluster,
 def test_a_batch_that_the_broker_has_already(state: FakeCluster, cluster: Cluster) -> None:
     """DUPLICATE_SEQUENCE_NUMBER is success at an offset that nobody remembers."""
     state.faults.append(Fault(PRODUCE.key, refuse(46), node_id=1))
-    found = write(cluster, new_producer(cluster, soon()), Delivery())
+    found = write(cluster, init_producer_id(cluster, soon()), Delivery())
     assert sorted(one.base_offset for one in found.answers.values()) == [-1, 0, 0]
 
 
@@ -182,9 +183,9 @@ def test_without_acks_nothing_is_waited_for(state: FakeCluster, cluster: Cluster
     """All that is known is that it was sent; the connection goes on with the next request."""
     delivery = Delivery(acks=NO_ACKS)
     for _ in range(2):
-        found = write(cluster, Numbering(), delivery)
+        found = write(cluster, SequenceNumbers(), delivery)
         assert {one.base_offset for one in found.answers.values()} == {-1}
-    last = write(cluster, Numbering(), PLAIN)
+    last = write(cluster, SequenceNumbers(), PLAIN)
     assert {one.base_offset for one in last.answers.values()} == {4}
     assert ends(state) == [6, 6, 6]
 
@@ -196,19 +197,19 @@ def test_without_acks_a_broker_that_is_not_there(
     brokers[3].die()
     state.topics["news"].partitions[0].leader_id = -1
     cluster.refresh({"news"}, soon())
-    found = write(cluster, Numbering(), Delivery(acks=NO_ACKS))
+    found = write(cluster, SequenceNumbers(), Delivery(acks=NO_ACKS))
     assert {failure.name for failure in found.failures.values()} == {"CONNECTION_FAILED", "LEADER_NOT_AVAILABLE"}
     assert len(found.answers) == 1
 
 
 def test_numbers_count_what_was_written(state: FakeCluster, cluster: Cluster) -> None:
     """Each partition's sequence goes on where it was; a refused batch leaves no gap."""
-    numbering = new_producer(cluster, soon())
+    sequences = init_producer_id(cluster, soon())
     state.faults.append(Fault(PRODUCE.key, refuse(10), node_id=1))
     for written in (2, 3, 3):
-        found = write(cluster, numbering, Delivery())
+        found = write(cluster, sequences, Delivery())
         for at in found.answers:
-            numbering.written(at, len(RECORDS))
+            sequences.advance(at, len(RECORDS))
         assert len(found.answers) == written
     assert sorted(ends(state)) == [4, 6, 6]
 
@@ -224,7 +225,7 @@ def test_a_producer_id_that_is_refused(state: FakeCluster, cluster: Cluster) -> 
         return Altered(changed)
 
     state.faults.append(Fault(INIT_PRODUCER_ID.key, change(14)))
-    assert new_producer(cluster, soon()).producer.producer_id >= 4_000
+    assert init_producer_id(cluster, soon()).producer.producer_id >= 4_000
     state.faults.append(Fault(INIT_PRODUCER_ID.key, change(31)))
     with pytest.raises(BrokerError, match="CLUSTER_AUTHORIZATION_FAILED"):
-        new_producer(cluster, soon())
+        init_producer_id(cluster, soon())
