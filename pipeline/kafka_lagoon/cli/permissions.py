@@ -19,6 +19,7 @@ from kafka_lagoon.protocol.acls import (
     TRANSACTIONAL_ID,
     WRITE,
 )
+from kafka_lagoon.snapshot.tables import required_permissions
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +62,8 @@ _READ = Right(READ, TOPIC, "refused")
 # By command as it is typed; what is in capitals stands for names.
 NEEDS: Mapping[str, Need] = {
     "snapshot": Need(
-        rights=(
-            Right(DESCRIBE, TOPIC, "topics are left out, with their partitions, offsets and commits"),
-            Right(DESCRIBE_CONFIGS, TOPIC, "columns about min.insync.replicas are null"),
-            Right(DESCRIBE, GROUP, "members, commits and lag are refused for each group"),
-            Right(DESCRIBE, CLUSTER, "the controller is unknown, and the list of groups is filtered"),
-        ),
+        rights=[Right(one.operation, one.resource_type, one.without) for one in required_permissions()],
+        remark="Made from the declarations of the tables; what is named in snapshot.skip_tables is not needed.",
     ),
     "ingest": Need(
         rights=(_READ,),

@@ -20,6 +20,7 @@ from kafka_lagoon.delta.warehouse import Warehouse, open_warehouse
 from kafka_lagoon.errors import SnapshotIncomplete
 from kafka_lagoon.snapshot.collect import STEPS, collect
 from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, Snapshot
+from kafka_lagoon.snapshot.tables import skipped_tables
 
 
 def main(argv: Sequence[str]) -> int:
@@ -41,6 +42,7 @@ class _Run:
 
     def __init__(self, arguments: SnapshotArguments, clock: Clock) -> None:
         self._settings, self._slot_ms, self._clock = arguments.settings, arguments.slot_ms, clock
+        self._skipped = skipped_tables(arguments.settings.snapshot.skip_tables)
 
     @cached_property
     def _warehouse(self) -> Warehouse:
@@ -63,7 +65,7 @@ class _Run:
                     return self._conclude_repeated(outcome, earlier)
                 with Steps(name, STEPS) as steps:
                     deadline = Deadline.after(self._clock, limits.deadline_ms)
-                    snapshot = collect(cluster, name, self._slot_ms, deadline, steps.tell)
+                    snapshot = collect(cluster, name, self._slot_ms, deadline, steps.tell, self._skipped)
                 publish(lock, snapshot)
         say(snapshot_line(snapshot, self._settings.place(), self._clock.monotonic() - started))
         return self._conclude(outcome, snapshot)
@@ -73,7 +75,9 @@ class _Run:
         outcome.snapshot_id, outcome.already_published = earlier.snapshot_id, True
         outcome.status, outcome.failures = earlier.status, earlier.failures
         missing = (
-            f"; INCOMPLETE: {earlier.failures:,} failures, see table collection_failures" if earlier.failures else ""
+            f"; INCOMPLETE: {earlier.failures:,} failures, see table collection_failures"
+            if earlier.status == PARTIAL
+            else ""
         )
         say(f"{outcome.cluster}: the slot is published as snapshot {earlier.snapshot_id}; nothing to do{missing}")
         return self._exit_code(earlier.status, earlier.failures)
