@@ -35,7 +35,7 @@ $(READY): pyproject.toml requirements.lock
 	$(PIP) install --require-hashes -r $(VENV)/build.lock
 	$(PIP) install --require-hashes --no-build-isolation --use-pep517 -r requirements.lock
 	$(PIP) install --no-deps --no-build-isolation --editable .
-	$(BIN)/python -m kafka_lagoon.sandbox.jars delta-4.4.0 kafka-4.3.1
+	$(BIN)/python -m kafka_lagoon.jars delta-4.4.0 kafka-4.3.1
 	@touch $@
 
 demo: $(READY) ## two snapshots and two ingests of a real three-broker Kafka, and what changed between them
@@ -71,9 +71,9 @@ ingest: $(READY) ## records since the last run: make ingest CONF=conf/local.toml
 maintain: $(READY) ## small files joined, old ones removed: make maintain CONF=conf/local.toml
 	$(BIN)/spark-submit jobs/maintain.py --conf $(CONF)
 
-lock: ## requirements.lock anew from pyproject.toml, which needs uv
+lock: ## requirements.lock renewed from pyproject.toml; needs uv
 	echo setuptools | uv pip compile --quiet --upgrade --python-version 3.11 --universal \
-		--generate-hashes --no-emit-index-url --no-header --extra demo --extra test --extra lint --output-file requirements.lock pyproject.toml -
+		--generate-hashes --no-emit-index-url --no-header --extra all --extra demo --extra test --extra lint --output-file requirements.lock pyproject.toml -
 
 clean: ## away with the environment, the caches and the demo's tables
 	rm -rf $(VENV) .cache build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,14 +1,21 @@
-"""Text that strangers chose, and rows of cells, in; lines that a terminal can show out.
+"""Prepares text for a terminal: control characters escaped, columns aligned, a known name suggested for a misspelt one."""
 
-Guards one rule: names (of groups, clients, topics, in commit metadata) never steer a terminal.
-"""
-
-from collections.abc import Collection, Sequence
+import difflib
+from collections.abc import Collection, Iterable, Sequence
 
 
 def printable(text: str) -> str:
-    """Text that somebody else chose, with control characters, escapes and marks of direction spelled out."""
+    """`text` with control characters, escapes and direction marks spelled out.
+
+    For names that others chose (groups, clients, topics) and commit metadata: printed as they are, they could steer a terminal.
+    """
     return text if text.isprintable() else "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+
+
+def did_you_mean(name: str, known: Iterable[object]) -> str:
+    """` (did you mean X?)` for the known name that is nearest; empty if none is near."""
+    close = difflib.get_close_matches(name, map(str, known), n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
@@ -18,7 +25,7 @@ def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[
 
 
 def aligned_line(row: Sequence[str], widths: Sequence[int], right: Collection[int] = ()) -> str:
-    """One line of a table whose columns have these widths; what is wider moves the rest of its line."""
+    """One line of a table with columns of these widths; a wider cell moves the rest of its line."""
     cells = [
         cell.rjust(width) if index in right else cell.ljust(width)
         for index, (cell, width) in enumerate(zip(row, widths, strict=True))

@@ -1,6 +1,6 @@
 """`lagoon kafka metadata` from start to end, against the same question by librdkafka and by Kafka's own tool.
 
-All are whole processes, started anew each time, that print every topic and partition of one broker on this machine.
+All are whole processes, started each time, that print every topic and partition of one broker on this machine.
 """
 
 import os
@@ -14,8 +14,8 @@ from pathlib import Path
 
 from confluent_kafka.admin import NewTopic
 
-from kafka_lagoon.sandbox.jars import jar_paths
-from kafka_lagoon.sandbox.java import class_path, java_command
+from kafka_lagoon.jars.java import class_path, java_command
+from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.sandbox.kafka import DEFAULT_VERSION, LocalKafka
 from tests.bench.measure import Comparison, Findings, Sample, alternate
 from tests.integration.state import create_topics

@@ -9,6 +9,7 @@ from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConnectionFailed, UnsupportedVersion
+from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from tests.clock import CLOCK
@@ -19,6 +20,7 @@ from tests.fake.peer import peer
 from tests.short_timeouts import short_timeouts
 
 API_VERSIONS_KEY = 18
+Connect = Callable[[], Cluster]
 BUDGET_S = 5  # the deadline of a connection attempt: it has to end on its own before that
 
 
@@ -90,7 +92,7 @@ def test_a_dead_bootstrap_server_does_not_matter(state: FakeCluster, brokers: di
         assert sorted(cluster.brokers) == [1, 2, 3]
 
 
-def test_asking_for_everything_creates_nothing(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+def test_asking_for_everything_creates_nothing(state: FakeCluster, connect: Connect) -> None:
     """Metadata forbids auto-creation, and no coordinator is looked for."""
     seen = []
     state.faults.append(Fault(METADATA.key, Altered(lambda answer: seen.append(answer) or answer), times=5))
@@ -100,7 +102,7 @@ def test_asking_for_everything_creates_nothing(state: FakeCluster, connect: Call
     assert state.count(FIND_COORDINATOR.key) == 0
 
 
-def test_older_news_of_a_leader_is_ignored(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+def test_older_news_of_a_leader_is_ignored(state: FakeCluster, connect: Connect) -> None:
     """The leader with the highest term stays, whichever broker answers last."""
     deadline = Deadline.after(CLOCK, 2_000)
     partition = state.topics["orders"].partitions[0]
@@ -112,7 +114,7 @@ def test_older_news_of_a_leader_is_ignored(state: FakeCluster, connect: Callable
     assert cluster.leader_of(TopicPartition("orders", 0)) == 2
 
 
-def test_a_re_created_topic_has_epochs_of_its_own(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+def test_a_re_created_topic_has_epochs_of_its_own(state: FakeCluster, connect: Connect) -> None:
     """Another topic id is another topic: its leaders are believed although their epochs begin again, and no others stay."""
     topic, at, deadline = state.topics["orders"], TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
     topic.partitions[0].leader_id, topic.partitions[0].leader_epoch = 1, 5
@@ -126,7 +128,7 @@ def test_a_re_created_topic_has_epochs_of_its_own(state: FakeCluster, connect: C
     assert cluster.leader_of(TopicPartition("orders", 5)) is None
 
 
-def test_the_old_topic_told_by_a_broker_that_is_behind(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+def test_the_old_topic_told_by_a_broker_that_is_behind(state: FakeCluster, connect: Connect) -> None:
     """It is believed, as Kafka's client does, and the next answer about the new topic puts that right."""
     topic, at, deadline = state.topics["orders"], TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
     cluster, seen = connect(), []
@@ -137,7 +139,7 @@ def test_the_old_topic_told_by_a_broker_that_is_behind(state: FakeCluster, conne
     assert seen == [(1, 5), (2, 0)] * 2
 
 
-def test_a_re_created_topic_without_ids(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+def test_a_re_created_topic_without_ids(state: FakeCluster, connect: Connect) -> None:
     """Before Kafka 2.8 topics have no ids: that a topic was not there is what tells the new one from the old."""
     topic, at, deadline = state.topics["orders"], TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
     state.highest[METADATA.key] = 9
@@ -153,7 +155,7 @@ def test_a_re_created_topic_without_ids(state: FakeCluster, connect: Callable[[]
     assert (cluster.leader_of(at), cluster.leader_epoch_of(at)) == (2, 0)
 
 
-def test_a_leader_without_an_epoch_is_believed(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+def test_a_leader_without_an_epoch_is_believed(state: FakeCluster, connect: Connect) -> None:
     """An answer of a broker that tells no epochs is no older news, as in Kafka's client."""
     at, deadline = TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
     partition = state.topics["orders"].partitions[0]
@@ -190,7 +192,7 @@ def test_another_broker_answers_instead(
     assert [topic.name for topic in answer.topics] == ["orders"]
 
 
-def test_a_broker_that_speaks_less_is_believed(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+def test_a_broker_that_speaks_less_is_believed(state: FakeCluster, connect: Connect) -> None:
     """A broker that refuses our version of ApiVersions names its own in v0, and gets that."""
 
     state.highest[API_VERSIONS_KEY] = 2
@@ -201,7 +203,7 @@ def test_a_broker_that_speaks_less_is_believed(state: FakeCluster, connect: Call
     assert sorted(cluster.brokers) == [1, 2, 3]
 
 
-def test_a_broker_that_could_create_topics(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+def test_a_broker_that_could_create_topics(state: FakeCluster, connect: Connect) -> None:
     """Before Kafka 0.11 asking for a topic could create it: nothing is asked, and the refusal says what is missing."""
     state.highest[METADATA.key] = 3
     with pytest.raises(UnsupportedVersion) as refused:
@@ -211,7 +213,29 @@ def test_a_broker_that_could_create_topics(state: FakeCluster, connect: Callable
     assert not state.count(METADATA.key)
 
 
-def test_a_leader_that_another_broker_names(connect: Callable[[], Cluster]) -> None:
+def test_any_broker_that_offers_an_api_answers(state: FakeCluster, connect: Connect) -> None:
+    """In a cluster that is being upgraded brokers without the API pass; those that have it are found."""
+    state.missing = {1: {DESCRIBE_CLUSTER.key}, 2: {DESCRIBE_CLUSTER.key}}
+    cluster = connect()
+    answer = cluster.ask_any(DESCRIBE_CLUSTER, DescribeClusterRequest(), Deadline.after(CLOCK, 2_000))
+    assert answer.cluster_id == "fake"
+    assert [node for node, key, _ in state.asked if key == DESCRIBE_CLUSTER.key] == [3]
+
+
+def test_an_api_that_no_broker_offers(state: FakeCluster, brokers: dict[int, FakeBroker], connect: Connect) -> None:
+    """UnsupportedVersion after a look at each broker, also where one of them cannot be reached; nothing is waited for."""
+    state.missing = {node: {DESCRIBE_CLUSTER.key} for node in (1, 2, 3)}
+    cluster = connect()
+    brokers[2].die()
+    for _ in range(2):
+        with pytest.raises(UnsupportedVersion) as refused:
+            cluster.ask_any(DESCRIBE_CLUSTER, DescribeClusterRequest(), Deadline.after(CLOCK, 2_000))
+        assert "broker 1" in str(refused.value)
+    assert cluster.brokers[3].versions, "the last broker was looked at"
+    assert not state.count(DESCRIBE_CLUSTER.key)
+
+
+def test_a_leader_that_another_broker_names(connect: Connect) -> None:
     """It is believed if its term is newer and the broker is known."""
     cluster, at = connect(), TopicPartition("orders", 0)
     assert (cluster.leader_of(at), cluster.leader_epoch_of(at)) == (None, -1)

@@ -240,3 +240,16 @@ def test_settings_that_cannot_be_used(
     assert caught.value.problems == (problem.format(*paths.values()),)
     for secret in (SECRET, "guess", *KEY_LINES):
         assert secret not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "converted"), [("store", "store.p12"), ("store.jks", "store.p12"), ("store.p12", "store.p12.p12")]
+)
+def test_a_converted_store_is_another_file_in_the_same_folder(tmp_path: Path, name: str, converted: str) -> None:
+    """A dot in a folder's name is no suffix, and keytool is never told to write the file that it reads."""
+    folder = tmp_path / "kafka.d"
+    folder.mkdir()
+    (folder / name).write_bytes(JKS)
+    with pytest.raises(ConfigError) as caught:
+        context(tls_settings(ssl_truststore_location=str(folder / name)))
+    assert f"-srckeystore {folder / name} -srcstoretype JKS -destkeystore {folder / converted} " in str(caught.value)

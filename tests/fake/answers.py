@@ -17,7 +17,7 @@ from kafka_lagoon.protocol.messages import (
     offset_fetch,
 )
 from kafka_lagoon.wire.schema import Api
-from tests.fake import logs, writes
+from tests.fake import acls, logs, share_groups, transactions, writes
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember, FakePartition
 
 LEADER_MISSING, NOT_LEADER, UNKNOWN_TOPIC, NOT_COORDINATOR, GROUP_MISSING = 5, 6, 3, 16, 69
@@ -285,10 +285,11 @@ def _describe_cluster(state: FakeCluster, _node: int, _version: int, _request: A
     )
 
 
-def _api_versions(state: FakeCluster, _node: int, version: int, _request: Any) -> Any:
+def _api_versions(state: FakeCluster, node: int, version: int, _request: Any) -> Any:
     keys = tuple(
         api_versions.OfferedApi(api_key=key, min_version=lowest, max_version=highest)
         for key, (lowest, highest) in (_offered(state) if state.offered is None else state.offered).items()
+        if key not in state.missing.get(node, ())
     )
     if state.offered is not None and version > (known := state.offered[api_versions.API_VERSIONS.key][1]):
         own = [one for one in keys if one.api_key == api_versions.API_VERSIONS.key and known >= _TELLS_ITS_OWN]
@@ -310,6 +311,9 @@ SPOKEN: dict[int, tuple[Api[Any, Any], Answer]] = {
         (list_offsets.LIST_OFFSETS, _list_offsets),
         *logs.ANSWERS,
         *writes.ANSWERS,
+        *acls.ANSWERS,
+        *transactions.ANSWERS,
+        *share_groups.ANSWERS,
         (list_groups.LIST_GROUPS, _list_groups),
         (find_coordinator.FIND_COORDINATOR, _find_coordinator),
         (describe_groups.DESCRIBE_GROUPS, _describe_groups),

@@ -53,7 +53,13 @@ from tests.integration.streams_members import streams_members
 from tests.jobs import commands
 
 LEAST = "least"
-ORDERS, PAID, WRITTEN, READERS, PAYER = "least-orders", "least-paid", "least-written", "least-readers", "least-payer"
+ORDERS, PENDING, WRITTEN, READERS, PAYER = (
+    "least-orders",
+    "least-pending",
+    "least-written",
+    "least-readers",
+    "least-payer",
+)
 RECORDS = 20
 
 # What is run to prove each need.
@@ -80,7 +86,7 @@ RUN: Mapping[str, Sequence[str]] = {
     "kafka transactions": (),
     "kafka transactions --describe": (),
     "kafka transactions ID": (PAYER,),
-    "kafka transactions --topic TOPIC": (PAID,),
+    "kafka transactions --topic TOPIC": (PENDING,),
     "kafka fetch": (ORDERS,),
     "kafka produce": (WRITTEN, "--value", "v", "--partition", "0"),
 }
@@ -121,14 +127,14 @@ class Place:
 
     def __init__(self, secured: Secured) -> None:
         self.plain = secured.kafka.bootstrap_servers
-        self.way_in = {**secured.settings("scram-256"), "sasl_username": LEAST, "sasl_password": PASSWORD}
+        self.settings = {**secured.settings("scram-256"), "sasl_username": LEAST, "sasl_password": PASSWORD}
         self._kafka = secured.kafka
         self._admin = AdminClient({"bootstrap.servers": self.plain})
 
     def make_user(self) -> None:
         """The user, who may do nothing."""
-        told = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
-        user = UserScramCredentialUpsertion(LEAST, told, PASSWORD.encode())
+        credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
+        user = UserScramCredentialUpsertion(LEAST, credential, PASSWORD.encode())
         for future in self._admin.alter_user_scram_credentials([user]).values():
             future.result(30)
 
@@ -153,8 +159,8 @@ class Place:
             assert not deadline.passed()
 
     def options(self) -> list[str]:
-        """How a command is told to come as the user."""
-        return [word for name, value in self.way_in.items() for word in ("--set", f"kafka.{name}={value}")]
+        """Options that make a command run as the user."""
+        return [word for name, value in self.settings.items() for word in ("--set", f"kafka.{name}={value}")]
 
     def as_user(self, command: Sequence[str]) -> Shown:
         """What the user is shown."""
@@ -178,11 +184,11 @@ def _of_user() -> AclBindingFilter:
 
 def _shown(argv: Sequence[str]) -> Shown:
     ended = commands.here(*argv, "--json")
-    told = [json.loads(line) for line in ended.stdout.splitlines()]
-    return Shown(ended.returncode, _shape(told), frozenset(ended.stderr.splitlines()))
+    printed = [json.loads(line) for line in ended.stdout.splitlines()]
+    return Shown(ended.returncode, _shape(printed), frozenset(ended.stderr.splitlines()))
 
 
-def _shape(told: Iterable[Mapping[str, Any]]) -> Shape:
+def _shape(printed: Iterable[Mapping[str, Any]]) -> Shape:
     """Rows without what moves between two questions: what they are about, and which of their fields say something."""
     return Counter(
         (
@@ -190,24 +196,24 @@ def _shape(told: Iterable[Mapping[str, Any]]) -> Shape:
             *(row.get(name) for name in _NAMES),
             frozenset(name for name, value in row.items() if value not in (None, [], ())),
         )
-        for row in told
+        for row in printed
     )
 
 
 @pytest.fixture(scope="module")
 def place(secured: Secured) -> Iterator[Place]:
     """Something of everything that can be hidden: topics, groups, settings, a transaction."""
-    found = Place(secured)
-    found.make_user()
-    create_topics(found.plain, [NewTopic(ORDERS, 2, 1), NewTopic(PAID, 1, 1), NewTopic(WRITTEN, 1, 1)])
-    produce(found.plain, ORDERS, RECORDS)
-    commit(found.plain, READERS, {(ORDERS, 0): 1, (ORDERS, 1): 1})
-    _set_up_group(found.plain)
+    place = Place(secured)
+    place.make_user()
+    create_topics(place.plain, [NewTopic(ORDERS, 2, 1), NewTopic(PENDING, 1, 1), NewTopic(WRITTEN, 1, 1)])
+    produce(place.plain, ORDERS, RECORDS)
+    commit(place.plain, READERS, {(ORDERS, 0): 1, (ORDERS, 1): 1})
+    _set_up_group(place.plain)
     with ExitStack() as stack:
-        stack.enter_context(_open_transaction(found.plain))
-        stack.enter_context(live_member(found.plain, f"{READERS}-live", ORDERS, **{"group.protocol": "consumer"}))
-        commit(found.plain, f"{READERS}-live-commits", {(ORDERS, 0): 1})
-        yield found
+        stack.enter_context(_open_transaction(place.plain))
+        stack.enter_context(live_member(place.plain, f"{READERS}-live", ORDERS, **{"group.protocol": "consumer"}))
+        commit(place.plain, f"{READERS}-live-commits", {(ORDERS, 0): 1})
+        yield place
 
 
 @contextmanager
@@ -216,7 +222,7 @@ def _open_transaction(bootstrap_servers: str) -> Iterator[None]:
     producer = Producer({"bootstrap.servers": bootstrap_servers, "transactional.id": PAYER, "log_level": 0})
     producer.init_transactions(60)
     producer.begin_transaction()
-    producer.produce(PAID, b"p")
+    producer.produce(PENDING, b"p")
     assert producer.flush(30) == 0
     try:
         yield
@@ -273,12 +279,12 @@ def test_rights_of_a_snapshot_are_enough_and_least(place: Place) -> None:
     """With the rights of the table all rows are those that a super user gets, and the list of groups is proven."""
     rights = NEEDS["snapshot"].rights
     with place.granted(rights):
-        whole, expected = _gathered(place.way_in), _gathered({"bootstrap_servers": place.plain})
+        whole, expected = _gathered(place.settings), _gathered({"bootstrap_servers": place.plain})
     assert whole == expected
     assert whole[:2] == ("complete", "complete")
     for right in rights:
         with place.granted(one for one in rights if one is not right):
-            assert _gathered(place.way_in) != whole, f"{right} is not needed"
+            assert _gathered(place.settings) != whole, f"{right} is not needed"
 
 
 def _gathered(settings: Mapping[str, str]) -> tuple[str, str | None, Shape]:
@@ -288,13 +294,13 @@ def _gathered(settings: Mapping[str, str]) -> tuple[str, str | None, Shape]:
         snapshot = collect(cluster, "least", CLOCK.now_ms(), deadline, lambda _name, _items: None)
     (groups,) = {one.visibility for one in snapshot.of(CoverageRow) if one.api == "ListGroups"}
     about_itself = {rows.SnapshotRow, CoverageRow, CollectionFailureRow}
-    told = (
+    facts = (
         {"kind": kind.__name__, **asdict(one)}
         for kind, some in snapshot.rows.items()
         for one in some
         if kind not in about_itself
     )
-    return snapshot.published.status, groups, _shape(told)
+    return snapshot.published.status, groups, _shape(facts)
 
 
 @pytest.mark.usefixtures("spark")

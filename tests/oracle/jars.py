@@ -3,7 +3,7 @@
 from functools import cache
 from pathlib import Path
 
-from kafka_lagoon.sandbox.jars import jar_paths
+from kafka_lagoon.jars.locked_jars import jar_paths
 
 KAFKAS = ("4.3.1", "3.9.2")
 

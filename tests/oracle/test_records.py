@@ -120,7 +120,7 @@ def compare(raw: bytes, answer: JavaAnswer) -> str:
 # What Java lets pass and we refuse, by our words.
 _STRICTER = {
     "inner message that is cut": "Java ends there without a word; a record would be missing, counted as compacted",
-    "UNSUPPORTED_MAGIC": "another magic inside, which brokers do not store: offsets of two kinds could not be told apart",
+    "UNSUPPORTED_MAGIC": "another magic inside, which brokers do not store: offsets of two kinds could not be distinguished",
     "bad lz4 data: it ends in the middle": "an end mark with the bit of an uncompressed block, an end to Java only",
 }
 # What Java refuses and we let pass, by its words.
@@ -167,17 +167,17 @@ def _offsets_are_kafkas(answer: JavaAnswer) -> bool:
     return True
 
 
-def told(random: Random, count: int) -> Iterator[list[Any]]:
+def described(random: Random, count: int) -> Iterator[list[Any]]:
     """Descriptions of batches, as many as go to Java in one call."""
     for start in range(0, count, _CHUNK):
         yield [any_batch(random, random.choice(_BASES)) for _ in range(min(_CHUNK, count - start))]
 
 
 def campaign(releases: Sequence[JavaRecords], count: int, seed: int) -> Counter[str]:
-    """Batches that one release writes, whole and damaged, read by the other one and by us; how often what came of it."""
+    """Batches that one release writes, whole and damaged, read by the other one and by us; how often which result."""
     met: Counter[str] = Counter()
     random = Random(seed)
-    for number, chunk in enumerate(told(random, count // 2)):
+    for number, chunk in enumerate(described(random, count // 2)):
         writer, reader = releases[number % 2], releases[(number + 1) % 2]
         whole = [raw for raw in writer.build(chunk) if raw]
         buffers = whole + [damaged(random, raw) for raw in whole]
@@ -196,7 +196,7 @@ def releases() -> Iterator[Sequence[JavaRecords]]:
 def test_whole_batches(releases: Sequence[JavaRecords], writer: int) -> None:
     """Every row of what Kafka writes comes back as Kafka reads it: all codecs, formats and kinds; nothing is refused."""
     met: Counter[str] = Counter()
-    for chunk in told(Random(_SEED + writer), 1000):
+    for chunk in described(Random(_SEED + writer), 1000):
         whole = [raw for raw in releases[writer].build(chunk) if raw]
         met.update(map(compare, whole, releases[1 - writer].read(whole)))
     assert set(met) <= {"same rows", "no rows", _OLD_LZ4}, met

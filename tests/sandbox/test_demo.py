@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kafka_lagoon.errors import LockHeld
+from kafka_lagoon.jars.locked_jars import cache_folder, jar_paths
 from kafka_lagoon.sandbox import demo
-from kafka_lagoon.sandbox.jars import cache_folder, jar_paths
 from kafka_lagoon.sandbox.workload import ABORTED_RECORDS, EXPIRED, TOPICS
 
 TYPE, STATE, MEMBERS, PARTITIONS, KNOWN, LAG_BEFORE, LAG, CHANGE, LOST = range(9)

@@ -4,7 +4,7 @@ import pytest
 
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
 from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
-from kafka_lagoon.wire.schema import Api, Array, Blob, Int32, Nested, Route, Scalar, Text, Versions, fields_of, struct
+from kafka_lagoon.wire.schema import Api, Array, Blob, Int32, Nested, Scalar, Text, Versions, fields_of, struct
 from tests.wire.examples import Fetched, History, LaterNull, Lengths, Nests, NullableLengths, Point, Tagged
 
 
@@ -69,7 +69,7 @@ class PingRequest:
 
 def test_api() -> None:
     """An API is called after its request, and is flexible from a version on, or never."""
-    never = Api(key=0, versions=Versions(0, 1), flexible=None, route=Route.ANY, request=PingRequest, response=Point)
+    never = Api(key=0, versions=Versions(0, 1), flexible=None, request=PingRequest, response=Point)
     assert never.name == "Ping"
     assert not any(never.is_flexible(version) for version in never.versions)
     assert [API_VERSIONS.is_flexible(version) for version in API_VERSIONS.versions] == [False, False, False, True, True]

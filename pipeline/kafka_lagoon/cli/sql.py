@@ -13,12 +13,11 @@ from kafka_lagoon.cli.terminal import COMPLETE, say, warn
 from kafka_lagoon.delta.schema import TABLES
 from kafka_lagoon.delta.views import NAMES, VIEWS, column_comments
 from kafka_lagoon.errors import ConfigError, TableError
-from kafka_lagoon.hints import did_you_mean
 from kafka_lagoon.query import duckdb_engine as sql_duckdb
 from kafka_lagoon.query.duckdb_tables import NeedsSpark
 from kafka_lagoon.query.statements import Rows, type_name
 from kafka_lagoon.settings import Settings
-from kafka_lagoon.text import aligned, printable
+from kafka_lagoon.text import aligned, did_you_mean, printable
 
 
 def run(arguments: SqlArguments) -> int:

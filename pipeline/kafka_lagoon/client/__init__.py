@@ -1,1 +1,1 @@
-"""Settings in, answered requests out: connections, brokers, the cluster, and routing with retries under one deadline."""
+"""Connects to a Kafka cluster and routes requests to its brokers; knows no table, no row and nothing of Spark."""

@@ -1,6 +1,6 @@
-"""Authentication as a conversation: requests out, responses in, and at the end how long the broker believes us.
+"""Authenticates a connection by SASL: SaslHandshake, then SaslAuthenticate until the mechanism is done.
 
-Guards one rule: a failure is told in one line that names the mechanism and the cure, and holds no secret.
+It is a generator without sockets. A failure is one line that names the mechanism and the cause, and contains no secret.
 """
 
 from collections.abc import Generator
@@ -18,22 +18,22 @@ from kafka_lagoon.protocol.messages.sasl_authenticate import (
 from kafka_lagoon.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest, SaslHandshakeResponse
 from kafka_lagoon.wire.schema import Api, Versions
 
-# After a handshake of version 0 tokens follow without a header (Kafka 0.10), so their errors could not be told.
+# After a handshake of version 0 tokens follow without a header (Kafka 0.10), so their errors could not be reported.
 FRAMED_HANDSHAKE = replace(SASL_HANDSHAKE, versions=Versions(1, 1))
 
-_MOST_ROUNDS = 16  # GSSAPI takes four; a broker that wants more never ends
+_MOST_ROUNDS = 16  # GSSAPI takes four; the bound ends an exchange with a broker that always wants more
 
 Conversation: TypeAlias = Generator[tuple[Api[Any, Any], Any], Any, int]
 
 
 def authenticate(mechanism: Mechanism, address: str) -> Conversation:
-    """Yields (api, request), is sent the response, and returns the session's lifetime in ms (KIP-368), 0 for ever.
+    """Yields (api, request), is sent the response, and returns the session's lifetime in ms (KIP-368), 0 if unlimited.
 
-    AuthenticationFailed when the broker at `address` refuses us, or does not prove what the mechanism lets it prove.
+    AuthenticationFailed when the broker at `address` refuses, or does not prove what the mechanism lets it prove.
     """
     try:
-        shaken = yield FRAMED_HANDSHAKE, SaslHandshakeRequest(mechanism=mechanism.name)
-        _check_handshake(shaken)
+        handshake = yield FRAMED_HANDSHAKE, SaslHandshakeRequest(mechanism=mechanism.name)
+        _check_handshake(handshake)
         return (yield from _exchange(mechanism))
     except MechanismFailed as failure:
         raise AuthenticationFailed(address, "authenticate", f"{mechanism.name}: {failure}") from None

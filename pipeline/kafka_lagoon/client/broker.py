@@ -1,7 +1,7 @@
-"""One broker: requests in, answers out, over one connection that is opened when it is needed.
+"""Sends requests to one broker, over one connection that is opened when it is needed.
 
-Guards one rule: a connection that surprised us is closed with the first cause as the answer to everything in flight;
-transport failures are retried here and nowhere else, and only for requests that may be repeated.
+A connection on which anything unexpected happens is closed, and every request in flight gets the same error. Requests that
+a lost connection left unanswered are sent again here, unless they must arrive only once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,14 +29,14 @@ from kafka_lagoon.wire.schema import Api, Versions
 R = TypeVar("R")
 
 _ATTEMPTS = 3
-_ON_THE_WAY = ("resolve", "connect")  # where it is the address that fails
+_ADDRESS_PHASES = ("resolve", "connect")  # a failure in these is one of the address
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request to one broker; `within` narrows the versions where others ask, or answer, another question.
+    """A request to one broker; `within` narrows its versions, where others mean something else.
 
-    One that is to arrive `once` is not sent again after it may have arrived.
+    A request with `once` is not sent again after it may have arrived.
     """
 
     api: Api[Any, Any]
@@ -47,35 +47,35 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What became of a call: a response, or the error that kept it from coming, and when (epoch milliseconds)."""
+    """The response to a call, or the error instead of it, and when it was received (epoch milliseconds)."""
 
     outcome: Any | PipelineError
     at_ms: int
 
 
 class Broker:
-    """A broker at an address. `node_id` is None until the cluster has said who listens there."""
+    """A broker at an address. `node_id` is None for a bootstrap server whose broker is not known yet."""
 
     def __init__(self, node_id: int | None, host: str, port: int, access: Access) -> None:
         self.node_id, self.host, self.port = node_id, host, port
         self._access = access
         self._session: Session | None = None
-        self.failing = False  # the last attempt failed: ask once and do not insist
+        self.failing = False  # the last attempt failed: the next request is tried only once
         self._interrupted = False
 
     @property
     def versions(self) -> ApiVersionsResponse | None:
-        """What the broker said it speaks, None while there is no connection."""
+        """The broker's ApiVersions response, None while there is no connection."""
         return self._session.versions if self._session else None
 
     def assign_node_id(self, node_id: int) -> None:
-        """Be known by a number from now on; the open connection stays."""
+        """Set the id of the broker that turned out to listen here; the open connection stays."""
         self.node_id = node_id
         if self._session:
             self._session.node_id = node_id
 
     def ask(self, api: Api[Any, R], request: object, deadline: Deadline, within: Versions | None = None) -> R:
-        """The answer to one request; raises what kept it from coming."""
+        """The response to one request; raises the error if there is none."""
         (reply,) = self.ask_all([Call(api, request, within)], deadline)
         if isinstance(reply.outcome, PipelineError):
             raise reply.outcome
@@ -83,10 +83,10 @@ class Broker:
         return answer
 
     def ask_all(self, calls: Sequence[Call], deadline: Deadline) -> list[Reply]:
-        """The answers to several requests, pipelined; a call that failed has its error in its place.
+        """The responses to several requests, pipelined; a call that failed has its error in its place.
 
-        What a lost connection left open is asked again: that does no harm where an API only reads, or where the broker
-        knows what it has done already. Other calls are to be sent `once`.
+        Requests that a lost connection left unanswered are sent again. That does no harm where an API only reads, or where
+        the broker recognises what it has done already. Other calls must be sent `once`.
         """
         replies: list[Reply | None] = [None] * len(calls)
         settings = self._access.settings
@@ -99,28 +99,28 @@ class Broker:
                 break
             except (ConnectionFailed, WireError, BrokerError) as error:
                 self._fail(error, replies)
-                again = _worth_another(error) and attempt < attempts and not self._interrupted
-                again = again and not (may_have_arrived(error) and any(calls[i].once for i in _open(replies)))
-                if not again or not deadline.pause(next(pauses)):
+                may_retry = _may_succeed_again(error) and attempt < attempts and not self._interrupted
+                may_retry = may_retry and not (may_have_arrived(error) and any(calls[i].once for i in _open(replies)))
+                if not may_retry or not deadline.pause(next(pauses)):
                     break
         return [reply for reply in replies if reply is not None]
 
     def send_unanswered(
         self, api: Api[Any, Any], request: object, deadline: Deadline, within: Versions | None = None
     ) -> None:
-        """Send a request that has no answer (Produce with acks=0); returns when its last byte has left."""
+        """Send a request that has no response (Produce with acks=0); returns when its last byte has been sent."""
         try:
             session = self._ready(deadline)
             version = session.version(api, within)
             outgoing = bytearray(session.unanswered_frame(api, version, request))
             while outgoing:
-                list(self._move(session, outgoing, deadline))  # an answer is a CorrelationMismatch
+                list(self._move(session, outgoing, deadline))  # a response is a CorrelationMismatch
         except (ConnectionFailed, WireError, BrokerError) as error:
             self._fail(error, [])
             raise
 
     def interrupt(self) -> None:
-        """Make a request that another thread waits for end now, with ConnectionLost; `close` must follow."""
+        """End a request that another thread waits for, with ConnectionLost there; `close` must follow."""
         self._interrupted = True
         if session := self._session:
             session.interrupt()
@@ -139,11 +139,13 @@ class Broker:
         self._disconnect()
         self.failing = not self._interrupted
         for i in _open(replies):
-            if (before := replies[i]) is None or not may_have_arrived(before.outcome):  # else that is what matters
+            if (earlier := replies[i]) is None or not may_have_arrived(
+                earlier.outcome
+            ):  # that it may have arrived stays
                 replies[i] = Reply(error, self._access.clock.now_ms())
 
     def _run(self, calls: Sequence[Call], order: list[int], replies: list[Reply | None], deadline: Deadline) -> None:
-        """Send the calls of `order`, at most a few ahead of the answers, and put the answers into `replies`."""
+        """Send the calls of `order`, with at most a few unanswered, and put the responses into `replies`."""
         session, clock = self._ready(deadline), self._access.clock
         ready = [(i, v) for i in order if (v := self._version(calls[i], session, replies, i)) is not None]
         outgoing, answered = bytearray(), 0
@@ -151,7 +153,11 @@ class Broker:
         while answered < len(ready):
             if not session.in_flight:
                 session = self._ready(deadline)
-            while len(sent_at) < len(ready) and session.in_flight < session.most_in_flight and not session.must_renew:
+            while (
+                len(sent_at) < len(ready)
+                and session.in_flight < session.max_in_flight
+                and not session.must_reauthenticate
+            ):
                 i, version = ready[len(sent_at)]
                 outgoing += session.frame(calls[i].api, version, calls[i].request)
                 sent_at.append(clock.monotonic())
@@ -173,12 +179,12 @@ class Broker:
         return session.move(outgoing, deadline)
 
     def _ready(self, deadline: Deadline) -> Session:
-        """The open session, or a new one, as soon as it wants to be asked something; nothing may be in flight."""
+        """The open session or a new one, when it may be used: not throttled, not expired. Nothing may be in flight."""
         session = self._session or self._connected(
             deadline.within(self._access.settings.socket_connection_setup_timeout_ms)
         )
         session.obey_throttle(deadline)
-        if session.must_renew:
+        if session.must_reauthenticate:
             session.authenticate(deadline)
         return session
 
@@ -188,7 +194,7 @@ class Broker:
         try:
             self._session = Session.open(self.node_id, self.host, self.port, self._access, deadline)
         except ConnectionFailed as failure:
-            if failure.phase in _ON_THE_WAY and self._is_advertised():
+            if failure.phase in _ADDRESS_PHASES and self._is_advertised():
                 failure.hint = (
                     f"; broker {self.node_id} advertises this address: make it reachable from here, or change the "
                     f"broker's advertised.listeners"
@@ -197,27 +203,27 @@ class Broker:
         return self._session
 
     def _is_advertised(self) -> bool:
-        """Whether we have the address from the cluster and not from our settings."""
+        """Whether the address is from metadata and not from our settings."""
         return self.node_id is not None and (self.host, self.port) not in self._access.settings.addresses()
 
 
 def _open(replies: Sequence[Reply | None]) -> list[int]:
-    """The calls that a new connection may still answer."""
+    """Positions of the calls that a new connection may still answer."""
     return [i for i, reply in enumerate(replies) if reply is None or isinstance(reply.outcome, ConnectionFailed)]
 
 
-def _worth_another(error: PipelineError) -> bool:
-    """Whether the same bytes to the same broker may fare better: it refused or dropped us before it was asked anything.
+def _may_succeed_again(error: PipelineError) -> bool:
+    """Whether it may help to send the same bytes to the same broker again: it refused or closed the connection.
 
-    A deadline is spent, and neither another protocol, nor a certificate, nor a password gets right by itself.
+    It does not help after a deadline, or where another protocol, a certificate or a password is the cause.
     """
     if isinstance(error, DeadlinePassed | AddressRefused | AuthenticationFailed):
         return False
     if isinstance(error, ConnectionLost):
         return error.phase != "handshake"
-    return isinstance(error, ConnectionFailed) and error.phase in (*_ON_THE_WAY, "exchange")
+    return isinstance(error, ConnectionFailed) and error.phase in (*_ADDRESS_PHASES, "exchange")
 
 
 def may_have_arrived(error: object) -> bool:
-    """Whether the broker may have got, and done, what we got no answer to."""
+    """Whether the broker may have received, and processed, a request that was not answered."""
     return isinstance(error, ConnectionFailed) and error.phase == "exchange"

@@ -1,7 +1,7 @@
-"""The protocol of one connection without its socket: requests in, bytes out; bytes in, answers out.
+"""Implements the protocol of one connection without its socket: frames requests and matches responses to them.
 
-Guards one rule: answers come in the order of the requests, each carries its request's correlation id, and after any
-surprise the connection is dead: a late answer must never meet a later request.
+Responses come in the order of the requests, and each must carry its request's correlation id. After any error the
+connection must not be used again, or a late response could be matched to a later request.
 """
 
 from collections import deque
@@ -24,7 +24,7 @@ SOFTWARE_NAME = "kafka-lagoon"  # brokers refuse anything but letters, digits, d
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """A request that waits for its answer."""
+    """A request that waits for its response."""
 
     api: Api[Any, Any]
     version: int
@@ -33,7 +33,7 @@ class InFlight:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A decoded response, the request that it answers, and the bytes of its frame."""
+    """A decoded response, the request that it answers, and the size of its frame."""
 
     request: InFlight
     message: Any
@@ -41,7 +41,7 @@ class Answer:
 
 
 class Connection:
-    """Frames requests and matches answers. `limit` is the largest answer in bytes."""
+    """Frames requests and matches responses. `limit` is the largest response in bytes."""
 
     def __init__(self, client_id: str, limit: int) -> None:
         self._client_id = client_id
@@ -51,28 +51,28 @@ class Connection:
 
     @property
     def in_flight(self) -> int:
-        """How many requests wait for their answer."""
+        """How many requests wait for their response."""
         return len(self._waiting)
 
     def room(self) -> memoryview:
-        """Where the next bytes of answers are to be put; WireError when no answer can be so long."""
+        """The memory that the next bytes must be put into; WireError when a response claims to be too long."""
         return self._frames.room()
 
     def frame(self, api: Api[Any, Any], version: int, request: object) -> bytes:
-        """The frame of a request, which from now on waits for its answer."""
+        """The frame of a request, which from now on waits for its response."""
         correlation_id = self._next_id
         frame = self.unanswered_frame(api, version, request)
         self._waiting.append(InFlight(api, version, correlation_id))
         return frame
 
     def unanswered_frame(self, api: Api[Any, Any], version: int, request: object) -> bytes:
-        """The frame of a request that brokers do not answer: Produce with acks=0."""
+        """The frame of a request that has no response: Produce with acks=0."""
         frame = encode_request(api, version, self._next_id, self._client_id, request)
         self._next_id = (self._next_id + 1) & 0x7FFFFFFF
         return frame
 
     def filled(self, count: int) -> Iterator[Answer]:
-        """The answers that are complete with the bytes in the last room; WireError when they answer something else."""
+        """The responses that `count` more bytes in the last room complete; WireError when one is not for its request."""
         self._frames.filled(count)
         while (frame := self._frames.take()) is not None:
             yield self._answer(frame)
@@ -82,7 +82,7 @@ class Connection:
             raise CorrelationMismatch(-1, int.from_bytes(frame[:4], "big", signed=True))
         request = self._waiting[0]
         if not keeps_views(request.api.response):  # type: ignore[arg-type]  # as in reading.reader
-            frame = bytes(frame)  # is read value by value, which is faster than in a view of it
+            frame = bytes(frame)  # values are read faster from bytes than from a view
         correlation_id, body = decode_response_header(request.api, request.version, frame)
         if correlation_id != request.correlation_id:
             raise CorrelationMismatch(request.correlation_id, correlation_id)
@@ -93,9 +93,9 @@ class Connection:
 
 
 def _refused_version(frame: Frame) -> ApiVersionsResponse:
-    """What a broker says that does not know our version of ApiVersions: v0, whatever was asked (KIP-511).
+    """The response of a broker that does not know our version of ApiVersions: always v0 (KIP-511).
 
-    librdkafka's mock brokers write the list in a form of their own. Without it v0 is asked, which all know.
+    librdkafka's mock brokers write the list in a form of their own. Then v0 is sent next, which all brokers know.
     """
     try:
         return decode_response(API_VERSIONS, 0, frame)
@@ -104,9 +104,9 @@ def _refused_version(frame: Frame) -> ApiVersionsResponse:
 
 
 def negotiate() -> Generator[tuple[int, ApiVersionsRequest], ApiVersionsResponse, ApiVersionsResponse]:
-    """The handshake as a conversation: yields (version, request), is sent the response, returns the last response.
+    """The handshake as a generator: yields (version, request), is sent the response, returns the last response.
 
-    A broker that knows less than our highest version says so in v0 and names its own highest; an empty list means v0.
+    A broker that does not know our highest version answers in v0 and names its own highest; an empty list means v0.
     """
     request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
     response = yield API_VERSIONS.versions.highest, request
@@ -119,13 +119,13 @@ def negotiate() -> Generator[tuple[int, ApiVersionsRequest], ApiVersionsResponse
 def choose_version(
     api: Api[Any, Any], offered: dict[int, Versions], broker: str, within: Versions | None = None
 ) -> int:
-    """The highest version that broker and we share, `within` bounds if given; UnsupportedVersion when there is none."""
+    """The highest version that we and the broker share, within bounds if given; UnsupportedVersion when there is none."""
     ours = api.versions.common(within) if within else api.versions
     theirs = offered.get(api.key)
     shared = ours.common(theirs) if ours and theirs else None
     if shared is None:
-        asked = ours or api.versions
+        requested = ours or api.versions
         bounds = (theirs.lowest, theirs.highest) if theirs else None
-        needed = release_needed(api.key, asked)
-        raise UnsupportedVersion(api.name, (asked.lowest, asked.highest), bounds, broker, needed)
+        needed = release_needed(api.key, requested)
+        raise UnsupportedVersion(api.name, (requested.lowest, requested.highest), bounds, broker, needed)
     return shared.highest

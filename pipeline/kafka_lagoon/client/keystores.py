@@ -1,7 +1,6 @@
-"""Files and texts with certificates and keys in, PEM out: what Java calls truststores and keystores.
+"""Reads certificates and keys from what Java calls truststores and keystores, and returns them as PEM.
 
-Guards one rule: whatever is wrong with one is told in one line that names the setting and the cure, and never shows
-what is inside.
+Whatever is wrong with one is said in one line that names the setting and how to mend it, and shows nothing of the content.
 """
 
 import re
@@ -25,7 +24,7 @@ _REVOKED = "X509 CRL"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyPair:
-    """The certificate chain to show, its first one ours, and the private key; both PEM. `origin` names the setting."""
+    """The client's certificate chain, its own certificate first, and the private key, as PEM. `origin` names the setting."""
 
     origin: str
     chain: str
@@ -75,7 +74,7 @@ def own(settings: KafkaSettings) -> KeyPair | None:
 
 
 def revoked(settings: KafkaSettings) -> str | None:
-    """The lists of revoked certificates, as PEM; None when the settings name none. ConfigError if there is none in it."""
+    """The lists of revoked certificates, as PEM; None when the settings name none. ConfigError if the file has no list."""
     if not settings.ssl_crl_location:
         return None
     store = _read("ssl_crl", settings.ssl_crl_location)
@@ -95,7 +94,8 @@ def _read(settings: str, path: str) -> _Store:
 def _is_pkcs12(store: _Store) -> bool:
     """Whether it is PKCS12 rather than PEM. The bytes decide, as they do in Java: files are often named wrongly."""
     if kind := _JAVA_STORES.get(store.content[:4]):
-        converted = f"{store.path.rpartition('.')[0] or store.path}.p12"
+        path = Path(store.path)
+        converted = path.with_name(f"{path.name if path.suffix == '.p12' else path.stem}.p12")
         raise store.fault(
             f"{kind} is for Java alone; convert it: keytool -importkeystore -srckeystore {store.path} "
             f"-srcstoretype {kind} -destkeystore {converted} -deststoretype PKCS12"
@@ -123,7 +123,7 @@ def _own_in(store: _Store, password: Secret | None) -> KeyPair:
 
 
 def _open(store: _Store, password: Secret | None) -> Any:
-    """What is in a PKCS12 file. The library is loaded here alone: it takes a tenth of a second, and PEM needs none of it."""
+    """The content of a PKCS12 file. The library is imported only here: that takes 0.1 s, and PEM does not need it."""
     from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12  # noqa: PLC0415
 
     try:
@@ -144,7 +144,7 @@ def _pem(certificates: Sequence[Any]) -> str:
 
 
 def _chain(first: Any, others: Sequence[Any]) -> list[Any]:
-    """The certificates in the order in which each is signed by the next: files keep them in any order."""
+    """The certificates in the order in which each is signed by the next; files have them in any order."""
     chain, left = [first], list(others)
     while following := next((one for one in left if one.subject == chain[-1].issuer), None):
         chain.append(following)
@@ -153,18 +153,18 @@ def _chain(first: Any, others: Sequence[Any]) -> list[Any]:
 
 
 def _certificates(text: str, origin: str) -> str:
-    found = [block for kind, block in _blocks(text) if kind == _CERTIFICATE]
-    if not found:
+    certificates = [block for kind, block in _blocks(text) if kind == _CERTIFICATE]
+    if not certificates:
         raise ConfigError([f"{origin}: holds no certificate (-----BEGIN CERTIFICATE-----)"])
-    return "".join(found)
+    return "".join(certificates)
 
 
 def _key(text: str, origin: str, password: Secret | None) -> tuple[str, str | None]:
-    """The private key among the blocks of a text, with the password that it needs, None for one in the clear."""
-    found = [(kind, block) for kind, block in _blocks(text) if kind.endswith(_KEY)]
-    if not found:
+    """The private key among the blocks of a text, and the password that it needs, None for one that is not encrypted."""
+    keys = [(kind, block) for kind, block in _blocks(text) if kind.endswith(_KEY)]
+    if not keys:
         raise ConfigError([f"{origin}: holds no private key (-----BEGIN PRIVATE KEY-----)"])
-    kind, block = found[0]
+    kind, block = keys[0]
     is_encrypted = kind.startswith("ENCRYPTED") or "ENCRYPTED" in block.partition("\n\n")[0]
     if is_encrypted and not password:
         raise ConfigError([f"ssl_key_password: must be set, the key of {origin} is encrypted"])
@@ -173,10 +173,10 @@ def _key(text: str, origin: str, password: Secret | None) -> tuple[str, str | No
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
     """Every PEM block with its kind, in lines as OpenSSL wants them: KIP-651 allows a whole block on one line."""
-    for found in _BLOCK.finditer(text.replace("\\n", "\n")):
-        kind, body = found[1], found[2]
-        if ":" in body:  # a key encrypted in the old way, with headers about how
-            yield kind, found[0] + "\n"
+    for match in _BLOCK.finditer(text.replace("\\n", "\n")):
+        kind, body = match[1], match[2]
+        if ":" in body:  # an encrypted key of the traditional kind, with headers
+            yield kind, match[0] + "\n"
         else:
             lines = "\n".join(_LINE.findall("".join(body.split())))
             yield kind, f"-----BEGIN {kind}-----\n{lines}\n-----END {kind}-----\n"

@@ -1,7 +1,7 @@
-"""Addresses that brokers advertise in, admission or a refusal out.
+"""Decides whether to connect to an address that a broker advertises.
 
-Guards one rule: metadata decide where credentials go, so an address that nobody can mean, or that our settings do not
-name, is never connected to. Bootstrap servers are named by the settings themselves.
+Metadata decide where credentials go, so we never connect to an address that cannot be meant (loopback, link-local), or that
+is not verified while the mechanism would show it our password. Bootstrap servers are trusted: the settings name them.
 """
 
 from fnmatch import fnmatchcase
@@ -12,7 +12,7 @@ from kafka_lagoon.kafka_settings import KafkaSettings, is_loopback
 
 
 def admit(settings: KafkaSettings, host: str, port: int) -> None:
-    """Return if we may connect to an advertised address; AddressRefused says why not, and which setting allows it."""
+    """Check an advertised address; AddressRefused says why we do not connect to it, and which setting allows it."""
     if (host, port) in settings.addresses():
         return
     if settings.allowed_brokers:
@@ -24,9 +24,9 @@ def admit(settings: KafkaSettings, host: str, port: int) -> None:
 
 
 def vet(settings: KafkaSettings, number: str) -> str | None:
-    """Why not to connect to what an advertised name turned out to be; None if nothing speaks against it.
+    """Why not to connect to the numeric address that an advertised name resolved to; None if it may be used.
 
-    Names are looked up anew for each connection, so whoever answers for a name could lead us anywhere.
+    Names are resolved again for each connection, so whoever controls a name could lead us anywhere.
     """
     reason = None if settings.allowed_brokers else _not_meant(settings, number)
     return f"leads to {number}, which is {reason}" if reason else None

@@ -1,6 +1,7 @@
-"""An item in, the broker that answers for it out: partitions, groups, brokers, and what only the controller does.
+"""Knows which broker answers for a partition, a group, a broker, or a change of the cluster, and how to look that up again.
 
-Guards one rule: how a stale answer is looked up again stands beside how it was found.
+An API does not decide this by itself: DescribeConfigs goes to any broker except for a broker's own settings. So the caller
+of `gather` passes a route.
 """
 
 from collections.abc import Hashable, Sequence
@@ -21,23 +22,23 @@ J = TypeVar("J", contravariant=True)
 
 
 class Route(Protocol[J]):
-    """Knows which broker answers for an item, and finds out anew when it was wrong."""
+    """Which broker to send a request about an item to."""
 
-    unroutable_code: int  # the error of an item that no broker answers for
-    unroutable_rounds: int  # how often such an item is looked up again before that is its answer
+    unroutable_code: int  # the error code of an item whose broker is not known
+    unroutable_rounds: int  # how often such an item is looked up again before it fails
 
     def node_of(self, item: J) -> int | None:
-        """The broker to ask about the item."""
+        """The id of the broker to ask, None if it is not known."""
 
     def scope_of(self, item: J) -> Scope:
         """What a failure of the item is about."""
 
     def refresh(self, items: Sequence[J], deadline: Deadline) -> None:
-        """Look up these items' brokers again."""
+        """Look up the brokers of these items again."""
 
 
 class ByLeader:
-    """Partitions are answered for by their leaders."""
+    """To the leaders of partitions."""
 
     unroutable_code, unroutable_rounds = LEADER_NOT_AVAILABLE, 3
 
@@ -55,7 +56,7 @@ class ByLeader:
 
 
 class ByCoordinator:
-    """Groups, transactional ids and shares are answered for by their coordinators, until those have moved."""
+    """To the coordinators of groups, transactional ids or shares."""
 
     unroutable_code, unroutable_rounds = COORDINATOR_NOT_AVAILABLE, 1 << 30
 
@@ -63,7 +64,7 @@ class ByCoordinator:
         self._cluster, self._key_type = cluster, key_type
 
     def node_of(self, item: str) -> int | None:
-        """The coordinator as last heard."""
+        """The last known coordinator."""
         node_id = self._cluster.coordinator_of(item, self._key_type)
         return node_id if node_id in self._cluster.brokers else None
 
@@ -72,21 +73,21 @@ class ByCoordinator:
         return Scope.transaction(item) if self._key_type == TRANSACTION else Scope.group(item)
 
     def refresh(self, items: Sequence[str], deadline: Deadline) -> None:
-        """Ask any broker who coordinates these now; the brokers' addresses may be news too."""
+        """Ask for the brokers, whose addresses may have changed, and for the coordinators."""
         self._cluster.refresh((), deadline)
         self._cluster.find_coordinators(items, deadline, self._key_type)
 
 
 class ByController:
-    """What changes a cluster is asked of its controller; under KRaft any broker passes it on (KIP-590)."""
+    """To the controller, which changes the cluster; under KRaft any broker forwards to it (KIP-590)."""
 
     unroutable_code, unroutable_rounds = NOT_CONTROLLER, 1 << 30
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    def node_of(self, item: Hashable) -> int | None:  # noqa: ARG002  one broker for all
-        """The controller as last heard."""
+    def node_of(self, item: Hashable) -> int | None:  # noqa: ARG002  the same for all
+        """The last known controller."""
         node_id = self._cluster.controller_id
         return node_id if node_id in self._cluster.brokers else None
 
@@ -95,12 +96,12 @@ class ByController:
         return Scope.cluster()
 
     def refresh(self, items: Sequence[Hashable], deadline: Deadline) -> None:  # noqa: ARG002
-        """Ask who the controller is now."""
+        """Ask for the controller."""
         self._cluster.refresh((), deadline)
 
 
 class ByBroker:
-    """Brokers answer for themselves."""
+    """To each broker, about itself."""
 
     unroutable_code, unroutable_rounds = BROKER_NOT_AVAILABLE, 0
 
@@ -108,13 +109,13 @@ class ByBroker:
         self._cluster = cluster
 
     def node_of(self, item: int) -> int | None:
-        """The broker itself, while the cluster knows it."""
+        """The broker itself, while it is in the metadata."""
         return item if item in self._cluster.brokers else None
 
     def scope_of(self, item: int) -> Scope:
         """The broker."""
         return Scope.broker(item)
 
-    def refresh(self, items: Sequence[int], deadline: Deadline) -> None:  # noqa: ARG002  brokers are all one question
-        """Ask for the brokers that are there now."""
+    def refresh(self, items: Sequence[int], deadline: Deadline) -> None:  # noqa: ARG002  one request for all
+        """Ask for the brokers that exist now."""
         self._cluster.refresh((), deadline)

@@ -1,7 +1,7 @@
-"""An address and settings in, an open connection whose broker knows our versions and us out.
+"""Opens one connection to a broker (TLS, ApiVersions, SASL) and exchanges requests and responses on it.
 
-Guards one rule: nothing is asked before the connection is as safe as the settings want it: TLS first, then versions, then
-who we are; and who we are is said anew before the broker forgets it (KIP-368).
+Nothing else is sent before the connection is as secure as the settings require. A session that the broker limits in time is
+authenticated again before it expires (KIP-368).
 """
 
 import random
@@ -32,19 +32,21 @@ from kafka_lagoon.wire.schema import Api, Versions
 
 R = TypeVar("R")
 
-# Java's max.in.flight.requests.per.connection. The broker works on one request of a connection at a time, so more would
+# Java's max.in.flight.requests.per.connection. The broker handles one request of a connection at a time, so more would
 # only fill its socket buffer.
-_PIPELINED = 5
-# Brokers before 3.3 let what they have read ahead of a TLS connection lie for 300 ms (KAFKA-13559). This version of Fetch
-# came with 3.5; those between lose nothing but the pipelining.
-_READS_ON = 14
-_RENEWED_AT = (0.85, 0.95)  # of the session's life, as Kafka's own clients do, so that not all come back at once
-_RENEWED_AFTER_S = 1.0  # brokers refuse to be told more often; too late is no harm, they wait for the next request
+_MAX_IN_FLIGHT = 5
+# Brokers before 3.3 leave requests that they have read from a TLS connection, but not handled, for 300 ms (KAFKA-13559). This
+# version of Fetch came with 3.5; releases between lose nothing but the pipelining.
+_PIPELINED_TLS_FETCH = 14
+_RENEWED_AT = (0.85, 0.95)  # of the session's lifetime, at random as in Kafka's clients, so that not all renew at once
+_RENEWED_AFTER_S = (
+    1.0  # brokers refuse to re-authenticate more often; later does no harm, the next request waits for it
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """What the connections to a cluster have in common: `tls` is None without it, `request_stats` is where all is noted."""
+    """What the connections to a cluster have in common; `tls` is None for connections without TLS."""
 
     settings: KafkaSettings
     tls: ssl.SSLContext | None
@@ -53,19 +55,21 @@ class Access:
 
 
 class Session:
-    """One connection, from `open` to its first surprise."""
+    """One connection, from `open` to its first error."""
 
     def __init__(self, transport: Transport, node_id: int | None, host: str, access: Access) -> None:
         self.address = transport.address
-        self.node_id = node_id  # None until the cluster has said who listens there
+        self.node_id = node_id  # None for a bootstrap server whose broker is not known yet
         self._transport, self._host = transport, host
         self._settings, self._clock, self._request_stats = access.settings, access.clock, access.request_stats
         self._connection = Connection(self._settings.client_id, self._settings.receive_message_max_bytes)
-        self.versions: ApiVersionsResponse | None = None  # what the broker said it speaks
+        self.versions: ApiVersionsResponse | None = None  # its ApiVersions response
         self._offered: dict[int, Versions] = {}
         self._is_secure = access.tls is not None
-        self._is_used = False  # something was answered besides what opening takes
-        self._quiet_until = 0.0  # monotonic; KIP-219: the broker answers a throttled request at once and we wait
+        self._is_used = False  # there was a response after those that opening takes
+        self._quiet_until = (
+            0.0  # monotonic; KIP-219: the response to a throttled request comes at once, the client waits
+        )
         self._renew_at: float | None = None  # monotonic
 
     @classmethod
@@ -77,14 +81,14 @@ class Session:
         access: Access,
         deadline: Deadline,
     ) -> "Session":
-        """A new connection on which anything may be asked."""
-        is_told = (host, port) in access.settings.addresses()  # by whoever wrote the settings, not by a broker
+        """A new connection, ready for any request."""
+        is_bootstrap = (host, port) in access.settings.addresses()  # named by the settings, not by a broker
         transport = Transport.connect(
-            host, port, deadline, access.tls, None if is_told else partial(vet, access.settings)
+            host, port, deadline, access.tls, None if is_bootstrap else partial(vet, access.settings)
         )
         try:
             session = cls(transport, node_id, host, access)
-            session.versions = session._agree(deadline)
+            session.versions = session._negotiate(deadline)
             if access.settings.uses_sasl():
                 session.authenticate(deadline)
         except BaseException:
@@ -94,53 +98,53 @@ class Session:
 
     @property
     def in_flight(self) -> int:
-        """How many requests wait for their answer."""
+        """How many requests wait for their response."""
         return self._connection.in_flight
 
     @property
-    def most_in_flight(self) -> int:
-        """How many requests may wait for their answer."""
-        told = self._offered.get(FETCH.key)
-        return 1 if self._is_secure and (told is None or told.highest < _READS_ON) else _PIPELINED
+    def max_in_flight(self) -> int:
+        """How many requests may wait for their response."""
+        fetch = self._offered.get(FETCH.key)
+        return 1 if self._is_secure and (fetch is None or fetch.highest < _PIPELINED_TLS_FETCH) else _MAX_IN_FLIGHT
 
     @property
-    def must_renew(self) -> bool:
-        """Whether to authenticate anew before anything else is sent."""
+    def must_reauthenticate(self) -> bool:
+        """Whether to authenticate again before anything else is sent."""
         return self._renew_at is not None and self._clock.monotonic() >= self._renew_at
 
     def version(self, api: Api[Any, Any], within: Versions | None) -> int:
-        """The version to speak; UnsupportedVersion when there is none in common."""
+        """The version to use; UnsupportedVersion when there is none in common."""
         broker = f"the broker at {self.address}" if self.node_id is None else f"broker {self.node_id}"
         return choose_version(api, self._offered, broker, within)
 
     def frame(self, api: Api[Any, Any], version: int, request: object) -> bytes:
-        """The bytes of a request, which from now on waits for its answer."""
+        """The bytes of a request, which from now on waits for its response."""
         return self._sent(api, version, self._connection.frame(api, version, request))
 
     def unanswered_frame(self, api: Api[Any, Any], version: int, request: object) -> bytes:
-        """The bytes of a request that brokers do not answer: Produce with acks=0."""
+        """The bytes of a request that has no response: Produce with acks=0."""
         return self._sent(api, version, self._connection.unanswered_frame(api, version, request))
 
     def move(self, outgoing: bytearray, deadline: Deadline, phase: str = "exchange") -> Iterator[Answer]:
-        """Move bytes both ways once; the answers that are complete with them."""
+        """Move bytes both ways once; the responses that are complete with them."""
         deadline = deadline.within(self._settings.request_timeout_ms)
         try:
             with self._connection.room() as room:
                 count = self._transport.exchange(outgoing, room, deadline, phase)
             yield from self._connection.filled(count)
         except ConnectionLost as lost:
-            told = ConnectionLost(lost.address, lost.phase, lost.reason, self.in_flight)
-            told.hint = lost.hint or self._hint()
-            raise told from lost
+            counted = ConnectionLost(lost.address, lost.phase, lost.reason, self.in_flight)
+            counted.hint = lost.hint or self._hint()
+            raise counted from lost
 
     def obey_throttle(self, deadline: Deadline) -> None:
-        """Wait as long as the broker's last answers wanted, unless answers are still to come."""
+        """Wait for the throttle time of the last responses, unless there are requests in flight."""
         wait = self._quiet_until - self._clock.monotonic()
         if wait > 0 and not self.in_flight and not deadline.pause(wait):
             raise DeadlinePassed(self.address, "throttled", deadline.budget_ms)
 
     def record(self, answer: Answer, sent_at: float) -> None:
-        """Note an answer in the request_stats, and how long it wants us to be quiet."""
+        """Count a response in the request stats, and remember its throttle time."""
         self._is_used = self.versions is not None
         now = self._clock.monotonic()
         throttle_ms = getattr(answer.message, "throttle_time_ms", 0)
@@ -148,41 +152,41 @@ class Session:
         self._request_stats.answered((answer.request.api.name, self.node_id), answer.size, sent_at, now, throttle_ms)
 
     def authenticate(self, deadline: Deadline) -> None:
-        """Say who we are, for the first time or anew; nothing may be in flight. AuthenticationFailed when refused."""
-        from kafka_lagoon.client.authentication import authenticate  # noqa: PLC0415  most verbs need none of this
+        """Authenticate, or do so again; nothing may be in flight. AuthenticationFailed when the broker refuses."""
+        from kafka_lagoon.client.authentication import authenticate  # noqa: PLC0415  not needed without SASL
         from kafka_lagoon.client.sasl.mechanism import mechanism_for  # noqa: PLC0415
 
         def ask(api: Api[Any, R], request: object) -> R:
             return self._ask(api, self.version(api, None), request, deadline, "authenticate")
 
         mechanism = mechanism_for(self._settings, self._host, self._clock)
-        lifetime_ms = _converse(authenticate(mechanism, self.address), ask)
+        lifetime_ms = _driven(authenticate(mechanism, self.address), ask)
         share = random.uniform(*_RENEWED_AT)  # noqa: S311  jitter, not a secret
-        rest = max(lifetime_ms / 1000 * share, _RENEWED_AFTER_S)
-        self._renew_at = self._clock.monotonic() + rest if lifetime_ms else None
+        wait_s = max(lifetime_ms / 1000 * share, _RENEWED_AFTER_S)
+        self._renew_at = self._clock.monotonic() + wait_s if lifetime_ms else None
 
     def interrupt(self) -> None:
-        """End an exchange that another thread waits in, with ConnectionLost there."""
+        """End an exchange that another thread waits for, with ConnectionLost there."""
         self._transport.interrupt()
 
     def close(self) -> None:
         """Close the connection."""
         self._transport.close()
 
-    def _agree(self, deadline: Deadline) -> ApiVersionsResponse:
+    def _negotiate(self, deadline: Deadline) -> ApiVersionsResponse:
         def ask(version: int, request: object) -> ApiVersionsResponse:
             return self._ask(API_VERSIONS, version, request, deadline, "handshake")
 
-        response = _converse(negotiate(), ask)
+        response = _driven(negotiate(), ask)
         if response.error_code:
             raise BrokerError(
                 response.error_code, error_code(response.error_code).name, API_VERSIONS.name, self.address
             )
-        self._offered = {one.api_key: Versions(one.min_version, one.max_version) for one in response.api_keys}
+        self._offered = {api.api_key: Versions(api.min_version, api.max_version) for api in response.api_keys}
         return response
 
     def _ask(self, api: Api[Any, R], version: int, request: object, deadline: Deadline, phase: str) -> R:
-        """One request and its answer, while the connection is being opened or renewed."""
+        """One request and its response, while the connection is opened or authenticated again."""
         outgoing = bytearray(self.frame(api, version, request))
         sent_at = self._clock.monotonic()
         try:
@@ -203,9 +207,9 @@ class Session:
         return frame
 
     def _hint(self) -> str:
-        """What a connection that is dropped at once is a sign of.
+        """What may be wrong when the broker closes a new connection.
 
-        Listeners that want SASL agree on versions, and then drop whoever asks anything else.
+        Listeners that require SASL answer ApiVersions, and close the connection on any other request.
         """
         if self._is_used:
             return ""
@@ -216,12 +220,12 @@ class Session:
         return ", after the first request, as listeners do that want SASL; see security_protocol"
 
 
-def _converse(conversation: Generator[tuple[Any, Any], Any, R], ask: Callable[[Any, Any], Any]) -> R:
-    """What a conversation comes to when each of its questions is asked."""
+def _driven(requests: Generator[tuple[Any, Any], Any, R], ask: Callable[[Any, Any], Any]) -> R:
+    """The result of a generator that yields requests, when `ask` gets their responses."""
     try:
-        question = next(conversation)
+        request = next(requests)
         while True:
-            question = conversation.send(ask(*question))
+            request = requests.send(ask(*request))
     except StopIteration as end:
         result: R = end.value
         return result

@@ -1,7 +1,7 @@
-"""Settings in, what TLS needs out: a context that verifies the broker and shows our certificate.
+"""Makes the TLS context of a cluster's connections from its settings.
 
-Guards one rule: a certificate is always verified, up to an authority that was chosen; only the check of the host's name
-can be switched off, by the name that Kafka gives this.
+A certificate is always verified, up to an authority that was chosen. Only the check of the host name can be switched off,
+by the setting that Kafka has for it.
 """
 
 import ssl
@@ -16,9 +16,9 @@ from kafka_lagoon.kafka_settings import KafkaSettings
 
 
 def context(settings: KafkaSettings) -> ssl.SSLContext:
-    """What the connections to one cluster share.
+    """The context that the connections to one cluster share.
 
-    Costs 2 ms, and up to 100 ms more for PKCS12 or for reading this machine's authorities, so it is to be kept.
+    Takes 2 ms, and up to 100 ms more for PKCS12 or for reading this machine's authorities, so keep it.
     ConfigError names the setting whose file or text cannot be used.
     """
     made = _trusting(settings)
@@ -32,7 +32,7 @@ def context(settings: KafkaSettings) -> ssl.SSLContext:
 
 
 def server_name(host: str) -> str:
-    """The name that a broker's certificate must have: the advertised host, without the dot that ends full names."""
+    """The name that a broker's certificate must have: the advertised host, without the dot that may end a full name."""
     return host.rstrip(".").partition("%")[0]  # fe80::1%eth0 is fe80::1 on that network
 
 
@@ -43,8 +43,8 @@ def _trusting(settings: KafkaSettings) -> ssl.SSLContext:
     except ssl.SSLError as error:
         origin = "ssl_truststore_certificates" if settings.ssl_truststore_certificates else "ssl_truststore_location"
         raise ConfigError([f"{origin}: a certificate in it is damaged"]) from error
-    # As Java does, and in the same way on every Python: what was put into the truststore is trusted even if it is no
-    # root, and authorities that openssl or keytool made without the newer extensions are good enough.
+    # As Java does, and the same on every Python: a certificate in the truststore is trusted even if it is no root, and
+    # authorities that openssl or keytool made without the newer extensions are accepted.
     made.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
     made.verify_flags &= ~ssl.VerifyFlags.VERIFY_X509_STRICT
     return made
@@ -82,7 +82,7 @@ def _key_fault(pair: KeyPair, error: ssl.SSLError | ValueError) -> str:
 
 @contextmanager
 def _file(text: str) -> Iterator[str]:
-    """The path of a file without a name, which nobody else can open and nothing leaves behind: OpenSSL wants a path."""
+    """The path of a file without a name, which others cannot open and which needs no removal: OpenSSL takes only paths."""
     with tempfile.TemporaryFile() as file:
         file.write(text.encode())
         file.seek(0)

@@ -1,6 +1,6 @@
-"""What OpenSSL says of a failed connection in, one line for people out: what is wrong, and where to change it.
+"""Explains in one line why a TLS connection failed, and which setting or certificate to change.
 
-Guards one rule: what a certificate says is shown only after it was made harmless: an unverified peer wrote it.
+What a certificate says is made printable first: a peer that is not verified wrote it.
 """
 
 import ssl
@@ -29,8 +29,8 @@ _NOT_TLS = "the peer does not speak TLS: see security_protocol"
 _OLD = "the broker speaks no TLS from version 1.2 on"
 _WANTS_ONE = "the broker wants a certificate from clients: set ssl_keystore_location"
 
-# What OpenSSL calls what it saw itself.
-_SEEN = {
+# Errors that OpenSSL finds itself.
+_LOCAL = {
     "WRONG_VERSION_NUMBER": _NOT_TLS,
     "HTTP_REQUEST": _NOT_TLS,
     "UNKNOWN_PROTOCOL": _NOT_TLS,
@@ -38,7 +38,7 @@ _SEEN = {
     "RECORD_LAYER_FAILURE": _NOT_TLS,
     "UNSUPPORTED_PROTOCOL": _OLD,
 }
-# What follows our certificate from a broker of Kafka 2.8: instead of an alert alone it sends its whole buffer again.
+# A broker of Kafka 2.8 that refuses our certificate sends its whole buffer again instead of an alert alone.
 _GARBAGE = (
     "the broker broke off, as old ones do that do not accept our certificate or want one: see ssl_keystore_location"
 )
@@ -47,7 +47,7 @@ _FIRST_WORDS = {
     "DECRYPTION_FAILED_OR_BAD_RECORD_MAC": _GARBAGE,
     "RECORD_LAYER_FAILURE": _GARBAGE,  # the same since OpenSSL 3.2
 }
-# Alerts (RFC 8446, section 6.2) that no second attempt will change; OpenSSL puts differing words before them.
+# Alerts (RFC 8446, section 6.2) that another attempt does not change; OpenSSL puts different prefixes before them.
 _ALERTS = {
     "CERTIFICATE_REQUIRED": _WANTS_ONE,
     "NO_CERTIFICATE": _WANTS_ONE,
@@ -70,23 +70,23 @@ _ALERTS = {
 def refusal(error: ssl.SSLError, name: str, stream: ssl.SSLSocket) -> str:
     """Why a handshake failed. `name` is the host's name that was checked."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return _unverified(error, name, _sent(stream))
-    return _SEEN.get(error.reason) or first_words(error) or other(error)
+        return _unverified(error, name, _peer_chain(stream))
+    return _LOCAL.get(error.reason) or first_words(error) or other(error)
 
 
 def first_words(error: ssl.SSLError) -> str | None:
-    """What the peer refused for good, as far as its first bytes after our certificate tell."""
+    """Why the peer refused us for good, as far as its first bytes after our certificate show."""
     return alert(error) or _FIRST_WORDS.get(error.reason)
 
 
 def alert(error: ssl.SSLError) -> str | None:
-    """What the peer refused for good, None when it was something that may pass."""
-    _, found, kind = (error.reason or "").rpartition("ALERT_")
-    return _ALERTS.get(kind if found else (error.reason or "").removeprefix("TLSV1_"))
+    """Why the peer refused us for good, None when another attempt may help."""
+    _, marker, kind = (error.reason or "").rpartition("ALERT_")
+    return _ALERTS.get(kind if marker else (error.reason or "").removeprefix("TLSV1_"))
 
 
 def other(error: ssl.SSLError) -> str:
-    """Any other fault, in OpenSSL's words."""
+    """Any other error, in OpenSSL's words."""
     return f"TLS: {(error.reason or error.strerror or 'failed').replace('_', ' ').lower()}"
 
 
@@ -116,11 +116,11 @@ def _unverified(error: ssl.SSLCertVerificationError, name: str, chain: Sequence[
     return _OTHERWISE.get(code, f"the certificate is not accepted: {error.verify_message}")
 
 
-def _sent(stream: ssl.SSLSocket) -> list[Mapping[str, Any]]:
-    """The certificates that the peer sent; none when OpenSSL (before 3.0) forgot them or cannot read them."""
+def _peer_chain(stream: ssl.SSLSocket) -> list[Mapping[str, Any]]:
+    """The certificates that the peer sent; none when OpenSSL (before 3.0) has not kept them or cannot read them."""
     with suppress(AttributeError, ValueError, ssl.SSLError):
-        found = stream._sslobj.get_unverified_chain()  # type: ignore[attr-defined]  # noqa: SLF001  public from 3.13 on
-        return [one.get_info() for one in found or ()]
+        chain = stream._sslobj.get_unverified_chain()  # type: ignore[attr-defined]  # noqa: SLF001  public from 3.13 on
+        return [certificate.get_info() for certificate in chain or ()]
     return []
 
 
@@ -141,8 +141,8 @@ def _title(certificate: Mapping[str, Any], whose: str) -> str:
     """The common name of a certificate's subject or issuer, or else the most particular name that it has."""
     parts = [pair for group in certificate.get(whose, ()) for pair in group]
     common = [value for kind, value in parts if kind == "commonName"]
-    found = common or [value for _, value in parts]
-    return f"'{_shown(found[-1])}'" if found else "somebody unnamed"
+    names = common or [value for _, value in parts]
+    return f"'{_shown(names[-1])}'" if names else "somebody unnamed"
 
 
 def _shown(text: str) -> str:

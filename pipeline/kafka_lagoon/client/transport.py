@@ -1,7 +1,7 @@
-"""Addresses in, byte streams out: the only module that opens sockets.
+"""Opens sockets and moves bytes over them, with or without TLS; the only module that does.
 
-Guards one rule: every wait has a deadline, and both directions move at once. A broker stops reading while it waits to
-write, so a client that only writes would wait for it forever.
+Every wait has a deadline, and both directions move at once: a broker stops reading while it waits to write, so a client
+that only writes would wait for it forever.
 """
 
 import select
@@ -25,7 +25,7 @@ _TLS_RECORD = 1 << 14  # OpenSSL takes and gives one record at a time
 class _Stream(Protocol):
     """Moves bytes in whichever direction is ready, and waits for that at most `wait_ms`.
 
-    Gives how many bytes came, None when nothing moved in time. EOFError when the peer has closed.
+    Returns how many bytes were received, None when nothing moved in time. EOFError when the peer has closed.
     """
 
     def move(self, outgoing: bytearray, room: memoryview, wait_ms: float) -> int | None: ...
@@ -34,7 +34,7 @@ class _Stream(Protocol):
 
 
 class Transport:
-    """One open stream to `address`; nothing above this module sees whether it is encrypted."""
+    """One open stream to `address`; callers need not know whether it is encrypted."""
 
     def __init__(self, stream: socket.socket, address: str) -> None:
         stream.setblocking(False)
@@ -48,7 +48,7 @@ class Transport:
     ) -> "Transport":
         """A stream to the first of the host's addresses that accepts, through TLS if there is a context for it.
 
-        `vet` tells of a numeric address why it must not be connected to. ConnectionFailed names the last refusal, and
+        `vet` returns why a numeric address must not be connected to. ConnectionFailed names the last refusal, and
         what is wrong with a certificate.
         """
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -56,11 +56,11 @@ class Transport:
         return cls(_secured(stream, tls, host, address, deadline) if tls else stream, address)
 
     def exchange(self, outgoing: bytearray, room: memoryview, deadline: Deadline, phase: str) -> int:
-        """Move bytes in whichever direction is ready: what was sent leaves `outgoing`, what came is put into `room`.
+        """Move bytes in whichever direction is ready: sent bytes are removed from `outgoing`, received ones put into `room`.
 
-        Waits until something moves and returns how many bytes came. ConnectionLost when the peer closes, DeadlinePassed
-        when nothing moves in time, ConnectionFailed when the peer refuses our certificate: in TLS 1.3 it says so only
-        when we think that all is well.
+        Waits until something moves and returns how many bytes were received. ConnectionLost when the peer closes,
+        DeadlinePassed when nothing moves in time, ConnectionFailed when the peer refuses our certificate: in TLS 1.3 it
+        says so only after the handshake.
         """
         try:
             received = self._stream.move(outgoing, room, deadline.remaining() * 1000)
@@ -75,7 +75,7 @@ class Transport:
         return received
 
     def interrupt(self) -> None:
-        """End an exchange that another thread waits in, with ConnectionLost there."""
+        """End an exchange that another thread waits for, with ConnectionLost there."""
         with suppress(OSError):  # it is closed already, by the peer or by us
             # Not the method of SSLSocket: that throws the TLS state away while the other thread uses it.
             socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
@@ -86,7 +86,7 @@ class Transport:
 
 
 class _Plain:
-    """Bytes as they are."""
+    """A stream without TLS."""
 
     def __init__(self, stream: socket.socket) -> None:
         self._socket = stream
@@ -114,14 +114,14 @@ class _Plain:
 
 
 class _Secure:
-    """Bytes through TLS. It tries first and waits then: poll does not see what OpenSSL has read already."""
+    """A stream with TLS. It tries first and then waits: poll does not see what OpenSSL has read already."""
 
     def __init__(self, stream: ssl.SSLSocket, address: str) -> None:
         self._socket, self._address = stream, address
         self._poll = select.poll()
         self._wants = 0  # either direction may wait for either: TLS has messages of its own
         self._end: OSError | EOFError | None = None
-        self._heard = False
+        self._has_received = False
 
     def move(self, outgoing: bytearray, room: memoryview, wait_ms: float) -> int | None:
         try:
@@ -129,23 +129,23 @@ class _Secure:
             if received is None and _wait(self._poll, self._socket, self._wants, wait_ms):
                 received = self._try(outgoing, room) or 0
         except ssl.SSLError as cause:
-            reason = tls_faults.alert(cause) if self._heard else tls_faults.first_words(cause)
+            reason = tls_faults.alert(cause) if self._has_received else tls_faults.first_words(cause)
             if reason is None:
                 raise
             raise ConnectionFailed(self._address, "tls", reason) from cause
-        self._heard |= bool(received)
+        self._has_received |= bool(received)
         return received
 
     def close(self) -> None:
-        """Say goodbye if that can be done at once, and close."""
+        """Send close_notify if that can be done at once, and close."""
         with suppress(OSError, ValueError):  # nothing depends on it, and the peer may be gone
             self._socket.unwrap()
         self._socket.close()
 
     def _try(self, outgoing: bytearray, room: memoryview) -> int | None:
-        """How many bytes came, 0 when some only went, None when nothing moved.
+        """How many bytes were received, 0 when some were only sent, None when nothing moved.
 
-        Reads first: what a peer said before it closed is the reason that a person wants to see.
+        Reads first: what a peer sent before it closed says why.
         """
         self._wants, before = 0, len(outgoing)
         received = self._pull(room)
@@ -159,9 +159,9 @@ class _Secure:
         return received if received or len(outgoing) < before else None
 
     def _pull(self, room: memoryview) -> int:
-        """Fill the room with what is there: a record at a time, so that one wait serves many records.
+        """Fill the room with what has arrived: a TLS record at a time, so that one wait serves many records.
 
-        The end, whatever it is, is told by the next call if anything came before it.
+        If bytes were received before the end or an error, the next call raises that.
         """
         position = 0
         try:
@@ -193,14 +193,14 @@ class _Secure:
 def _first(host: str, port: int, address: str, deadline: Deadline, vet: Vet | None) -> socket.socket:
     """A connection to the first of the host's addresses that accepts."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as cause:
         raise ConnectionFailed(address, "resolve", cause.strerror or str(cause)) from cause
     except ValueError as cause:  # an advertised host can be any text
         raise ConnectionFailed(address, "resolve", "not a host's name") from cause
     refusal: OSError | None = None
     refused: str | None = None
-    for family, kind, protocol, _, endpoint in found:
+    for family, kind, protocol, _, endpoint in addresses:
         if vet and (refused := vet(str(endpoint[0]))):
             continue
         try:

@@ -9,9 +9,8 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError
 
 from kafka_lagoon.errors import JarsUnavailable, TableError
-from kafka_lagoon.sandbox.jars import jar_paths
+from kafka_lagoon.jars.locked_jars import DELTA, jar_paths
 
-LOCK = "delta-4.4.0"
 _FOR_SPARK = "4.2."
 _ONE_OF_EACH = (
     "io.delta.sql.DeltaSparkSessionExtension",
@@ -30,7 +29,7 @@ def with_delta(jvm: Any, jars: str | None) -> str | None:
     if any(_has(loader, name) for name in _ONE_OF_EACH) or not _spark_version(jvm).startswith(_FOR_SPARK):
         return jars
     try:
-        paths = [str(path) for path in jar_paths(LOCK)]
+        paths = [str(path) for path in jar_paths(DELTA)]
     except JarsUnavailable as error:
         raise TableError(
             f"Spark has no Delta, and {error}; where the registry can be reached `lagoon path jars` downloads them into the "

@@ -27,9 +27,9 @@ from kafka_lagoon.fetch.ranges import (
     next_range,
 )
 from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED
-from kafka_lagoon.hints import did_you_mean
 from kafka_lagoon.protocol.error_codes import INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse, MetadataTopic
+from kafka_lagoon.text import did_you_mean
 from kafka_lagoon.wire.primitives import uuid_text
 
 

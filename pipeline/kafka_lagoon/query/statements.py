@@ -9,7 +9,7 @@ import pyarrow as pa
 from kafka_lagoon.delta.schema import sql_type
 from kafka_lagoon.delta.views import NAMES
 from kafka_lagoon.errors import TableError
-from kafka_lagoon.hints import did_you_mean
+from kafka_lagoon.text import did_you_mean
 
 # First words of statements that read. COPY ... TO writes a file of the caller's; nothing here writes a table.
 _READS = frozenset(

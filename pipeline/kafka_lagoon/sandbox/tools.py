@@ -1,11 +1,11 @@
-"""A main class and arguments in, what Kafka's command line tool printed out."""
+"""Runs Kafka's command line tools."""
 
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from kafka_lagoon.errors import ToolFailed
-from kafka_lagoon.sandbox.java import class_path, java_command
+from kafka_lagoon.jars.java import class_path, java_command
 
 _QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
 _UTF8 = ("-Dfile.encoding=UTF-8", "-Dsun.stdout.encoding=UTF-8")  # whatever the locale is

@@ -12,7 +12,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
-from kafka_lagoon.garbage import collection_paused
+from kafka_lagoon.gc_pause import gc_paused
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.snapshot.coverage import worth_a_row
 from kafka_lagoon.snapshot.group_state import Tell, read_groups
@@ -29,7 +29,7 @@ STEPS = (
 )
 
 
-@collection_paused()
+@gc_paused()
 def collect(
     cluster: Cluster, name: str, slot_ms: int, deadline: Deadline, tell: Tell, skipped: Sequence[StateTable] = ()
 ) -> Snapshot:

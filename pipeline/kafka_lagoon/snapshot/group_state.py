@@ -7,14 +7,15 @@ the end offsets from before the commits bound the lag from below.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from kafka_lagoon.admin.committed_offsets import committed_offsets
+from kafka_lagoon.admin.groups import SHARE, GroupListing, describe_groups, list_groups
 from kafka_lagoon.admin.offsets import ALL_KINDS, HIGH_WATERMARK, Kind, Offsets, list_offsets
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Failure, ScopeType
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.garbage import collection_paused
-from kafka_lagoon.snapshot.commits import Commits, committed_offsets
-from kafka_lagoon.snapshot.group_types import SHARE, Listed
-from kafka_lagoon.snapshot.groups import Groups, describe_groups, list_groups
+from kafka_lagoon.gc_pause import gc_paused
+from kafka_lagoon.snapshot.commits import Commits, commits_of
+from kafka_lagoon.snapshot.groups import Groups, group_rows
 from kafka_lagoon.snapshot.lag import Ends, lag_rows
 from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, PartitionOffsetsRow
 from kafka_lagoon.snapshot.topology import Topology
@@ -27,14 +28,14 @@ class GroupState:
     """Groups, their commits, and the ends of all partitions before and after those were read."""
 
     before: Offsets
-    listed: Mapping[str, Listed]
+    listed: Mapping[str, GroupListing]
     groups: Groups
     commits: Commits
     after: Mapping[Kind, Offsets]
     failures: Sequence[Failure]
 
 
-@collection_paused()
+@gc_paused()
 def read_groups(
     cluster: Cluster,
     topology: Topology,
@@ -51,12 +52,12 @@ def read_groups(
     tell("end offsets", len(everywhere))
     before = list_offsets(cluster, everywhere, [HIGH_WATERMARK], deadline)[HIGH_WATERMARK]
     tell("groups", len(cluster.brokers))
-    listed, lists = list_groups(cluster, deadline)
-    listed = {group_id: one for group_id, one in listed.items() if only is None or group_id in only}
-    groups = describe_groups(cluster, listed, deadline, lambda: topology)
+    listings = list_groups(cluster, deadline)
+    listed = {group_id: one for group_id, one in listings.groups.items() if only is None or group_id in only}
+    groups = group_rows(listed, describe_groups(cluster, listed, deadline), topology)
     committing = [group_id for group_id, one in listed.items() if one.group_type != SHARE]
     tell("committed offsets", len(committing))
-    commits = committed_offsets(cluster, committing, topology, deadline)
+    commits = commits_of(committed_offsets(cluster, committing, deadline), topology)
     tell("end offsets again", len(everywhere))
     after = list_offsets(cluster, everywhere, kinds, deadline)
     ends = [failure for one in (before, *after.values()) for failure in one.failures.values()]
@@ -66,7 +67,7 @@ def read_groups(
         groups=groups,
         commits=commits,
         after=after,
-        failures=[*lists.failures.values(), *groups.failures, *commits.failures, *ends],
+        failures=[*listings.failures, *groups.failures, *commits.failures, *ends],
     )
 
 

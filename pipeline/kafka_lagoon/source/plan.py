@@ -23,13 +23,13 @@ from kafka_lagoon.fetch.logs import ask_logs, range_bytes
 from kafka_lagoon.fetch.ranges import LOST, LogNow, PlannedRange
 from kafka_lagoon.fetch.split import Split
 from kafka_lagoon.fetch.tasks import Task, divide
-from kafka_lagoon.hints import did_you_mean
 from kafka_lagoon.kafka_settings import KafkaSettings, from_properties
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataTopic
 from kafka_lagoon.source import options as source_options
 from kafka_lagoon.source.filters import Pushed
 from kafka_lagoon.source.options import EARLIEST, LATEST, Edge, SourceOptions, Times
+from kafka_lagoon.text import did_you_mean
 from kafka_lagoon.wire.primitives import uuid_text
 
 _TASK_BYTES = 64 << 20  # of a partition's log; small enough that the last tasks of a query end about together

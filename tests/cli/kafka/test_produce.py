@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafka_lagoon.cli.kafka.lines import bursts
+from kafka_lagoon.cli.kafka.input_lines import bursts
 from kafka_lagoon.protocol.messages.init_producer_id import INIT_PRODUCER_ID
 from kafka_lagoon.protocol.messages.produce import PRODUCE, BatchIndexAndErrorMessage
 from tests.cli.kafka.conftest import Ask
@@ -133,7 +133,7 @@ def test_a_line_that_cannot_be_written(news: FakeCluster, ask: Ask, pipe: Pipe, 
     assert done.code == 3
     assert done.err.startswith("lagoon: line 2: Produce: BAD_LINE (")
     assert told in done.err
-    assert "1 records were written; nothing behind line 2 was" in done.err
+    assert "1 records were written; nothing after line 2 was" in done.err
     assert [one.value for one in written(news)] == [b"first"]
 
 
@@ -164,7 +164,7 @@ def test_a_refusal_is_one_line(news: FakeCluster, ask: Ask, pipe: Pipe, code: in
     assert lines[0] == f"lagoon: news-0: Produce of broker 1: {name} (because)"
     assert lines[1:] == [
         "lagoon: not written to news-0: lines 1 to 2",
-        "lagoon: 0 records were written; nothing behind line 2 was",
+        "lagoon: 0 records were written; nothing after line 2 was",
     ]
 
 

@@ -1,1 +1,1 @@
-"""How a client proves who it is, one mechanism a module; none of them opens a connection to a broker."""
+"""Implements the SASL mechanisms, one in each module; none of them opens a connection to a broker."""

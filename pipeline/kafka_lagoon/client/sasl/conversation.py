@@ -1,7 +1,6 @@
-"""What a mechanism is: a conversation in which we speak first.
+"""Defines what a SASL mechanism is: a generator of tokens in which the client speaks first.
 
-Guards one rule: a conversation ends well only when the broker has proved whatever the mechanism lets it prove, and what
-is told of one that ends otherwise holds no secret.
+It ends without an error only when the broker has proved whatever the mechanism lets it prove. Errors contain no secret.
 """
 
 from collections.abc import Generator, Iterable
@@ -9,14 +8,14 @@ from typing import Protocol, TypeAlias
 
 from kafka_lagoon.text import printable
 
-# Yields what to send, is sent what the broker answers, and returns once both sides are satisfied.
+# Yields what to send, is sent what the broker answers, and returns when both sides are authenticated.
 Tokens: TypeAlias = Generator[bytes, bytes, None]
 
-_LONGEST = 500  # characters of somebody else's words in a message of ours
+_LONGEST = 500  # characters of a broker's message that our messages repeat
 
 
 class Mechanism(Protocol):
-    """One way to authenticate, ready for one connection. Made anew for each: credentials are renewed and rotated."""
+    """A way to authenticate one connection. Each connection has its own, because credentials are rotated."""
 
     @property
     def name(self) -> str:
@@ -25,20 +24,20 @@ class Mechanism(Protocol):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What the broker may know and repeat, and nobody else must see."""
+        """What the broker may know and repeat in its messages, and must not be shown."""
         ...
 
     def tokens(self) -> Tokens:
-        """The conversation. Raises MechanismFailed, also when one was thrown into it because the broker refused."""
+        """The exchange. Raises MechanismFailed, also when one was thrown into it because the broker refused."""
         ...
 
 
 class MechanismFailed(Exception):
-    """Why a conversation cannot go on, without secrets; authentication.py adds who and where."""
+    """Why an exchange cannot go on, without secrets; authentication.py adds mechanism and address."""
 
 
 def utf8(text: str, what: str) -> bytes:
-    """The bytes of a user name or password, which is not part of the complaint when it has none."""
+    """The bytes of a user name or password; the error does not repeat it."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -46,9 +45,9 @@ def utf8(text: str, what: str) -> bytes:
 
 
 def quoted(words: str, secrets: Iterable[str]) -> str:
-    """Somebody else's words as they can be shown: without control characters and undue length, or not at all.
+    """A broker's message as it can be shown: without control characters, cut to a length, or not at all.
 
-    Words that hold a secret are not repeated: stars in words that can be guessed would tell what they stand for.
+    A message that contains a secret is not repeated: stars in a text that can be guessed would show what they replace.
     """
     if any(secret in words for secret in secrets if secret):
         return "(words that hold a secret, and are not repeated)"

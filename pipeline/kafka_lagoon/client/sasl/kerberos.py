@@ -1,7 +1,7 @@
 """GSSAPI (RFC 4752): Kerberos by the system's library, through the Python package gssapi, which is optional.
 
-Guards one rule: the broker proves that it is the one we meant (mutual authentication), and TLS, not Kerberos, protects
-what follows: no other protection is offered by Kafka's clients.
+The broker must prove its identity (mutual authentication). What follows is protected by TLS, not by Kerberos: Kafka's
+clients offer no other protection.
 """
 
 import importlib
@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 from kafka_lagoon.client.sasl.conversation import MechanismFailed, Tokens, quoted
 from kafka_lagoon.errors import ConfigError
 
-_NO_LAYER = 1  # of the bits that say how what follows may be protected
-_OFFER_LENGTH = 4  # those bits, and the longest message of a protected connection, which does not concern us
-_CHOICE = bytes([_NO_LAYER, 0, 0, 0])  # and no other identity to act for
+_NO_LAYER = 1  # of the bits for the protection of what follows
+_OFFER_LENGTH = 4  # those bits, and the longest message of a protected connection, which is not used
+_CHOICE = bytes([_NO_LAYER, 0, 0, 0])  # and no other authorization identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +28,11 @@ class Kerberos:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Nothing: keys never leave the library."""
+        """None: keys never leave the library."""
         return ()
 
     def tokens(self) -> Tokens:
-        """Tickets both ways, then what follows is agreed to be unprotected. ConfigError when gssapi is missing."""
+        """Exchange tickets, then agree on no protection of what follows. ConfigError when gssapi is missing."""
         gssapi = _library()
         try:
             context = self._context(gssapi)
@@ -59,7 +59,7 @@ class Kerberos:
         )
 
     def _credentials(self, gssapi: Any) -> Any:
-        """Our own: from the keytab, with tickets kept in memory; else those that somebody got by kinit."""
+        """From the keytab, with tickets kept in memory; else those in the cache that kinit filled."""
         name = gssapi.Name(self.principal, gssapi.NameType.kerberos_principal) if self.principal else None
         store = None
         if self.keytab:

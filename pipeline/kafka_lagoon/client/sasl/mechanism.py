@@ -1,6 +1,6 @@
-"""Settings and a broker's host in, the mechanism that they ask for out, with its credentials.
+"""Makes the SASL mechanism that the settings name, with its credentials, for one connection.
 
-Guards one rule: secrets are looked up here, for each connection anew, and nowhere before.
+Secrets are looked up here, again for each connection, and nowhere before.
 """
 
 from kafka_lagoon.client import keystores
@@ -20,10 +20,10 @@ _TOKENS = TokenCache()
 
 
 def mechanism_for(settings: KafkaSettings, host: str, clock: Clock) -> Mechanism:
-    """The mechanism for one connection to the broker at `host`; OAUTHBEARER may ask for its token here.
+    """The mechanism for one connection to the broker at `host`; OAUTHBEARER may fetch its token here.
 
-    ConfigError when a setting cannot be used; ConnectionFailed when a token cannot be had now, AuthenticationFailed when
-    it is refused.
+    ConfigError when a setting cannot be used; ConnectionFailed when a token cannot be fetched now, AuthenticationFailed
+    when it is refused.
     """
     match settings.sasl_mechanism:
         case "PLAIN":

@@ -1,6 +1,6 @@
-"""OAUTHBEARER (RFC 7628, KIP-255): a bearer token goes to the broker, with extensions. TLS has to prove the broker.
+"""OAUTHBEARER (RFC 7628, KIP-255): sends a bearer token to the broker, with extensions. TLS has to prove the broker.
 
-Guards one rule: whatever the token is, it cannot become another part of the message, and is never shown.
+A token cannot add other parts to the message, whatever it contains, and is never shown.
 """
 
 import json
@@ -20,12 +20,12 @@ _TOKEN = re.compile(r"[-_~+/.a-zA-Z0-9]+=*")  # RFC 6750
 _EXTENSION_NAME = re.compile(r"[A-Za-z]+")
 _EXTENSION_VALUE = re.compile(r"[\x21-\x7e \t\r\n]+")
 _UNSECURED_LIFETIME_MS = 3_600_000
-_TOLD = ("status", "scope", "openid-configuration")  # what RFC 7628 lets a broker say about a refusal
+_REASONS = ("status", "scope", "openid-configuration")  # fields of a refusal (RFC 7628)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OAuthBearer:
-    """A token, and what goes to the broker with it."""
+    """A token, and the extensions that are sent with it."""
 
     token: Token
     extensions: tuple[tuple[str, str], ...] = ()
@@ -37,7 +37,7 @@ class OAuthBearer:
         return (self.token.value,)
 
     def tokens(self) -> Tokens:
-        """One message; a broker that answers it with anything refuses the token, and wants that acknowledged."""
+        """One message; a broker that refuses the token answers with a reason, which must be acknowledged."""
         if not _TOKEN.fullmatch(self.token.value):
             raise MechanismFailed("the token holds characters that tokens do not have")
         parts = [f"auth=Bearer {self.token.value}", *(f"{name}={value}" for name, value in self.extensions)]
@@ -51,12 +51,16 @@ class OAuthBearer:
         raise MechanismFailed(self._reason(refusal) or "the broker refuses the token")
 
     def _reason(self, refusal: bytes) -> str | None:
-        """What the broker's JSON says, None when it says nothing readable."""
+        """The reason in the broker's JSON, None when it cannot be read."""
         try:
-            told = json.loads(refusal)
+            reasons = json.loads(refusal)
         except (ValueError, RecursionError):
             return None
-        words = [f"{key} {told[key]}" for key in _TOLD if isinstance(told, dict) and isinstance(told.get(key), str)]
+        words = [
+            f"{key} {reasons[key]}"
+            for key in _REASONS
+            if isinstance(reasons, dict) and isinstance(reasons.get(key), str)
+        ]
         return f"the broker refuses the token: {quoted(', '.join(words), self.secrets)}" if words else None
 
 
@@ -67,7 +71,7 @@ def read_extensions(text: str | None) -> tuple[tuple[str, str], ...]:
 
 
 def unsecured(principal: str, clock: Clock) -> Token:
-    """A token that nobody signed, for brokers of development that take one (KIP-255)."""
+    """An unsigned token, for development brokers that accept one (KIP-255)."""
     now_ms = clock.now_ms()
     expires_at_ms = now_ms + _UNSECURED_LIFETIME_MS
     claims = {"sub": principal, "iat": now_ms / 1000, "exp": expires_at_ms / 1000}
@@ -82,5 +86,5 @@ def _extension(name: str, value: str) -> tuple[str, str]:
     return name, value
 
 
-def _part(told: Mapping[str, object]) -> str:
-    return urlsafe_b64encode(json.dumps(told).encode()).decode().rstrip("=")
+def _part(claims: Mapping[str, object]) -> str:
+    return urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")

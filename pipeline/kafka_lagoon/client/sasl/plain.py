@@ -1,4 +1,4 @@
-"""PLAIN (RFC 4616): the password itself goes to the broker, which proves nothing in return. TLS has to do that."""
+"""PLAIN (RFC 4616): sends the password itself to the broker, which proves nothing in return. TLS has to do that."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -20,7 +20,7 @@ class Plain:
         return (self.password,)
 
     def tokens(self) -> Tokens:
-        """One message without an identity to act for; what the broker answers to a right password means nothing."""
+        """One message without an authorization identity; the response to a correct password is empty."""
         if "\0" in self.username or "\0" in self.password:
             raise MechanismFailed("NUL separates user name and password, so neither may have one")
         yield b"\0%b\0%b" % (utf8(self.username, "the user name"), utf8(self.password, "the password"))

@@ -1,6 +1,6 @@
 """SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802) as Kafka speaks them: UTF-8 without SASLprep, no channel binding.
 
-Guards one rule: the broker proves that it knows the password, too, and cannot make us work for it without bound.
+The broker must prove that it knows the password too, and the iterations that it may ask for have an upper bound.
 """
 
 import binascii
@@ -22,7 +22,7 @@ MOST_ITERATIONS = 1_000_000
 _HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 _NONCE_BYTES = 24
 _LONGEST = 4096  # bytes of a broker's message
-_GS2_HEADER = "n,,"  # no channel binding, no identity to act for
+_GS2_HEADER = "n,,"  # no channel binding, no authorization identity
 _DELEGATED = ",tokenauth=true"  # KIP-48
 _FIRST = re.compile(
     rb"r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+),s=(?P<salt>[^,]+),i=(?P<iterations>[0-9]{1,18})(?:,.*)?", re.DOTALL
@@ -47,7 +47,7 @@ class Scram:
         return (self.password,)
 
     def tokens(self) -> Tokens:
-        """Two messages each; returns when the broker's signature is right."""
+        """Two messages in each direction; returns when the broker's signature is correct."""
         nonce = token_urlsafe(_NONCE_BYTES)
         user = utf8(self.username.replace("=", "=3D").replace(",", "=2C"), "the user name")
         extension = _DELEGATED if self.delegation_token else ""
@@ -72,26 +72,26 @@ class _Reply:
 
 @dataclass(frozen=True, slots=True)
 class _Keys:
-    """What a password becomes by a broker's salt."""
+    """The keys that are derived from a password and a broker's salt."""
 
     hash_name: str
     salted: bytes = field(repr=False)
 
     @classmethod
     def of(cls, hash_name: str, password: bytes, reply: _Reply) -> "_Keys":
-        """The keys, made once however many brokers ask for the same ones at once: they share a user's salt."""
+        """The keys, derived once for all brokers: they share a user's salt."""
         with _one_at_a_time:
             return cls(hash_name, _salted(hash_name, password, reply.salt, reply.iterations))
 
     def proof(self, signed: bytes) -> bytes:
-        """What only somebody who knows the password can make of the messages, and does not show it."""
+        """The client's proof: shows that we know the password without revealing it."""
         client_key = hmac.digest(self.salted, b"Client Key", self.hash_name)
         stored_key = hashlib.new(self.hash_name, client_key).digest()
         signature = hmac.digest(stored_key, signed, self.hash_name)
         return bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
 
     def signature(self, signed: bytes) -> bytes:
-        """What the broker must make of the messages."""
+        """The signature that the broker must send."""
         return hmac.digest(hmac.digest(self.salted, b"Server Key", self.hash_name), signed, self.hash_name)
 
 
@@ -101,7 +101,7 @@ def _salted(hash_name: str, password: bytes, salt: bytes, iterations: int) -> by
 
 
 def _reply(message: bytes, nonce: str) -> _Reply:
-    """The broker's first message; MechanismFailed for one that is unreadable or asks for too little or too much."""
+    """The broker's first message; MechanismFailed if it cannot be read or has too few or too many iterations."""
     match = _FIRST.fullmatch(message) if len(message) <= _LONGEST else None
     salt = _from_base64(match["salt"]) if match else None
     if match is None or not salt:

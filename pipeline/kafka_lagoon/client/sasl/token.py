@@ -1,7 +1,6 @@
-"""Bearer tokens: where one comes from in, one that is still good out.
+"""Keeps bearer tokens for the whole process, and fetches a new one before the old one expires.
 
-Guards one rule: a token is asked for once per process and used until it is nearly spent, however many brokers and
-threads want it; and it is never shown.
+One request serves all brokers and threads that need a token of the same source. Tokens are never shown.
 """
 
 from collections.abc import Hashable
@@ -12,23 +11,23 @@ from typing import Protocol
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConnectionFailed
 
-_SKEW_MS = 30_000  # clocks of others may be so much ahead
-_USED_UP = 0.8  # of its life, then a new one is asked for while the old one still works
+_SKEW_MS = 30_000  # other machines' clocks may be ahead by this much
+_RENEWED_AT = 0.8  # of its lifetime; the old token is still valid then
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A bearer token. `expires_at_ms` is in epoch milliseconds, None when nobody said; then it is used once."""
+    """A bearer token. `expires_at_ms` is in epoch milliseconds, None if unknown; then it is used once."""
 
     value: str = field(repr=False)
     expires_at_ms: int | None = None
 
 
 class Source(Hashable, Protocol):
-    """Where tokens come from. Equal sources share their tokens."""
+    """A source of tokens. Equal sources share their tokens."""
 
     def fetch(self, clock: Clock) -> Token:
-        """A new token. ConnectionFailed for what another try may mend, AuthenticationFailed for what it will not."""
+        """A new token. ConnectionFailed if another attempt may succeed, AuthenticationFailed if not."""
         ...
 
 
@@ -49,15 +48,15 @@ class TokenCache:
         self._kept: dict[Source, _Kept] = {}
 
     def token(self, source: Source, clock: Clock) -> Token:
-        """A token that is good for now. When a new one cannot be had yet, the old one is, as long as it lives."""
+        """A valid token. If a new one cannot be fetched, the old one is returned while it is valid."""
         with self._lock:
             kept = self._kept.setdefault(source, _Kept())
-        came_at = clock.monotonic()
+        called_at = clock.monotonic()
         with kept.lock:
             now_ms = clock.now_ms()
             if kept.token and now_ms < _renewed_at_ms(kept):
                 return kept.token
-            if kept.failure and kept.failed_at > came_at:  # else every thread would wait for its own time-out in turn
+            if kept.failure and kept.failed_at > called_at:  # otherwise each thread would wait for a timeout of its own
                 raise kept.failure
             try:
                 kept.token, kept.fetched_at_ms = source.fetch(clock), now_ms
@@ -72,4 +71,4 @@ class TokenCache:
 def _renewed_at_ms(kept: _Kept) -> float:
     if kept.token is None or kept.token.expires_at_ms is None:
         return 0
-    return kept.fetched_at_ms + (kept.token.expires_at_ms - _SKEW_MS - kept.fetched_at_ms) * _USED_UP
+    return kept.fetched_at_ms + (kept.token.expires_at_ms - _SKEW_MS - kept.fetched_at_ms) * _RENEWED_AT

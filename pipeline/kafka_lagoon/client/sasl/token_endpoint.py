@@ -1,7 +1,7 @@
-"""Tokens by client credentials (RFC 6749, KIP-768): an endpoint and our credentials in, a token out.
+"""Fetches bearer tokens by client credentials (RFC 6749, KIP-768).
 
-Guards one rule: credentials go to a URL that is https and was allowed by name (CVE-2025-27817), nowhere else: redirects
-are not followed, and what answers gets neither much memory nor much time.
+Credentials go only to a URL that is https and that the settings allow by name (CVE-2025-27817). Redirects are not followed,
+and the size and time of a response are limited.
 """
 
 import json
@@ -38,7 +38,7 @@ _REDIRECTS = range(300, 400)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenEndpoint:
-    """Where tokens are had, and what for. `certificates` are CAs in PEM to trust besides those of this machine."""
+    """An OAuth token endpoint and our credentials. `certificates` are CAs in PEM to trust besides those of this machine."""
 
     url: str
     client_id: str
@@ -49,15 +49,15 @@ class TokenEndpoint:
     def fetch(self, clock: Clock) -> Token:
         """A new token, within ten seconds.
 
-        ConnectionFailed when the endpoint cannot be reached or is out of order, AuthenticationFailed when it refuses.
+        ConnectionFailed when the endpoint cannot be reached or does not work, AuthenticationFailed when it refuses.
         """
         url = urlsplit(self.url)
         deadline = Deadline.after(clock, DEADLINE_MS)
-        asked_at_ms = clock.now_ms()
+        requested_at_ms = clock.now_ms()
         host, port = url.hostname or "", url.port or (443 if url.scheme == "https" else 80)
         with closing(Transport.connect(host, port, deadline, self._tls(url))) as transport:
             raw = _exchange(transport, self._request(url), deadline)
-            return self._token(raw, transport.address, asked_at_ms)
+            return self._token(raw, transport.address, requested_at_ms)
 
     def _tls(self, url: SplitResult) -> ssl.SSLContext | None:
         if url.scheme != "https":
@@ -85,26 +85,26 @@ class TokenEndpoint:
         ]
         return "\r\n".join([*head, "", form]).encode()
 
-    def _token(self, raw: bytes, address: str, asked_at_ms: int) -> Token:
+    def _token(self, raw: bytes, address: str, requested_at_ms: int) -> Token:
         try:
             status, body = _answer(raw)
         except (HTTPException, ValueError, OverflowError):  # OverflowError: a chunk longer than memory
             raise ConnectionFailed(address, _PHASE, "the token endpoint's answer is not HTTP, or is cut off") from None
-        told = _object(body)
+        fields = _object(body)
         if status == _OK:
-            return self._told_token(told, address, asked_at_ms)
-        words = quoted(_error(told), [self.client_secret])
+            return self._granted(fields, address, requested_at_ms)
+        words = quoted(_error(fields), [self.client_secret])
         reason = f"the token endpoint answered {status}" + (f": {words}" if words else "")
         if status in _TRY_AGAIN:
             raise ConnectionFailed(address, _PHASE, reason)
         hint = "; redirects are not followed" if status in _REDIRECTS else ""
         raise AuthenticationFailed(address, _PHASE, f"OAUTHBEARER: {reason}{hint}")
 
-    def _told_token(self, told: dict[str, Any], address: str, asked_at_ms: int) -> Token:
-        match told:
+    def _granted(self, fields: dict[str, Any], address: str, requested_at_ms: int) -> Token:
+        match fields:
             case {"access_token": str(value)}:
-                lifetime_ms = _milliseconds(told.get("expires_in"))
-                return Token(value, asked_at_ms + lifetime_ms if lifetime_ms else None)
+                lifetime_ms = _milliseconds(fields.get("expires_in"))
+                return Token(value, requested_at_ms + lifetime_ms if lifetime_ms else None)
         raise AuthenticationFailed(address, _PHASE, "OAUTHBEARER: the token endpoint's answer holds no access_token")
 
 
@@ -119,7 +119,7 @@ def check_url(url: str, allowed: str | None) -> None:
 def _fault(url: str) -> str | None:
     try:
         parts = urlsplit(url)
-        _ = parts.port  # raises for one that is no number
+        _ = parts.port  # raises if it is not a number
     except ValueError:
         return "is not a URL"
     if not _PRINTED.fullmatch(url) or parts.fragment:
@@ -134,7 +134,7 @@ def _fault(url: str) -> str | None:
 
 
 def _exchange(transport: Transport, request: bytes, deadline: Deadline) -> bytes:
-    """Everything that is answered until the endpoint closes, as it was asked to do."""
+    """The whole response, until the endpoint closes the connection as requested."""
     outgoing, received = bytearray(request), bytearray()
     room = memoryview(bytearray(_ROOM))
     while len(received) <= _HEAD_LIMIT + BODY_LIMIT:
@@ -149,7 +149,7 @@ def _exchange(transport: Transport, request: bytes, deadline: Deadline) -> bytes
 
 
 def _answer(raw: bytes) -> tuple[int, bytes]:
-    """Status and body. The standard library reads them; it wants a socket, of which it uses one method."""
+    """Status and body, read by the standard library, which uses one method of the socket."""
     response = HTTPResponse(_Received(raw), method="POST")  # type: ignore[arg-type]
     response.begin()
     return response.status, response.read()
@@ -165,22 +165,22 @@ class _Received:
 
 def _object(body: bytes) -> dict[str, Any]:
     try:
-        told = json.loads(body)
+        fields = json.loads(body)
     except (ValueError, RecursionError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return fields if isinstance(fields, dict) else {}
 
 
-def _error(told: dict[str, Any]) -> str:
-    """What RFC 6749 lets an endpoint say about a refusal."""
-    words = [told[key] for key in ("error", "error_description") if isinstance(told.get(key), str)]
+def _error(fields: dict[str, Any]) -> str:
+    """The reason of a refusal, in the fields of RFC 6749."""
+    words = [fields[key] for key in ("error", "error_description") if isinstance(fields.get(key), str)]
     return ", ".join(words)
 
 
 def _milliseconds(seconds: Any) -> int | None:
-    """A lifetime as endpoints tell it, some of them as text; None for one that is no time."""
+    """A lifetime as endpoints send it, some of them as text; None for one that is not valid."""
     try:
-        told = float(seconds)
+        lifetime = float(seconds)
     except (TypeError, ValueError, OverflowError):
         return None
-    return int(told * 1000) if 0 < told < _LONGEST_LIFE_SECONDS else None
+    return int(lifetime * 1000) if 0 < lifetime < _LONGEST_LIFE_SECONDS else None

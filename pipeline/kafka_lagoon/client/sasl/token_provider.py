@@ -1,4 +1,4 @@
-"""Tokens from code of the user's: `module:function` and a broker's host in, a token out.
+"""Gets bearer tokens from a function of the user's, named `module:function`.
 
 Amazon's and Azure's brokers take OAUTHBEARER tokens that their own libraries sign. The function is called with the
 broker's host, and returns (token, expires_at_ms) or a `kafka_lagoon.client.sasl.token.Token`.
@@ -18,18 +18,18 @@ _SETTING = "sasl_oauthbearer_token_provider"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenProvider:
-    """A function that gives tokens for a broker."""
+    """A function that returns tokens for a broker."""
 
     function: str
     host: str
 
     def fetch(self, _clock: Clock) -> Token:
-        """What the function returns. ConfigError when there is none, AuthenticationFailed when it gives no token."""
+        """The token that the function returns. ConfigError if there is no such function, AuthenticationFailed if no token."""
         provide = _function(self.function)
         try:
             provided = provide(self.host)
-        except Exception as error:  # noqa: BLE001  somebody else's code may raise anything
-            # Its words are not repeated: they may hold what must not be shown.
+        except Exception as error:  # noqa: BLE001  the user's code may raise anything
+            # Its message is not repeated: it may contain secrets.
             raise self._failed(f"failed with {type(error).__module__}.{type(error).__qualname__}") from None
         match provided:
             case Token():

@@ -5,7 +5,7 @@ transaction gets the group's partition of __consumer_offsets, as if by AddPartit
 the cluster's feature transaction.version is 2, producers leave this to TxnOffsetCommit v5 (KIP-890).
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, Route, String, Versions, struct
+from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, String, Versions, struct
 
 
 @struct
@@ -30,7 +30,6 @@ ADD_OFFSETS_TO_TXN = Api(
     key=25,
     versions=Versions(0, 4),
     flexible=3,
-    route=Route.COORDINATOR,
     request=AddOffsetsToTxnRequest,
     response=AddOffsetsToTxnResponse,
 )

@@ -9,7 +9,7 @@ The coordinator of the transaction answers. Surprises:
 - Where the cluster's feature transaction.version is 2, producers leave this to Produce v12 (KIP-890).
 """
 
-from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Int64, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Int64, String, Versions, struct, wire
 
 BY_CLIENTS, BY_BROKERS = Versions(0, 3), Versions(4, 5)
 
@@ -82,7 +82,6 @@ ADD_PARTITIONS_TO_TXN = Api(
     key=24,
     versions=Versions(0, 5),
     flexible=3,
-    route=Route.COORDINATOR,
     request=AddPartitionsToTxnRequest,
     response=AddPartitionsToTxnResponse,
 )

@@ -10,7 +10,7 @@ Any broker passes the request on to the active controller. Surprises:
 - The right to alter the cluster is needed.
 """
 
-from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Route, String, UInt16, Uuid, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, String, UInt16, Uuid, Versions, struct, wire
 
 
 @struct
@@ -47,7 +47,6 @@ ADD_RAFT_VOTER = Api(
     key=80,
     versions=Versions(0, 1),
     flexible=0,
-    route=Route.ANY,
     request=AddRaftVoterRequest,
     response=AddRaftVoterResponse,
 )

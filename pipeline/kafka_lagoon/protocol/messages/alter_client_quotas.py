@@ -12,7 +12,7 @@ the cluster's settings. Surprises:
 - Entity types are those of DescribeClientQuotas.
 """
 
-from kafka_lagoon.wire.schema import Api, Bool, Float64, Int16, Int32, Route, String, Versions, struct
+from kafka_lagoon.wire.schema import Api, Bool, Float64, Int16, Int32, String, Versions, struct
 
 
 @struct
@@ -69,7 +69,6 @@ ALTER_CLIENT_QUOTAS = Api(
     key=49,
     versions=Versions(0, 1),
     flexible=1,
-    route=Route.ANY,
     request=AlterClientQuotasRequest,
     response=AlterClientQuotasResponse,
 )

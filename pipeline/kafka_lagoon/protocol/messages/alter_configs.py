@@ -10,7 +10,7 @@ are those of DescribeConfigs. Surprises:
 - BROKER_LOGGER is error 42: levels of loggers are changed by IncrementalAlterConfigs only.
 """
 
-from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, Route, String, Versions, struct
+from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, String, Versions, struct
 
 
 @struct
@@ -60,7 +60,6 @@ ALTER_CONFIGS = Api(
     key=33,
     versions=Versions(0, 2),
     flexible=2,
-    route=Route.ANY,
     request=AlterConfigsRequest,
     response=AlterConfigsResponse,
 )

@@ -11,7 +11,7 @@ Surprises:
 - The first replica is the preferred leader, but leads after the next election only.
 """
 
-from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, String, Versions, struct, wire
 
 
 @struct
@@ -71,7 +71,6 @@ ALTER_PARTITION_REASSIGNMENTS = Api(
     key=45,
     versions=Versions(0, 1),
     flexible=0,
-    route=Route.CONTROLLER,
     request=AlterPartitionReassignmentsRequest,
     response=AlterPartitionReassignmentsResponse,
 )

@@ -10,7 +10,7 @@ Each broker is asked about its own replicas, and knows no others. Surprises:
 - The right to alter the cluster is needed; without it each partition has error 31.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Route, String, Versions, struct
+from kafka_lagoon.wire.schema import Api, Int16, Int32, String, Versions, struct
 
 
 @struct
@@ -64,7 +64,6 @@ ALTER_REPLICA_LOG_DIRS = Api(
     key=34,
     versions=Versions(0, 2),
     flexible=2,
-    route=Route.BROKER,
     request=AlterReplicaLogDirsRequest,
     response=AlterReplicaLogDirsResponse,
 )

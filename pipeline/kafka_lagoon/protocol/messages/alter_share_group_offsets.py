@@ -5,7 +5,7 @@ acknowledged beyond the new offset is forgotten, so that it is delivered again. 
 topics in the answer.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, Route, String, Uuid, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, String, Uuid, Versions, struct, wire
 
 
 @struct
@@ -64,7 +64,6 @@ ALTER_SHARE_GROUP_OFFSETS = Api(
     key=91,
     versions=Versions(0, 0),
     flexible=0,
-    route=Route.COORDINATOR,
     request=AlterShareGroupOffsetsRequest,
     response=AlterShareGroupOffsetsResponse,
 )

@@ -11,7 +11,7 @@ Needs the right to alter the cluster. Surprises:
   until they authenticate again.
 """
 
-from kafka_lagoon.wire.schema import Api, Bytes, Int8, Int16, Int32, Route, String, Versions, struct
+from kafka_lagoon.wire.schema import Api, Bytes, Int8, Int16, Int32, String, Versions, struct
 
 
 @struct
@@ -62,7 +62,6 @@ ALTER_USER_SCRAM_CREDENTIALS = Api(
     key=51,
     versions=Versions(0, 0),
     flexible=0,
-    route=Route.CONTROLLER,
     request=AlterUserScramCredentialsRequest,
     response=AlterUserScramCredentialsResponse,
 )

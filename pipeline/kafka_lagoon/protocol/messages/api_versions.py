@@ -6,7 +6,7 @@ that does not know the asked version answers in v0, with error 35 and its own ra
 brokers are upgraded one by one. Brokers 4.x list Produce from v0 on and close the connection on v0 to v2 (KAFKA-18659).
 """
 
-from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Int64, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Int64, String, Versions, struct, wire
 
 UNKNOWN_EPOCH = -1  # finalized_features says nothing
 
@@ -64,7 +64,6 @@ API_VERSIONS = Api(
     key=18,
     versions=Versions(0, 4),
     flexible=3,
-    route=Route.BROKER,
     request=ApiVersionsRequest,
     response=ApiVersionsResponse,
     flexible_response_header=False,

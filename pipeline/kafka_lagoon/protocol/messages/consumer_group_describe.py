@@ -7,7 +7,7 @@ classic protocol, in a group that is being migrated, is listed like the others.
 """
 
 from kafka_lagoon.protocol.acls import NOT_ASKED
-from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, Route, String, Uuid, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, String, Uuid, Versions, struct, wire
 
 UNKNOWN_MEMBER, CLASSIC_MEMBER, CONSUMER_MEMBER = -1, 0, 1
 
@@ -80,7 +80,6 @@ CONSUMER_GROUP_DESCRIBE = Api(
     key=69,
     versions=Versions(0, 1),
     flexible=0,
-    route=Route.COORDINATOR,
     request=ConsumerGroupDescribeRequest,
     response=ConsumerGroupDescribeResponse,
 )

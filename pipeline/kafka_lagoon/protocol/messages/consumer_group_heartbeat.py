@@ -13,7 +13,7 @@ The coordinator of the group answers. One request joins, stays and leaves, by it
 - Brokers 3.x answer error 35 while the new coordinator is switched off.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Route, String, Uuid, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int16, Int32, String, Uuid, Versions, struct, wire
 
 JOIN, LEAVE, LEAVE_FOR_NOW = 0, -1, -2  # as member_epoch; for now is for static members, whose partitions wait for them
 UNCHANGED = -1  # as rebalance_timeout_ms
@@ -67,7 +67,6 @@ CONSUMER_GROUP_HEARTBEAT = Api(
     key=68,
     versions=Versions(0, 1),
     flexible=0,
-    route=Route.COORDINATOR,
     request=ConsumerGroupHeartbeatRequest,
     response=ConsumerGroupHeartbeatResponse,
 )

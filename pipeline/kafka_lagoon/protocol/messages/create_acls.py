@@ -13,7 +13,7 @@ to alter the cluster. Surprises:
 """
 
 from kafka_lagoon.protocol.acls import LITERAL
-from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, String, Versions, struct, wire
 
 
 @struct
@@ -56,7 +56,6 @@ CREATE_ACLS = Api(
     key=30,
     versions=Versions(0, 3),
     flexible=2,
-    route=Route.ANY,
     request=CreateAclsRequest,
     response=CreateAclsResponse,
 )

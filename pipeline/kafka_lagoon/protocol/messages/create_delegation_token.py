@@ -9,7 +9,7 @@ Any broker answers: under ZooKeeper by itself, under KRaft it passes the request
 - The throttle time stands at the end, unlike in most answers.
 """
 
-from kafka_lagoon.wire.schema import Api, Bytes, Int16, Int32, Int64, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bytes, Int16, Int32, Int64, String, Versions, struct, wire
 
 
 @struct
@@ -51,7 +51,6 @@ CREATE_DELEGATION_TOKEN = Api(
     key=38,
     versions=Versions(0, 3),
     flexible=2,
-    route=Route.ANY,
     request=CreateDelegationTokenRequest,
     response=CreateDelegationTokenResponse,
 )

@@ -9,7 +9,7 @@ Surprises:
 - From v3 on too many new partitions are error 89, to be tried again, where before they were slowed down (KIP-599).
 """
 
-from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, String, Versions, struct, wire
 
 
 @struct
@@ -58,7 +58,6 @@ CREATE_PARTITIONS = Api(
     key=37,
     versions=Versions(0, 3),
     flexible=2,
-    route=Route.CONTROLLER,
     request=CreatePartitionsRequest,
     response=CreatePartitionsResponse,
 )

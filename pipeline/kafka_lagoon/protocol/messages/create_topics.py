@@ -11,7 +11,7 @@ Surprises:
 - validate_only answers as if topics had been created, under KRaft even with topic ids that nobody will ever have.
 """
 
-from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, Route, String, Uuid, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, String, Uuid, Versions, struct, wire
 
 BROKER_DEFAULT = -1  # v4, KIP-464: as many as the broker gives by itself; also what must stand beside assignments
 
@@ -89,7 +89,6 @@ CREATE_TOPICS = Api(
     key=19,
     versions=Versions(0, 7),
     flexible=5,
-    route=Route.CONTROLLER,
     request=CreateTopicsRequest,
     response=CreateTopicsResponse,
 )

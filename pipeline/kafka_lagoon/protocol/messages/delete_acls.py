@@ -10,7 +10,7 @@ the right to alter the cluster. Surprises:
 """
 
 from kafka_lagoon.protocol.acls import LITERAL
-from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, String, Versions, struct, wire
 
 
 @struct
@@ -69,7 +69,6 @@ DELETE_ACLS = Api(
     key=31,
     versions=Versions(0, 3),
     flexible=2,
-    route=Route.ANY,
     request=DeleteAclsRequest,
     response=DeleteAclsResponse,
 )

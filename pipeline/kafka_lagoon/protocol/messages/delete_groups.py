@@ -4,7 +4,7 @@ The coordinator of each group answers. A group that has members is error 68, one
 group itself stored goes: nothing keeps a client from making the group anew.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Route, String, Versions, struct
+from kafka_lagoon.wire.schema import Api, Int16, Int32, String, Versions, struct
 
 
 @struct
@@ -34,7 +34,6 @@ DELETE_GROUPS = Api(
     key=42,
     versions=Versions(0, 2),
     flexible=2,
-    route=Route.COORDINATOR,
     request=DeleteGroupsRequest,
     response=DeleteGroupsResponse,
 )

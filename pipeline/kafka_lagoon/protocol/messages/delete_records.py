@@ -8,7 +8,7 @@ Surprises:
 - A topic that is compacted only is error 44, an internal topic 17.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, Route, String, Versions, struct
+from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, String, Versions, struct
 
 HIGH_WATERMARK = -1  # as offset: all that readers can see
 NO_LOW_WATERMARK = -1  # beside an error
@@ -67,7 +67,6 @@ DELETE_RECORDS = Api(
     key=21,
     versions=Versions(0, 2),
     flexible=2,
-    route=Route.LEADER,
     request=DeleteRecordsRequest,
     response=DeleteRecordsResponse,
 )

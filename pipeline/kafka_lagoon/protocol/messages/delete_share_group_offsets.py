@@ -4,7 +4,7 @@ The coordinator of the group answers, for whole topics. A group with members is 
 topic that the group knows nothing of 3. An error of the whole group leaves no topics in the answer.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Route, String, Uuid, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int16, Int32, String, Uuid, Versions, struct, wire
 
 
 @struct
@@ -46,7 +46,6 @@ DELETE_SHARE_GROUP_OFFSETS = Api(
     key=92,
     versions=Versions(0, 0),
     flexible=0,
-    route=Route.COORDINATOR,
     request=DeleteShareGroupOffsetsRequest,
     response=DeleteShareGroupOffsetsResponse,
 )

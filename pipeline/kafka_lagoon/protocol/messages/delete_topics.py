@@ -10,7 +10,7 @@ Surprises:
 - A cluster that forbids deletion says error 73 for all (below v3 error 42).
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Route, String, Uuid, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int16, Int32, String, Uuid, Versions, struct, wire
 
 
 @struct
@@ -52,7 +52,6 @@ DELETE_TOPICS = Api(
     key=20,
     versions=Versions(0, 6),
     flexible=4,
-    route=Route.CONTROLLER,
     request=DeleteTopicsRequest,
     response=DeleteTopicsResponse,
 )

@@ -11,7 +11,7 @@ Any broker answers, from what it has heard; a rule that was made a moment ago ma
 """
 
 from kafka_lagoon.protocol.acls import LITERAL
-from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, String, Versions, struct, wire
 
 
 @struct
@@ -61,7 +61,6 @@ DESCRIBE_ACLS = Api(
     key=29,
     versions=Versions(0, 3),
     flexible=2,
-    route=Route.ANY,
     request=DescribeAclsRequest,
     response=DescribeAclsResponse,
 )

@@ -11,7 +11,7 @@ Any broker answers, given the right to describe the cluster's settings. Surprise
 - Two components of one type, or an address beside a user or a client id, are error 42.
 """
 
-from kafka_lagoon.wire.schema import Api, Bool, Float64, Int8, Int16, Int32, Route, String, Versions, struct
+from kafka_lagoon.wire.schema import Api, Bool, Float64, Int8, Int16, Int32, String, Versions, struct
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"  # IP: KIP-612
 
@@ -75,7 +75,6 @@ DESCRIBE_CLIENT_QUOTAS = Api(
     key=48,
     versions=Versions(0, 1),
     flexible=1,
-    route=Route.ANY,
     request=DescribeClientQuotasRequest,
     response=DescribeClientQuotasResponse,
 )

@@ -6,10 +6,10 @@ broker's under KRaft, not the controller's: DescribeQuorum knows the true one.
 """
 
 from kafka_lagoon.protocol.acls import NOT_ASKED
-from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, String, Versions, struct, wire
 
 BROKERS, CONTROLLERS = 1, 2  # endpoint types, KIP-919
-FENCED_TOLD = Versions(2, 2)  # where fenced brokers can be asked for, KIP-1073
+WITH_FENCED = Versions(2, 2)  # where fenced brokers can be asked for, KIP-1073
 
 
 @struct
@@ -50,7 +50,6 @@ DESCRIBE_CLUSTER = Api(
     key=60,
     versions=Versions(0, 2),
     flexible=0,
-    route=Route.ANY,
     request=DescribeClusterRequest,
     response=DescribeClusterResponse,
 )

@@ -8,7 +8,7 @@ Any broker answers, but for BROKER and BROKER_LOGGER only the broker itself: ask
 - The right to describe the cluster is not enough for broker settings.
 """
 
-from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, String, Versions, struct, wire
 
 TOPIC = 2
 BROKER = 4
@@ -95,7 +95,6 @@ DESCRIBE_CONFIGS = Api(
     key=32,
     versions=Versions(0, 4),
     flexible=4,
-    route=Route.ANY,
     request=DescribeConfigsRequest,
     response=DescribeConfigsResponse,
 )

@@ -10,7 +10,7 @@ Any broker answers, from what it has heard. Surprises:
 - Expired tokens stay listed until the controller has tidied up.
 """
 
-from kafka_lagoon.wire.schema import Api, Bytes, Int16, Int32, Int64, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bytes, Int16, Int32, Int64, String, Versions, struct, wire
 
 
 @struct
@@ -65,7 +65,6 @@ DESCRIBE_DELEGATION_TOKEN = Api(
     key=41,
     versions=Versions(0, 3),
     flexible=2,
-    route=Route.ANY,
     request=DescribeDelegationTokenRequest,
     response=DescribeDelegationTokenResponse,
 )

@@ -10,7 +10,7 @@ The coordinator of each group answers. Surprises:
 """
 
 from kafka_lagoon.protocol.acls import NOT_ASKED
-from kafka_lagoon.wire.schema import Api, Bool, Bytes, Int16, Int32, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bool, Bytes, Int16, Int32, String, Versions, struct, wire
 
 
 @struct
@@ -59,7 +59,6 @@ DESCRIBE_GROUPS = Api(
     key=15,
     versions=Versions(0, 6),
     flexible=5,
-    route=Route.COORDINATOR,
     request=DescribeGroupsRequest,
     response=DescribeGroupsResponse,
 )

@@ -10,7 +10,7 @@ Every broker answers for itself. Surprises:
 - An empty list of topics is none of them, null is all.
 """
 
-from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Int64, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Int64, String, Versions, struct, wire
 
 UNKNOWN_SIZE = -1
 
@@ -73,7 +73,6 @@ DESCRIBE_LOG_DIRS = Api(
     key=35,
     versions=Versions(0, 5),
     flexible=2,
-    route=Route.BROKER,
     request=DescribeLogDirsRequest,
     response=DescribeLogDirsResponse,
 )

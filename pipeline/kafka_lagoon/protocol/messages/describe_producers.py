@@ -8,7 +8,7 @@ The leader of each partition answers; its followers do too, from their own view.
 - Epochs are int32 here, int16 everywhere else.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, String, Versions, struct, wire
 
 NO_SEQUENCE = -1  # as last_sequence: nothing but markers was written
 NO_TIMESTAMP = -1
@@ -72,7 +72,6 @@ DESCRIBE_PRODUCERS = Api(
     key=61,
     versions=Versions(0, 0),
     flexible=0,
-    route=Route.LEADER,
     request=DescribeProducersRequest,
     response=DescribeProducersResponse,
 )

@@ -5,7 +5,7 @@ the one partition of the metadata log is the true controller, which Metadata and
 KRaft.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, Route, String, UInt16, Uuid, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, String, UInt16, Uuid, Versions, struct, wire
 
 METADATA_TOPIC = "__cluster_metadata"
 
@@ -96,7 +96,6 @@ DESCRIBE_QUORUM = Api(
     key=55,
     versions=Versions(0, 2),
     flexible=0,
-    route=Route.ANY,
     request=DescribeQuorumRequest,
     response=DescribeQuorumResponse,
 )

@@ -11,7 +11,7 @@ The coordinator of each group answers (not the SHARE coordinator, which keeps th
 - Brokers whose share.version is 0 answer error 35 for every group.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, Route, String, Uuid, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, String, Uuid, Versions, struct, wire
 
 NOT_STARTED = -1  # as start_offset
 UNKNOWN_LAG = -1  # as lag
@@ -83,7 +83,6 @@ DESCRIBE_SHARE_GROUP_OFFSETS = Api(
     key=90,
     versions=Versions(0, 1),
     flexible=0,
-    route=Route.COORDINATOR,
     request=DescribeShareGroupOffsetsRequest,
     response=DescribeShareGroupOffsetsResponse,
 )

@@ -6,7 +6,7 @@ The cursor is a nullable struct, with a marker byte before it.
 """
 
 from kafka_lagoon.protocol.acls import NOT_ASKED
-from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Route, String, Uuid, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, String, Uuid, Versions, struct, wire
 
 
 @struct
@@ -73,7 +73,6 @@ DESCRIBE_TOPIC_PARTITIONS = Api(
     key=75,
     versions=Versions(0, 0),
     flexible=0,
-    route=Route.ANY,
     request=DescribeTopicPartitionsRequest,
     response=DescribeTopicPartitionsResponse,
 )

@@ -4,7 +4,7 @@ The coordinator of each transactional id answers; one that it does not know is e
 describe are left out without an error, and so are partitions that have their marker already.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, Route, String, Versions, struct
+from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, String, Versions, struct
 
 # As transaction_state. Dead is never told: such an id is error 105.
 STATES = (
@@ -60,7 +60,6 @@ DESCRIBE_TRANSACTIONS = Api(
     key=65,
     versions=Versions(0, 0),
     flexible=0,
-    route=Route.COORDINATOR,
     request=DescribeTransactionsRequest,
     response=DescribeTransactionsResponse,
 )

@@ -4,7 +4,7 @@ Any broker answers, given the right to describe the cluster. Salts and keys are 
 has no credentials is error 91, one named twice error 92.
 """
 
-from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, Route, String, Versions, struct
+from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, String, Versions, struct
 
 SCRAM_SHA_256, SCRAM_SHA_512 = 1, 2
 SCRAM_MECHANISMS = {SCRAM_SHA_256: "SCRAM-SHA-256", SCRAM_SHA_512: "SCRAM-SHA-512"}  # as in sasl.mechanism
@@ -56,7 +56,6 @@ DESCRIBE_USER_SCRAM_CREDENTIALS = Api(
     key=50,
     versions=Versions(0, 0),
     flexible=0,
-    route=Route.ANY,
     request=DescribeUserScramCredentialsRequest,
     response=DescribeUserScramCredentialsResponse,
 )

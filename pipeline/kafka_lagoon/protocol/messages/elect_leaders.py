@@ -11,7 +11,7 @@ Surprises:
   and with null there is nothing.
 """
 
-from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, String, Versions, struct, wire
 
 PREFERRED, UNCLEAN = 0, 1
 
@@ -63,7 +63,6 @@ ELECT_LEADERS = Api(
     key=43,
     versions=Versions(0, 2),
     flexible=2,
-    route=Route.CONTROLLER,
     request=ElectLeadersRequest,
     response=ElectLeadersResponse,
 )

@@ -11,7 +11,7 @@ The coordinator of the transaction answers. Surprises:
 - Fenced producers are told so by error 90 from v2 on, by 47 before.
 """
 
-from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Int64, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Int64, String, Versions, struct, wire
 
 COMMIT, ABORT = True, False  # as committed
 NO_PRODUCER_ID, NO_PRODUCER_EPOCH = -1, -1
@@ -41,7 +41,6 @@ END_TXN = Api(
     key=26,
     versions=Versions(0, 5),
     flexible=3,
-    route=Route.COORDINATOR,
     request=EndTxnRequest,
     response=EndTxnResponse,
 )

@@ -5,7 +5,7 @@ renewers may ask, others get error 63. The token is named by its HMAC, not its i
 Who came over PLAINTEXT, by TLS without a certificate, or by a token itself is answered error 64.
 """
 
-from kafka_lagoon.wire.schema import Api, Bytes, Int16, Int32, Int64, Route, Versions, struct
+from kafka_lagoon.wire.schema import Api, Bytes, Int16, Int32, Int64, Versions, struct
 
 
 @struct
@@ -29,7 +29,6 @@ EXPIRE_DELEGATION_TOKEN = Api(
     key=40,
     versions=Versions(0, 2),
     flexible=2,
-    route=Route.ANY,
     request=ExpireDelegationTokenRequest,
     response=ExpireDelegationTokenResponse,
 )

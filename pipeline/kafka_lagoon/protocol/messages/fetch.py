@@ -26,7 +26,6 @@ from kafka_lagoon.wire.schema import (
     Int32,
     Int64,
     Records,
-    Route,
     String,
     Uuid,
     Versions,
@@ -187,7 +186,6 @@ FETCH = Api(
     key=1,
     versions=Versions(0, 18),
     flexible=12,
-    route=Route.LEADER,
     request=FetchRequest,
     response=FetchResponse,
 )

@@ -9,7 +9,7 @@ Any broker answers. Surprises:
   of one key is in its entry, the response has no error of its own then.
 """
 
-from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, String, Versions, struct, wire
 
 GROUP = 0
 TRANSACTION = 1  # v1, KIP-98
@@ -54,7 +54,6 @@ FIND_COORDINATOR = Api(
     key=10,
     versions=Versions(0, 6),
     flexible=3,
-    route=Route.ANY,
     request=FindCoordinatorRequest,
     response=FindCoordinatorResponse,
 )

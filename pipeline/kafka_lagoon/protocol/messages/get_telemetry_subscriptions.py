@@ -7,7 +7,7 @@ Any broker answers, and PushTelemetry goes to the same one. Surprises:
 - Asked again before push_interval_ms has passed it is error 89, except after errors 117 and 76 of PushTelemetry.
 """
 
-from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, Route, String, Uuid, Versions, struct
+from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, String, Uuid, Versions, struct
 
 NO_INSTANCE_ID = bytes(16)  # in the first request: the broker makes one, to be kept for the client's life
 EVERY_METRIC = ""  # as a prefix in requested_metrics
@@ -39,7 +39,6 @@ GET_TELEMETRY_SUBSCRIPTIONS = Api(
     key=71,
     versions=Versions(0, 0),
     flexible=0,
-    route=Route.ANY,
     request=GetTelemetrySubscriptionsRequest,
     response=GetTelemetrySubscriptionsResponse,
 )

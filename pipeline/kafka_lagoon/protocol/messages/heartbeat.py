@@ -5,7 +5,7 @@ member what to do: 27, the group rebalances, so join again with the same id; 22 
 join as a new member; 82, another client has its group_instance_id, so stop.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int16, Int32, String, Versions, struct, wire
 
 
 @struct
@@ -30,7 +30,6 @@ HEARTBEAT = Api(
     key=12,
     versions=Versions(0, 4),
     flexible=4,
-    route=Route.COORDINATOR,
     request=HeartbeatRequest,
     response=HeartbeatResponse,
 )

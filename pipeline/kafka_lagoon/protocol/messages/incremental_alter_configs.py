@@ -11,7 +11,7 @@ error 42. Resource types are those of DescribeConfigs. Surprises:
 - A topic that does not exist is error 3, but any GROUP and CLIENT_METRICS can have settings.
 """
 
-from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, Route, String, Versions, struct
+from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, String, Versions, struct
 
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 
@@ -64,7 +64,6 @@ INCREMENTAL_ALTER_CONFIGS = Api(
     key=44,
     versions=Versions(0, 1),
     flexible=1,
-    route=Route.ANY,
     request=IncrementalAlterConfigsRequest,
     response=IncrementalAlterConfigsResponse,
 )

@@ -10,7 +10,7 @@ The coordinator of the transactional id answers, any broker if it is null. Surpr
   producers are told so by error 90 from v4 on, by 47 before.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, String, Versions, struct, wire
 
 NO_PRODUCER_ID, NO_PRODUCER_EPOCH = -1, -1
 
@@ -39,7 +39,6 @@ INIT_PRODUCER_ID = Api(
     key=22,
     versions=Versions(0, 5),
     flexible=2,
-    route=Route.COORDINATOR,
     request=InitProducerIdRequest,
     response=InitProducerIdResponse,
 )

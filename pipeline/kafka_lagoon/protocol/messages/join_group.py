@@ -16,7 +16,7 @@ Surprises:
 - A KIP-848 group takes classic consumers in as well, while it is being migrated.
 """
 
-from kafka_lagoon.wire.schema import Api, Bool, Bytes, Int16, Int32, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bool, Bytes, Int16, Int32, String, Versions, struct, wire
 
 NO_MEMBER_ID = ""  # of who joins for the first time
 SESSION_TIMEOUT = -1  # as rebalance_timeout_ms: v0 knows session_timeout_ms only, which then bounds both
@@ -74,7 +74,6 @@ JOIN_GROUP = Api(
     key=11,
     versions=Versions(0, 9),
     flexible=6,
-    route=Route.COORDINATOR,
     request=JoinGroupRequest,
     response=JoinGroupResponse,
 )

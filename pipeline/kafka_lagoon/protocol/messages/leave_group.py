@@ -9,7 +9,7 @@ The coordinator of the group answers. Surprises:
 - Static members do not leave when they stop: they come back within their session timeout, or are out by it.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int16, Int32, String, Versions, struct, wire
 
 ANY_MEMBER_ID = ""  # whoever has the group_instance_id
 
@@ -54,7 +54,6 @@ LEAVE_GROUP = Api(
     key=13,
     versions=Versions(0, 5),
     flexible=4,
-    route=Route.COORDINATOR,
     request=LeaveGroupRequest,
     response=LeaveGroupResponse,
 )

@@ -9,7 +9,7 @@ lists these alone. Resource types are those of DescribeConfigs. Surprises:
 """
 
 from kafka_lagoon.protocol.messages.describe_configs import CLIENT_METRICS
-from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, String, Versions, struct, wire
 
 
 @struct
@@ -40,7 +40,6 @@ LIST_CONFIG_RESOURCES = Api(
     key=74,
     versions=Versions(0, 1),
     flexible=0,
-    route=Route.ANY,
     request=ListConfigResourcesRequest,
     response=ListConfigResourcesResponse,
 )

@@ -8,7 +8,7 @@ Every broker answers for its own groups, so all must be asked. Surprises:
 - Types and states are text; types come in lower case: classic, consumer, share, streams.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int16, Int32, String, Versions, struct, wire
 
 
 @struct
@@ -42,7 +42,6 @@ LIST_GROUPS = Api(
     key=16,
     versions=Versions(0, 5),
     flexible=3,
-    route=Route.BROKER,
     request=ListGroupsRequest,
     response=ListGroupsResponse,
 )

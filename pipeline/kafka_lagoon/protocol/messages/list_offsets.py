@@ -12,7 +12,7 @@ one for a special point of the log, see the constants. Surprises:
 - v0 answers with a list of offsets and without a timestamp.
 """
 
-from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, Int64, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, Int64, String, Versions, struct, wire
 
 LATEST = -1
 EARLIEST = -2
@@ -85,7 +85,6 @@ LIST_OFFSETS = Api(
     key=2,
     versions=Versions(0, 11),
     flexible=6,
-    route=Route.LEADER,
     request=ListOffsetsRequest,
     response=ListOffsetsResponse,
 )

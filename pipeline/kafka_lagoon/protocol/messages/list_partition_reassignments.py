@@ -6,7 +6,7 @@ is cannot be read here: a replica that is being added counts as done when it is 
 DescribeLogDirs.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int16, Int32, String, Versions, struct, wire
 
 
 @struct
@@ -57,7 +57,6 @@ LIST_PARTITION_REASSIGNMENTS = Api(
     key=46,
     versions=Versions(0, 0),
     flexible=0,
-    route=Route.CONTROLLER,
     request=ListPartitionReassignmentsRequest,
     response=ListPartitionReassignmentsResponse,
 )

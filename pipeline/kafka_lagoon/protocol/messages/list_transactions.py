@@ -11,7 +11,7 @@ Each broker answers for what it coordinates, so all must be asked. Surprises:
 - A pattern that is no regular expression (RE2) is error 128.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, String, Versions, struct, wire
 
 EVERY_DURATION = -1  # as duration_filter; any negative number is
 
@@ -49,7 +49,6 @@ LIST_TRANSACTIONS = Api(
     key=66,
     versions=Versions(0, 2),
     flexible=0,
-    route=Route.BROKER,
     request=ListTransactionsRequest,
     response=ListTransactionsResponse,
 )

@@ -12,7 +12,7 @@ Surprises:
 """
 
 from kafka_lagoon.protocol.acls import NOT_ASKED
-from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Route, String, Uuid, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, String, Uuid, Versions, struct, wire
 
 NO_LEADER = -1
 
@@ -87,7 +87,6 @@ METADATA = Api(
     key=3,
     versions=Versions(0, 13),
     flexible=9,
-    route=Route.ANY,
     request=MetadataRequest,
     response=MetadataResponse,
 )

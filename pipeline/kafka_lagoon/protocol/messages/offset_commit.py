@@ -15,7 +15,7 @@ The coordinator of the group answers. Surprises:
 - v0 stores in ZooKeeper, like old consumers; brokers without one refuse it.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, Route, String, Uuid, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, String, Uuid, Versions, struct, wire
 
 NO_GENERATION = -1  # not a member
 BROKERS_RETENTION = -1  # as retention_time_ms: offsets.retention.minutes
@@ -83,7 +83,6 @@ OFFSET_COMMIT = Api(
     key=8,
     versions=Versions(0, 10),
     flexible=8,
-    route=Route.COORDINATOR,
     request=OffsetCommitRequest,
     response=OffsetCommitResponse,
 )

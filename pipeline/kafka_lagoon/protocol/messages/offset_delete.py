@@ -9,7 +9,7 @@ The coordinator of the group answers. Surprises:
 - An error of the whole group (16, 14, 30, 68, 69) is in the response itself.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Route, String, Versions, struct
+from kafka_lagoon.wire.schema import Api, Int16, Int32, String, Versions, struct
 
 
 @struct
@@ -64,7 +64,6 @@ OFFSET_DELETE = Api(
     key=47,
     versions=Versions(0, 0),
     flexible=None,
-    route=Route.COORDINATOR,
     request=OffsetDeleteRequest,
     response=OffsetDeleteResponse,
 )

@@ -13,7 +13,7 @@ The coordinator of each group answers. Surprises:
   v8.
 """
 
-from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Int64, Route, String, Uuid, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Int64, String, Uuid, Versions, struct, wire
 
 NO_COMMIT = -1  # as committed_offset
 
@@ -90,7 +90,6 @@ OFFSET_FETCH = Api(
     key=9,
     versions=Versions(0, 10),
     flexible=6,
-    route=Route.COORDINATOR,
     request=OffsetFetchRequest,
     response=OffsetFetchResponse,
 )

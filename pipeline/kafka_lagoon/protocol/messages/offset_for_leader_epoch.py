@@ -10,7 +10,7 @@ last record. Surprises:
 - A topic that we may not describe is error 29 of its partitions.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, String, Versions, struct, wire
 
 CONSUMER_REPLICA_ID = -1
 DEBUGGER_REPLICA_ID = -2
@@ -72,7 +72,6 @@ OFFSET_FOR_LEADER_EPOCH = Api(
     key=23,
     versions=Versions(0, 4),
     flexible=4,
-    route=Route.LEADER,
     request=OffsetForLeaderEpochRequest,
     response=OffsetForLeaderEpochResponse,
 )

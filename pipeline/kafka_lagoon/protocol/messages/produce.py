@@ -16,7 +16,7 @@ The leader of each partition answers. Surprises:
 - Brokers 4.x list v0 to v2, for the sake of old librdkafka (KAFKA-18659), and refuse them.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, Records, Route, String, Uuid, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, Records, String, Uuid, Versions, struct, wire
 
 NO_ACKS, LEADER_ACKS, ALL_ACKS = 0, 1, -1  # any other number is error 21 of each partition
 BY_NAME, BY_ID = Versions(0, 12), Versions(13, 13)
@@ -114,7 +114,6 @@ PRODUCE = Api(
     key=0,
     versions=Versions(0, 13),
     flexible=9,
-    route=Route.LEADER,
     request=ProduceRequest,
     response=ProduceResponse,
 )

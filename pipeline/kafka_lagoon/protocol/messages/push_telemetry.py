@@ -8,7 +8,7 @@ subscriptions. Surprises:
 - A push that is too early is error 89. The first one after asking is not, nor is the last one.
 """
 
-from kafka_lagoon.wire.schema import Api, Bool, Bytes, Int8, Int16, Int32, Route, Uuid, Versions, struct
+from kafka_lagoon.wire.schema import Api, Bool, Bytes, Int8, Int16, Int32, Uuid, Versions, struct
 
 
 @struct
@@ -34,7 +34,6 @@ PUSH_TELEMETRY = Api(
     key=72,
     versions=Versions(0, 0),
     flexible=0,
-    route=Route.ANY,
     request=PushTelemetryRequest,
     response=PushTelemetryResponse,
 )

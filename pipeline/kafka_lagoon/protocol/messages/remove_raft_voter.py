@@ -6,7 +6,7 @@ says that another change is under way. The active controller can be removed too,
 that is removed and keeps running follows on as an observer, or, if told to join by itself, may be back at once.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Route, String, Uuid, Versions, struct
+from kafka_lagoon.wire.schema import Api, Int16, Int32, String, Uuid, Versions, struct
 
 
 @struct
@@ -31,7 +31,6 @@ REMOVE_RAFT_VOTER = Api(
     key=81,
     versions=Versions(0, 0),
     flexible=0,
-    route=Route.ANY,
     request=RemoveRaftVoterRequest,
     response=RemoveRaftVoterResponse,
 )

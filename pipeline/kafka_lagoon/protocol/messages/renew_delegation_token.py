@@ -6,7 +6,7 @@ error 66 that it has expired, which nothing can undo. The period counts from now
 Who came over PLAINTEXT, by TLS without a certificate, or by a token itself is answered error 64.
 """
 
-from kafka_lagoon.wire.schema import Api, Bytes, Int16, Int32, Int64, Route, Versions, struct
+from kafka_lagoon.wire.schema import Api, Bytes, Int16, Int32, Int64, Versions, struct
 
 
 @struct
@@ -30,7 +30,6 @@ RENEW_DELEGATION_TOKEN = Api(
     key=39,
     versions=Versions(0, 2),
     flexible=2,
-    route=Route.ANY,
     request=RenewDelegationTokenRequest,
     response=RenewDelegationTokenResponse,
 )

@@ -11,7 +11,7 @@ Every broker answers for the connection itself. Surprises:
   closes the connection on the next request that is no handshake.
 """
 
-from kafka_lagoon.wire.schema import Api, Bytes, Int16, Int64, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bytes, Int16, Int64, String, Versions, struct, wire
 
 UNLIMITED = 0  # as session_lifetime_ms
 
@@ -37,7 +37,6 @@ SASL_AUTHENTICATE = Api(
     key=36,
     versions=Versions(0, 2),
     flexible=2,
-    route=Route.BROKER,
     request=SaslAuthenticateRequest,
     response=SaslAuthenticateResponse,
 )

@@ -10,7 +10,7 @@ Every broker answers for the connection itself. Surprises:
 - A listener without SASL answers error 34. No version is flexible.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Route, String, Versions, struct
+from kafka_lagoon.wire.schema import Api, Int16, String, Versions, struct
 
 
 @struct
@@ -32,7 +32,6 @@ SASL_HANDSHAKE = Api(
     key=17,
     versions=Versions(0, 1),
     flexible=None,
-    route=Route.BROKER,
     request=SaslHandshakeRequest,
     response=SaslHandshakeResponse,
 )

@@ -6,7 +6,7 @@ acknowledgements are those of `share_fetch`, and so are their rules. An error of
 acknowledged.
 """
 
-from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, Int64, Route, String, Uuid, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, Int64, String, Uuid, Versions, struct, wire
 
 CLOSE = -1  # as share_session_epoch
 
@@ -99,7 +99,6 @@ SHARE_ACKNOWLEDGE = Api(
     key=79,
     versions=Versions(1, 2),
     flexible=0,
-    route=Route.LEADER,
     request=ShareAcknowledgeRequest,
     response=ShareAcknowledgeResponse,
 )

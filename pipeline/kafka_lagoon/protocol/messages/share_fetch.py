@@ -23,7 +23,6 @@ from kafka_lagoon.wire.schema import (
     Int32,
     Int64,
     Records,
-    Route,
     String,
     Uuid,
     Versions,
@@ -156,7 +155,6 @@ SHARE_FETCH = Api(
     key=78,
     versions=Versions(1, 2),
     flexible=0,
-    route=Route.LEADER,
     request=ShareFetchRequest,
     response=ShareFetchResponse,
 )

@@ -8,7 +8,7 @@ The coordinator of each group answers; a group that does not exist, or is of ano
 """
 
 from kafka_lagoon.protocol.acls import NOT_ASKED
-from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Route, String, Uuid, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, String, Uuid, Versions, struct, wire
 
 
 @struct
@@ -75,7 +75,6 @@ SHARE_GROUP_DESCRIBE = Api(
     key=77,
     versions=Versions(1, 1),
     flexible=0,
-    route=Route.COORDINATOR,
     request=ShareGroupDescribeRequest,
     response=ShareGroupDescribeResponse,
 )

@@ -10,7 +10,7 @@ The coordinator of the group answers. One request joins, stays and leaves, by it
 - v0 was for early access in 4.0 only. Brokers whose share.version is 0 answer error 35.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Route, String, Uuid, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int16, Int32, String, Uuid, Versions, struct, wire
 
 JOIN, LEAVE = 0, -1  # as member_epoch
 
@@ -58,7 +58,6 @@ SHARE_GROUP_HEARTBEAT = Api(
     key=76,
     versions=Versions(1, 1),
     flexible=0,
-    route=Route.COORDINATOR,
     request=ShareGroupHeartbeatRequest,
     response=ShareGroupHeartbeatResponse,
 )

@@ -10,7 +10,7 @@ The coordinator of each group answers; a group that does not exist, or is of ano
 """
 
 from kafka_lagoon.protocol.acls import NOT_ASKED
-from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Int64, Route, String, UInt16, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Int64, String, UInt16, Versions, struct, wire
 
 
 @struct
@@ -140,7 +140,6 @@ STREAMS_GROUP_DESCRIBE = Api(
     key=89,
     versions=Versions(0, 0),
     flexible=0,
-    route=Route.COORDINATOR,
     request=StreamsGroupDescribeRequest,
     response=StreamsGroupDescribeResponse,
 )

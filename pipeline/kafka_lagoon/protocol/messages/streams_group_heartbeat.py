@@ -13,7 +13,7 @@ The coordinator of the group answers. One request joins, stays and leaves, by it
 - Brokers whose streams.version is 0 answer error 35.
 """
 
-from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, Int64, Route, String, UInt16, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, Int64, String, UInt16, Versions, struct, wire
 
 JOIN, LEAVE, LEAVE_FOR_NOW = 0, -1, -2  # as member_epoch; for now is for static members, whose tasks wait for them
 UNCHANGED = -1  # as rebalance_timeout_ms
@@ -173,7 +173,6 @@ STREAMS_GROUP_HEARTBEAT = Api(
     key=88,
     versions=Versions(0, 0),
     flexible=0,
-    route=Route.COORDINATOR,
     request=StreamsGroupHeartbeatRequest,
     response=StreamsGroupHeartbeatResponse,
 )

@@ -8,7 +8,7 @@ The coordinator of the group answers, and not before the leader has sent the ass
 - From v5 on the protocol is checked if it is told; error 23 if the group has chosen another (KIP-559).
 """
 
-from kafka_lagoon.wire.schema import Api, Bytes, Int16, Int32, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bytes, Int16, Int32, String, Versions, struct, wire
 
 
 @struct
@@ -47,7 +47,6 @@ SYNC_GROUP = Api(
     key=14,
     versions=Versions(0, 5),
     flexible=4,
-    route=Route.COORDINATOR,
     request=SyncGroupRequest,
     response=SyncGroupResponse,
 )

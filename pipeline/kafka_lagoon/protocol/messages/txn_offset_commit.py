@@ -12,7 +12,7 @@ AddOffsetsToTxn, or from v5 on by this, which may be used only where the cluster
 - There is no error of the whole request: it is in every partition.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, String, Versions, struct, wire
 
 NO_GENERATION = -1  # not a member
 
@@ -77,7 +77,6 @@ TXN_OFFSET_COMMIT = Api(
     key=28,
     versions=Versions(0, 5),
     flexible=3,
-    route=Route.COORDINATOR,
     request=TxnOffsetCommitRequest,
     response=TxnOffsetCommitResponse,
 )

@@ -5,7 +5,7 @@ registered is error 102. One that runs goes on running, but is in no list any mo
 replicas stay assigned to it: move them first. Needs the right to alter the cluster.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Route, String, Versions, struct
+from kafka_lagoon.wire.schema import Api, Int16, Int32, String, Versions, struct
 
 
 @struct
@@ -28,7 +28,6 @@ UNREGISTER_BROKER = Api(
     key=64,
     versions=Versions(0, 0),
     flexible=0,
-    route=Route.ANY,
     request=UnregisterBrokerRequest,
     response=UnregisterBrokerResponse,
 )

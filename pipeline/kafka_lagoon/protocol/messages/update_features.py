@@ -9,7 +9,7 @@ Needs the right to alter the cluster. What is supported and finalized now is in 
 - Brokers from 4.0 on do all or nothing and tell one error, above; older ones may tell one per feature, up to v1.
 """
 
-from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, String, Versions, struct, wire
 
 UPGRADE = 1
 SAFE_DOWNGRADE = 2  # refused where metadata would be lost
@@ -58,7 +58,6 @@ UPDATE_FEATURES = Api(
     key=57,
     versions=Versions(0, 2),
     flexible=0,
-    route=Route.CONTROLLER,
     request=UpdateFeaturesRequest,
     response=UpdateFeaturesResponse,
 )

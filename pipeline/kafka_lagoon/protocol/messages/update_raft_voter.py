@@ -4,7 +4,7 @@ Only the active controller answers, on the listener of controllers: a broker clo
 use for it. It is here because controllers offer it in ApiVersions. A leader that has been replaced names its successor.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Route, String, UInt16, Uuid, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int16, Int32, String, UInt16, Uuid, Versions, struct, wire
 
 
 @struct
@@ -59,7 +59,6 @@ UPDATE_RAFT_VOTER = Api(
     key=82,
     versions=Versions(0, 0),
     flexible=0,
-    route=Route.CONTROLLER,
     request=UpdateRaftVoterRequest,
     response=UpdateRaftVoterResponse,
 )

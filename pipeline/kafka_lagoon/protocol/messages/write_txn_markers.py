@@ -12,7 +12,7 @@ coordinator has forgotten (KIP-664). Surprises:
 - v0 is gone from brokers 4.x, and the answer has no throttle time in any version.
 """
 
-from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, Int64, Route, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, Int64, String, Versions, struct, wire
 
 COMMIT, ABORT = True, False  # as transaction_result
 
@@ -79,7 +79,6 @@ WRITE_TXN_MARKERS = Api(
     key=27,
     versions=Versions(0, 2),
     flexible=1,
-    route=Route.LEADER,
     request=WriteTxnMarkersRequest,
     response=WriteTxnMarkersResponse,
 )

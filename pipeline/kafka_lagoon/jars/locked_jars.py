@@ -1,0 +1,112 @@
+"""Finds the jars of a lock file in a cache folder, downloads them where they are missing, and verifies them at each use.
+
+Whoever may write to the cache folder could put another jar there, so a jar is used only if its SHA-256 is the lock file's.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafka_lagoon.errors import JarsUnavailable
+from kafka_lagoon.jars.ivy import retrieve
+
+DELTA = "delta-4.4.0"  # for Spark 4.2
+_LOCKS = Path(__file__).parent / "locks"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jar:
+    """One line of a lock file."""
+
+    organisation: str
+    name: str
+    revision: str
+    sha256: str
+
+    def file_name(self) -> str:
+        """Name of the file in its folder."""
+        return f"{self.name}-{self.revision}.jar"
+
+
+def locked(lock: str) -> tuple[Jar, ...]:
+    """The jars of a lock file, e.g. `kafka-4.3.1`; JarsUnavailable names the lock files that exist."""
+    path = _LOCKS / f"{lock}.lock"
+    if not path.is_file():
+        known = ", ".join(sorted(path.stem for path in _LOCKS.glob("*.lock")))
+        raise JarsUnavailable(f"no lock file {lock}: there are {known}")
+    rows = [line.split() for line in path.read_text().splitlines() if line and not line.startswith("#")]
+    return tuple(Jar(organisation=row[0], name=row[1], revision=row[2], sha256=row[3]) for row in rows)
+
+
+def cache_folder() -> Path:
+    """`LAGOON_CACHE`, else `.cache` in the clone that this file belongs to, else a folder of the user's own."""
+    named = os.environ.get("LAGOON_CACHE")
+    if named:
+        return Path(named)
+    clone = Path(__file__).resolve().parents[3]
+    return clone / ".cache" if (clone / "pyproject.toml").is_file() else Path.home() / ".cache" / "kafka-lagoon"
+
+
+def jar_paths(lock: str) -> list[Path]:
+    """Every jar of a lock file with the right SHA-256, downloaded if one is missing or another; JarsUnavailable if that fails.
+
+    To verify them takes 0.05 s for Delta's 13 MB and 0.2 s for Kafka's 44 MB.
+    """
+    jars = locked(lock)
+    folder = cache_folder() / "jars" / lock
+    try:
+        if not _is_complete(folder, jars):
+            with _one_at_a_time(folder):
+                if not _is_complete(folder, jars):  # else another process brought them while we waited
+                    _download(folder, jars)
+    except OSError as error:
+        raise JarsUnavailable(
+            f"{error.filename or folder}: {error.strerror}; LAGOON_CACHE can name another folder"
+        ) from error
+    return [folder / jar.file_name() for jar in jars]
+
+
+def _is_complete(folder: Path, jars: Sequence[Jar]) -> bool:
+    return all(_sha256(folder / jar.file_name()) == jar.sha256 for jar in jars)
+
+
+def _sha256(path: Path) -> str | None:
+    """SHA-256 of a file; None if there is no such file, or none that we may read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
+@contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """Other processes that want the same folder wait here; the lock ends with the process that holds it."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f"{folder.name}.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
+def _download(folder: Path, jars: Sequence[Jar]) -> None:
+    scratch = folder.with_name(f"{folder.name}.partial")
+    shutil.rmtree(scratch, ignore_errors=True)  # of an attempt that was killed
+    try:
+        retrieve([(jar.organisation, jar.name, jar.revision) for jar in jars], scratch)
+        _verify(jars, scratch / "jars")
+        shutil.rmtree(folder, ignore_errors=True)
+        (scratch / "jars").rename(folder)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _verify(jars: Sequence[Jar], folder: Path) -> None:
+    for jar in jars:
+        sha256 = _sha256(folder / jar.file_name())
+        if sha256 != jar.sha256:
+            raise JarsUnavailable(f"{jar.file_name()}: SHA-256 is {sha256}, the lock file says {jar.sha256}")

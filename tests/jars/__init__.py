@@ -1,0 +1,1 @@
+"""Tests of lock files and of the jars that they name."""
