@@ -157,7 +157,7 @@ def test_every_broker_has_every_listener(tmp_path: Path, version: str) -> None:
     cluster._nodes = {layout.node_id: cluster._node(layout) for layout in layouts}
     cluster._nodes[2].write_properties(layouts, {})
     written = dict(line.split("=", 1) for line in layouts[1].properties_file().read_text().splitlines())
-    ours = [one for one in written["listeners"].split(",") if not single.startswith("CONTROLLER")]
+    ours = [listener for listener in written["listeners"].split(",") if not listener.startswith("CONTROLLER")]
     assert ours == ["PLAINTEXT://127.0.0.1:20005", "LOGIN://127.0.0.1:20007", "MUTUAL://127.0.0.1:20008"]
     assert "LOGIN://localhost:20007,MUTUAL://localhost:20008" in written["advertised.listeners"]
     assert "PLAINTEXT:PLAINTEXT,LOGIN:SASL_SSL,MUTUAL:SSL" in written["listener.security.protocol.map"]

@@ -82,7 +82,7 @@ def test_tables_are_in_the_order_of_their_phases() -> None:
 
 
 def test_every_table_has_rows(speak: Speak) -> None:
-    """A new table needs an answer of the fake brokers here: one that is always empty cannot be told from a forgotten one."""
+    """A new table needs an answer of the fake brokers here: one that is always empty looks like a forgotten one."""
     speak(DESCRIBE_ACLS, one_acl)
     taken = captured(every_shape())
     assert [table.name for table in STATE_TABLES if not taken.of(table.row)] == []
@@ -93,11 +93,11 @@ def test_every_table_has_rows(speak: Speak) -> None:
 def test_tables_declare_the_apis_that_they_need(speak: Speak) -> None:
     """What a snapshot asks is what its tables declare: README's permissions and skipped tables rely on it."""
     speak(DESCRIBE_ACLS, one_acl)
-    asked = {row.api for row in captured(every_shape()).of(CoverageRow)} - {API_VERSIONS.name}
+    requested = {row.api for row in captured(every_shape()).of(CoverageRow)} - {API_VERSIONS.name}
     names = {api.name for table in STATE_TABLES for api in table.apis}
-    assert asked <= names
+    assert requested <= names
     lag_only = {api.name for table in STATE_TABLES if table.phase is Phase.LAG for api in table.apis}
-    assert asked - lag_only == {
+    assert requested - lag_only == {
         api.name for table in STATE_TABLES if table.phase is Phase.DETAILS for api in table.apis
     }
 

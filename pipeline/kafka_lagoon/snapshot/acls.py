@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from kafka_lagoon.admin.acls import AclFilter, describe_acls
+from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.describe_acls import (
@@ -12,7 +13,7 @@ from kafka_lagoon.protocol.messages.describe_acls import (
     DescribeAclsResponse,
 )
 from kafka_lagoon.row_classes import column, row
-from kafka_lagoon.snapshot.state_table import Collected, Collection, Permission, Phase, StateTable
+from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
 
 
 @row

@@ -10,10 +10,10 @@ from enum import IntEnum
 from typing import Any, TypeVar, cast
 
 from kafka_lagoon.admin.cluster import Identity
+from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.protocol.acls import OPERATIONS, RESOURCE_TYPES
 from kafka_lagoon.snapshot.coverage import worth_a_row
 from kafka_lagoon.snapshot.group_state import GroupState
 from kafka_lagoon.snapshot.topology import Durability, Topology
@@ -29,20 +29,6 @@ class Phase(IntEnum):
     DETAILS = 2  # the table asks the cluster itself, after everything that lag is made of
     SUMMARY = 3  # from what the collection itself has counted, once all requests are answered
     COMMIT = 4  # the row that makes all others count
-
-
-@dataclass(frozen=True, slots=True)
-class Permission:
-    """An operation on all resources of a type that are to be seen, both by number, and what happens without it."""
-
-    operation: int
-    resource_type: int
-    without: str
-
-    def __str__(self) -> str:
-        """As people write it: DESCRIBE on Topic."""
-        words = RESOURCE_TYPES[self.resource_type].split("_")
-        return f"{OPERATIONS[self.operation]} on {''.join(word.title() for word in words)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Lists the state tables. A new one is declared in a module of its own and named in `STATE_TABLES`, and nowhere else."""
 
 from kafka_lagoon import __version__
+from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.admin.releases import kafka_version_range
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.protocol.acls import CLUSTER, DESCRIBE, DESCRIBE_CONFIGS, GROUP, TOPIC
@@ -38,7 +39,7 @@ from kafka_lagoon.snapshot.state_rows import (
     SnapshotRow,
     TopicRow,
 )
-from kafka_lagoon.snapshot.state_table import Collected, Collection, Permission, Phase, StateTable
+from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
 from kafka_lagoon.snapshot.topology import broker_rows, partition_rows, topic_rows
 
 _TOPICS = Permission(DESCRIBE, TOPIC, "topics are left out, with their partitions, offsets and commits")
@@ -56,7 +57,7 @@ BROKERS = StateTable(
     name="brokers",
     row=BrokerRow,
     phase=Phase.LAG,
-    collect=lambda found: Collected(list(broker_rows(found.topology.metadata, found.identity))),
+    collect=lambda collection: Collected(list(broker_rows(collection.topology.metadata, collection.identity))),
     apis=(METADATA, DESCRIBE_CLUSTER, DESCRIBE_QUORUM),
     permissions=(Permission(DESCRIBE, CLUSTER, "the controller is unknown"),),
 )
@@ -65,7 +66,7 @@ TOPICS = StateTable(
     name="topics",
     row=TopicRow,
     phase=Phase.LAG,
-    collect=lambda found: Collected(list(topic_rows(found.topology))),
+    collect=lambda collection: Collected(list(topic_rows(collection.topology))),
     apis=(METADATA,),
     permissions=(_TOPICS,),
 )
@@ -74,7 +75,7 @@ PARTITIONS = StateTable(
     name="partitions",
     row=PartitionRow,
     phase=Phase.LAG,
-    collect=lambda found: Collected(list(partition_rows(found.topology, found.durability))),
+    collect=lambda collection: Collected(list(partition_rows(collection.topology, collection.durability))),
     apis=(METADATA, DESCRIBE_CONFIGS_API, DESCRIBE_TOPIC_PARTITIONS),
     permissions=(_TOPICS, Permission(DESCRIBE_CONFIGS, TOPIC, "columns about min.insync.replicas are null")),
 )
@@ -83,7 +84,7 @@ PARTITION_OFFSETS = StateTable(
     name="partition_offsets",
     row=PartitionOffsetsRow,
     phase=Phase.LAG,
-    collect=lambda found: Collected(list(offset_rows(found.topology, found.group_state.after))),
+    collect=lambda collection: Collected(list(offset_rows(collection.topology, collection.group_state.after))),
     apis=(METADATA, LIST_OFFSETS),
     permissions=(_TOPICS,),
 )
@@ -92,7 +93,7 @@ CONSUMER_GROUPS = StateTable(
     name="consumer_groups",
     row=ConsumerGroupRow,
     phase=Phase.LAG,
-    collect=lambda found: Collected(found.group_state.groups.groups),
+    collect=lambda collection: Collected(collection.group_state.groups.groups),
     apis=_GROUP_APIS,
     permissions=(_GROUPS, Permission(DESCRIBE, CLUSTER, "the list of groups is filtered")),
 )
@@ -101,7 +102,7 @@ GROUP_MEMBERS = StateTable(
     name="group_members",
     row=GroupMemberRow,
     phase=Phase.LAG,
-    collect=lambda found: Collected(found.group_state.groups.members),
+    collect=lambda collection: Collected(collection.group_state.groups.members),
     apis=_GROUP_APIS,
     permissions=(_GROUPS,),
 )
@@ -110,7 +111,7 @@ COMMITTED_OFFSETS = StateTable(
     name="committed_offsets",
     row=CommittedOffsetRow,
     phase=Phase.LAG,
-    collect=lambda found: Collected(found.group_state.commits.rows),
+    collect=lambda collection: Collected(collection.group_state.commits.rows),
     apis=(OFFSET_FETCH, FIND_COORDINATOR),
     permissions=(_TOPICS, _GROUPS),
 )
@@ -119,17 +120,19 @@ CONSUMER_LAG = StateTable(
     name="consumer_lag",
     row=ConsumerLagRow,
     phase=Phase.LAG,
-    collect=lambda found: Collected(lag_of(found.topology, found.group_state, found.of(PartitionOffsetsRow))),
+    collect=lambda collection: Collected(
+        lag_of(collection.topology, collection.group_state, collection.of(PartitionOffsetsRow))
+    ),
     apis=(*_GROUP_APIS, OFFSET_FETCH, METADATA, LIST_OFFSETS),
     permissions=(_TOPICS, _GROUPS),
 )
 
 
-def _coverage(found: Collection) -> Collected:
-    skipped = {table.name: [api.name for api in table.apis] for table in found.skipped}
-    trusted = visibility(found.identity.operations)
+def _coverage(collection: Collection) -> Collected:
+    skipped = {table.name: [api.name for api in table.apis] for table in collection.skipped}
+    trusted = visibility(collection.identity.operations)
     return Collected(
-        list(coverage_rows(found.cluster.request_stats, trusted, not_offered(found.failures), skipped)),
+        list(coverage_rows(collection.cluster.request_stats, trusted, not_offered(collection.failures), skipped)),
     )
 
 
@@ -139,28 +142,28 @@ COLLECTION_FAILURES = StateTable(
     name="collection_failures",
     row=CollectionFailureRow,
     phase=Phase.SUMMARY,
-    collect=lambda found: Collected(list(failure_rows(worth_a_row(found.failures, found.topology)))),
+    collect=lambda collection: Collected(list(failure_rows(worth_a_row(collection.failures, collection.topology)))),
 )
 
 
-def _published(found: Collection) -> Collected:
-    coverage = found.of(CoverageRow)
+def _published(collection: Collection) -> Collected:
+    coverage = collection.of(CoverageRow)
     expected = sum(row.expected for row in coverage)
     row = SnapshotRow(
-        slot_ms=found.slot_ms,
-        started_at_ms=found.started_at_ms,
-        finished_at_ms=found.cluster.clock.now_ms(),
-        status="partial" if found.is_partial else "complete",
+        slot_ms=collection.slot_ms,
+        started_at_ms=collection.started_at_ms,
+        finished_at_ms=collection.cluster.clock.now_ms(),
+        status="partial" if collection.is_partial else "complete",
         software_version=__version__,
-        kafka_version_range=kafka_version_range(found.cluster.api_versions()),
-        brokers=len(found.of(BrokerRow)),
-        topics=len(found.of(TopicRow)),
-        partitions=len(found.of(PartitionRow)),
-        groups=len(found.of(ConsumerGroupRow)),
-        failures=len(found.of(CollectionFailureRow)),
+        kafka_version_range=kafka_version_range(collection.cluster.api_versions()),
+        brokers=len(collection.of(BrokerRow)),
+        topics=len(collection.of(TopicRow)),
+        partitions=len(collection.of(PartitionRow)),
+        groups=len(collection.of(ConsumerGroupRow)),
+        failures=len(collection.of(CollectionFailureRow)),
         requests=sum(row.requests for row in coverage),
         bytes_in=sum(row.bytes for row in coverage),
-        bytes_out=sum(stats.request_bytes for stats in found.cluster.request_stats.by_api.values()),
+        bytes_out=sum(stats.request_bytes for stats in collection.cluster.request_stats.by_api.values()),
         throttle_ms=sum(row.throttle_ms for row in coverage),
         completeness=sum(row.answered for row in coverage) / expected if expected else None,
     )
