@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kafka_lagoon.admin.committed_offsets import committed_offsets
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LARGEST_TIMESTAMP, list_offsets
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope
@@ -21,7 +22,7 @@ from kafka_lagoon.protocol.error_codes import ERROR_CODES
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest, ListGroupsResponse
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest
-from kafka_lagoon.snapshot.commits import committed_offsets
+from kafka_lagoon.snapshot.commits import commits_of
 from kafka_lagoon.snapshot.topology import topology_of
 from tests.clock import CLOCK, Hands
 from tests.fake.broker import FakeBroker, fake_cluster
@@ -315,7 +316,8 @@ def test_a_moved_coordinator_is_found(state: FakeCluster, connect: Connect) -> N
     state.groups = {"g": FakeGroup(coordinator_id=2, commits={("orders", 0): FakeCommit(5)})}
     cluster = connect()
     cluster.learn_coordinators({"g": 1})
-    commits = committed_offsets(cluster, ["g"], topology_of(cluster.refresh(None, soon())), soon())
+    topology = topology_of(cluster.refresh(None, soon()))
+    commits = commits_of(committed_offsets(cluster, ["g"], soon()), topology)
     assert [row.committed_offset for row in commits.rows] == [5]
     assert cluster.coordinator_of("g") == 2
 
@@ -326,7 +328,8 @@ def test_many_groups_are_few_requests(state: FakeCluster, connect: Connect) -> N
     state.groups = groups
     cluster = connect()
     cluster.learn_coordinators({name: group.coordinator_id for name, group in groups.items()})
-    rows = committed_offsets(cluster, list(groups), topology_of(cluster.refresh(None, soon())), soon()).rows
+    topology = topology_of(cluster.refresh(None, soon()))
+    rows = commits_of(committed_offsets(cluster, list(groups), soon()), topology).rows
     assert {row.group_id: row.committed_offset for row in rows} == {f"g{i}": i for i in range(300)}
     assert state.count(9) == 3
 
@@ -337,9 +340,10 @@ def test_old_brokers_are_asked_group_by_group(state: FakeCluster, connect: Conne
     state.highest[9] = 5
     cluster = connect()
     cluster.learn_coordinators(dict.fromkeys(state.groups, 1))
-    found = committed_offsets(cluster, list(state.groups), topology_of(cluster.refresh(None, soon())), soon())
-    assert [row.committed_offset for row in found.rows] == [0, 1, 2, 3, 4]
-    assert not found.failures
+    topology = topology_of(cluster.refresh(None, soon()))
+    commits = commits_of(committed_offsets(cluster, list(state.groups), soon()), topology)
+    assert [row.committed_offset for row in commits.rows] == [0, 1, 2, 3, 4]
+    assert not commits.failures
 
 
 def test_a_whole_question_names_its_refusal(state: FakeCluster, connect: Connect) -> None:

@@ -73,7 +73,7 @@ def test_what_rights_hide_is_said(secured: Secured, capsys: pytest.CaptureFixtur
     way_in = [word for name, value in guest.items() for word in ("--set", f"kafka.{name}={value}")]
     refused = "CLUSTER_AUTHORIZATION_FAILED"
     for argv, code, line in (
-        (("acls",), 3, f"access rules: DescribeAcls: {refused}"),
+        (("acls",), 3, f"ACLs: DescribeAcls: {refused}"),
         (("log-dirs",), 3, f"DescribeLogDirs of broker 1: {refused}"),
         (("quorum",), 3, f"cluster: DescribeQuorum: {refused}"),
         (("metadata", "--topic", ORDERS), 3, f"topic {ORDERS}: Metadata: TOPIC_AUTHORIZATION_FAILED"),

@@ -26,7 +26,7 @@ from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, Outcome, 
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.records.batches import find_batches
-from kafka_lagoon.records.layout import BASE, LAST, POSITION
+from kafka_lagoon.records.layout import BASE_OFFSET, LAST_OFFSET, POSITION
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
@@ -301,7 +301,7 @@ def test_a_last_offset_changed_on_disk(
     (log,) = folder(kafka, topic).glob("*.log")
     raw = bytearray(log.read_bytes())
     table = find_batches(bytes(raw)).table
-    at, base, last = (int(table[len(table) // 2, column]) for column in (POSITION, BASE, LAST))
+    at, base, last = (int(table[len(table) // 2, column]) for column in (POSITION, BASE_OFFSET, LAST_OFFSET))
     raw[at + 23 : at + 27] = (last - base + lie).to_bytes(4, "big")
     size = 12 + int.from_bytes(raw[at + 8 : at + 12], "big")
     raw[at + 17 : at + 21] = crc32c(bytes(raw[at + 21 : at + size])).to_bytes(4, "big")

@@ -51,13 +51,13 @@ def test_lines_say_what_headers_say(log, tail, data):
     raw = raw[: data.draw(st.integers(0, len(raw)))]
     found, told = find_batches(raw), [header(entry) for entry in split(raw)]
     assert found.table[:, layout.SIZE].tolist() == [len(one.raw) for one in told]
-    assert found.table[:, layout.BASE].tolist() == [one.base_offset for one in told]
-    assert found.table[:, layout.LAST].tolist() == [one.last_offset for one in told]
+    assert found.table[:, layout.BASE_OFFSET].tolist() == [one.base_offset for one in told]
+    assert found.table[:, layout.LAST_OFFSET].tolist() == [one.last_offset for one in told]
     assert found.table[:, layout.MAGIC].tolist() == [one.magic for one in told]
     possible = [(line, one) for line, one in zip(found.table, told, strict=True) if one.magic == 2 and one.is_possible]
     for line, one in possible:
-        assert line[layout.EPOCH] == one.leader_epoch
+        assert line[layout.LEADER_EPOCH] == one.leader_epoch
         assert line[layout.COUNT] == one.count
-        assert (line[layout.BASE_TIME], line[layout.MAX_TIME]) == (one.base_timestamp, one.max_timestamp)
-        assert (line[layout.PRODUCER], line[layout.PRODUCER_EPOCH]) == (one.producer_id, one.producer_epoch)
+        assert (line[layout.BASE_TIMESTAMP], line[layout.MAX_TIMESTAMP]) == (one.base_timestamp, one.max_timestamp)
+        assert (line[layout.PRODUCER_ID], line[layout.PRODUCER_EPOCH]) == (one.producer_id, one.producer_epoch)
         assert line[layout.ATTRIBUTES] & 0xFFFF == one.attributes & 0xFFFF

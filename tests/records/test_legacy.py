@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kafka_lagoon.errors import CorruptBatch, ExpandedTooLarge, RecordsError, UnsupportedCodec, UnsupportedMagic
 from kafka_lagoon.records.decoding import DecodeOptions
-from kafka_lagoon.records.legacy import LegacyRecord, decode_messages
+from kafka_lagoon.records.legacy import LegacyRecord, decode_entry
 
 OPTIONS = DecodeOptions()
 GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
@@ -42,7 +42,7 @@ def compressed(offset: int, inner: Iterable[bytes], *, attributes: int = GZIP, *
 def decode(data: bytes, options: DecodeOptions = OPTIONS) -> list[LegacyRecord]:
     """The entry between bytes that are none of its business."""
     around = memoryview(b"before" + data + b"behind")
-    return decode_messages(around, 6, 6 + len(data), options=options)
+    return decode_entry(around, 6, 6 + len(data), options=options)
 
 
 def offsets(data: bytes) -> list[int]:

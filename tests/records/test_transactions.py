@@ -26,7 +26,7 @@ def test_exactly_the_aborted(events, random):
     told = set()
     for offset, (producer, event) in enumerate(events):
         if event != "data":
-            followed.mark(producer, offset, ABORT if event == "abort" else COMMIT)
+            followed.end(producer, offset, ABORT if event == "abort" else COMMIT)
         elif followed.holds(producer, offset):
             told.add(offset)
     assert told == expected
@@ -37,20 +37,20 @@ def test_a_commit_ends_nothing():
     """As in Kafka's consumer, only an abort marker ends an aborted transaction."""
     followed = AbortedTransactions([(1, 0)])
     assert followed.holds(1, 4)
-    followed.mark(1, 5, COMMIT)
+    followed.end(1, 5, COMMIT)
     assert followed.holds(1, 6)
-    followed.mark(1, 7, ABORT)
+    followed.end(1, 7, ABORT)
     assert not followed.holds(1, 8)
 
 
 def test_markers_nobody_asked_for():
     """Two abort markers in a row, or one without a transaction in the list, are nothing special."""
     followed = AbortedTransactions([(1, 2)])
-    followed.mark(1, 1, ABORT)
-    followed.mark(9, 3, ABORT)
+    followed.end(1, 1, ABORT)
+    followed.end(9, 3, ABORT)
     assert followed.holds(1, 4)
     for _ in range(2):
-        followed.mark(1, 5, ABORT)
+        followed.end(1, 5, ABORT)
     assert not followed.holds(1, 6)
 
 
@@ -58,6 +58,6 @@ def test_the_same_producer_twice():
     """A producer's second aborted transaction begins at its own offset, not where the first one ended."""
     followed = AbortedTransactions([(1, 10), (1, 0)])
     assert followed.holds(1, 0)
-    followed.mark(1, 1, ABORT)
+    followed.end(1, 1, ABORT)
     assert not followed.holds(1, 9)
     assert followed.holds(1, 10)

@@ -40,4 +40,4 @@ def describe_acls(cluster: Cluster, acl_filter: AclFilter, deadline: Deadline) -
         operation=acl_filter.operation,
         permission_type=acl_filter.permission,
     )
-    return ask_cluster(cluster, DESCRIBE_ACLS, request, Scope.list("access rules"), deadline, _WITH_PATTERNS)
+    return ask_cluster(cluster, DESCRIBE_ACLS, request, Scope.list("ACLs"), deadline, _WITH_PATTERNS)

@@ -8,7 +8,7 @@ last offset is not below the wanted one, in the segment that the wanted offset b
 from collections.abc import Callable
 
 from kafka_lagoon.records.batches import Batches
-from kafka_lagoon.records.layout import BASE, COUNT, CURRENT_MAGIC, DECODE, DISPOSITION, LAST, MAGIC
+from kafka_lagoon.records.layout import BASE_OFFSET, COUNT, CURRENT_MAGIC, DECODE, DISPOSITION, LAST_OFFSET, MAGIC
 
 Look = Callable[[int], Batches | None]  # what the leader answers at an offset, None if it does not
 
@@ -17,7 +17,9 @@ def is_doubtful(batches: Batches, to_offset: int, high_watermark: int, last_stab
     """Whether the last batch may end elsewhere than it says; not if the log ends there, or `to_offset` is among its records."""
     if not batches.count or batches.next_base is not None:
         return False
-    base, last, count, magic, disposition = batches.table[-1, [BASE, LAST, COUNT, MAGIC, DISPOSITION]].tolist()
+    base, last, count, magic, disposition = batches.table[
+        -1, [BASE_OFFSET, LAST_OFFSET, COUNT, MAGIC, DISPOSITION]
+    ].tolist()
     if magic != CURRENT_MAGIC or disposition != DECODE or count == last - base + 1:
         return False
     if last + 1 in (high_watermark, last_stable_offset):
@@ -27,7 +29,7 @@ def is_doubtful(batches: Batches, to_offset: int, high_watermark: int, last_stab
 
 def next_base(batches: Batches, high_watermark: int, look: Look) -> int | None:
     """Where the batch after the last one begins; the high watermark if there is none, None if nothing contradicts it."""
-    base, last, count = (int(batches.table[-1, column]) for column in (BASE, LAST, COUNT))
+    base, last, count = (int(batches.table[-1, column]) for column in (BASE_OFFSET, LAST_OFFSET, COUNT))
     if count > last - base + 1:
         return _first_base(look(last + 1))
     reach = min(last, high_watermark - 1)
@@ -37,7 +39,7 @@ def next_base(batches: Batches, high_watermark: int, look: Look) -> int | None:
         return None
     if first != base:
         return _search(base + count - 1, reach, first, base, look)
-    following = int(found.table[1, BASE]) if found.count > 1 else found.next_base
+    following = int(found.table[1, BASE_OFFSET]) if found.count > 1 else found.next_base
     return high_watermark if following is None and last >= high_watermark else following
 
 
@@ -57,4 +59,4 @@ def _search(low: int, high: int, found: int, base: int, look: Look) -> int:
 
 
 def _first_base(batches: Batches | None) -> int | None:
-    return int(batches.table[0, BASE]) if batches and batches.count else None
+    return int(batches.table[0, BASE_OFFSET]) if batches and batches.count else None

@@ -11,12 +11,12 @@ import numpy as np
 from kafka_lagoon.fetch.epochs import EpochRange
 from kafka_lagoon.records.batches import Batches
 from kafka_lagoon.records.decoding import Problem
-from kafka_lagoon.records.layout import BASE, EPOCH, LAST
+from kafka_lagoon.records.layout import BASE_OFFSET, LAST_OFFSET, LEADER_EPOCH
 
 
 def believable(batches: Batches, high_watermark: int) -> int:
     """The offset behind the last batch before the first one that cannot be; -1 if there is none."""
-    bases, ends = batches.table[:, BASE], batches.table[:, LAST] + 1
+    bases, ends = batches.table[:, BASE_OFFSET], batches.table[:, LAST_OFFSET] + 1
     # A last offset beyond the high watermark is for the checksum to refuse, if the next batch tells where this one ends.
     ends[:-1] = np.where(ends[:-1] > high_watermark, bases[1:], ends[:-1])
     follows = bases >= np.concatenate(([0], ends[:-1]))[: len(bases)]
@@ -27,14 +27,18 @@ def believable(batches: Batches, high_watermark: int) -> int:
 
 def first_base(batches: Batches) -> int | None:
     """Where the first batch begins, None if there is none."""
-    return int(batches.table[0, BASE]) if batches.count else None
+    return int(batches.table[0, BASE_OFFSET]) if batches.count else None
 
 
 def epoch_ranges(
     batches: Batches, from_offset: int, to_offset: int, broken: Sequence[Problem] = ()
 ) -> list[EpochRange]:
     """The leader epochs of the batches of a range, without broken ones; epoch -1 where none is told."""
-    bases, ends, epochs = batches.table[:, BASE], batches.table[:, LAST] + 1, batches.table[:, EPOCH]
+    bases, ends, epochs = (
+        batches.table[:, BASE_OFFSET],
+        batches.table[:, LAST_OFFSET] + 1,
+        batches.table[:, LEADER_EPOCH],
+    )
     is_inside = bases < to_offset
     for one in broken:
         is_inside &= (bases > one.last_offset) | (ends <= one.base_offset)

@@ -24,7 +24,7 @@ from kafka_lagoon.protocol.messages.fetch import PartitionData
 from kafka_lagoon.records.batches import Batches, find_batches
 from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8, Decoding, decode
 from kafka_lagoon.records.decoding import Problem
-from kafka_lagoon.records.layout import BASE, SIZE
+from kafka_lagoon.records.layout import BASE_OFFSET, SIZE
 
 _ROOM = 1 << 16  # of an answer beside its records
 _ONE_BATCH_BYTES = 1 << 20  # asked for when one batch is wanted; a larger one comes whole
@@ -181,7 +181,7 @@ class SplitReader:
         if reply.error or reply.code or reply.partition is None or reply.partition.log_start_offset > first:
             return
         found = find_batches(reply.partition.records or b"")
-        if not found.count or int(found.table[0, BASE]) > first:
+        if not found.count or int(found.table[0, BASE_OFFSET]) > first:
             return  # a leader that cannot tell where the batch ends passes over it
         if found.count == 1 and found.next_base is None:
             found = found.followed_by(end)

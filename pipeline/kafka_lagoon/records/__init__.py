@@ -1,1 +1,1 @@
-"""Fetched bytes in, Arrow columns out: RecordBatch v2, MessageSet v0 and v1, codecs, checksums, control and aborted data."""
+"""Record batches: decoding of fetched bytes to Arrow columns, and encoding of records that are produced. No sockets."""

@@ -1,7 +1,7 @@
-"""Compressed records in, addresses of the plain ones out.
+"""Decompresses records into memory that is used again.
 
-Guards one rule: no batch expands beyond the limit, and what a task keeps does not grow with what it has read. Plain records
-are decoded while they are in the processor's cache: the less of them there are at a time, the better.
+No batch expands beyond its limit, and the memory that a task keeps does not grow with what it has read. Plain records are
+decoded while they are in the processor's cache, so less of them at a time is faster.
 """
 
 import numpy as np
@@ -10,14 +10,14 @@ from kafka_lagoon.errors import ExpandedTooLarge
 from kafka_lagoon.records.codecs import TargetTooSmall, decompress_into
 
 _USUAL_SIZE = 1 << 20
-_KEPT_SIZE = 8 << 20  # what is larger was made for a batch that is an exception
+_KEPT_SIZE = 8 << 20  # a larger arena was needed for one exceptional batch and is not kept
 _MIN_ROOM = 1 << 17
 
 _spare: list["Arena"] = []
 
 
 class Arena:
-    """Memory for plain records, which is filled, read and filled again."""
+    """Memory for plain records; it is filled, decoded and filled again."""
 
     def __init__(self) -> None:
         self._allocate(_USUAL_SIZE)
@@ -26,11 +26,11 @@ class Arena:
 
     @property
     def size(self) -> int:
-        """Bytes that it takes."""
+        """Its size in bytes."""
         return len(self._view)
 
     def clear(self) -> None:
-        """Let it be filled from the start: what is in it has been decoded."""
+        """Fill it from the start again: what is in it has been decoded."""
         self._filled = 0
 
     def expand(self, codec: int, source: memoryview, limit: int) -> tuple[int, int] | None:
@@ -42,12 +42,12 @@ class Arena:
             room = self._view[self._filled : self._filled + limit]
             try:
                 size = decompress_into(codec, source, room)
-            except TargetTooSmall as more:
-                if len(room) == limit or more.at_least > limit:
-                    raise ExpandedTooLarge("expands beyond the limit", f"{limit} bytes") from more
+            except TargetTooSmall as error:
+                if len(room) == limit or error.at_least > limit:
+                    raise ExpandedTooLarge("expands beyond the limit", f"{limit} bytes") from error
                 if self._filled:
                     return None
-                self._allocate(min(limit, max(2 * len(self._view), more.at_least)))
+                self._allocate(min(limit, max(2 * len(self._view), error.at_least)))
             else:
                 start = self._address + self._filled
                 self._filled += size
@@ -61,7 +61,7 @@ class Arena:
 
 
 def take() -> Arena:
-    """An arena that nobody else uses, until it is given back."""
+    """An arena for the caller alone, until it is given back."""
     try:
         return _spare.pop()
     except IndexError:
@@ -69,7 +69,7 @@ def take() -> Arena:
 
 
 def give_back(arena: Arena) -> None:
-    """Let the next one have it."""
+    """Keep an arena for the next caller."""
     arena.clear()
     if arena.size <= _KEPT_SIZE:
         _spare.append(arena)

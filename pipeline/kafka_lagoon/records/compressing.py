@@ -1,7 +1,6 @@
-"""Plain bytes in, bytes that every Kafka client can decompress out, for Kafka's four codecs.
+"""Compresses records with Kafka's four codecs, in the framing of Java's producer, which every reader has been tested with.
 
-Guards one rule: a codec's library is imported when it is first used, so that a command that writes ten lines does not wait
-for four of them. Frames are written the way Java's producer writes them, which is what every reader was tested with.
+A codec's library is imported when it is first used, so that a command that writes ten lines does not wait for four of them.
 """
 
 from collections.abc import Callable
@@ -22,10 +21,10 @@ _SIZE = Struct(">i").pack
 
 def compress(codec: int, plain: bytes) -> bytes:
     """The compressed bytes; `plain` itself for codec 0. UnsupportedCodec for a codec that Kafka does not have."""
-    make = _COMPRESSORS.get(codec)
-    if make is None:
+    new_compressor = _COMPRESSORS.get(codec)
+    if new_compressor is None:
         raise UnsupportedCodec("UNSUPPORTED_CODEC", f"codec {codec}")
-    return make()(plain)
+    return new_compressor()(plain)
 
 
 @cache
@@ -35,7 +34,7 @@ def _none() -> _Compressor:
 
 @cache
 def _gzip() -> _Compressor:
-    from isal import igzip  # noqa: PLC0415  see the rule above
+    from isal import igzip  # noqa: PLC0415  see the top of this file
 
     compressed: _Compressor = igzip.compress
     return compressed
@@ -43,8 +42,8 @@ def _gzip() -> _Compressor:
 
 @cache
 def _snappy() -> _Compressor:
-    """snappy-java's stream: a header, then blocks behind their lengths."""
-    from cramjam import snappy  # noqa: PLC0415  see the rule above
+    """A stream of snappy-java: a header, then blocks, each after its length."""
+    from cramjam import snappy  # noqa: PLC0415  see the top of this file
 
     def compressed(plain: bytes) -> bytes:
         parts = [_XERIAL_HEADER]
@@ -59,7 +58,7 @@ def _snappy() -> _Compressor:
 @cache
 def _lz4() -> _Compressor:
     """One frame of independent blocks of 64 KiB without checksums or sizes, neither of which Kafka's reader looks at."""
-    from lz4 import frame  # noqa: PLC0415  see the rule above
+    from lz4 import frame  # noqa: PLC0415  see the top of this file
 
     def compressed(plain: bytes) -> bytes:
         packed: bytes = frame.compress(
@@ -72,7 +71,7 @@ def _lz4() -> _Compressor:
 
 @cache
 def _zstd() -> _Compressor:
-    from zstandard import ZstdCompressor  # noqa: PLC0415  see the rule above
+    from zstandard import ZstdCompressor  # noqa: PLC0415  see the top of this file
 
     return lambda plain: ZstdCompressor().compress(plain)  # level 3, as Java's; a compressor is not shared by threads
 

@@ -1,10 +1,11 @@
-"""Batches in, columns out: the kernel that reads records and writes Arrow's buffers.
+"""The kernel that decodes records and writes them into Arrow's buffers.
 
-Guards one rule: nothing outside the bounds that a caller gave is read or written, whatever the bytes say. A batch that lies
-is given a fault in the table of batches, and the next one is read.
+Nothing outside the bounds that a caller gave is read or written, whatever the bytes say. A batch that contradicts itself is
+given a fault in the table of batches, and the next one is read.
 
-walk_kernel.py fills the table; fields.py has the parts of both, layout.py their arrays; `tests/reference` holds the same in
-slow and obvious Python. All numbers are int64, for numba makes floats of mixed signs.
+walk_kernel.py fills the table; fields.py has what both kernels are made of, layout.py the arrays that they share with
+Python; `tests/reference` does the same in slow and obvious Python. All numbers are int64, because numba turns mixed signs
+into floats.
 
 Measured: 20 ns for a record of 116 bytes whose offset, time, key and value are wanted, of which 5 are memory's; 26 with its
 share of the checksum. Copying short keys and values by vector instructions instead of memcpy gained nothing.
@@ -12,7 +13,7 @@ share of the checksum. Copying short keys and values by vector instructions inst
 
 from kafka_lagoon.records import layout
 from kafka_lagoon.records.compiler import copy, inlined, kernel, load8, store8, store32, store64
-from kafka_lagoon.records.fields import NOWHERE, get, is_sound, is_utf8, line_at, put, skip, varint, varlong
+from kafka_lagoon.records.fields import NOWHERE, entry_at, get, is_sound, is_utf8, put, skip, varint, varlong
 
 
 @inlined
@@ -23,7 +24,7 @@ def _clear(bits: int, index: int) -> None:
 
 @inlined
 def _set_from(bits: int, index: int, count: int) -> None:
-    """Set `count` bits from `index` on, and some behind them."""
+    """Set `count` bits from `index` on, and some after them."""
     if bits:
         first = bits + (index >> 3)
         store8(first, load8(first) | (0xFF << (index & 7)))
@@ -33,77 +34,81 @@ def _set_from(bits: int, index: int, count: int) -> None:
 
 @inlined
 def _read_header(
-    at: int, end: int, run: int, headers: int, key_bytes: int, value_bytes: int
+    at: int, end: int, state: int, headers: int, key_bytes: int, value_bytes: int
 ) -> tuple[int, int, int, int]:
-    """Write one header; where it ends, and how far the bytes of keys and values are filled then."""
+    """Write one header; returns where it ends, how far the bytes of keys and values are filled, and if its key is no UTF-8."""
     size, at = varint(at, end)
     if size < 0 or size > end - at:
         return NOWHERE, key_bytes, value_bytes, 0
-    copy(get(run, layout.HEADER_KEYS) + key_bytes, at, size)
+    copy(get(state, layout.HEADER_KEYS) + key_bytes, at, size)
     key_bytes += size
-    is_spelled = 0 if is_utf8(at, at + size) else 1
+    is_escaped = 0 if is_utf8(at, at + size) else 1
     at += size
     size, at = varint(at, end)
     if size > end - at:
         return NOWHERE, key_bytes, value_bytes, 0
     if size >= 0:
-        copy(get(run, layout.HEADER_VALUES) + value_bytes, at, size)
+        copy(get(state, layout.HEADER_VALUES) + value_bytes, at, size)
         value_bytes += size
         at += size
     else:
-        _clear(get(run, layout.HEADER_VALUE_BITS), headers)
-    store32(get(run, layout.HEADER_KEY_ENDS) + ((headers + 1) << 2), key_bytes)
-    store32(get(run, layout.HEADER_VALUE_ENDS) + ((headers + 1) << 2), value_bytes)
-    return at, key_bytes, value_bytes, is_spelled
+        _clear(get(state, layout.HEADER_VALUE_BITS), headers)
+    store32(get(state, layout.HEADER_KEY_ENDS) + ((headers + 1) << 2), key_bytes)
+    store32(get(state, layout.HEADER_VALUE_ENDS) + ((headers + 1) << 2), value_bytes)
+    return at, key_bytes, value_bytes, is_escaped
 
 
 @inlined
 def _read_headers(
-    at: int, end: int, count: int, run: int, headers: int, key_bytes: int, value_bytes: int
+    at: int, end: int, count: int, state: int, headers: int, key_bytes: int, value_bytes: int
 ) -> tuple[int, int, int, int]:
-    """Write a record's headers; as `_read_header`, and how many keys are not UTF-8."""
-    spelled = 0
-    _set_from(get(run, layout.HEADER_VALUE_BITS), headers, count)
+    """Write a record's headers; returns the same as `_read_header`, with the number of keys that are no UTF-8."""
+    escaped = 0
+    _set_from(get(state, layout.HEADER_VALUE_BITS), headers, count)
     for header in range(headers, headers + count):
-        at, key_bytes, value_bytes, is_spelled = _read_header(at, end, run, header, key_bytes, value_bytes)
+        at, key_bytes, value_bytes, is_escaped = _read_header(at, end, state, header, key_bytes, value_bytes)
         if at > end:
             break
-        spelled += is_spelled
-    return at, key_bytes, value_bytes, spelled
+        escaped += is_escaped
+    return at, key_bytes, value_bytes, escaped
 
 
 @inlined
-def _read_records(line: int, run: int) -> int:  # noqa: C901, PLR0911, PLR0912, PLR0915 - one loop, where all the time is spent
-    """Write a batch's records from the next offset to the end of the run; the fault, and nothing is kept if there is one."""
-    at, end, count = get(line, layout.START), get(line, layout.END), get(line, layout.COUNT)
-    base, last_delta = get(line, layout.BASE), get(line, layout.LAST) - get(line, layout.BASE)
-    base_time, append_time = get(line, layout.BASE_TIME), get(line, layout.MAX_TIME)
-    is_append_time = get(line, layout.ATTRIBUTES) & layout.APPEND_TIME_BIT
-    low, high = get(run, layout.NEXT_OFFSET), get(run, layout.TO_OFFSET)
-    offsets, times, times_ms = get(run, layout.OFFSETS), get(run, layout.TIMES), get(run, layout.TIMES_MS)
-    key_ends, keys, value_ends = (
-        get(run, layout.KEY_ENDS),
-        get(run, layout.KEYS),
-        get(run, layout.VALUE_ENDS),
+def _read_records(entry: int, state: int) -> int:  # noqa: C901, PLR0911, PLR0912, PLR0915 - one loop, where all the time is spent
+    """Write a batch's records from the next offset to the end of the range; returns the fault, if any, and then keeps none."""
+    at, end, count = get(entry, layout.RECORDS_START), get(entry, layout.RECORDS_END), get(entry, layout.COUNT)
+    base, last_delta = get(entry, layout.BASE_OFFSET), get(entry, layout.LAST_OFFSET) - get(entry, layout.BASE_OFFSET)
+    base_time, append_time = get(entry, layout.BASE_TIMESTAMP), get(entry, layout.MAX_TIMESTAMP)
+    is_append_time = get(entry, layout.ATTRIBUTES) & layout.APPEND_TIME_BIT
+    low, high = get(state, layout.NEXT_OFFSET), get(state, layout.TO_OFFSET)
+    offsets, times, times_ms = (
+        get(state, layout.OFFSETS),
+        get(state, layout.TIMESTAMPS),
+        get(state, layout.TIMESTAMPS_MS),
     )
-    values, header_ends = get(run, layout.VALUES), get(run, layout.HEADER_ENDS)
+    key_ends, keys, value_ends = (
+        get(state, layout.KEY_ENDS),
+        get(state, layout.KEYS),
+        get(state, layout.VALUE_ENDS),
+    )
+    values, header_ends = get(state, layout.VALUES), get(state, layout.HEADER_ENDS)
     time_bits, key_bits, value_bits = (
-        get(run, layout.TIME_BITS),
-        get(run, layout.KEY_BITS),
-        get(run, layout.VALUE_BITS),
+        get(state, layout.TIMESTAMP_BITS),
+        get(state, layout.KEY_BITS),
+        get(state, layout.VALUE_BITS),
     )
     row, key_bytes, value_bytes = (
-        get(run, layout.FILLED_ROWS),
-        get(run, layout.KEY_BYTES),
-        get(run, layout.VALUE_BYTES),
+        get(state, layout.FILLED_ROWS),
+        get(state, layout.KEY_BYTES),
+        get(state, layout.VALUE_BYTES),
     )
     headers, header_key_bytes, header_value_bytes = (
-        get(run, layout.HEADERS),
-        get(run, layout.HEADER_KEY_BYTES),
-        get(run, layout.HEADER_VALUE_BYTES),
+        get(state, layout.HEADERS),
+        get(state, layout.HEADER_KEY_BYTES),
+        get(state, layout.HEADER_VALUE_BYTES),
     )
     null_times = null_keys = null_values = 0
-    spelled, most_headers = get(run, layout.SPELLED), get(run, layout.MOST_HEADERS)
+    escaped, most_headers = get(state, layout.ESCAPED), get(state, layout.MOST_HEADERS)
     first_row, last = row, -1
     if count < 0 or count > (end - at) // layout.MIN_RECORD_SIZE:
         return layout.BAD_COUNT
@@ -155,13 +160,13 @@ def _read_records(line: int, run: int) -> int:  # noqa: C901, PLR0911, PLR0912, 
                 return layout.TOO_MANY_HEADERS
             if header_ends:
                 at, header_key_bytes, header_value_bytes, bad_keys = _read_headers(
-                    at, record_end, header_count, run, headers, header_key_bytes, header_value_bytes
+                    at, record_end, header_count, state, headers, header_key_bytes, header_value_bytes
                 )
                 headers += header_count
                 if bad_keys:
-                    store64(get(run, layout.SPELLED_ROWS) + (spelled << 4), row)
-                    store64(get(run, layout.SPELLED_ROWS) + (spelled << 4) + 8, base + delta)
-                    spelled += 1
+                    store64(get(state, layout.ESCAPED_ROWS) + (escaped << 4), row)
+                    store64(get(state, layout.ESCAPED_ROWS) + (escaped << 4) + 8, base + delta)
+                    escaped += 1
             else:
                 for _header in range(header_count):
                     name_size, at = varint(at, record_end)
@@ -190,91 +195,97 @@ def _read_records(line: int, run: int) -> int:  # noqa: C901, PLR0911, PLR0912, 
             store32(header_ends + (row << 2), headers)
     if at != end:
         return layout.BAD_END
-    put(line, layout.ROWS, row - first_row)
-    put(run, layout.FILLED_ROWS, row)
-    put(run, layout.FILLED_BYTES, get(run, layout.FILLED_BYTES) + end - get(line, layout.START))
-    put(run, layout.KEY_BYTES, key_bytes)
-    put(run, layout.VALUE_BYTES, value_bytes)
-    put(run, layout.HEADERS, headers)
-    put(run, layout.HEADER_KEY_BYTES, header_key_bytes)
-    put(run, layout.HEADER_VALUE_BYTES, header_value_bytes)
-    put(run, layout.NULL_TIMES, get(run, layout.NULL_TIMES) + null_times)
-    put(run, layout.NULL_KEYS, get(run, layout.NULL_KEYS) + null_keys)
-    put(run, layout.NULL_VALUES, get(run, layout.NULL_VALUES) + null_values)
-    put(run, layout.SPELLED, spelled)
+    put(entry, layout.ROWS, row - first_row)
+    put(state, layout.FILLED_ROWS, row)
+    put(state, layout.FILLED_BYTES, get(state, layout.FILLED_BYTES) + end - get(entry, layout.RECORDS_START))
+    put(state, layout.KEY_BYTES, key_bytes)
+    put(state, layout.VALUE_BYTES, value_bytes)
+    put(state, layout.HEADERS, headers)
+    put(state, layout.HEADER_KEY_BYTES, header_key_bytes)
+    put(state, layout.HEADER_VALUE_BYTES, header_value_bytes)
+    put(state, layout.NULL_TIMESTAMPS, get(state, layout.NULL_TIMESTAMPS) + null_times)
+    put(state, layout.NULL_KEYS, get(state, layout.NULL_KEYS) + null_keys)
+    put(state, layout.NULL_VALUES, get(state, layout.NULL_VALUES) + null_values)
+    put(state, layout.ESCAPED, escaped)
     return layout.NO_FAULT
 
 
 @inlined
-def _add(run: int, field: int, amount: int) -> None:
-    put(run, field, get(run, field) + amount)
+def _add(state: int, field: int, amount: int) -> None:
+    put(state, field, get(state, field) + amount)
 
 
 @inlined
-def _end(table: int, line: int, run: int) -> int:
-    """Behind a batch's last offset. Of one that may lie, the batch behind it tells where that is."""
-    end = get(line_at(table, line), layout.LAST) + 1
+def _end(table: int, index: int, state: int) -> int:
+    """The offset after a batch's last one. If the last offset is not trusted, the next batch's base offset is taken."""
+    end = get(entry_at(table, index), layout.LAST_OFFSET) + 1
     is_followed = (
-        line + 1 < get(run, layout.LINES) and get(line_at(table, line + 1), layout.MAGIC) == layout.CURRENT_MAGIC
+        index + 1 < get(state, layout.BATCHES) and get(entry_at(table, index + 1), layout.MAGIC) == layout.CURRENT_MAGIC
     )
-    if get(line_at(table, line), layout.DISPOSITION) == layout.UNTRUSTED and is_followed:
-        following = get(line_at(table, line + 1), layout.BASE)
-        if following > min(get(line_at(table, line), layout.BASE), get(run, layout.NEXT_OFFSET)):
+    if get(entry_at(table, index), layout.DISPOSITION) == layout.UNTRUSTED and is_followed:
+        following = get(entry_at(table, index + 1), layout.BASE_OFFSET)
+        if following > min(get(entry_at(table, index), layout.BASE_OFFSET), get(state, layout.NEXT_OFFSET)):
             end = following
-    return min(end, get(run, layout.TO_OFFSET))
+    return min(end, get(state, layout.TO_OFFSET))
 
 
 @inlined
-def _is_full(table: int, line: int, run: int) -> bool:
-    size = get(line_at(table, line), layout.END) - get(line_at(table, line), layout.START)
-    rows = min(get(line_at(table, line), layout.COUNT), size // layout.MIN_RECORD_SIZE)
-    has_bytes = size <= get(run, layout.ROOM_BYTES) - get(run, layout.FILLED_BYTES)
-    return not has_bytes or rows > get(run, layout.ROOM_ROWS) - get(run, layout.FILLED_ROWS)
+def _is_full(table: int, index: int, state: int) -> bool:
+    size = get(entry_at(table, index), layout.RECORDS_END) - get(entry_at(table, index), layout.RECORDS_START)
+    rows = min(get(entry_at(table, index), layout.COUNT), size // layout.MIN_RECORD_SIZE)
+    has_bytes = size <= get(state, layout.CAPACITY_BYTES) - get(state, layout.FILLED_BYTES)
+    return not has_bytes or rows > get(state, layout.CAPACITY_ROWS) - get(state, layout.FILLED_ROWS)
 
 
 @inlined
-def _count(table: int, line: int, start: int, end: int, run: int) -> None:
+def _count(table: int, index: int, start: int, end: int, state: int) -> None:
     """Account for a batch's offsets, which are `start` to `end`."""
-    disposition, rows = get(line_at(table, line), layout.DISPOSITION), get(line_at(table, line), layout.ROWS)
+    disposition, rows = get(entry_at(table, index), layout.DISPOSITION), get(entry_at(table, index), layout.ROWS)
     if disposition in (layout.DECODE, layout.LEGACY):
-        _add(run, layout.RECORDS, rows)
-        _add(run, layout.COMPACTEDS, end - start - rows)
-        _add(run, layout.DECODED_BYTES, get(line_at(table, line), layout.END) - get(line_at(table, line), layout.START))
-        codec = get(line_at(table, line), layout.ATTRIBUTES) & layout.CODEC_BITS
-        put(run, layout.CODECS, get(run, layout.CODECS) | (1 << codec))
+        _add(state, layout.RECORD_COUNT, rows)
+        _add(state, layout.COMPACTED_COUNT, end - start - rows)
+        _add(
+            state,
+            layout.DECODED_BYTES,
+            get(entry_at(table, index), layout.RECORDS_END) - get(entry_at(table, index), layout.RECORDS_START),
+        )
+        codec = get(entry_at(table, index), layout.ATTRIBUTES) & layout.CODEC_BITS
+        put(state, layout.CODECS, get(state, layout.CODECS) | (1 << codec))
     elif disposition == layout.CONTROL:
-        _add(run, layout.CONTROLS, end - start)
+        _add(state, layout.CONTROL_COUNT, end - start)
     elif disposition == layout.ABORTED:
-        _add(run, layout.ABORTEDS, end - start)
+        _add(state, layout.ABORTED_COUNT, end - start)
     else:
-        _add(run, layout.CORRUPTS, end - start)
-        _add(run, layout.FAULTS, 1)
+        _add(state, layout.CORRUPT_COUNT, end - start)
+        _add(state, layout.FAULT_COUNT, 1)
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def decode_batches(table: int, line: int, stop: int, run: int) -> int:
-    """Decode and account for lines of the table; the line that it stopped at, for the buffers are full there."""
-    while line < stop:
-        following, end = get(run, layout.NEXT_OFFSET), _end(table, line, run)
+def decode_batches(table: int, index: int, stop: int, state: int) -> int:
+    """Decode and count entries of the table; returns `stop`, or the index at which the buffers were full."""
+    while index < stop:
+        following, end = get(state, layout.NEXT_OFFSET), _end(table, index, state)
         if end > following:
-            if get(line_at(table, line), layout.DISPOSITION) == layout.DECODE:
-                if _is_full(table, line, run):
+            if get(entry_at(table, index), layout.DISPOSITION) == layout.DECODE:
+                if _is_full(table, index, state):
                     break
-                fault = _read_records(line_at(table, line), run)
+                fault = _read_records(entry_at(table, index), state)
                 if fault == layout.TOO_MANY_HEADERS:
-                    put(line_at(table, line), layout.DISPOSITION, layout.CORRUPT)
-                    put(line_at(table, line), layout.FAULT, fault)
-                elif fault != layout.NO_FAULT:  # the header and the records contradict each other, on the end too
-                    put(line_at(table, line), layout.DISPOSITION, layout.UNTRUSTED)
-                    put(line_at(table, line), layout.FAULT, fault)
-                    end = _end(table, line, run)
-            start = max(following, get(line_at(table, line), layout.BASE))
-            if start >= end:  # an untrusted batch whose base is as wrong
+                    put(entry_at(table, index), layout.DISPOSITION, layout.CORRUPT)
+                    put(entry_at(table, index), layout.FAULT, fault)
+                elif (
+                    fault != layout.NO_FAULT
+                ):  # the header and the records contradict each other, so its last offset may be wrong, too
+                    put(entry_at(table, index), layout.DISPOSITION, layout.UNTRUSTED)
+                    put(entry_at(table, index), layout.FAULT, fault)
+                    end = _end(table, index, state)
+            start = max(following, get(entry_at(table, index), layout.BASE_OFFSET))
+            if start >= end:  # an untrusted batch whose base offset is wrong, too
                 start = following
-            _add(run, layout.COMPACTEDS, start - following)
-            _count(table, line, start, end, run)
-            put(line_at(table, line), layout.FROM, start)
-            put(line_at(table, line), layout.TO, end)
-            put(run, layout.NEXT_OFFSET, end)
-        line += 1
-    return line
+            _add(state, layout.COMPACTED_COUNT, start - following)
+            _count(table, index, start, end, state)
+            put(entry_at(table, index), layout.COUNTED_FROM, start)
+            put(entry_at(table, index), layout.COUNTED_TO, end)
+            put(state, layout.NEXT_OFFSET, end)
+        index += 1
+    return index

@@ -1,6 +1,6 @@
-"""What a decoder of records is told, and what it tells beside the columns.
+"""The options of a decoder of records, and what it returns beside the columns.
 
-Guards one rule: every offset that a decoder passes is counted once: as a record, or by the reason why there is none.
+Every offset that a decoder passes is counted once: as a record, or by the reason why there is none.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ class DecodeOptions:
     """How batches are decoded; sizes in bytes.
 
     `expanded_bytes` is the most that is decompressed into one Arrow batch (a single larger batch still is, up to
-    `batch_limit_bytes`); `raw_limit_bytes` is kept of a batch that cannot be decoded; `columns` None means all.
+    `batch_limit_bytes`); of a batch that cannot be decoded, `raw_limit_bytes` are kept; `columns` None means all.
     """
 
     expanded_bytes: int = 16 << 20
@@ -23,7 +23,7 @@ class DecodeOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Offsets that could not be decoded, or whose header keys had to be spelled out."""
+    """Offsets that could not be decoded, or whose header keys had to be escaped."""
 
     base_offset: int
     last_offset: int
@@ -34,7 +34,7 @@ class Problem:
 
 @dataclass(slots=True, kw_only=True)
 class Counts:
-    """What became of the offsets of a range; all but the bytes add up to its length."""
+    """The offsets of a range by disposition; all but the bytes add up to its length."""
 
     records: int = 0
     control: int = 0
@@ -53,5 +53,5 @@ class Counts:
         self.codecs |= other.codecs
 
     def offsets(self) -> int:
-        """How many offsets are accounted for."""
+        """The number of offsets that are counted."""
         return self.records + self.control + self.aborted + self.compacted + self.lost + self.corrupt

@@ -1,7 +1,7 @@
-"""Addresses in, the parts of a record out: numbers of variable length, fields behind their length, UTF-8; lines of tables.
+"""Inlined functions that kernels are made of: table entries, numbers of variable length, fields after their length, UTF-8.
 
-Guards one rule: nothing at or behind `end` is read. What does not fit ends NOWHERE, behind every end, where the next part
-fails, too: a walk over several parts is checked once, at its end. The kernels are in walk_kernel.py and decode_kernel.py.
+Nothing at or after `end` is read. What does not fit ends NOWHERE, which is after every end, so that the next part fails, too:
+a walk over several parts is checked once, at its end.
 """
 
 from kafka_lagoon.records import layout
@@ -16,25 +16,25 @@ _LEAST_OF_2, _LEAST_OF_3, _SURROGATES, _LEAST_OF_4, _MOST_OF_4 = 0xC2, 0xE0, 0xE
 
 @inlined
 def get(numbers: int, field: int) -> int:
-    """A number of a run, or of a line of a table."""
+    """A number of the decoder's state, or of an entry of the table."""
     return load64(numbers + (field << 3))
 
 
 @inlined
 def put(numbers: int, field: int, value: int) -> None:
-    """Set a number of a run, or of a line of a table."""
+    """Set a number of the decoder's state, or of an entry of the table."""
     store64(numbers + (field << 3), value)
 
 
 @inlined
-def line_at(table: int, line: int) -> int:
-    """The address of a line of a table."""
-    return table + ((line * layout.COLUMNS) << 3)
+def entry_at(table: int, index: int) -> int:
+    """The address of an entry of the table of batches."""
+    return table + ((index * layout.COLUMNS) << 3)
 
 
 @inlined
 def _sevens(at: int, end: int, last_shift: int) -> tuple[int, int]:
-    """A number of seven bits a byte, lowest first, the last byte's at most `last_shift` up; and where it ends."""
+    """A number in groups of seven bits, lowest first, the last one shifted by `last_shift` at most; and where it ends."""
     if at >= end:
         return 0, NOWHERE
     byte = load8(at)
@@ -93,7 +93,7 @@ def is_utf8(at: int, end: int) -> bool:
 
 @inlined
 def skip(at: int, end: int) -> int:
-    """Where a nullable field behind its length ends."""
+    """Where a nullable field ends, which begins with its length."""
     size, at = varint(at, end)
     if size > end - at:
         return NOWHERE

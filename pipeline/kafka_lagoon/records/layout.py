@@ -1,37 +1,45 @@
-"""Where what stands in the arrays that Python and the kernels share.
+"""Names the numbers in the two arrays of int64 that Python and the kernels share.
 
-Guards one rule: both sides name a number by the same constant. A table has a line of `COLUMNS` int64 for each batch. A run is
-an array of int64 that a decoder hands from call to call: what it wants, where it goes, how far it came.
+The table of batches has an entry of `COLUMNS` numbers for each batch of a buffer, in the order of the buffer. The decoder's
+state has `STATE_SIZE` numbers that are kept from call to call: the range that is wanted, the counts, how far the Arrow
+buffers are filled, and where these are.
 """
 
-# The columns of the table of batches. Positions are in the buffer; START and END are addresses of plain records.
-(POSITION, SIZE, BASE, LAST, EPOCH, MAGIC, CRC, ATTRIBUTES, BASE_TIME, MAX_TIME) = range(10)
-(PRODUCER, PRODUCER_EPOCH, COUNT, START, END) = range(10, 15)
-(DISPOSITION, FAULT, ROWS, IS_ABORTED, FROM, TO, MARKER) = range(15, 22)
+# Columns of the table of batches. POSITION is in the buffer; RECORDS_START and RECORDS_END are addresses of plain records.
+(POSITION, SIZE, BASE_OFFSET, LAST_OFFSET, LEADER_EPOCH, MAGIC, CRC, ATTRIBUTES, BASE_TIMESTAMP, MAX_TIMESTAMP) = range(
+    10
+)
+(PRODUCER_ID, PRODUCER_EPOCH, COUNT, RECORDS_START, RECORDS_END) = range(10, 15)
+# What was decided: ROWS are the records that were decoded; the offsets from COUNTED_FROM up to COUNTED_TO are accounted for.
+(DISPOSITION, FAULT, ROWS, IS_ABORTED, COUNTED_FROM, COUNTED_TO, MARKER) = range(15, 22)
 COLUMNS = 22
 
-# What becomes of a batch. The header of an UNTRUSTED one may lie about where it ends.
+# Dispositions of a batch. The header of an UNTRUSTED one may be wrong about where the batch ends.
 DECODE, CONTROL, ABORTED, CORRUPT, UNTRUSTED, LEGACY = range(6)
 
-# What is wrong with a batch.
+# Faults of a batch.
 (NO_FAULT, BAD_HEADER, BAD_MAGIC, BAD_CHECKSUM, BAD_COUNT, BAD_RECORD, BAD_ORDER, BAD_END, BAD_CONTROL) = range(9)
 BAD_LAST, TOO_MANY_HEADERS = 9, 10
 
-# The attributes of a batch.
+# Attributes of a batch.
 CODEC_BITS, APPEND_TIME_BIT, TRANSACTION_BIT, CONTROL_BIT = 0x07, 0x08, 0x10, 0x20
 
-# A run: where it is and may go, what it came to, ...
-(NEXT_OFFSET, TO_OFFSET, LINES, ROOM_BYTES, ROOM_ROWS) = range(5)
-(RECORDS, CONTROLS, ABORTEDS, COMPACTEDS, CORRUPTS, DECODED_BYTES, CODECS, FAULTS) = range(5, 13)
-# ... how far its buffers are filled, ...
+# The decoder's state: the range that is left, the number of batches in the table, the capacity of the buffers, ...
+(NEXT_OFFSET, TO_OFFSET, BATCHES, CAPACITY_BYTES, CAPACITY_ROWS) = range(5)
+# ... offsets by disposition, bytes, codecs (a bit each) and batches with a fault, ...
+(RECORD_COUNT, CONTROL_COUNT, ABORTED_COUNT, COMPACTED_COUNT, CORRUPT_COUNT) = range(5, 10)
+(DECODED_BYTES, CODECS, FAULT_COUNT) = range(10, 13)
+# ... how far the buffers are filled, ...
 (FILLED_ROWS, FILLED_BYTES, KEY_BYTES, VALUE_BYTES, HEADERS, HEADER_KEY_BYTES, HEADER_VALUE_BYTES) = range(13, 20)
-NULL_TIMES, NULL_KEYS, NULL_VALUES, SPELLED = range(20, 24)
-# ... and their addresses, 0 for what is not wanted. Bits say what is not null.
-(OFFSETS, TIMES, TIME_BITS, TIMES_MS, KEY_ENDS, KEYS, KEY_BITS, VALUE_ENDS, VALUES, VALUE_BITS) = range(24, 34)
+NULL_TIMESTAMPS, NULL_KEYS, NULL_VALUES, ESCAPED = range(20, 24)
+# ... and their addresses, 0 for a column that is not wanted. Bits are set for values that are not null.
+(OFFSETS, TIMESTAMPS, TIMESTAMP_BITS, TIMESTAMPS_MS, KEY_ENDS, KEYS, KEY_BITS, VALUE_ENDS, VALUES, VALUE_BITS) = range(
+    24, 34
+)
 (HEADER_ENDS, HEADER_KEY_ENDS, HEADER_KEYS, HEADER_VALUE_ENDS, HEADER_VALUES, HEADER_VALUE_BITS) = range(34, 40)
-SPELLED_ROWS = 40  # pairs of row and offset of records with header keys that are not UTF-8
+ESCAPED_ROWS = 40  # pairs of row and offset of records with header keys that are not UTF-8
 MOST_HEADERS = 41  # of one record
-RUN_SIZE = 42
+STATE_SIZE = 42
 
 NO_TIME = -1
 YEAR_1_MS, YEAR_10000_MS = -62_135_596_800_000, 253_402_300_800_000

@@ -1,7 +1,7 @@
-"""One entry of a message set, magic 0 or 1, in; its records out, those inside a compressed entry included.
+"""Decodes one entry of a message set, magic 0 or 1, with the messages inside a compressed entry.
 
-Guards one rule: an offset is never counted up, for compaction leaves holes. Every inner message carries its own: as it
-is in magic 0, relative to the entry's in magic 1 (KIP-32).
+Offsets are never counted up, because compaction leaves holes. Every inner message has its own: absolute in magic 0, relative
+to the entry's in magic 1 (KIP-32).
 
     entry:   int64 offset, int32 size, message
     message: uint32 crc, int8 magic, int8 attributes, [magic 1: int64 timestamp], int32 and key, int32 and value
@@ -34,8 +34,8 @@ _ATTRIBUTES_END = 18
 _MIN_SIZES = (14, 22)  # of a message, by magic
 _CODEC_MASK, _LOG_APPEND_TIME_BIT = 0x07, 0x08
 
-_LARGEST_OFFSET = 2**63 - 1  # behind which there is none to go on at
-_FIRST_ROOM = 8  # times the compressed size
+_LARGEST_OFFSET = 2**63 - 1  # there is no offset after it to go on at
+_FIRST_EXPANSION = 8  # times the compressed size
 
 
 class LegacyRecord(NamedTuple):
@@ -58,10 +58,10 @@ class _Message(NamedTuple):
     value: bytes | None
 
 
-def decode_messages(data: memoryview, position: int, end: int, *, options: DecodeOptions) -> list[LegacyRecord]:
+def decode_entry(data: memoryview, position: int, end: int, *, options: DecodeOptions) -> list[LegacyRecord]:
     """The records of the entry that is `data` from `position` to `end`, offsets ascending.
 
-    Raises a RecordsError for what Kafka would not have stored; ExpandedTooLarge beyond `options.batch_limit_bytes`.
+    Raises a RecordsError for what Kafka would not have stored, ExpandedTooLarge beyond `options.batch_limit_bytes`.
     """
     entry = _read_entry(bytes(data[position:end]), 0, end - position, options)
     if not 0 <= entry.offset < _LARGEST_OFFSET:
@@ -99,7 +99,7 @@ def _base_offset(outer: _Message, last: int) -> int:
 
 
 def _check_offsets(outer: _Message, offsets: list[int]) -> None:
-    """Kafka's reader does not mind the order; a record of which we cannot tell whether it was read before does."""
+    """Kafka's reader accepts any order; here it is refused, because records before a fetch position are recognized by it."""
     if any(after <= before for before, after in pairwise(offsets)):
         raise CorruptBatch("CORRUPT_BATCH", f"inner offsets that do not ascend: {offsets[0]} to {offsets[-1]}")
     if offsets[0] < 0 or offsets[-1] > outer.offset:
@@ -111,10 +111,10 @@ def _check_offsets(outer: _Message, offsets: list[int]) -> None:
 def _record(message: _Message, offset: int, outer: _Message | None = None) -> LegacyRecord:
     """The record at its absolute offset. A compressed entry's type of timestamp holds for what is inside."""
     around = outer or message
-    by_log = around.timestamp_type == LOG_APPEND_TIME
+    is_append_time = around.timestamp_type == LOG_APPEND_TIME
     return LegacyRecord(
         offset,
-        around.timestamp_ms if by_log else message.timestamp_ms,
+        around.timestamp_ms if is_append_time else message.timestamp_ms,
         around.timestamp_type,
         message.key,
         message.value,
@@ -122,17 +122,17 @@ def _record(message: _Message, offset: int, outer: _Message | None = None) -> Le
 
 
 def _decompress(outer: _Message, value: bytes, options: DecodeOptions) -> bytes:
-    """The inner message set. The room grows as the data ask for it, up to the limit for a batch."""
+    """The inner message set. The target grows as the data need it, up to the limit for a batch."""
     limit = options.batch_limit_bytes
-    room = min(limit, _FIRST_ROOM * len(value))
+    size = min(limit, _FIRST_EXPANSION * len(value))
     while True:
-        target = memoryview(bytearray(room))
+        target = memoryview(bytearray(size))
         try:
             return bytes(target[: decompress_into(outer.codec, memoryview(value), target, magic=outer.magic)])
-        except TargetTooSmall as more:
-            if room == limit or more.at_least > limit:
-                raise ExpandedTooLarge("EXPANDED_TOO_LARGE", f"expands beyond the limit: {limit} bytes") from more
-            room = min(limit, max(more.at_least, _FIRST_ROOM * room))
+        except TargetTooSmall as error:
+            if size == limit or error.at_least > limit:
+                raise ExpandedTooLarge("EXPANDED_TOO_LARGE", f"expands beyond the limit: {limit} bytes") from error
+            size = min(limit, max(error.at_least, _FIRST_EXPANSION * size))
 
 
 def _read_inner(plain: bytes, outer: _Message, options: DecodeOptions) -> Iterator[_Message]:
@@ -151,11 +151,11 @@ def _read_inner(plain: bytes, outer: _Message, options: DecodeOptions) -> Iterat
 
 
 def _entry_end(plain: bytes, position: int) -> int:
-    """Kafka's reader ends silently at an inner message that is cut; its record would be missing without a trace."""
+    """Refuses an inner message that is cut off; Kafka's reader ends there silently, and the record would be lost unnoticed."""
     left = len(plain) - position - _OVERHEAD
     size = _OFFSET_AND_SIZE(plain, position)[1] if left >= 0 else 0
     if not _MIN_SIZES[0] <= size <= left:
-        raise CorruptBatch("CORRUPT_BATCH", f"inner message that is cut: {size} bytes where {left} are left")
+        raise CorruptBatch("CORRUPT_BATCH", f"inner message that is cut off: {size} bytes where {left} are left")
     return position + _OVERHEAD + size
 
 
@@ -180,11 +180,11 @@ def _read_entry(data: bytes, position: int, end: int, options: DecodeOptions) ->
 
 
 def _nullable(data: bytes, position: int, end: int) -> tuple[bytes | None, int]:
-    """Bytes behind their length, of which every negative one means null, and where they end."""
+    """Bytes after their length, and where they end; every negative length means null."""
     start = position + 4
     size = _INT(data, position)[0] if start <= end else end
     if size < 0:
         return None, start
     if start + size > end:
-        raise CorruptBatch("CORRUPT_BATCH", f"key or value that is cut: {size} bytes where {end - start} are left")
+        raise CorruptBatch("CORRUPT_BATCH", f"key or value that is cut off: {size} bytes where {end - start} are left")
     return data[start : start + size], start + size

@@ -1,6 +1,6 @@
-"""Records of magic 0 and 1 in, Arrow batches out, the same columns as those of the current format.
+"""Makes Arrow batches of records of magic 0 and 1, with the same columns as for the current format.
 
-Guards one rule: what these formats do not have is null or the mark of its absence, never a default.
+What these formats do not have is null, or the mark of its absence, never a default.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from kafka_lagoon.records.layout import YEAR_1_MS, YEAR_10000_MS
 from kafka_lagoon.records.legacy import NO_TIMESTAMP, LegacyRecord
 
 
-def message_batch(records: Sequence[LegacyRecord], schema: pa.Schema) -> pa.RecordBatch:
+def legacy_arrow_batch(records: Sequence[LegacyRecord], schema: pa.Schema) -> pa.RecordBatch:
     """The records as an Arrow batch of some of the columns of DECODED."""
     if not schema.names:
         return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), len(records), [None], 0))

@@ -1,7 +1,7 @@
-"""Which batches belong to aborted transactions: the broker's list and the batches in order in, yes or no out.
+"""Follows aborted transactions through the batches of a Fetch response.
 
-Guards one rule: only an ABORT marker ends an aborted transaction, as in Kafka's own consumer. The list holds each transaction
-that overlaps the fetched offsets, in no particular order; markers without a transaction in the list are nothing special.
+Only an ABORT marker ends an aborted transaction, as in Kafka's own consumer. The response lists each aborted transaction that
+overlaps the fetched offsets, in no particular order; markers without a transaction in the list have no effect.
 """
 
 from collections.abc import Iterable
@@ -11,16 +11,16 @@ ABORT = 0
 
 
 class AbortedTransactions:
-    """Follows the batches of one answer, to be told of each that has a producer id, in their order."""
+    """State of the aborted transactions of one response; every batch with a producer id must be passed to it, in order."""
 
     def __init__(self, aborted: Iterable[tuple[int, int]]) -> None:
-        # Pairs of producer id and first offset; the next one to begin stands last.
+        # Pairs of producer id and first offset; the last one begins next.
         self._to_come = sorted(aborted, key=itemgetter(1), reverse=True)
         self._open: set[int] = set()
 
     @property
     def may_be_open(self) -> bool:
-        """Whether what comes next may depend on what came before."""
+        """Whether an aborted transaction is open, so that later batches depend on earlier ones."""
         return bool(self._open)
 
     def holds(self, producer_id: int, last_offset: int) -> bool:
@@ -28,8 +28,8 @@ class AbortedTransactions:
         self._begin(last_offset)
         return producer_id in self._open
 
-    def mark(self, producer_id: int, last_offset: int, marker: int) -> None:
-        """Take notice of a control batch and the type of its first record."""
+    def end(self, producer_id: int, last_offset: int, marker: int) -> None:
+        """Take note of a control batch, by the type of its first record."""
         self._begin(last_offset)
         if marker == ABORT:
             self._open.discard(producer_id)

@@ -1,103 +1,104 @@
-"""A buffer in, a line for each of its batches out: the kernels that read the headers of batches, and control batches.
+"""Kernels that find the batches in a buffer, read their headers into the table of batches, and check control batches.
 
-Guards one rule: nothing outside the bounds that a caller gave is read or written, whatever the bytes say. What lies is given
-a disposition and a fault in the table of batches, and the walk goes on behind it.
+Nothing outside the bounds that a caller gave is read or written, whatever the bytes say. A batch whose header cannot be true
+is given a disposition and a fault in the table, and the walk goes on after it.
 """
 
 from kafka_lagoon.records import layout
 from kafka_lagoon.records.compiler import inlined, kernel, load8, load16_big, load32_big, load64_big
-from kafka_lagoon.records.fields import MAX_INT64, get, is_sound, line_at, put, varint, varlong
+from kafka_lagoon.records.fields import MAX_INT64, entry_at, get, is_sound, put, varint, varlong
 
-_MIN_ENTRY_SIZE, _OVERHEAD, _LENGTH_AT, _MAGIC_AT, _LEGACY_ATTRIBUTES_AT = 26, 12, 8, 16, 17
+_MIN_BATCH_SIZE, _OVERHEAD, _LENGTH_AT, _MAGIC_AT, _LEGACY_ATTRIBUTES_AT = 26, 12, 8, 16, 17
 _VERSION_AND_TYPE = 4
 
 
 @inlined
-def _describe_current(address: int, size: int, base: int, line: int) -> None:
+def _describe_current(address: int, size: int, base: int, entry: int) -> None:
     last_delta = load32_big(address + 23)
-    put(line, layout.EPOCH, load32_big(address + 12))
-    put(line, layout.CRC, load32_big(address + 17) & 0xFFFFFFFF)
-    put(line, layout.ATTRIBUTES, load16_big(address + 21))
-    put(line, layout.BASE_TIME, load64_big(address + 27))
-    put(line, layout.MAX_TIME, load64_big(address + 35))
-    put(line, layout.PRODUCER, load64_big(address + 43))
-    put(line, layout.PRODUCER_EPOCH, load16_big(address + 51))
-    put(line, layout.COUNT, load32_big(address + 57))
-    put(line, layout.START, address + layout.BATCH_HEADER_SIZE)
-    put(line, layout.END, address + size)
+    put(entry, layout.LEADER_EPOCH, load32_big(address + 12))
+    put(entry, layout.CRC, load32_big(address + 17) & 0xFFFFFFFF)
+    put(entry, layout.ATTRIBUTES, load16_big(address + 21))
+    put(entry, layout.BASE_TIMESTAMP, load64_big(address + 27))
+    put(entry, layout.MAX_TIMESTAMP, load64_big(address + 35))
+    put(entry, layout.PRODUCER_ID, load64_big(address + 43))
+    put(entry, layout.PRODUCER_EPOCH, load16_big(address + 51))
+    put(entry, layout.COUNT, load32_big(address + 57))
+    put(entry, layout.RECORDS_START, address + layout.BATCH_HEADER_SIZE)
+    put(entry, layout.RECORDS_END, address + size)
     if base < 0 or last_delta < 0 or base > MAX_INT64 - 1 - last_delta:
-        put(line, layout.DISPOSITION, layout.UNTRUSTED)
-        put(line, layout.FAULT, layout.BAD_HEADER)
+        put(entry, layout.DISPOSITION, layout.UNTRUSTED)
+        put(entry, layout.FAULT, layout.BAD_HEADER)
     else:
-        put(line, layout.LAST, base + last_delta)
+        put(entry, layout.LAST_OFFSET, base + last_delta)
 
 
 @inlined
-def _describe(address: int, position: int, size: int, line: int) -> None:
+def _describe(address: int, position: int, size: int, entry: int) -> None:
     magic = load8(address + _MAGIC_AT)
     base = load64_big(address)
-    put(line, layout.POSITION, position)
-    put(line, layout.SIZE, size)
-    put(line, layout.BASE, base)
-    put(line, layout.LAST, base)
-    put(line, layout.MAGIC, magic)
-    put(line, layout.EPOCH, -1)
+    put(entry, layout.POSITION, position)
+    put(entry, layout.SIZE, size)
+    put(entry, layout.BASE_OFFSET, base)
+    put(entry, layout.LAST_OFFSET, base)
+    put(entry, layout.MAGIC, magic)
+    put(entry, layout.LEADER_EPOCH, -1)
     for column in range(layout.CRC, layout.COLUMNS):
-        put(line, column, 0)
+        put(entry, column, 0)
     if magic < layout.CURRENT_MAGIC:
-        put(line, layout.ATTRIBUTES, load8(address + _LEGACY_ATTRIBUTES_AT))
-        put(line, layout.DISPOSITION, layout.LEGACY)
+        put(entry, layout.ATTRIBUTES, load8(address + _LEGACY_ATTRIBUTES_AT))
+        put(entry, layout.DISPOSITION, layout.LEGACY)
     elif magic > layout.CURRENT_MAGIC:
-        put(line, layout.DISPOSITION, layout.UNTRUSTED)
-        put(line, layout.FAULT, layout.BAD_MAGIC)
+        put(entry, layout.DISPOSITION, layout.UNTRUSTED)
+        put(entry, layout.FAULT, layout.BAD_MAGIC)
     elif size < layout.BATCH_HEADER_SIZE:
-        put(line, layout.DISPOSITION, layout.UNTRUSTED)
-        put(line, layout.FAULT, layout.BAD_HEADER)
+        put(entry, layout.DISPOSITION, layout.UNTRUSTED)
+        put(entry, layout.FAULT, layout.BAD_HEADER)
     else:
-        _describe_current(address, size, base, line)
+        _describe_current(address, size, base, entry)
 
 
 @inlined
-def _bound(before: int, line: int) -> None:
-    """A batch ends before the next one begins. It lies if it ends later, or if it has more records than offsets.
+def _bound(before: int, entry: int) -> None:
+    """Correct the last offset of a batch by the base offset of the next one.
 
-    Only if its records fit between the two. Too few records prove nothing: compaction removes records and keeps a batch's
-    last offset.
+    A last offset is wrong if it is not below the next base, or if the batch has more records than offsets. It is corrected,
+    and the batch is not trusted, if the records fit before the next base. Too few records prove nothing: compaction removes
+    records and keeps a batch's last offset.
     """
-    base, last, count = get(before, layout.BASE), get(before, layout.LAST), get(before, layout.COUNT)
-    following = get(line, layout.BASE)
-    are_sound = get(before, layout.DISPOSITION) == layout.DECODE and get(line, layout.DISPOSITION) == layout.DECODE
+    base, last, count = get(before, layout.BASE_OFFSET), get(before, layout.LAST_OFFSET), get(before, layout.COUNT)
+    following = get(entry, layout.BASE_OFFSET)
+    are_sound = get(before, layout.DISPOSITION) == layout.DECODE and get(entry, layout.DISPOSITION) == layout.DECODE
     is_too_large, is_too_small = base < following <= last, following > last + 1 and count > last - base + 1
     if are_sound and count <= following - base and (is_too_large or is_too_small):
-        put(before, layout.LAST, following - 1)
+        put(before, layout.LAST_OFFSET, following - 1)
         put(before, layout.DISPOSITION, layout.UNTRUSTED)
         put(before, layout.FAULT, layout.BAD_LAST)
 
 
 @kernel("int64(int64, int64, int64)")
 def walk_batches(address: int, size: int, table: int) -> int:
-    """How many whole entries the buffer begins with; each is described in the table, unless the table is 0.
+    """How many whole batches the buffer begins with; each gets an entry in the table, unless the table is 0.
 
-    Stops at a length that no entry can have. Where that is, the last line of the table tells.
+    Stops at a length that no batch can have, which is after the last entry's position and size.
     """
-    lines = position = 0
+    count = position = 0
     while position + _OVERHEAD <= size:
-        entry_size = load32_big(address + position + _LENGTH_AT) + _OVERHEAD
-        if entry_size < _MIN_ENTRY_SIZE or entry_size > size - position:
+        batch_size = load32_big(address + position + _LENGTH_AT) + _OVERHEAD
+        if batch_size < _MIN_BATCH_SIZE or batch_size > size - position:
             break
         if table:
-            _describe(address + position, position, entry_size, line_at(table, lines))
-            if lines:
-                _bound(line_at(table, lines - 1), line_at(table, lines))
-        lines += 1
-        position += entry_size
-    return lines
+            _describe(address + position, position, batch_size, entry_at(table, count))
+            if count:
+                _bound(entry_at(table, count - 1), entry_at(table, count))
+        count += 1
+        position += batch_size
+    return count
 
 
 @inlined
-def _read_marker(line: int) -> int:
-    at, end, count = get(line, layout.START), get(line, layout.END), get(line, layout.COUNT)
-    last, last_delta = -1, get(line, layout.LAST) - get(line, layout.BASE)
+def _read_marker(entry: int) -> int:
+    at, end, count = get(entry, layout.RECORDS_START), get(entry, layout.RECORDS_END), get(entry, layout.COUNT)
+    last, last_delta = -1, get(entry, layout.LAST_OFFSET) - get(entry, layout.BASE_OFFSET)
     if count < 0 or count > (end - at) // layout.MIN_RECORD_SIZE:
         return layout.BAD_COUNT
     for record in range(count):
@@ -113,30 +114,29 @@ def _read_marker(line: int) -> int:
             return layout.BAD_ORDER
         last = delta
         key_size, at = varint(at, record_end)
-        if (
-            key_size < _VERSION_AND_TYPE or load16_big(at) < 0
-        ):  # version and type, which may be ones that we do not know
+        # Versions and types that this code does not know are accepted.
+        if key_size < _VERSION_AND_TYPE or load16_big(at) < 0:
             return layout.BAD_CONTROL
         if record == 0:
-            put(line, layout.MARKER, load16_big(at + 2))
+            put(entry, layout.MARKER, load16_big(at + 2))
         at = record_end
     return layout.NO_FAULT if at == end else layout.BAD_END
 
 
 @kernel("int64(int64, int64, int64)")
-def read_markers(table: int, line: int, stop: int) -> int:
-    """Check the control batches among lines of the table and note the type of each first record, -1 if there is none."""
-    found = 0
-    for control in range(line, stop):
-        is_control = get(line_at(table, control), layout.ATTRIBUTES) & layout.CONTROL_BIT
-        if is_control and get(line_at(table, control), layout.DISPOSITION) == layout.DECODE:
-            put(line_at(table, control), layout.MARKER, -1)
-            fault = _read_marker(line_at(table, control))
+def read_markers(table: int, first: int, stop: int) -> int:
+    """Check the control batches among entries of the table and note the type of each first record, -1 if there is none."""
+    controls = 0
+    for index in range(first, stop):
+        is_control = get(entry_at(table, index), layout.ATTRIBUTES) & layout.CONTROL_BIT
+        if is_control and get(entry_at(table, index), layout.DISPOSITION) == layout.DECODE:
+            put(entry_at(table, index), layout.MARKER, -1)
+            fault = _read_marker(entry_at(table, index))
             put(
-                line_at(table, control),
+                entry_at(table, index),
                 layout.DISPOSITION,
                 layout.CONTROL if fault == layout.NO_FAULT else layout.UNTRUSTED,
             )
-            put(line_at(table, control), layout.FAULT, fault)
-            found += 1
-    return found
+            put(entry_at(table, index), layout.FAULT, fault)
+            controls += 1
+    return controls

@@ -15,7 +15,8 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import RecordsError
-from kafka_lagoon.fetch.ranges import LOG_TRUNCATED, LOST, TOPIC_DELETED, TOPIC_RECREATED
+from kafka_lagoon.fetch.accounting import LOSSES
+from kafka_lagoon.fetch.ranges import LOST
 from kafka_lagoon.fetch.reader import SplitReader
 from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
 from kafka_lagoon.fetch.tasks import Task
@@ -26,7 +27,6 @@ from kafka_lagoon.source.columns import OF_THE_SPLIT, decoded, decoded_as
 
 _ROWS = 50_000  # in one Arrow batch: what Spark's JVM keeps in its caches
 _EXPANDED_BYTES = 8 << 20
-_LOSSES = frozenset({LOG_TRUNCATED, TOPIC_DELETED, TOPIC_RECREATED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ def _judge(outcome: Outcome, reading: Reading) -> None:
     split = outcome.split
     where = f"{split.topic}:{split.partition}"
     rest = _of(where, outcome.next_offset, split.to_offset - 1, outcome.detail)
-    if outcome.failure and outcome.failure not in _LOSSES:
+    if outcome.failure and outcome.failure not in LOSSES:
         raise RecordsError(outcome.failure, rest)
     lines = [(outcome.failure, rest)] if outcome.failure else []
     if outcome.counts.lost:

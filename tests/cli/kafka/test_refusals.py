@@ -89,7 +89,7 @@ def test_acls_without_an_authorizer_are_a_failure(speak: Speak, ask: Ask) -> Non
     shown = ask("acls", "--json")
     assert (shown.code, shown.out) == (3, "")
     assert shown.err == (
-        "lagoon: access rules: DescribeAcls: SECURITY_DISABLED "
+        "lagoon: ACLs: DescribeAcls: SECURITY_DISABLED "
         "(the brokers have no authorizer: there are no rules, and everybody may do everything)\n"
     )
     people = ask("acls")
