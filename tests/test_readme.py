@@ -65,8 +65,8 @@ def test_the_first_query_runs(lake: Path) -> None:
         assert rows.schema.names == ["slot", "group_id", "lag", "known", "partitions"]
     moved = re.sub(r"'2026-11-17' AND '2026-11-18'", "'2025-11-21' AND '2025-11-22'", statement)
     with rows_of(lake / "warehouse", moved) as rows:
-        told = pa.Table.from_batches(list(rows.batches), rows.schema).to_pylist()
-    assert [(int(one["lag"]), one["known"], one["partitions"]) for one in told] == [
+        shown = pa.Table.from_batches(list(rows.batches), rows.schema).to_pylist()
+    assert [(int(one["lag"]), one["known"], one["partitions"]) for one in shown] == [
         (5, 1, 1),
         (2**63 - 1, 1, 2),
         (-2, 1, 1),
