@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
@@ -26,6 +25,7 @@ from kafka_lagoon.ingest.pending_files import PendingFiles
 from kafka_lagoon.ingest.staged_commit import commit_staged, staged_lock
 from tests.clock import CLOCK
 from tests.delta.record_samples import CLUSTER, DAY, run
+from tests.jobs.commands import rows as table_rows
 
 pytestmark = pytest.mark.spark
 
@@ -62,13 +62,16 @@ def ingest(writer: Writer, number: int, upto: int) -> None:
         writer.commit(lock, run(lock, number, start, upto, problems=1))
 
 
+def folder(warehouse: Warehouse) -> Path:
+    """The folder of a warehouse."""
+    return Path(warehouse.locations["records"].removeprefix("file:")).parent
+
+
 def found(warehouse: Warehouse) -> tuple[list[int], list[tuple[int, int]], list[int]]:
     """Offsets in records, ranges, and offsets with problems, by a reader that is not Spark."""
 
     def rows(table: str, *columns: str) -> list[tuple[int, ...]]:
-        place = warehouse.locations[table].removeprefix("file:")
-        read = pa.table(DeltaTable(place).to_pyarrow_table(columns=list(columns)))
-        return sorted(tuple(row.values()) for row in read.to_pylist())
+        return sorted(tuple(row.values()) for row in table_rows(folder(warehouse), table, *columns))
 
     ranges = rows("record_ranges", "from_offset", "to_offset")
     return (
@@ -251,7 +254,7 @@ def test_ranges_whose_file_was_removed_are_rebuilt(writer: Writer, warehouse: Wa
     assert "1 ranges were rebuilt" in told[0] + told[1]
     ingest(writer, 3, 12)
     assert found(warehouse) == (list(range(12)), [(0, 5), (5, 9), (9, 12)], [0, 9])
-    ranges = DeltaTable(warehouse.locations["record_ranges"].removeprefix("file:")).to_pyarrow_table().to_pylist()
+    ranges = table_rows(folder(warehouse), "record_ranges")
     assert [
         (row["records"], row["lost"], row["files"], row["problem"]) for row in ranges if row["from_offset"] == 5
     ] == [(4, 0, 1, "COUNTS_LOST")]

@@ -214,6 +214,35 @@ def test_a_log_file_that_cannot_be_written(lake: Lake, tmp_path: Path) -> None:
     assert refused.stderr.endswith(f"lagoon: --log-file {tmp_path}/no/log: No such file or directory\n")
 
 
+@pytest.mark.parametrize(
+    ("argv", "error"),
+    [
+        (["snapshot", "--set", "frobnicate=1"], "frobnicate: no such setting"),
+        (["ingest", "--topics", "t", "--conf", "nowhere.toml"], "nowhere.toml"),
+        (["maintain", "--keep-hours", "24"], "24 hours are less than 168"),
+    ],
+)
+def test_settings_that_cannot_work_have_an_event(argv: list[str], error: str, tmp_path: Path) -> None:
+    """A scheduler's log collector hears of a run that never began: no cluster, exit code 2, the lines that a person reads."""
+    log = tmp_path / "log"
+    bad = here(*argv, "--warehouse", "w", "--log-file", str(log))
+    assert (bad.returncode, bad.stdout) == (2, "")
+    assert error in bad.stderr
+    (event,) = finished(log)
+    assert_all_fields(event)
+    assert (event["job"], event["status"], event["exit_code"]) == (argv[0], "misconfigured", 2)
+    assert error in event["error"]
+    known = {"job", "status", "exit_code", "error"}
+    assert {name for name, value in event.items() if value is not None} == known
+
+
+def test_a_command_line_that_cannot_be_parsed_has_no_event(tmp_path: Path) -> None:
+    """It is not known where the log goes: one line says what is wrong."""
+    bad = here("snapshot", "--frob", "--log-file", str(tmp_path / "log"))
+    assert (bad.returncode, bad.stdout, bad.stderr.count("\n")) == (2, "", 1)
+    assert not (tmp_path / "log").exists()
+
+
 def test_a_fault_of_ours_has_its_event(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not expected ends with a traceback, and the event of the cluster says failed and names no more than its kind."""
     monkeypatch.setattr("kafka_lagoon.runs.snapshot.collect", lambda *_: 1 / 0)
