@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from kafka_lagoon.admin.committed_offsets import committed_offsets
+from kafka_lagoon.admin.groups import list_groups
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, KINDS_OF_LAG, list_offsets
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.request_stats import RequestStats
@@ -10,8 +12,7 @@ from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
 from kafka_lagoon.gc_pause import gc_paused
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.snapshot.collect import collect, lag_of, read_groups
-from kafka_lagoon.snapshot.commits import committed_offsets
-from kafka_lagoon.snapshot.groups import list_groups
+from kafka_lagoon.snapshot.commits import commit_rows
 from kafka_lagoon.snapshot.offsets import offset_rows
 from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, Snapshot
 from kafka_lagoon.snapshot.topology import topology_of
@@ -40,8 +41,8 @@ def plain(bootstrap_servers: str) -> Lag:
     """What kafka-python tells, and no more: groups, commits, ends."""
     with _connect(bootstrap_servers, RequestStats()) as cluster:
         topology = topology_of(cluster.refresh(None, _deadline()))
-        listed, _ = list_groups(cluster, _deadline())
-        commits = committed_offsets(cluster, list(listed), topology, _deadline()).rows
+        listed = list_groups(cluster, _deadline()).groups
+        commits = list(commit_rows(committed_offsets(cluster, list(listed), _deadline()), topology))
         ends = list_offsets(cluster, topology.every_partition(), [HIGH_WATERMARK], _deadline())[HIGH_WATERMARK].answers
         return {
             (one.group_id, one.topic, one.partition): ends[TopicPartition(one.topic, one.partition)].offset

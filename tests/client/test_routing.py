@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kafka_lagoon.admin.committed_offsets import committed_offsets
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LARGEST_TIMESTAMP, list_offsets
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope
@@ -21,10 +22,10 @@ from kafka_lagoon.protocol.error_codes import ERROR_CODES
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest, ListGroupsResponse
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest
-from kafka_lagoon.snapshot.commits import committed_offsets
+from kafka_lagoon.snapshot.commits import commits_of
 from kafka_lagoon.snapshot.topology import topology_of
 from tests.clock import CLOCK, Hands
-from tests.fake.broker import FakeBroker
+from tests.fake.broker import FakeBroker, fake_cluster
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 from tests.fake.faults import Altered, Close, Fault, Hang, Raw
 from tests.short_timeouts import short_timeouts
@@ -253,6 +254,20 @@ def test_garbage_is_a_failure_of_what_was_asked(state: FakeCluster, connect: Con
     assert len(found.answers) == 4
 
 
+def test_garbage_instead_of_metadata_is_a_failure(state: FakeCluster) -> None:
+    """A refresh that fails leaves the items to their refusals, also where the only broker answers with garbage."""
+    for partition in state.topics["orders"].partitions:
+        partition.leader_id, partition.error_code = 1, 6
+    with fake_cluster(state, nodes=1):
+        connection = Cluster.connect(short_timeouts(state), CLOCK, RequestStats(), soon())
+        with connection as cluster:
+            cluster.refresh(None, soon())
+            state.faults.append(Fault(METADATA.key, Raw(b"\x00\x00\x00\x06\x00\x00\x00\x01ab"), times=1000))
+            failures = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon(1_000))[HIGH_WATERMARK].failures
+    assert {failure.name for failure in failures.values()} == {"NOT_LEADER_OR_FOLLOWER"}
+    assert set(failures) == set(ORDERS)
+
+
 def test_what_an_answer_leaves_out_is_not_lost(state: FakeCluster, connect: Connect) -> None:
     """A shorter list than asked for is asked again, and then said."""
 
@@ -301,7 +316,8 @@ def test_a_moved_coordinator_is_found(state: FakeCluster, connect: Connect) -> N
     state.groups = {"g": FakeGroup(coordinator_id=2, commits={("orders", 0): FakeCommit(5)})}
     cluster = connect()
     cluster.learn_coordinators({"g": 1})
-    commits = committed_offsets(cluster, ["g"], topology_of(cluster.refresh(None, soon())), soon())
+    topology = topology_of(cluster.refresh(None, soon()))
+    commits = commits_of(committed_offsets(cluster, ["g"], soon()), topology)
     assert [row.committed_offset for row in commits.rows] == [5]
     assert cluster.coordinator_of("g") == 2
 
@@ -312,7 +328,8 @@ def test_many_groups_are_few_requests(state: FakeCluster, connect: Connect) -> N
     state.groups = groups
     cluster = connect()
     cluster.learn_coordinators({name: group.coordinator_id for name, group in groups.items()})
-    rows = committed_offsets(cluster, list(groups), topology_of(cluster.refresh(None, soon())), soon()).rows
+    topology = topology_of(cluster.refresh(None, soon()))
+    rows = commits_of(committed_offsets(cluster, list(groups), soon()), topology).rows
     assert {row.group_id: row.committed_offset for row in rows} == {f"g{i}": i for i in range(300)}
     assert state.count(9) == 3
 
@@ -323,9 +340,10 @@ def test_old_brokers_are_asked_group_by_group(state: FakeCluster, connect: Conne
     state.highest[9] = 5
     cluster = connect()
     cluster.learn_coordinators(dict.fromkeys(state.groups, 1))
-    found = committed_offsets(cluster, list(state.groups), topology_of(cluster.refresh(None, soon())), soon())
-    assert [row.committed_offset for row in found.rows] == [0, 1, 2, 3, 4]
-    assert not found.failures
+    topology = topology_of(cluster.refresh(None, soon()))
+    commits = commits_of(committed_offsets(cluster, list(state.groups), soon()), topology)
+    assert [row.committed_offset for row in commits.rows] == [0, 1, 2, 3, 4]
+    assert not commits.failures
 
 
 def test_a_whole_question_names_its_refusal(state: FakeCluster, connect: Connect) -> None:

@@ -27,8 +27,9 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.cli.kafka.run import VERBS
-from kafka_lagoon.cli.permissions import NEEDS, Right
+from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.request_stats import RequestStats
@@ -105,7 +106,7 @@ NEVER_PROVEN = {
     for what in _NEVER_PROVEN
 }
 
-_DESCRIBE_GROUP = next(one for one in NEEDS["kafka lag"].rights if one.resource_type == acls.GROUP)
+_DESCRIBE_GROUP = next(one for one in REQUIRED_PERMISSIONS["kafka lag"].permissions if one.resource_type == acls.GROUP)
 
 Shape = Counter[tuple[Any, ...]]
 
@@ -138,7 +139,7 @@ class Place:
             future.result(30)
 
     @contextmanager
-    def granted(self, rights: Iterable[Right], topic: str = acls.WILDCARD) -> Iterator[None]:
+    def granted(self, rights: Iterable[Permission], topic: str = acls.WILDCARD) -> Iterator[None]:
         """The user has these rights, and no other, while the context lasts; those on topics may be for one alone."""
         rules = [_rule(right, topic) for right in rights]
         if rules:
@@ -170,7 +171,7 @@ class Place:
         return _shown([*command, "-b", self.plain])
 
 
-def _rule(right: Right, topic: str) -> AclBinding:
+def _rule(right: Permission, topic: str) -> AclBinding:
     kind, name = _KINDS[right.resource_type]
     name = topic if kind == ResourceType.TOPIC else name
     return allow(kind, name, AclOperation[acls.OPERATIONS[right.operation]], user=LEAST)
@@ -247,7 +248,7 @@ def _set_up_group(bootstrap_servers: str) -> None:
 
 def test_every_verb_is_in_the_table() -> None:
     """A new verb needs a row, and a row a proof."""
-    assert set(NEEDS) == set(RUN) | JOBS
+    assert set(REQUIRED_PERMISSIONS) == set(RUN) | JOBS
     assert {name.split()[1] for name in RUN} == set(VERBS)
 
 
@@ -256,7 +257,7 @@ def test_rights_of_verbs_are_enough_and_least(place: Place, name: str) -> None:
     """With the rights of the table the user is shown what a super user is, and nothing is refused. With one less that is
     not so, and either the exit code or a line says so.
     """
-    command, rights = [*_typed(name), *RUN[name]], NEEDS[name].rights
+    command, rights = [*_typed(name), *RUN[name]], REQUIRED_PERMISSIONS[name].permissions
     with place.granted(rights):
         whole, expected = place.as_user(command), place.as_super_user(command)
     assert (whole.code, whole.shape) == (0, expected.shape), whole.lines
@@ -276,7 +277,7 @@ def _typed(name: str) -> list[str]:
 
 def test_rights_of_a_snapshot_are_enough_and_least(place: Place) -> None:
     """With the rights of the table all rows are those that a super user gets, and the list of groups is proven."""
-    rights = NEEDS["snapshot"].rights
+    rights = REQUIRED_PERMISSIONS["snapshot"].permissions
     with place.granted(rights):
         whole, expected = _gathered(place.settings), _gathered({"bootstrap_servers": place.plain})
     assert whole == expected
@@ -307,7 +308,7 @@ def test_rights_of_an_ingest_are_enough_and_least(place: Place, tmp_path: Path) 
     """With READ on a topic every record of it is archived, and no other topic matches a pattern. Without that right
     nothing is archived, and the exit code says so.
     """
-    (right,) = NEEDS["ingest"].rights
+    (right,) = REQUIRED_PERMISSIONS["ingest"].permissions
     with place.granted([right], ORDERS):
         whole = _ingested(place, tmp_path / "whole", "--pattern", "least-.*")
     assert whole.returncode == 0, whole.stdout + whole.stderr
@@ -343,7 +344,7 @@ def test_newer_groups_want_the_right_to_their_topics(place: Place, group_type: s
     }[group_type]
     with member():
         for name in ("kafka describe-group GROUP", "kafka lag GROUP"):
-            command, rights = [*_typed(name), group_id], NEEDS[name].rights
+            command, rights = [*_typed(name), group_id], REQUIRED_PERMISSIONS[name].permissions
             with place.granted(rights):
                 whole, expected = place.as_user(command), place.as_super_user(command)
             with place.granted(one for one in rights if one.resource_type != acls.TOPIC):
@@ -358,8 +359,11 @@ def test_rights_on_the_oldest_release(secured_282: Secured) -> None:
     place = Place(secured_282)
     place.make_user()
     create_topics(place.plain, [NewTopic(WRITTEN, 1, 1)])
-    topics, _ = NEEDS["kafka metadata"].rights
-    for name, rights in (("kafka metadata", [topics]), ("kafka produce", NEEDS["kafka produce"].rights)):
+    topics, _ = REQUIRED_PERMISSIONS["kafka metadata"].permissions
+    for name, rights in (
+        ("kafka metadata", [topics]),
+        ("kafka produce", REQUIRED_PERMISSIONS["kafka produce"].permissions),
+    ):
         command = [*_typed(name), *RUN[name]]
         with place.granted(rights):
             whole, expected = place.as_user(command), place.as_super_user(command)

@@ -14,7 +14,8 @@ from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.kafka_settings import KafkaSettings
-from kafka_lagoon.produce.producer import Delivery, Numbering, new_producer, produce
+from kafka_lagoon.produce.sending import Delivery, send_batches
+from kafka_lagoon.produce.sequences import SequenceNumbers, init_producer_id
 from kafka_lagoon.protocol.messages.find_coordinator import GROUP
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH, OffsetFetchRequest, OffsetFetchTopic
@@ -107,12 +108,16 @@ def test_what_we_produce_librdkafka_reads(mock: Mock, cluster: Cluster, codec: s
     """Keys, values, times and headers, null and repeated ones too, numbered and not."""
     partition = mock.make(f"ours-{codec}")
     cluster.refresh({partition.topic}, soon())
-    numbering, written = new_producer(cluster, soon()), []
-    for used, delivery in ((numbering, Delivery()), (Numbering(), Delivery(acks=LEADER_ACKS)), (numbering, Delivery())):
+    sequences, written = init_producer_id(cluster, soon()), []
+    for used, delivery in (
+        (sequences, Delivery()),
+        (SequenceNumbers(), Delivery(acks=LEADER_ACKS)),
+        (sequences, Delivery()),
+    ):
         batch = used.encode(partition, ours(), CODECS[codec])
-        answer = produce(cluster, {partition: batch}, delivery, soon())
+        answer = send_batches(cluster, {partition: batch}, delivery, soon())
         assert not answer.failures
-        used.written(partition, len(ODD))
+        used.advance(partition, len(ODD))
         written.append(answer.answers[partition].base_offset)
     assert written == [0, len(ODD), 2 * len(ODD)]
     expected = [Consumed(offset, one[2], 0, one[0], one[1], one[3]) for offset, one in enumerate([*ODD, *ODD, *ODD])]

@@ -18,7 +18,8 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.produce.partitioner import partition_of
-from kafka_lagoon.produce.producer import Delivery, Numbering, new_producer, produce
+from kafka_lagoon.produce.sending import Delivery, send_batches
+from kafka_lagoon.produce.sequences import SequenceNumbers, init_producer_id
 from kafka_lagoon.protocol.messages.produce import LEADER_ACKS, NO_ACKS, PRODUCE
 from kafka_lagoon.records.compressing import CODECS
 from kafka_lagoon.records.encoding import Record
@@ -98,13 +99,13 @@ def test_every_codec_is_read_by_others(release: LocalKafka) -> None:
     for topic in topics.values():
         kept(release, topic)
     with connected(release, *topics.values()) as (cluster, ids):
-        numbering = new_producer(cluster, soon())
-        for used, delivery in ((numbering, Delivery(topic_ids=ids)), (Numbering(), Delivery(acks=LEADER_ACKS))):
+        sequences = init_producer_id(cluster, soon())
+        for used, delivery in ((sequences, Delivery(topic_ids=ids)), (SequenceNumbers(), Delivery(acks=LEADER_ACKS))):
             encoded = {
                 TopicPartition(name, 0): used.encode(TopicPartition(name, 0), OURS, CODECS[codec])
                 for codec, name in topics.items()
             }
-            answer = produce(cluster, encoded, delivery, soon())
+            answer = send_batches(cluster, encoded, delivery, soon())
             assert not answer.failures
         spoken = max(
             one.api_version or 0 for (api, _), one in cluster.request_stats.by_api.items() if api == PRODUCE.name
@@ -118,7 +119,7 @@ def test_every_codec_is_read_by_others(release: LocalKafka) -> None:
     for codec, topic in topics.items():
         numbered, plain = batches[topic]
         assert (numbered.codec, numbered.magic, numbered.count, numbered.is_valid) == (codec, 2, len(ODD), True)
-        assert (numbered.producer_id, numbered.producer_epoch, numbered.base_sequence) == (*numbering.producer[:2], 0)
+        assert (numbered.producer_id, numbered.producer_epoch, numbered.base_sequence) == (*sequences.producer[:2], 0)
         assert (plain.producer_id, plain.base_sequence, plain.base_offset) == (-1, -1, len(ODD))
         assert [(one.key, one.value) for one in (*numbered.records, *plain.records)] == [one[3:5] for one in expected]
 
@@ -128,14 +129,15 @@ def test_a_repeated_batch_is_there_once(release: LocalKafka) -> None:
     create(release, "repeated")
     partition = TopicPartition("repeated", 0)
     with connected(release, "repeated") as (cluster, ids):
-        numbered = new_producer(cluster, soon()).encode(partition, OURS[:2], 0)
-        plain = Numbering().encode(partition, OURS[:2], 0)
+        numbered = init_producer_id(cluster, soon()).encode(partition, OURS[:2], 0)
+        plain = SequenceNumbers().encode(partition, OURS[:2], 0)
         for batch, delivery in (
             (numbered, Delivery(topic_ids=ids)),
             (plain, Delivery(acks=LEADER_ACKS, topic_ids=ids)),
         ):
             offsets = [
-                produce(cluster, {partition: batch}, delivery, soon()).answers[partition].base_offset for _ in range(2)
+                send_batches(cluster, {partition: batch}, delivery, soon()).answers[partition].base_offset
+                for _ in range(2)
             ]
             assert offsets == ([0, 0] if batch is numbered else [2, 4])
 
@@ -146,16 +148,17 @@ def test_without_acks(release: LocalKafka) -> None:
     partition = TopicPartition("unanswered", 0)
     with connected(release, "unanswered") as (cluster, ids):
         for value in (b"one", b"two"):
-            batch = Numbering().encode(partition, [Record(CLOCK.now_ms(), None, value)], 0)
+            batch = SequenceNumbers().encode(partition, [Record(CLOCK.now_ms(), None, value)], 0)
             assert (
-                produce(cluster, {partition: batch}, Delivery(acks=NO_ACKS, topic_ids=ids), soon())
+                send_batches(cluster, {partition: batch}, Delivery(acks=NO_ACKS, topic_ids=ids), soon())
                 .answers[partition]
                 .base_offset
                 == -1
             )
-        batch = Numbering().encode(partition, [Record(CLOCK.now_ms(), None, b"three")], 0)
+        batch = SequenceNumbers().encode(partition, [Record(CLOCK.now_ms(), None, b"three")], 0)
         assert (
-            produce(cluster, {partition: batch}, Delivery(acks=LEADER_ACKS), soon()).answers[partition].base_offset == 2
+            send_batches(cluster, {partition: batch}, Delivery(acks=LEADER_ACKS), soon()).answers[partition].base_offset
+            == 2
         )
     assert [one.value for one in consume(release, {"unanswered": 0}, "read_uncommitted")["unanswered"]] == [
         b"one",
@@ -244,8 +247,10 @@ def test_copies(kafka: LocalKafka, ask: Ask, monkeypatch: pytest.MonkeyPatch, tm
         partition = TopicPartition("source", 0)
         many = [Record(one, b"k%d" % one, b"v" * 100) for one in range(3_000)]
         for records in (OURS, many):
-            batch = Numbering().encode(partition, records, 4)
-            assert not produce(cluster, {partition: batch}, Delivery(acks=LEADER_ACKS, topic_ids=ids), soon()).failures
+            batch = SequenceNumbers().encode(partition, records, 4)
+            assert not send_batches(
+                cluster, {partition: batch}, Delivery(acks=LEADER_ACKS, topic_ids=ids), soon()
+            ).failures
     lines = tmp_path / "lines"
     lines.write_text(ask(kafka, "fetch", "source", "--json"))
     monkeypatch.setattr("sys.stdin", lines.open())
@@ -261,8 +266,8 @@ def test_a_pipe_that_closes(kafka: LocalKafka) -> None:
     values = [b"\n\r\0\xff", b"two", *(b"x" * 1000 for _ in range(500))]
     with connected(kafka, "raw") as (cluster, _):
         partition = TopicPartition("raw", 0)
-        batch = Numbering().encode(partition, [Record(CLOCK.now_ms(), None, value) for value in values], 0)
-        assert not produce(cluster, {partition: batch}, Delivery(acks=LEADER_ACKS), soon()).failures
+        batch = SequenceNumbers().encode(partition, [Record(CLOCK.now_ms(), None, value) for value in values], 0)
+        assert not send_batches(cluster, {partition: batch}, Delivery(acks=LEADER_ACKS), soon()).failures
     words = f"{sys.executable} -m kafka_lagoon kafka fetch raw --format raw --fields value -b {kafka.bootstrap_servers}"
     head = subprocess.run(["bash", "-c", f"{words} | head -3"], capture_output=True, check=False, timeout=120)
     assert (head.returncode, head.stdout, head.stderr) == (0, b"\n\r\0\xff\ntwo\n", b"")
@@ -321,8 +326,8 @@ def test_which_offsets_a_time_begins_at(release: LocalKafka, ask: Ask) -> None:
     partition, start = TopicPartition("timed", 0), 1_790_000_000_000
     with connected(release, "timed") as (cluster, _):
         for number in range(5):
-            batch = Numbering().encode(partition, [Record(start + 1000 * number, None, b"%d" % number)], 0)
-            assert not produce(cluster, {partition: batch}, Delivery(acks=LEADER_ACKS), soon()).failures
+            batch = SequenceNumbers().encode(partition, [Record(start + 1000 * number, None, b"%d" % number)], 0)
+            assert not send_batches(cluster, {partition: batch}, Delivery(acks=LEADER_ACKS), soon()).failures
 
     fields = ("fetch", "timed", "--fields", "value")
     assert ask(release, *fields, "--from", "2026-09-21T14:13:22.5Z").split() == ["3", "4"]
@@ -335,16 +340,16 @@ def test_a_leader_that_dies(kafka: LocalKafka) -> None:
     admin.create_topics([NewTopic("survives", num_partitions=1, replication_factor=3)])["survives"].result(60)
     partition, count = TopicPartition("survives", 0), 400
     with connected(kafka, "survives") as (cluster, ids):
-        numbering, leader_id = new_producer(cluster, soon()), cluster.leader_of(partition)
+        sequences, leader_id = init_producer_id(cluster, soon()), cluster.leader_of(partition)
         assert leader_id is not None
         killing = threading.Timer(0.3, kafka.kill, (leader_id,))
         killing.start()
         try:
             for number in range(count):
-                batch = numbering.encode(partition, [Record(CLOCK.now_ms(), None, b"%d" % number)], 0)
-                answer = produce(cluster, {partition: batch}, Delivery(topic_ids=ids), soon())
+                batch = sequences.encode(partition, [Record(CLOCK.now_ms(), None, b"%d" % number)], 0)
+                answer = send_batches(cluster, {partition: batch}, Delivery(topic_ids=ids), soon())
                 assert not answer.failures
-                numbering.written(partition, 1)
+                sequences.advance(partition, 1)
                 if number == count // 2:
                     killing.join()
             assert cluster.leader_of(partition) != leader_id

@@ -1,17 +1,20 @@
 """Descriptions of share and streams groups, as messages, to rows."""
 
+from kafka_lagoon.admin.groups import GroupListing
 from kafka_lagoon.protocol.messages import share_group_describe as share
 from kafka_lagoon.protocol.messages import streams_group_describe as streams
 from kafka_lagoon.protocol.messages.list_groups import ListedGroup
-from kafka_lagoon.snapshot.group_types import Listed, share_group, streams_group
+from kafka_lagoon.snapshot.group_types import share_group, streams_group
 from kafka_lagoon.snapshot.state_rows import TopicPartitions
 from kafka_lagoon.wire.primitives import uuid_text
 
 TOPIC_ID = (1).to_bytes(16, "big")
 
 
-def listed(group_type: str) -> Listed:
-    return Listed(ListedGroup(group_id="g", protocol_type=group_type, group_state="Stable", group_type=group_type), 1)
+def listed(group_type: str) -> GroupListing:
+    return GroupListing(
+        ListedGroup(group_id="g", protocol_type=group_type, group_state="Stable", group_type=group_type), 1
+    )
 
 
 def test_members_of_a_share_group_may_have_the_same_partitions() -> None:

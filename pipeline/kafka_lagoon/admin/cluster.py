@@ -1,9 +1,9 @@
-"""A cluster in, what it says of itself out: its brokers, its true controller, and what we may do."""
+"""Describes a cluster: its brokers, its active controller, and what we may do with it (DescribeCluster, DescribeQuorum)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kafka_lagoon.admin.quorum import describe_quorum, refused
+from kafka_lagoon.admin.quorum import describe_quorum, quorum_failures, quorum_partitions
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope
 from kafka_lagoon.client.routing import ask_cluster
@@ -11,7 +11,7 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.messages.describe_cluster import (
     DESCRIBE_CLUSTER,
-    FENCED_TOLD,
+    WITH_FENCED,
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
@@ -22,7 +22,7 @@ NO_CONTROLLER = "NO_CONTROLLER"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """What the cluster says of itself: its brokers, its controller, and what we may do."""
+    """A cluster's description and its active controller, with the failures of both."""
 
     described: DescribeClusterResponse | None
     controller_id: int | None
@@ -32,17 +32,17 @@ class Identity:
     @property
     def description_problem(self) -> str | None:
         """Why there is no description; None if there is one, or the brokers are too old to give any."""
-        failed = (one.name for one in self.failures if one.api == DESCRIBE_CLUSTER.name and one.name != UNSUPPORTED)
-        return next(failed, None)
+        names = (failure.name for failure in self.failures if failure.api == DESCRIBE_CLUSTER.name)
+        return next((name for name in names if name != UNSUPPORTED), None)
 
     @property
     def operations(self) -> int:
-        """The bits of what we may do with the cluster."""
+        """What we may do with the cluster, as bits (protocol/acls.py)."""
         return self.described.cluster_authorized_operations if self.described else NOT_ASKED
 
 
 def identify(cluster: Cluster, deadline: Deadline) -> Identity:
-    """Ask any broker to describe the cluster and its quorum."""
+    """The description of the cluster and its quorum, from any broker."""
     described = describe_cluster(cluster, deadline)
     quorum = describe_quorum(cluster, deadline)
     controller_id, problem = _controller(cluster, quorum)
@@ -50,7 +50,7 @@ def identify(cluster: Cluster, deadline: Deadline) -> Identity:
         described=None if isinstance(described, Failure) else described,
         controller_id=controller_id,
         controller_problem=problem,
-        failures=[one for one in (described, quorum) if isinstance(one, Failure)],
+        failures=[answer for answer in (described, quorum) if isinstance(answer, Failure)],
     )
 
 
@@ -62,19 +62,19 @@ def _controller(cluster: Cluster, quorum: DescribeQuorumResponse | Failure) -> t
         # Only where there is no quorum (ZooKeeper) do brokers name the real controller in metadata.
         controller_id = cluster.controller_id
     else:
-        refusal = next((failure.name for failure in refused(quorum)), None)
+        refusal = next((failure.name for failure in quorum_failures(quorum)), None)
         if refusal:
             return None, refusal
-        leaders = (one.leader_id for topic in quorum.topics for one in topic.partitions)
+        leaders = (partition.leader_id for partition in quorum_partitions(quorum))
         controller_id = next((leader_id for leader_id in leaders if leader_id >= 0), None)
     return controller_id, NO_CONTROLLER if controller_id is None else None
 
 
 def describe_cluster(cluster: Cluster, deadline: Deadline) -> DescribeClusterResponse | Failure:
-    """The description with fenced brokers where brokers can tell them, else without."""
-    for within, fenced in ((FENCED_TOLD, True), (None, False)):
+    """The description from any broker, with fenced brokers where brokers list them."""
+    for versions, fenced in ((WITH_FENCED, True), (None, False)):
         request = DescribeClusterRequest(include_cluster_authorized_operations=True, include_fenced_brokers=fenced)
-        answer = ask_cluster(cluster, DESCRIBE_CLUSTER, request, Scope.cluster(), deadline, within)
+        answer = ask_cluster(cluster, DESCRIBE_CLUSTER, request, Scope.cluster(), deadline, versions)
         if not isinstance(answer, Failure) or answer.name != UNSUPPORTED:
             break
     return answer

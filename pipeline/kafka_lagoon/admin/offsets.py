@@ -47,7 +47,7 @@ EpochEnds = Gathered[TopicPartition, EpochEndOffset]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A point of a log: the timestamp that asks for it, as which reader, and the first version that knows it."""
+    """A kind of offset: the timestamp that stands for it, the isolation level, and the first version that has it."""
 
     timestamp: int
     isolation_level: int
@@ -78,7 +78,7 @@ def offsets_at(
     deadline: Deadline,
     isolation_level: int = READ_UNCOMMITTED,
 ) -> Offsets:
-    """The first record of each partition at or behind its time (epoch milliseconds); offset -1 if there is none yet."""
+    """The first record of each partition at or after its time (epoch milliseconds); offset -1 if there is none yet."""
     sharded = _offsets_request(times_ms, Kind(LATEST, isolation_level, 1))
     return gather(cluster, ByLeader(cluster), [sharded], deadline)[0]
 
@@ -88,9 +88,9 @@ def _offsets_request(
 ) -> ShardedRequest[TopicPartition, ListOffsetsResponsePartition]:
     def build(items: Sequence[TopicPartition]) -> ListOffsetsRequest:
         topics: dict[str, list[ListOffsetsPartition]] = {}
-        for at in items:
-            one = ListOffsetsPartition(partition_index=at.partition, timestamp=timestamps[at])
-            topics.setdefault(at.topic, []).append(one)
+        for item in items:
+            wanted = ListOffsetsPartition(partition_index=item.partition, timestamp=timestamps[item])
+            topics.setdefault(item.topic, []).append(wanted)
         return ListOffsetsRequest(
             replica_id=CONSUMER_REPLICA_ID,
             isolation_level=kind.isolation_level,
@@ -107,15 +107,15 @@ def _read_offsets(
 ) -> Iterator[tuple[TopicPartition, int, ListOffsetsResponsePartition]]:
     for topic in response.topics:
         name = topic.name
-        for one in topic.partitions:
-            yield TopicPartition(name, one.partition_index), one.error_code, one
+        for partition in topic.partitions:
+            yield TopicPartition(name, partition.partition_index), partition.error_code, partition
 
 
 def epoch_ends(cluster: Cluster, leader_epochs: Mapping[TopicPartition, int], deadline: Deadline) -> EpochEnds:
-    """Where the leader's log ends for the largest leader epoch up to the one given; -1 and -1 if the leader cannot tell.
+    """Where the leader's log ends for the largest leader epoch up to the one given; -1 and -1 if the leader does not know it.
 
-    Brokers before Kafka 2.0 do not tell which epoch it is: -1 beside an offset. The epochs belong to the topics as they
-    are known now; of one that turns out to be re-created the answer is UNKNOWN_TOPIC_ID.
+    Brokers before Kafka 2.0 do not return that epoch: -1 beside an offset. The epochs belong to the topics as they are
+    known now; a topic that turns out to be re-created is UNKNOWN_TOPIC_ID.
     """
     return several_epoch_ends(cluster, [leader_epochs], deadline)[0]
 
@@ -133,23 +133,27 @@ def _epochs_request(
 ) -> ShardedRequest[TopicPartition, EpochEndOffset]:
     def build(items: Sequence[TopicPartition]) -> OffsetForLeaderEpochRequest:
         topics: dict[str, list[OffsetForLeaderPartition]] = {}
-        for at in items:
-            current, asked = cluster.leader_epoch_of(at), leader_epochs[at]
-            one = OffsetForLeaderPartition(partition=at.partition, current_leader_epoch=current, leader_epoch=asked)
-            topics.setdefault(at.topic, []).append(one)
+        for item in items:
+            wanted = OffsetForLeaderPartition(
+                partition=item.partition,
+                current_leader_epoch=cluster.leader_epoch_of(item),
+                leader_epoch=leader_epochs[item],
+            )
+            topics.setdefault(item.topic, []).append(wanted)
         return OffsetForLeaderEpochRequest(
             replica_id=CONSUMER_REPLICA_ID,
             topics=tuple(OffsetForLeaderTopic(topic=name, partitions=tuple(some)) for name, some in topics.items()),
         )
 
-    topic_ids = {at.topic: cluster.topic_id_of(at.topic) for at in leader_epochs}
+    topic_ids = {item.topic: cluster.topic_id_of(item.topic) for item in leader_epochs}
 
     def read(
         response: OffsetForLeaderEpochResponse, _: Sequence[TopicPartition]
     ) -> Iterator[tuple[TopicPartition, int, EpochEndOffset]]:
         for topic in response.topics:
-            other = 0 if cluster.may_be_topic(topic.topic, topic_ids[topic.topic]) else UNKNOWN_TOPIC_ID
-            for one in topic.partitions:
-                yield TopicPartition(topic.topic, one.partition), other or one.error_code, one
+            topic_code = 0 if cluster.may_be_topic(topic.topic, topic_ids[topic.topic]) else UNKNOWN_TOPIC_ID
+            for partition in topic.partitions:
+                code = topic_code or partition.error_code
+                yield TopicPartition(topic.topic, partition.partition), code, partition
 
     return ShardedRequest(api=OFFSET_FOR_LEADER_EPOCH, items=list(leader_epochs), build=build, read=read)

@@ -1,6 +1,6 @@
 """Tells which Kafka releases brokers may be, from the APIs and versions that they list.
 
-Brokers do not tell their release. What is found is for people; no code may decide by it (DESIGN.md, decision 12).
+Brokers do not return their release. The range is for people; no code may decide by it (DESIGN.md, decision 12).
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ _PRIVATE = 1_000  # keys from here on are a vendor's own
 
 UNLIKE_ANY = "unlike any release"  # new APIs, but not all that the oldest release has
 
-# Brokers with KRaft list the same APIs in these two: there the highest metadata.version that they support tells.
+# Brokers with KRaft list the same APIs in these two; the highest metadata.version that they support differs.
 _METADATA_VERSIONS = {"3.3": 7, "3.4": 8}
 
 
@@ -26,7 +26,7 @@ _METADATA_VERSIONS = {"3.3": 7, "3.4": 8}
 class ReleaseRange:
     """Releases from `lowest` to `highest`, by position in RELEASES; `lowest` is None if it is older than all.
 
-    `fits`: each release lists exactly these APIs. Otherwise brokers offer all that clients ask of `lowest`, and nothing that is
+    `fits`: each release lists exactly these APIs. Otherwise brokers offer all client APIs of `lowest`, and nothing
     newer than `highest`: a cluster during an upgrade, or another implementation of the protocol.
     """
 
@@ -49,22 +49,23 @@ class ReleaseRange:
         return f"{lowest} to {highest}" if self.fits else f"between {lowest} and {highest}"
 
 
-def kafka_version_range(told: Iterable[ApiVersionsResponse]) -> str | None:
-    """The releases that the brokers of a cluster may be, from the oldest to the newest; None when no broker was asked."""
-    found = [one for answer in told if (one := release_range(answer))]
-    if not found:
+def kafka_version_range(answers: Iterable[ApiVersionsResponse]) -> str | None:
+    """The releases that the brokers of a cluster may be, from the oldest to the newest; None when no broker answered."""
+    ranges = [some for answer in answers if (some := release_range(answer))]
+    if not ranges:
         return None
-    known = [one.lowest for one in found if one.lowest is not None]
-    lowest = min(known) if len(known) == len(found) else None
-    return str(ReleaseRange(lowest=lowest, highest=max(one.highest for one in found), fits=all(o.fits for o in found)))
+    known = [some.lowest for some in ranges if some.lowest is not None]
+    lowest = min(known) if len(known) == len(ranges) else None
+    highest = max(some.highest for some in ranges)
+    return str(ReleaseRange(lowest=lowest, highest=highest, fits=all(some.fits for some in ranges)))
 
 
-def release_range(told: ApiVersionsResponse) -> ReleaseRange | None:
+def release_range(answer: ApiVersionsResponse) -> ReleaseRange | None:
     """The releases that a broker may be; None when it lists no API."""
-    listed = {one.api_key: Versions(one.min_version, one.max_version) for one in told.api_keys}
+    listed = {one.api_key: Versions(one.min_version, one.max_version) for one in answer.api_keys}
     if not listed:
         return None
-    fitting = _by_metadata_version({one.release for one in api_lists() if _fits(one, listed)}, told)
+    fitting = _by_metadata_version({one.release for one in api_lists() if _fits(one, listed)}, answer)
     if fitting:
         numbers = sorted(map(RELEASES.index, fitting))
         return ReleaseRange(lowest=numbers[0], highest=numbers[-1], fits=True)
@@ -77,9 +78,9 @@ def _fits(known: ApiList, listed: Mapping[int, Versions]) -> bool:
     return all(listed.get(key) in known.offers.get(key, (None,)) for key in keys)
 
 
-def _by_metadata_version(fitting: set[str], told: ApiVersionsResponse) -> set[str]:
-    """Those of the releases that list the same APIs which support the broker's highest metadata.version."""
-    highest = max((one.max_version for one in told.supported_features if one.name == "metadata.version"), default=0)
+def _by_metadata_version(fitting: set[str], answer: ApiVersionsResponse) -> set[str]:
+    """The releases of `fitting` that support the broker's highest metadata.version."""
+    highest = max((one.max_version for one in answer.supported_features if one.name == "metadata.version"), default=0)
     reached = [one for one in fitting if _METADATA_VERSIONS.get(one, highest + 1) <= highest]
     return {max(reached, key=RELEASES.index)} if reached else fitting
 
@@ -94,7 +95,7 @@ def _between(listed: Mapping[int, Versions]) -> ReleaseRange:
 
 
 def _covers(listed: Mapping[int, Versions], known: ApiList) -> bool:
-    """Whether a broker offers the highest versions of all APIs that clients of that release ask."""
+    """Whether a broker offers the highest versions of all APIs that clients of that release use."""
     wanted = ((key, versions) for key in known.offers.keys() & APIS.keys() if (versions := known.usual(key)))
     return all(key in listed and listed[key].highest >= versions.highest for key, versions in wanted)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from kafka_lagoon.cli.extras import with_extra
 from kafka_lagoon.cli.pipes import piped
 from kafka_lagoon.cli.terminal import not_a_command, reported
 
@@ -22,7 +23,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if command not in COMMANDS:
         return not_a_command("lagoon", command, COMMANDS, usage())
     _find_spark_settings()
-    return COMMANDS[command].run(rest[:-1])
+    chosen = COMMANDS[command]
+    return with_extra(chosen.extra, lambda: chosen.run(rest[:-1]))
 
 
 def _find_spark_settings() -> None:
@@ -35,10 +37,14 @@ def _find_spark_settings() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command: its line in `lagoon --help`, the function that runs it, and whether jobs/ has a script for it."""
+    """A command: its line in `lagoon --help`, the function that runs it, the extra of the package that it needs.
+
+    A job has a script in jobs/, too.
+    """
 
     summary: str
     run: Callable[[Sequence[str]], int]
+    extra: str = "spark"
     is_job: bool = False
 
 
@@ -77,9 +83,11 @@ COMMANDS: Mapping[str, Command] = {
     "snapshot": _job("snapshot", "one snapshot of one or more clusters into the state tables"),
     "ingest": _job("ingest", "records since the last run into table records, exactly once"),
     "maintain": _job("maintain", "small files joined and old ones removed"),
-    "sql": Command("run one SQL statement over the tables and views", _sql),
+    "sql": Command("run one SQL statement over the tables and views", _sql, extra="sql"),
     "path": Command("where the jobs, Spark's settings and Delta's jars are, for spark-submit", _path),
-    "kafka": Command("ask a cluster itself: versions, metadata, health, offsets, groups, lag and more", _kafka),
+    "kafka": Command(
+        "ask a cluster itself: versions, metadata, health, offsets, groups, lag and more", _kafka, extra="records"
+    ),
 }
 
 

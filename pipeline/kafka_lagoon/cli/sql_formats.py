@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_lagoon.cli.kafka.shown import as_text, base64_object, text_or_bytes
+from kafka_lagoon.cli.kafka.formatting import as_text, base64_object, text_or_bytes
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.query.statements import Rows
 from kafka_lagoon.text import aligned_line, printable

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 
 from kafka_lagoon import __version__
 from kafka_lagoon.admin.cluster import Identity, identify
+from kafka_lagoon.admin.committed_offsets import committed_offsets
+from kafka_lagoon.admin.groups import SHARE, GroupListing, describe_groups, list_groups
 from kafka_lagoon.admin.offsets import ALL_KINDS, HIGH_WATERMARK, Kind, Offsets, list_offsets
 from kafka_lagoon.admin.releases import kafka_version_range
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
@@ -18,10 +20,9 @@ from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.gc_pause import gc_paused
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.snapshot import state_rows as rows
-from kafka_lagoon.snapshot.commits import Commits, committed_offsets
+from kafka_lagoon.snapshot.commits import Commits, commits_of
 from kafka_lagoon.snapshot.coverage import coverage_rows, failure_rows, visibility
-from kafka_lagoon.snapshot.group_types import SHARE, Listed
-from kafka_lagoon.snapshot.groups import Groups, describe_groups, list_groups
+from kafka_lagoon.snapshot.groups import Groups, group_rows
 from kafka_lagoon.snapshot.lag import Ends, lag_rows
 from kafka_lagoon.snapshot.min_isr import read_durability
 from kafka_lagoon.snapshot.offsets import offset_rows
@@ -46,7 +47,7 @@ class GroupState:
     """Groups, their commits, and the ends of all partitions before and after those were read."""
 
     before: Offsets
-    listed: Mapping[str, Listed]
+    listed: Mapping[str, GroupListing]
     groups: Groups
     commits: Commits
     after: Mapping[Kind, Offsets]
@@ -97,12 +98,12 @@ def read_groups(
     tell("end offsets", len(everywhere))
     before = list_offsets(cluster, everywhere, [HIGH_WATERMARK], deadline)[HIGH_WATERMARK]
     tell("groups", len(cluster.brokers))
-    listed, lists = list_groups(cluster, deadline)
-    listed = {group_id: one for group_id, one in listed.items() if only is None or group_id in only}
-    groups = describe_groups(cluster, listed, deadline, lambda: topology)
+    listings = list_groups(cluster, deadline)
+    listed = {group_id: one for group_id, one in listings.groups.items() if only is None or group_id in only}
+    groups = group_rows(listed, describe_groups(cluster, listed, deadline), topology)
     committing = [group_id for group_id, one in listed.items() if one.group_type != SHARE]
     tell("committed offsets", len(committing))
-    commits = committed_offsets(cluster, committing, topology, deadline)
+    commits = commits_of(committed_offsets(cluster, committing, deadline), topology)
     tell("end offsets again", len(everywhere))
     after = list_offsets(cluster, everywhere, kinds, deadline)
     ends = [failure for one in (before, *after.values()) for failure in one.failures.values()]
@@ -112,7 +113,7 @@ def read_groups(
         groups=groups,
         commits=commits,
         after=after,
-        failures=[*lists.failures.values(), *groups.failures, *commits.failures, *ends],
+        failures=[*listings.failures, *groups.failures, *commits.failures, *ends],
     )
 
 

@@ -1,11 +1,11 @@
-"""Groups as a broker lists and describes them in, rows of them and of their members out: one function per type of group.
+"""Makes rows of a group and its members from its description, by one function per type of group.
 
-Guards one rule: every type has the same rows. What a type does not have is null, never made up.
+Every type has the same columns; what a type does not have is null.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from kafka_lagoon.admin.groups import Description, GroupListing
 from kafka_lagoon.errors import DecodeError
 from kafka_lagoon.protocol.embedded import Assignment, Subscription, decode_assignment, decode_subscription
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_ID, error_code
@@ -15,7 +15,6 @@ from kafka_lagoon.protocol.messages.consumer_group_describe import (
     DescribedConsumerMember,
 )
 from kafka_lagoon.protocol.messages.describe_groups import DescribedGroup, DescribedMember
-from kafka_lagoon.protocol.messages.list_groups import ListedGroup
 from kafka_lagoon.protocol.messages.share_group_describe import (
     DescribedShareGroup,
     DescribedShareMember,
@@ -30,37 +29,26 @@ from kafka_lagoon.protocol.messages.streams_group_describe import (
 from kafka_lagoon.snapshot.state_rows import ConsumerGroupRow, GroupMemberRow, TopicPartitions
 from kafka_lagoon.wire.primitives import uuid_text
 
-CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 NOT_DESCRIBED = "GROUP_TYPE_NOT_DESCRIBED"
 UNREADABLE = "MEMBER_PROTOCOL_UNREADABLE"
-UNASSIGNED, NO_TOPOLOGY = "ASSIGNMENT_NOT_TOLD", "TOPOLOGY_NOT_TOLD"
+UNASSIGNED, NO_TOPOLOGY = (
+    "ASSIGNMENT_NOT_TOLD",
+    "TOPOLOGY_NOT_TOLD",
+)  # words: ok, values of columns that users filter by
 GONE = "GROUP_ID_NOT_FOUND"
 _CONSUMER_PROTOCOL = "consumer"
 _STABLE, _DEAD = "Stable", "Dead"
 
-Described = tuple[ConsumerGroupRow, list[GroupMemberRow]]
+GroupAndMembers = tuple[ConsumerGroupRow, list[GroupMemberRow]]
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A group as a broker listed it, and that broker: the group's coordinator."""
-
-    group: ListedGroup
-    node_id: int
-
-    @property
-    def group_type(self) -> str | None:
-        """Lower-case type, None where brokers do not tell it (before ListGroups v5)."""
-        return self.group.group_type.lower() or None
-
-
-def undescribed_group(one: Listed, reason: str | None, coordinator_id: int) -> ConsumerGroupRow:
-    """The row of a group of which nothing is known but that it is listed."""
+def undescribed_group(listing: GroupListing, reason: str | None, coordinator_id: int) -> ConsumerGroupRow:
+    """The row of a group of which only the listing is known."""
     return ConsumerGroupRow(
-        group_id=one.group.group_id,
-        group_type=one.group_type,
-        protocol_type=one.group.protocol_type,
-        state=one.group.group_state or None,
+        group_id=listing.group.group_id,
+        group_type=listing.group_type,
+        protocol_type=listing.group.protocol_type,
+        state=listing.group.group_state or None,
         protocol=None,
         coordinator_id=coordinator_id,
         members=None,
@@ -70,16 +58,16 @@ def undescribed_group(one: Listed, reason: str | None, coordinator_id: int) -> C
     )
 
 
-def classic_group(one: Listed, described: DescribedGroup, coordinator_id: int) -> Described:
+def classic_group(listing: GroupListing, described: DescribedGroup, coordinator_id: int) -> GroupAndMembers:
     """A group of the protocol that consumers, Connect and others have shared from the beginning."""
     members = [_classic_member(described, member) for member in described.members]
     problem = UNREADABLE if any(member.problem == UNREADABLE for member in members) else None
-    if described.group_state == _DEAD and one.group.group_state != _DEAD:
+    if described.group_state == _DEAD and listing.group.group_state != _DEAD:
         problem = GONE  # before DescribeGroups v6 a group that is not there has error 0 and this state
     row = ConsumerGroupRow(
         group_id=described.group_id,
-        group_type=one.group_type,
-        protocol_type=described.protocol_type or one.group.protocol_type,
+        group_type=listing.group_type,
+        protocol_type=described.protocol_type or listing.group.protocol_type,
         state=described.group_state,
         protocol=described.protocol_data or None,
         coordinator_id=coordinator_id,
@@ -94,7 +82,7 @@ def classic_group(one: Listed, described: DescribedGroup, coordinator_id: int) -
 def _classic_member(group: DescribedGroup, member: DescribedMember) -> GroupMemberRow:
     subscription, assignment, problem = None, None, None
     try:
-        subscription, assignment = _told(group, member)
+        subscription, assignment = _consumer_protocol(group, member)
     except DecodeError:
         problem = UNREADABLE
     if group.protocol_type == _CONSUMER_PROTOCOL and group.group_state == _STABLE and assignment is None:
@@ -119,7 +107,7 @@ def _classic_member(group: DescribedGroup, member: DescribedMember) -> GroupMemb
     )
 
 
-def _told(group: DescribedGroup, member: DescribedMember) -> tuple[Subscription | None, Assignment | None]:
+def _consumer_protocol(group: DescribedGroup, member: DescribedMember) -> tuple[Subscription | None, Assignment | None]:
     """A member's subscription and assignment, which the coordinator keeps as bytes of the consumer protocol."""
     if group.protocol_type != _CONSUMER_PROTOCOL:
         return None, None
@@ -129,10 +117,10 @@ def _told(group: DescribedGroup, member: DescribedMember) -> tuple[Subscription 
 
 
 def consumer_group(
-    one: Listed, described: DescribedConsumerGroup, coordinator_id: int, names: Mapping[str, str]
-) -> Described:
+    listing: GroupListing, described: DescribedConsumerGroup, coordinator_id: int, names: Mapping[str, str]
+) -> GroupAndMembers:
     """A group of KIP-848: the coordinator assigns. `names` of topics by id, for brokers that leave them out."""
-    row = _newer_group(one, described, coordinator_id, described.assignor_name or None)
+    row = _newer_group(listing, described, coordinator_id, described.assignor_name or None)
     return row, [_consumer_member(described.group_id, member, names) for member in described.members]
 
 
@@ -153,8 +141,10 @@ def _consumer_member(group_id: str, member: DescribedConsumerMember, names: Mapp
     )
 
 
-def names_are_missing(described: DescribedConsumerGroup | DescribedShareGroup) -> bool:
-    """Whether an assignment has a topic's id only."""
+def names_are_missing(described: Description) -> bool:
+    """Whether an assignment of a consumer or share group has a topic's id only."""
+    if not isinstance(described, DescribedConsumerGroup | DescribedShareGroup):
+        return False
     targets = (getattr(member, "target_assignment", member.assignment) for member in described.members)
     assignments = [*(member.assignment for member in described.members), *targets]
     return any(not topic.topic_name for one in assignments for topic in one.topic_partitions)
@@ -164,23 +154,23 @@ def _owned(
     assignment: ConsumerGroupAssignment | ShareGroupAssignment, names: Mapping[str, str]
 ) -> tuple[TopicPartitions, ...]:
     owned = []
-    for one in assignment.topic_partitions:
-        topic_id = uuid_text(one.topic_id)
-        name = one.topic_name or (names.get(topic_id) if topic_id else None)
-        owned.append(TopicPartitions(topic=name, topic_id=topic_id, partitions=one.partitions))
+    for topic in assignment.topic_partitions:
+        topic_id = uuid_text(topic.topic_id)
+        name = topic.topic_name or (names.get(topic_id) if topic_id else None)
+        owned.append(TopicPartitions(topic=name, topic_id=topic_id, partitions=topic.partitions))
     return tuple(owned)
 
 
 def _unnamed(owned: Sequence[TopicPartitions]) -> str | None:
-    """The problem of a member that is assigned a topic whose name nobody tells."""
+    """The problem of a member that is assigned a topic whose name no broker returns."""
     return error_code(UNKNOWN_TOPIC_ID).name if any(one.topic is None for one in owned) else None
 
 
 def share_group(
-    one: Listed, described: DescribedShareGroup, coordinator_id: int, names: Mapping[str, str]
-) -> Described:
+    listing: GroupListing, described: DescribedShareGroup, coordinator_id: int, names: Mapping[str, str]
+) -> GroupAndMembers:
     """A group of KIP-932: its members share partitions, so several may have the same."""
-    row = _newer_group(one, described, coordinator_id, described.assignor_name or None)
+    row = _newer_group(listing, described, coordinator_id, described.assignor_name or None)
     return row, [_share_member(described.group_id, member, names) for member in described.members]
 
 
@@ -202,10 +192,13 @@ def _share_member(group_id: str, member: DescribedShareMember, names: Mapping[st
 
 
 def streams_group(
-    one: Listed, described: DescribedStreamsGroup, coordinator_id: int, partitions: Mapping[str, Sequence[int]]
-) -> Described:
+    listing: GroupListing,
+    described: DescribedStreamsGroup,
+    coordinator_id: int,
+    partitions: Mapping[str, Sequence[int]],
+) -> GroupAndMembers:
     """A group of KIP-1071: tasks are assigned, and a task reads the partition of its number of every source topic."""
-    row = _newer_group(one, described, coordinator_id, None)
+    row = _newer_group(listing, described, coordinator_id, None)
     subtopologies = described.topology.subtopologies if described.topology else None
     if subtopologies is None:
         return row, [_streams_member(described.group_id, member, None, {}) for member in described.members]
@@ -224,7 +217,7 @@ def _streams_member(
     sources: Mapping[str, Sequence[str]] | None,
     partitions: Mapping[str, Sequence[int]],
 ) -> GroupMemberRow:
-    """What a member's tasks read, which only the topology tells: the source topics of each subtopology."""
+    """A member with what its tasks read: the source topics of each subtopology, which only the topology names."""
     known = sources or {}
     return GroupMemberRow(
         group_id=group_id,
@@ -250,8 +243,8 @@ def _read_by(
     read: dict[str, list[int]] = {}
     for task in tasks:
         for topic in sources.get(task.subtopology_id, ()):
-            there = partitions.get(topic, task.partitions)
-            read.setdefault(topic, []).extend(number for number in task.partitions if number in there)
+            existing = partitions.get(topic, task.partitions)
+            read.setdefault(topic, []).extend(number for number in task.partitions if number in existing)
     return tuple(
         TopicPartitions(topic=topic, topic_id=None, partitions=tuple(sorted(some)))
         for topic, some in sorted(read.items())
@@ -259,15 +252,15 @@ def _read_by(
 
 
 def _newer_group(
-    one: Listed,
+    listing: GroupListing,
     described: DescribedConsumerGroup | DescribedShareGroup | DescribedStreamsGroup,
     coordinator_id: int,
     protocol: str | None,
 ) -> ConsumerGroupRow:
     return ConsumerGroupRow(
         group_id=described.group_id,
-        group_type=one.group_type,
-        protocol_type=one.group.protocol_type,
+        group_type=listing.group_type,
+        protocol_type=listing.group.protocol_type,
         state=described.group_state,
         protocol=protocol,
         coordinator_id=coordinator_id,

@@ -7,7 +7,7 @@ import pytest
 
 from kafka_lagoon.cli.kafka import output, verb
 from kafka_lagoon.cli.kafka.run import VERBS
-from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part
 from kafka_lagoon.delta.schema import STATE_TABLES
 from kafka_lagoon.snapshot.coverage import coverage_rows
 from kafka_lagoon.snapshot.state_rows import CoverageRow
@@ -60,12 +60,12 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
         told.parts = [replace(part, rows=list(part.rows)) for part in answer.parts]
         return show(replace(answer, parts=told.parts), as_json=as_json)
 
-    def asked(**given: Any) -> Asked:
-        told.clusters.append(given["cluster"])
-        return Asked(**given)
+    def connected(**fields: Any) -> Context:
+        told.clusters.append(fields["cluster"])
+        return Context(**fields)
 
     monkeypatch.setattr(output, "show", keep)
-    monkeypatch.setattr(verb, "Asked", asked)
+    monkeypatch.setattr(verb, "Context", connected)
     return told
 
 

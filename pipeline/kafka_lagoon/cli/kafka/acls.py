@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from kafka_lagoon.admin.acls import AclFilter, describe_acls
-from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.error_codes import SECURITY_DISABLED
@@ -44,18 +44,18 @@ def _number(numbers: Mapping[str, int]) -> Callable[[str], int]:
     return parse
 
 
-def _answer(asked: Asked) -> Answer:
-    told = asked.told
+def _answer(context: Context) -> Answer:
+    options = context.options
     chosen = AclFilter(
-        resource_type=told.resource_type,
-        resource_name=told.resource_name,
-        pattern_type=told.pattern_type,
-        principal=told.principal,
-        host=told.host,
-        operation=told.operation,
-        permission=told.permission,
+        resource_type=options.resource_type,
+        resource_name=options.resource_name,
+        pattern_type=options.pattern_type,
+        principal=options.principal,
+        host=options.host,
+        operation=options.operation,
+        permission=options.permission,
     )
-    answer = describe_acls(asked.cluster, chosen, asked.deadline)
+    answer = describe_acls(context.cluster, chosen, context.deadline)
     columns = ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission")
     if isinstance(answer, Failure):
         message = _NO_AUTHORIZER if answer.code == SECURITY_DISABLED else answer.message

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from kafka_lagoon.cli.arguments import Parser, add_settings_options
 from kafka_lagoon.cli.kafka.verb import Verb
-from kafka_lagoon.cli.permissions import needs_line
+from kafka_lagoon.cli.permissions import permissions_line
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.settings import load
@@ -16,7 +16,7 @@ from kafka_lagoon.settings import load
 
 def parse(verb: Verb, name: str, argv: Sequence[str]) -> argparse.Namespace:
     """The verb's own arguments and those that all verbs have; ConfigError lists what the verb finds wrong with them."""
-    summary = f"{verb.summary} Rights it needs: {needs_line(f'kafka {name}')}."
+    summary = f"{verb.summary} Required permissions: {permissions_line(f'kafka {name}')}."
     parser = Parser(f"kafka {name}", summary)
     verb.declare(parser)
     parser.add_argument(
@@ -29,21 +29,21 @@ def parse(verb: Verb, name: str, argv: Sequence[str]) -> argparse.Namespace:
     add_settings_options(parser)
     parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="longest time for the whole question")
     parser.add_argument("--json", action="store_true", help="one JSON object a row and line, numbers exact")
-    told = parser.parse_args(argv)
-    if problems := verb.check(told):
+    options = parser.parse_args(argv)
+    if problems := verb.check(options):
         raise ConfigError(problems)
-    return told
+    return options
 
 
-def cluster_settings(told: argparse.Namespace, environ: Mapping[str, str]) -> KafkaSettings:
+def cluster_settings(options: argparse.Namespace, environ: Mapping[str, str]) -> KafkaSettings:
     """How the chosen cluster is reached; ConfigError lists every fault."""
-    section = f"clusters.{told.cluster}" if told.cluster else "kafka"
-    given = [f"{section}.bootstrap_servers={told.bootstrap_servers}"] if told.bootstrap_servers else []
-    settings = load(told.conf, environ, [*told.set, *given], told.kafka_properties, tables_needed=False)
+    section = f"clusters.{options.cluster}" if options.cluster else "kafka"
+    given = [f"{section}.bootstrap_servers={options.bootstrap_servers}"] if options.bootstrap_servers else []
+    settings = load(options.conf, environ, [*options.set, *given], options.kafka_properties, tables_needed=False)
     known = settings.named_clusters()
-    if told.cluster is None and len(known) > 1:
+    if options.cluster is None and len(known) > 1:
         raise ConfigError([f"several clusters: choose one by --cluster ({', '.join(known)})"])
-    name = told.cluster or next(iter(known))
+    name = options.cluster or next(iter(known))
     if name not in known:
         raise ConfigError([f"--cluster {name}: no such cluster in the settings ({', '.join(known)})"])
     return known[name]

@@ -4,63 +4,64 @@ import argparse
 from dataclasses import replace
 
 from kafka_lagoon.admin.configs import (
-    KINDS,
-    OF_ONE_BROKER,
+    PER_BROKER,
+    RESOURCE_TYPES,
     Configs,
-    config_rows,
-    list_resources,
-    read_broker_configs,
-    read_configs,
+    describe_broker_configs,
+    describe_configs,
+    list_config_resources,
 )
-from kafka_lagoon.cli.kafka.chosen import list_notes
-from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb
+from kafka_lagoon.cli.kafka.selection import list_notes
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages.describe_configs import TOPIC
 from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.snapshot.configs import config_rows
 
 _MASKED = "(sensitive)"
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", choices=tuple(KINDS), help="what has the settings")
+    parser.add_argument("kind", choices=tuple(RESOURCE_TYPES), help="what has the settings")
     parser.add_argument("name", nargs="*", metavar="NAME", help="topics, groups, broker ids; default: all")
     parser.add_argument("--all", action="store_true", help="defaults too")
 
 
-def _check(told: argparse.Namespace) -> list[str]:
-    if KINDS[told.kind] not in OF_ONE_BROKER:
+def _check(options: argparse.Namespace) -> list[str]:
+    if RESOURCE_TYPES[options.kind] not in PER_BROKER:
         return []
-    return [f"{name}: not the id of a broker" for name in told.name if not name.isdecimal()]
+    return [f"{name}: not the id of a broker" for name in options.name if not name.isdecimal()]
 
 
-def _answer(asked: Asked) -> Answer:
-    found = _read(asked, KINDS[asked.told.kind], asked.told.name)
-    rows = (one for one in config_rows(found.results) if asked.told.all or not one.is_default)
-    if not asked.told.json:
-        rows = (replace(one, value=_MASKED) if one.is_sensitive else one for one in rows)
+def _answer(context: Context) -> Answer:
+    resource_type = RESOURCE_TYPES[context.options.kind]
+    configs = _describe(context, resource_type, context.options.name)
+    rows = (row for row in config_rows(configs.results) if context.options.all or not row.is_default)
+    if not context.options.json:
+        rows = (replace(row, value=_MASKED) if row.is_sensitive else row for row in rows)
     columns = ("resource_type", "resource_name", "name", "value", "source", "is_read_only")
-    listing = KINDS[asked.told.kind] == TOPIC and not asked.told.name
+    lists_topics = resource_type == TOPIC and not context.options.name
     return Answer(
         parts=[Part(kind="config", rows=rows, columns=columns)],
-        failures=found.failures,
-        notes=list_notes(asked, METADATA.name, "topics") if listing else (),
+        failures=configs.failures,
+        notes=list_notes(context, METADATA.name, "topics") if lists_topics else (),
     )
 
 
-def _read(asked: Asked, kind: int, chosen: list[str]) -> Configs:
-    if kind in OF_ONE_BROKER:
-        broker_ids = [int(name) for name in chosen] or sorted(asked.cluster.brokers)
-        return read_broker_configs(asked.cluster, kind, broker_ids, asked.deadline)
-    names = chosen or _every(asked, kind)
-    if isinstance(names, Failure):
-        return Configs(results=[], failures=[names])
-    return read_configs(asked.cluster, kind, names, asked.deadline)
+def _describe(context: Context, resource_type: int, names: list[str]) -> Configs:
+    if resource_type in PER_BROKER:
+        broker_ids = [int(name) for name in names] or sorted(context.cluster.brokers)
+        return describe_broker_configs(context.cluster, resource_type, broker_ids, context.deadline)
+    resources = names or _every_resource(context, resource_type)
+    if isinstance(resources, Failure):
+        return Configs(results=[], failures=[resources])
+    return describe_configs(context.cluster, resource_type, resources, context.deadline)
 
 
-def _every(asked: Asked, kind: int) -> list[str] | Failure:
-    if kind == TOPIC:
-        return sorted(topic.name or "" for topic in asked.cluster.refresh(None, asked.deadline).topics)
-    return list_resources(asked.cluster, kind, asked.deadline)
+def _every_resource(context: Context, resource_type: int) -> list[str] | Failure:
+    if resource_type == TOPIC:
+        return sorted(topic.name or "" for topic in context.cluster.refresh(None, context.deadline).topics)
+    return list_config_resources(context.cluster, resource_type, context.deadline)
 
 
 VERB = Verb(

@@ -1,13 +1,15 @@
 """`lagoon kafka describe-group`: groups of every type with their members and what those were given."""
 
 import argparse
+from collections.abc import Mapping
 
-from kafka_lagoon.cli.kafka.chosen import list_notes, not_listed
-from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb
+from kafka_lagoon.admin.groups import GroupDescriptions, GroupListing, describe_groups, list_groups
+from kafka_lagoon.cli.kafka.selection import list_notes, not_listed
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
-from kafka_lagoon.snapshot.groups import describe_groups, list_groups
-from kafka_lagoon.snapshot.topology import Topology, topology_of
+from kafka_lagoon.snapshot.groups import Groups, group_rows, needs_topology
+from kafka_lagoon.snapshot.topology import topology_of
 
 _GROUP = ("group_id", "group_type", "state", "protocol", "coordinator_id", "members", "group_epoch", "problem")
 _MEMBER = (
@@ -20,27 +22,30 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("group", nargs="*", metavar="GROUP", help="ids of groups; default: all")
 
 
-def _answer(asked: Asked) -> Answer:
-    wanted: list[str] = asked.told.group
-    listed, lists = list_groups(asked.cluster, asked.deadline)
-    chosen = {group_id: one for group_id, one in listed.items() if not wanted or group_id in wanted}
-    groups = describe_groups(asked.cluster, chosen, asked.deadline, lambda: _topology(asked))
+def _answer(context: Context) -> Answer:
+    wanted: list[str] = context.options.group
+    listings = list_groups(context.cluster, context.deadline)
+    selected = {group_id: one for group_id, one in listings.groups.items() if not wanted or group_id in wanted}
+    groups = _rows(context, selected, describe_groups(context.cluster, selected, context.deadline))
     return Answer(
         parts=[
             Part(kind="group", rows=groups.groups, columns=_GROUP),
             Part(kind="member", rows=groups.members, columns=_MEMBER),
         ],
         failures=[
-            *lists.failures.values(),
+            *listings.failures,
             *groups.failures,
-            *not_listed(LIST_GROUPS.name, Scope.group, wanted, listed, lists.failures.values()),
+            *not_listed(LIST_GROUPS.name, Scope.group, wanted, listings.groups, listings.failures),
         ],
-        notes=() if wanted else list_notes(asked, LIST_GROUPS.name, "groups"),
+        notes=() if wanted else list_notes(context, LIST_GROUPS.name, "groups"),
     )
 
 
-def _topology(asked: Asked) -> Topology:
-    return topology_of(asked.cluster.refresh(None, asked.deadline))
+def _rows(context: Context, selected: Mapping[str, GroupListing], described: GroupDescriptions) -> Groups:
+    topology = None
+    if needs_topology(selected, described):
+        topology = topology_of(context.cluster.refresh(None, context.deadline))
+    return group_rows(selected, described, topology)
 
 
 VERB = Verb(summary="Groups of every type, their members and assignments.", declare=_declare, answer=_answer)

@@ -9,10 +9,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, cast
 
+from kafka_lagoon.cli.kafka.formatting import FORMATS, NULL, as_text, escaped, text_or_bytes
 from kafka_lagoon.cli.kafka.output import moment
-from kafka_lagoon.cli.kafka.shown import FORMATS, NULL, as_text, escaped, text_or_bytes
 from kafka_lagoon.cli.kafka.spans import Missing, Span, begun, logs, start_moment
-from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb, refuse
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, refuse
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError
@@ -105,39 +105,39 @@ def _fields(text: str) -> tuple[str, ...]:
     return found
 
 
-def _faults(told: argparse.Namespace) -> Iterator[str]:
-    if not _PLACE.fullmatch(told.place):
-        yield f"{told.place}: not TOPIC or TOPIC:PARTITION,..."
-    if told.start is not None and told.last is not None:
+def _faults(options: argparse.Namespace) -> Iterator[str]:
+    if not _PLACE.fullmatch(options.place):
+        yield f"{options.place}: not TOPIC or TOPIC:PARTITION,..."
+    if options.start is not None and options.last is not None:
         yield "--from and --last: there is one place to begin"
-    if told.follow and told.by_time:
+    if options.follow and options.by_time:
         yield "--by-time orders what is there; --follow has no end"
-    if any(number is not None and number < 0 for number in (told.number, told.last)):
+    if any(number is not None and number < 0 for number in (options.number, options.last)):
         yield "-n and --last: must not be below 0"
     try:
-        start_moment(told.start)
+        start_moment(options.start)
     except ValueError as error:
         yield f"--from: {error}"
 
 
-def _answer(asked: Asked) -> Answer:
-    told, missing = asked.told, Missing()
-    topic, partitions = _topic(asked)
-    found = logs(asked.cluster, partitions, missing, told.isolation_level, asked.deadline)
-    spans = begun(asked, found, missing)
-    if told.format == "raw" or told.key_format == "raw":
+def _answer(context: Context) -> Answer:
+    options, missing = context.options, Missing()
+    topic, partitions = _topic(context)
+    found = logs(context.cluster, partitions, missing, options.isolation_level, context.deadline)
+    spans = begun(context, found, missing)
+    if options.format == "raw" or options.key_format == "raw":
         sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]  # bytes that are no UTF-8 pass
-    rows = _limited(_rows(asked, topic, spans, missing), told.number)
-    shown = _records(rows, topic.name or "", told) if told.json else rows
-    part = Part(kind="record", rows=shown, line=_line(told))
+    rows = _limited(_rows(context, topic, spans, missing), options.number)
+    shown = _records(rows, topic.name or "", options) if options.json else rows
+    part = Part(kind="record", rows=shown, line=_line(options))
     return Answer(parts=[part], failures=missing.failures, notes=missing.notes)
 
 
-def _topic(asked: Asked) -> tuple[MetadataTopic, list[TopicPartition]]:
+def _topic(context: Context) -> tuple[MetadataTopic, list[TopicPartition]]:
     """The topic as it is now, and those of its partitions that are to be read; refused if they are not there."""
-    place = cast("re.Match[str]", _PLACE.fullmatch(asked.told.place))
+    place = cast("re.Match[str]", _PLACE.fullmatch(context.options.place))
     name = place["topic"]
-    (topic,) = asked.cluster.refresh({name}, asked.deadline).topics
+    (topic,) = context.cluster.refresh({name}, context.deadline).topics
     if topic.error_code == UNKNOWN_TOPIC_OR_PARTITION:
         refuse(f"{name}: no such topic")
     if not topic.partitions:
@@ -149,27 +149,29 @@ def _topic(asked: Asked) -> tuple[MetadataTopic, list[TopicPartition]]:
     return topic, [TopicPartition(name, one) for one in dict.fromkeys(wanted)]
 
 
-def _rows(asked: Asked, topic: MetadataTopic, spans: Mapping[TopicPartition, Span], missing: Missing) -> Iterator[Row]:
+def _rows(
+    context: Context, topic: MetadataTopic, spans: Mapping[TopicPartition, Span], missing: Missing
+) -> Iterator[Row]:
     """Rows in the order that was asked for; with `--timeout` reading ends when it passes, and that is told."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts one per core, for matrices
     from kafka_lagoon.cli.kafka.reading import Source, by_partition, by_time, following  # noqa: PLC0415  takes 0.2 s
 
-    told, cluster = asked.told, asked.cluster
-    source = Source(topic=topic.name or "", topic_id=uuid_text(topic.topic_id), options=_options(told))
-    until = asked.deadline if told.timeout else None
-    if told.follow:
+    options, cluster = context.options, context.cluster
+    source = Source(topic=topic.name or "", topic_id=uuid_text(topic.topic_id), options=_options(options))
+    until = context.deadline if options.timeout else None
+    if options.follow:
         return following(cluster, source, spans, missing, until)
-    rows = (by_time if told.by_time else by_partition)(cluster, source, spans, missing)
+    rows = (by_time if options.by_time else by_partition)(cluster, source, spans, missing)
     return _in_time(rows, until, missing) if until else rows
 
 
-def _options(told: argparse.Namespace) -> ReadOptions:
+def _options(options: argparse.Namespace) -> ReadOptions:
     """As much at once as a few records need, and of them only what is shown."""
-    is_few = told.number is not None and told.number <= _FEW_RECORDS
-    shown = {"timestamp_ms" if name == "timestamp" else name for name in told.fields}
-    columns = FetchedRecord.__dataclass_fields__ if told.json else {*shown, "offset", "timestamp_ms"}
+    is_few = options.number is not None and options.number <= _FEW_RECORDS
+    shown = {"timestamp_ms" if name == "timestamp" else name for name in options.fields}
+    columns = FetchedRecord.__dataclass_fields__ if options.json else {*shown, "offset", "timestamp_ms"}
     return ReadOptions(
-        isolation_level=told.isolation_level,
+        isolation_level=options.isolation_level,
         fetch_bytes=_FEW_BYTES if is_few else _MANY_BYTES,
         decoding=DecodeOptions(columns=frozenset(columns)),
     )
@@ -196,8 +198,8 @@ def _limited(rows: Iterator[Row], number: int | None) -> Iterator[Row]:
                 return
 
 
-def _records(rows: Iterable[Row], topic: str, told: argparse.Namespace) -> Iterator[FetchedRecord]:
-    show_key, show_value = FORMATS[told.key_format or told.format][1], FORMATS[told.format][1]
+def _records(rows: Iterable[Row], topic: str, options: argparse.Namespace) -> Iterator[FetchedRecord]:
+    show_key, show_value = FORMATS[options.key_format or options.format][1], FORMATS[options.format][1]
     for row in rows:
         key, value = row.pop("key"), row.pop("value")
         headers = tuple(Header(one["key"], _nullable(text_or_bytes, one["value"])) for one in row.pop("headers"))
@@ -210,9 +212,9 @@ def _nullable(show: Callable[[bytes], Any], raw: bytes | None) -> Any:
     return None if raw is None else show(raw)
 
 
-def _line(told: argparse.Namespace) -> Callable[[Row], str]:
+def _line(options: argparse.Namespace) -> Callable[[Row], str]:
     """Makes a line of the fields that are to be shown."""
-    show_key, show_value = FORMATS[told.key_format or told.format][0], FORMATS[told.format][0]
+    show_key, show_value = FORMATS[options.key_format or options.format][0], FORMATS[options.format][0]
     cells: dict[str, Callable[[Row], Sequence[str]]] = {
         "partition": lambda row: [str(row["partition"])],
         "offset": lambda row: [str(row["offset"])],
@@ -221,7 +223,7 @@ def _line(told: argparse.Namespace) -> Callable[[Row], str]:
         "value": lambda row: [NULL if row["value"] is None else show_value(row["value"])],
         "headers": lambda row: [*map(_header, row["headers"])],
     }
-    wanted = [cells[name] for name in told.fields]
+    wanted = [cells[name] for name in options.fields]
     return lambda row: "\t".join(cell for cells_of in wanted for cell in cells_of(row))
 
 
@@ -238,5 +240,5 @@ VERB = Verb(
     summary="Show records of a topic.",
     declare=_declare,
     answer=_answer,
-    check=lambda told: list(_faults(told)),
+    check=lambda options: list(_faults(options)),
 )

@@ -4,12 +4,11 @@ import argparse
 import re
 from collections.abc import Iterator, Mapping
 
-from kafka_lagoon.cli.kafka.chosen import list_notes
-from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb, names
+from kafka_lagoon.admin.groups import GroupListing, list_groups
+from kafka_lagoon.cli.kafka.selection import list_notes
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, names
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.row_classes import Int32, before, column, row
-from kafka_lagoon.snapshot.group_types import Listed
-from kafka_lagoon.snapshot.groups import list_groups
 
 
 @row
@@ -35,9 +34,9 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--state", type=names, metavar="A,B", help="only groups in these states, e.g. Empty")
 
 
-def _answer(asked: Asked) -> Answer:
-    listed, found = list_groups(asked.cluster, asked.deadline)
-    chosen = (row for row in listed_rows(listed) if _is_chosen(row, asked.told))
+def _answer(context: Context) -> Answer:
+    listings = list_groups(context.cluster, context.deadline)
+    chosen = (row for row in listed_rows(listings.groups) if _is_chosen(row, context.options))
     return Answer(
         parts=[
             Part(
@@ -46,28 +45,28 @@ def _answer(asked: Asked) -> Answer:
                 columns=("group_id", "group_type", "protocol_type", "state", "coordinator_id"),
             )
         ],
-        failures=list(found.failures.values()),
-        notes=list_notes(asked, LIST_GROUPS.name, "groups"),
+        failures=listings.failures,
+        notes=list_notes(context, LIST_GROUPS.name, "groups"),
     )
 
 
-def listed_rows(listed: Mapping[str, Listed]) -> Iterator[ListedGroupRow]:
+def listed_rows(groups: Mapping[str, GroupListing]) -> Iterator[ListedGroupRow]:
     """One row per group, by id."""
-    for group_id, one in sorted(listed.items()):
+    for group_id, listing in sorted(groups.items()):
         yield ListedGroupRow(
             group_id=group_id,
-            group_type=one.group_type,
-            protocol_type=one.group.protocol_type,
-            state=one.group.group_state or None,
-            coordinator_id=one.node_id,
+            group_type=listing.group_type,
+            protocol_type=listing.group.protocol_type,
+            state=listing.group.group_state or None,
+            coordinator_id=listing.node_id,
         )
 
 
-def _is_chosen(one: ListedGroupRow, told: argparse.Namespace) -> bool:
+def _is_chosen(one: ListedGroupRow, options: argparse.Namespace) -> bool:
     return (
-        (told.pattern is None or told.pattern.fullmatch(one.group_id) is not None)
-        and _is_among(one.group_type, told.type)
-        and _is_among(one.state, told.state)
+        (options.pattern is None or options.pattern.fullmatch(one.group_id) is not None)
+        and _is_among(one.group_type, options.type)
+        and _is_among(one.state, options.state)
     )
 
 

@@ -1,14 +1,14 @@
 """`lagoon kafka health`: partitions that are not as they should be.
 
 Guards one rule: findings are an answer, not a failure. Only `--fail` makes the exit code say so, and it is the same 3 as
-when something could not be asked: a cluster is not well unless it is known to be.
+when something could not be learned: a cluster is not well unless it is known to be.
 """
 
 import argparse
 from collections.abc import Iterator, Sequence
 
-from kafka_lagoon.cli.kafka.chosen import add_topics, chosen_topology, topic_notes
-from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb, names
+from kafka_lagoon.cli.kafka.selection import add_topic_option, selected_topology, topic_notes
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, names
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, own_failure
 from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS
@@ -18,7 +18,7 @@ from kafka_lagoon.snapshot.topology import Durability, partition_rows
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
-    add_topics(parser)
+    add_topic_option(parser)
     parser.add_argument(
         "--only", type=_findings, default=list(FINDINGS), metavar="A,B", help=f"show these: {', '.join(FINDINGS)}"
     )
@@ -33,19 +33,19 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _answer(asked: Asked) -> Answer:
-    topology, refused = chosen_topology(asked)
-    durability, unread = read_durability(asked.cluster, list(topology.partitions), asked.deadline)
+def _answer(context: Context) -> Answer:
+    topology, refused = selected_topology(context)
+    durability, unread = read_durability(context.cluster, list(topology.partitions), context.deadline)
     partitions = list(partition_rows(topology, durability))
-    grave = any(finding in asked.told.fail for one in partitions for finding in findings(one))
+    grave = any(finding in context.options.fail for one in partitions for finding in findings(one))
     columns = ("topic", "partition", "findings", "leader_id", "replicas", "isr", "offline_replicas", "problem")
     return Answer(
         parts=[
             Part(kind="finding", rows=finding_counts(partitions), columns=("finding", "partitions", "of")),
-            Part(kind="partition", rows=unhealthy_rows(partitions, asked.told.only), columns=columns),
+            Part(kind="partition", rows=unhealthy_rows(partitions, context.options.only), columns=columns),
         ],
         failures=[*refused, *(one for one in unread if one.name != UNSUPPORTED), *_unread_settings(durability, unread)],
-        notes=topic_notes(asked),
+        notes=topic_notes(context),
         exit_code=INCOMPLETE if grave else COMPLETE,
     )
 

@@ -6,17 +6,18 @@ Guards one rule: a sum says how many of its partitions are known; nothing that i
 import argparse
 from collections.abc import Iterator, Sequence
 
+from kafka_lagoon.admin.groups import SHARE
 from kafka_lagoon.admin.offsets import KINDS_OF_LAG
-from kafka_lagoon.admin.shares import ShareOffsets, share_offsets
-from kafka_lagoon.cli.kafka.chosen import list_notes, not_listed
-from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb
+from kafka_lagoon.admin.share_groups import ShareOffsets, share_group_offsets
+from kafka_lagoon.cli.kafka.selection import list_notes, not_listed
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.row_classes import Int32, Int64, before, column, row
 from kafka_lagoon.snapshot.collect import GroupState, check_again, lag_of, read_groups, worth_a_row
-from kafka_lagoon.snapshot.group_types import SHARE
 from kafka_lagoon.snapshot.offsets import offset_rows
+from kafka_lagoon.snapshot.share_offsets import ShareOffsetRow, share_offset_rows
 from kafka_lagoon.snapshot.state_rows import ConsumerGroupRow, ConsumerLagRow
 from kafka_lagoon.snapshot.topology import Topology, topology_of
 
@@ -62,19 +63,20 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("group", nargs="*", metavar="GROUP", help="ids of groups; default: all")
 
 
-def _answer(asked: Asked) -> Answer:
-    wanted: list[str] = asked.told.group
-    topology = topology_of(asked.cluster.refresh(None, asked.deadline))
-    state = read_groups(asked.cluster, topology, asked.deadline, _tell_nobody, KINDS_OF_LAG, only=wanted or None)
-    topology, unchecked = check_again(asked.cluster, topology, asked.deadline)
-    shares = _shares(asked, state, topology)
+def _answer(context: Context) -> Answer:
+    wanted: list[str] = context.options.group
+    topology = topology_of(context.cluster.refresh(None, context.deadline))
+    state = read_groups(context.cluster, topology, context.deadline, _tell_nobody, KINDS_OF_LAG, only=wanted or None)
+    topology, unchecked = check_again(context.cluster, topology, context.deadline)
+    shares = _shares(context, state)
+    share_rows = list(share_offset_rows(shares.answers, topology.names()))
     return Answer(
-        parts=_parts(state, lag_of(topology, state, list(offset_rows(topology, state.after))), shares),
+        parts=_parts(state, lag_of(topology, state, list(offset_rows(topology, state.after))), share_rows),
         failures=[
             *worth_a_row([*state.failures, *unchecked, *shares.failures], topology),
             *not_listed(LIST_GROUPS.name, Scope.group, wanted, state.listed, state.failures),
         ],
-        notes=_notes(asked, topology),
+        notes=_notes(context, topology),
     )
 
 
@@ -82,27 +84,27 @@ def _tell_nobody(_step: str, _items: int) -> None:
     """There is no progress to show: it takes a second."""
 
 
-def _shares(asked: Asked, state: GroupState, topology: Topology) -> ShareOffsets:
+def _shares(context: Context, state: GroupState) -> ShareOffsets:
     sharing = [group_id for group_id, one in state.listed.items() if one.group_type == SHARE]
-    return share_offsets(asked.cluster, sharing, asked.deadline, topology.names())
+    return share_group_offsets(context.cluster, sharing, context.deadline)
 
 
-def _parts(state: GroupState, lag: Sequence[ConsumerLagRow], shares: ShareOffsets) -> list[Part]:
+def _parts(state: GroupState, lag: Sequence[ConsumerLagRow], shares: Sequence[ShareOffsetRow]) -> list[Part]:
     parts = [
         Part(kind="group", rows=group_lag_rows(state.groups.groups, lag, shares), columns=_GROUP),
         Part(kind="lag", rows=lag, columns=_LAG),
     ]
-    return [*parts, Part(kind="share", rows=shares.rows, columns=_SHARE)] if shares.rows else parts
+    return [*parts, Part(kind="share", rows=shares, columns=_SHARE)] if shares else parts
 
 
 def group_lag_rows(
-    groups: Sequence[ConsumerGroupRow], lag: Sequence[ConsumerLagRow], shares: ShareOffsets
+    groups: Sequence[ConsumerGroupRow], lag: Sequence[ConsumerLagRow], shares: Sequence[ShareOffsetRow]
 ) -> Iterator[GroupLagRow]:
     """One row per group, those without any partition too."""
     lags: dict[str, list[int | None]] = {}
-    told = [*((one.group_id, one.lag) for one in lag), *((one.group_id, one.lag) for one in shares.rows)]
-    for group_id, known_lag in told:
-        lags.setdefault(group_id, []).append(known_lag)
+    known_lags = [*((one.group_id, one.lag) for one in lag), *((one.group_id, one.lag) for one in shares)]
+    for group_id, partition_lag in known_lags:
+        lags.setdefault(group_id, []).append(partition_lag)
     for group in groups:
         known = [one for one in lags.get(group.group_id, ()) if one is not None]
         yield GroupLagRow(
@@ -118,10 +120,10 @@ def group_lag_rows(
         )
 
 
-def _notes(asked: Asked, topology: Topology) -> list[str]:
+def _notes(context: Context, topology: Topology) -> list[str]:
     changed = [f"{topic}: {problem}" for topic, problem in sorted(topology.changed.items())]
-    groups = () if asked.told.group else list_notes(asked, LIST_GROUPS.name, "groups")
-    return [*changed, *groups, *list_notes(asked, OFFSET_FETCH.name, "topics of groups")]
+    groups = () if context.options.group else list_notes(context, LIST_GROUPS.name, "groups")
+    return [*changed, *groups, *list_notes(context, OFFSET_FETCH.name, "topics of groups")]
 
 
 VERB = Verb(

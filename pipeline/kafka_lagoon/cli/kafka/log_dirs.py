@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Sequence
 
 from kafka_lagoon.admin.log_dirs import LogDirs, describe_log_dirs
-from kafka_lagoon.cli.kafka.chosen import add_topics, not_listed
-from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb, names
+from kafka_lagoon.cli.kafka.selection import add_topic_option, not_listed
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, names
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from kafka_lagoon.snapshot.log_dirs import log_dir_rows, replica_rows
@@ -14,13 +14,13 @@ from kafka_lagoon.snapshot.log_dirs import log_dir_rows, replica_rows
 def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--broker", type=_ids, metavar="1,2", help="only these brokers; default: all")
     parser.add_argument("--replicas", action="store_true", help="one more row for every replica")
-    add_topics(parser)
+    add_topic_option(parser)
 
 
-def _answer(asked: Asked) -> Answer:
-    told = asked.told
-    brokers: Sequence[int] = sorted(asked.cluster.brokers) if told.broker is None else told.broker
-    log_dirs = describe_log_dirs(asked.cluster, brokers, asked.deadline)
+def _answer(context: Context) -> Answer:
+    options = context.options
+    brokers: Sequence[int] = sorted(context.cluster.brokers) if options.broker is None else options.broker
+    log_dirs = describe_log_dirs(context.cluster, brokers, context.deadline)
     columns = (
         "broker_id",
         "log_dir",
@@ -32,19 +32,19 @@ def _answer(asked: Asked) -> Answer:
         "problem",
     )
     parts = [Part(kind="log_dir", rows=log_dir_rows(log_dirs.answers), columns=columns)]
-    if told.replicas or told.topic is not None:
-        rows = (one for one in replica_rows(log_dirs.answers) if told.topic is None or one.topic in told.topic)
+    if options.replicas or options.topic is not None:
+        rows = (one for one in replica_rows(log_dirs.answers) if options.topic is None or one.topic in options.topic)
         replica_columns = ("broker_id", "log_dir", "topic", "partition", "size_bytes", "offset_lag", "is_future")
         parts.append(Part(kind="replica", rows=rows, columns=replica_columns))
-    return Answer(parts=parts, failures=[*log_dirs.failures, *_nowhere(told, log_dirs)])
+    return Answer(parts=parts, failures=[*log_dirs.failures, *_nowhere(options, log_dirs)])
 
 
-def _nowhere(told: argparse.Namespace, log_dirs: LogDirs) -> list[Failure]:
+def _nowhere(options: argparse.Namespace, log_dirs: LogDirs) -> list[Failure]:
     """Named topics without a replica; nobody knows where disks did not answer, or on brokers that were not asked."""
-    if told.topic is None or told.broker is not None or log_dirs.failures:
+    if options.topic is None or options.broker is not None or log_dirs.failures:
         return []
     found = {one.name for answer in log_dirs.answers.values() for disk in answer.results for one in disk.topics}
-    return not_listed(DESCRIBE_LOG_DIRS.name, Scope.of_topic, told.topic, found)
+    return not_listed(DESCRIBE_LOG_DIRS.name, Scope.of_topic, options.topic, found)
 
 
 def _ids(text: str) -> list[int]:

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields
 
 from kafka_lagoon.admin.cluster import identify
-from kafka_lagoon.cli.kafka.chosen import add_topics, chosen_topology, topic_notes
-from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb
+from kafka_lagoon.cli.kafka.selection import add_topic_option, selected_topology, topic_notes
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from kafka_lagoon.row_classes import ALWAYS, Int32, before, column, row
@@ -21,7 +21,7 @@ _NOT_READ = Durability(min_insync_replicas={}, eligible={}, problems={}, eligibl
 
 @row
 class ClusterRow:
-    """The cluster that was asked."""
+    """The cluster as a whole."""
 
     cluster_id: str | None = column("Kafka's own id of the cluster; null if no broker told it.", null_if=ALWAYS)
     controller_id: Int32 | None = column("Active controller; null if problem is set.")
@@ -58,9 +58,9 @@ def _partition_rows(topology: Topology) -> Iterator[MetadataPartitionRow]:
         yield MetadataPartitionRow(**{name: getattr(one, name) for name in names})
 
 
-def _answer(asked: Asked) -> Answer:
-    topology, refused = chosen_topology(asked)
-    identity = identify(asked.cluster, asked.deadline)
+def _answer(context: Context) -> Answer:
+    topology, refused = selected_topology(context)
+    identity = identify(context.cluster, context.deadline)
     brokers = list(broker_rows(topology.metadata, identity))
     failures = [one for one in identity.failures if one.name != UNSUPPORTED]
     topics, partitions = list(topic_rows(topology)), list(_partition_rows(topology))
@@ -80,7 +80,7 @@ def _answer(asked: Asked) -> Answer:
             Part(kind="partition", rows=partitions, columns=_PARTITION),
         ],
         failures=[*refused, *(one for one in failures if one.code != CLUSTER_AUTHORIZATION_FAILED)],
-        notes=[*_refused_notes(failures), *topic_notes(asked, identity)],
+        notes=[*_refused_notes(failures), *topic_notes(context, identity)],
     )
 
 
@@ -92,7 +92,7 @@ def _refused_notes(failures: Iterable[Failure]) -> Iterator[str]:
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
-    add_topics(parser)
+    add_topic_option(parser)
 
 
 VERB = Verb(summary="The cluster, its brokers, topics and partitions.", declare=_declare, answer=_answer)

@@ -13,8 +13,8 @@ from kafka_lagoon.admin.offsets import (
     Offsets,
     list_offsets,
 )
-from kafka_lagoon.cli.kafka.chosen import add_topics, chosen_topology, topic_notes
-from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb, moment_argument
+from kafka_lagoon.cli.kafka.selection import add_topic_option, selected_topology, topic_notes
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, moment_argument
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.protocol.messages.list_offsets import READ_UNCOMMITTED
@@ -51,7 +51,7 @@ class OffsetAtTimeRow:
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
-    add_topics(parser)
+    add_topic_option(parser)
     parser.add_argument(
         "--at",
         type=moment_argument,
@@ -60,26 +60,26 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _answer(asked: Asked) -> Answer:
-    topology, refused = chosen_topology(asked)
-    asked_ms = _asked_ms(asked)
-    found = _read(asked, topology, asked_ms)
+def _answer(context: Context) -> Answer:
+    topology, refused = selected_topology(context)
+    asked_ms = _asked_ms(context)
+    found = _read(context, topology, asked_ms)
     part = _ends(topology, found) if asked_ms is None else _at(topology, asked_ms, next(iter(found.values())))
     return Answer(
         parts=[part],
         failures=[*refused, *_failures(found.values())],
-        notes=[*_too_old(found), *topic_notes(asked)],
+        notes=[*_too_old(found), *topic_notes(context)],
     )
 
 
-def _asked_ms(asked: Asked) -> int | None:
-    at: Moment | None = asked.told.at
-    return None if at is None else at.at_ms(asked.cluster.clock.now_ms())
+def _asked_ms(context: Context) -> int | None:
+    at: Moment | None = context.options.at
+    return None if at is None else at.at_ms(context.cluster.clock.now_ms())
 
 
-def _read(asked: Asked, topology: Topology, at_ms: int | None) -> dict[Kind, Offsets]:
+def _read(context: Context, topology: Topology, at_ms: int | None) -> dict[Kind, Offsets]:
     kinds = ALL_KINDS if at_ms is None else [Kind(at_ms, READ_UNCOMMITTED, 1)]
-    return list_offsets(asked.cluster, topology.every_partition(), kinds, asked.deadline)
+    return list_offsets(context.cluster, topology.every_partition(), kinds, context.deadline)
 
 
 def _ends(topology: Topology, found: dict[Kind, Offsets]) -> Part:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
-from kafka_lagoon.cli.kafka.shown import base64_object
+from kafka_lagoon.cli.kafka.formatting import base64_object
 from kafka_lagoon.cli.kafka.verb import Answer, Part
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, warn
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure

@@ -1,6 +1,6 @@
-"""A verb's name and arguments in, its answer on standard output and the exit code out.
+"""Runs a verb of `lagoon kafka`: parses its arguments, connects, shows its answer.
 
-Guards one rule: a verb's module is imported when that verb is asked, so that each starts as fast as what it needs.
+A verb's module is imported when that verb runs, so that each starts as fast as what it imports.
 """
 
 import importlib
@@ -40,18 +40,18 @@ def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
 def _answer(name: str, argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
     from kafka_lagoon.cli.kafka.arguments import cluster_settings, parse  # noqa: PLC0415  help needs no settings
     from kafka_lagoon.cli.kafka.output import show  # noqa: PLC0415
-    from kafka_lagoon.cli.kafka.verb import Asked, Verb  # noqa: PLC0415
+    from kafka_lagoon.cli.kafka.verb import Context, Verb  # noqa: PLC0415
     from kafka_lagoon.client.cluster import Cluster  # noqa: PLC0415
     from kafka_lagoon.client.request_stats import RequestStats  # noqa: PLC0415
     from kafka_lagoon.clock import Deadline  # noqa: PLC0415
 
     verb: Verb = importlib.import_module(f"kafka_lagoon.cli.kafka.{name.replace('-', '_')}").VERB
-    told = parse(verb, name, argv)
-    kafka = cluster_settings(told, environ)
-    budget_ms = round(told.timeout * 1000) if told.timeout else kafka.default_api_timeout_ms
+    options = parse(verb, name, argv)
+    kafka = cluster_settings(options, environ)
+    budget_ms = round(options.timeout * 1000) if options.timeout else kafka.default_api_timeout_ms
     deadline = Deadline.after(clock, budget_ms)
     with Cluster.connect(kafka, clock, RequestStats(), deadline) as cluster:
-        return show(verb.answer(Asked(cluster=cluster, told=told, deadline=deadline)), as_json=told.json)
+        return show(verb.answer(Context(cluster=cluster, options=options, deadline=deadline)), as_json=options.json)
 
 
 def _usage() -> str:

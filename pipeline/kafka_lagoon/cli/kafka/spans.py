@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from kafka_lagoon.admin.offsets import offsets_at
-from kafka_lagoon.cli.kafka.verb import Asked
+from kafka_lagoon.cli.kafka.verb import Context
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.clock import Deadline
@@ -54,19 +54,19 @@ def start_moment(start: str | None) -> Moment | None:
     return None if start is None or start in ("earliest", "latest") or start.isdecimal() else parse_moment(start)
 
 
-def begun(asked: Asked, spans: Mapping[TopicPartition, Span], missing: Missing) -> dict[TopicPartition, Span]:
+def begun(context: Context, spans: Mapping[TopicPartition, Span], missing: Missing) -> dict[TopicPartition, Span]:
     """Spans that begin where the arguments say. An offset outside of a log is told; that log is read from where it begins."""
-    told = asked.told
-    if told.last is not None:
-        return {at: replace(one, start=max(one.start, one.end - told.last)) for at, one in spans.items()}
-    start = told.start or ("latest" if told.follow else "earliest")
+    options = context.options
+    if options.last is not None:
+        return {at: replace(one, start=max(one.start, one.end - options.last)) for at, one in spans.items()}
+    start = options.start or ("latest" if options.follow else "earliest")
     if start == "earliest":
         return dict(spans)
     if start == "latest":
         return {at: replace(one, start=one.end) for at, one in spans.items()}
     if start.isdecimal():
         return {at: _from_offset(at, one, int(start), missing) for at, one in spans.items()}
-    return _from_time(asked, spans, missing)
+    return _from_time(context, spans, missing)
 
 
 def _from_offset(at: TopicPartition, span: Span, start: int, missing: Missing) -> Span:
@@ -75,10 +75,10 @@ def _from_offset(at: TopicPartition, span: Span, start: int, missing: Missing) -
     return replace(span, start=max(span.start, start))
 
 
-def _from_time(asked: Asked, spans: Mapping[TopicPartition, Span], missing: Missing) -> dict[TopicPartition, Span]:
-    moment_ms = cast("Moment", start_moment(asked.told.start)).at_ms(asked.cluster.clock.now_ms())
-    level = messages.READ_COMMITTED if asked.told.isolation_level == READ_COMMITTED else messages.READ_UNCOMMITTED
-    found = offsets_at(asked.cluster, dict.fromkeys(spans, moment_ms), asked.deadline, level)
+def _from_time(context: Context, spans: Mapping[TopicPartition, Span], missing: Missing) -> dict[TopicPartition, Span]:
+    moment_ms = cast("Moment", start_moment(context.options.start)).at_ms(context.cluster.clock.now_ms())
+    level = messages.READ_COMMITTED if context.options.isolation_level == READ_COMMITTED else messages.READ_UNCOMMITTED
+    found = offsets_at(context.cluster, dict.fromkeys(spans, moment_ms), context.deadline, level)
     missing.failures += found.failures.values()
     placed = {}
     for at, answer in found.answers.items():

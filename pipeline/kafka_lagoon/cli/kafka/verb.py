@@ -16,11 +16,11 @@ from kafka_lagoon.times import Moment, parse_moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Context:
     """What a verb is given: a connected cluster, its own arguments, and the time that it has."""
 
     cluster: Cluster
-    told: argparse.Namespace
+    options: argparse.Namespace
     deadline: Deadline
 
 
@@ -55,12 +55,12 @@ class Answer:
 class Verb:
     """A verb; every module that the table of verbs names has one, called VERB.
 
-    `check` finds the faults of arguments that argparse cannot, before anything is asked.
+    `check` finds the faults of arguments that argparse cannot, before anything is context.
     """
 
     summary: str
     declare: Callable[[argparse.ArgumentParser], None]
-    answer: Callable[[Asked], Answer]
+    answer: Callable[[Context], Answer]
     check: Callable[[argparse.Namespace], Sequence[str]] = lambda _: ()
 
 

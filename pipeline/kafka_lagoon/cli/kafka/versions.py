@@ -2,26 +2,27 @@
 
 import argparse
 
-from kafka_lagoon.admin.versions import api_version_rows, broker_version_rows, feature_rows, read_versions
-from kafka_lagoon.cli.kafka.verb import Answer, Asked, Part, Verb
+from kafka_lagoon.admin.versions import api_versions
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
+from kafka_lagoon.snapshot.versions import api_version_rows, broker_version_rows, feature_rows
 
 
 def _declare(_: argparse.ArgumentParser) -> None:
     """It has no arguments of its own."""
 
 
-def _answer(asked: Asked) -> Answer:
-    found = read_versions(asked.cluster, asked.deadline)
-    brokers = list(broker_version_rows(asked.cluster, found))
+def _answer(context: Context) -> Answer:
+    versions = api_versions(context.cluster, context.deadline)
+    brokers = list(broker_version_rows(context.cluster.brokers, versions))
     apis = ("api_key", "api", "broker_ids", "lowest", "highest", "our_lowest", "our_highest", "spoken")
     features = ("feature", "broker_ids", "lowest", "highest", "finalized")
     return Answer(
         parts=[
             Part(kind="broker", rows=brokers, columns=("broker_id", "host", "port", "release", "apis", "problem")),
-            Part(kind="feature", rows=feature_rows(found.answers), columns=features),
-            Part(kind="api", rows=api_version_rows(found.answers), columns=apis),
+            Part(kind="feature", rows=feature_rows(versions.answers), columns=features),
+            Part(kind="api", rows=api_version_rows(versions.answers), columns=apis),
         ],
-        failures=list(found.failures.values()),
+        failures=list(versions.failures.values()),
     )
 
 

@@ -1,6 +1,6 @@
 """DescribeCluster (api key 60): the cluster's id and brokers, fenced ones too (KIP-700).
 
-Any broker answers, and needs no right for it. What we may do with the cluster is in the bits of
+Any broker answers, and needs no permission for it. What we may do with the cluster is in the bits of
 cluster_authorized_operations, where it tells whether lists from other APIs are complete. A broker's controller_id is a
 broker's under KRaft, not the controller's: DescribeQuorum knows the true one.
 """
@@ -9,7 +9,7 @@ from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, String, Versions, struct, wire
 
 BROKERS, CONTROLLERS = 1, 2  # endpoint types, KIP-919
-FENCED_TOLD = Versions(2, 2)  # where fenced brokers can be asked for, KIP-1073
+WITH_FENCED = Versions(2, 2)  # where fenced brokers can be asked for, KIP-1073
 
 
 @struct

@@ -1,6 +1,6 @@
-"""Bytes of keys, values and headers in, text for people or values for JSON out, in the format that was asked for.
+"""Formats bytes of keys, values and headers as text for people, or as values for JSON.
 
-Guards one rule: scripts can tell every sequence of bytes from every other; on a terminal nothing that a record holds steers it.
+Scripts can distinguish every sequence of bytes from every other; on a terminal nothing that a record holds steers it.
 """
 
 import json
@@ -45,10 +45,10 @@ def as_base64(raw: bytes) -> str:
 def as_json(raw: bytes) -> str:
     """JSON on one line; what is no JSON as text."""
     try:
-        told = json.loads(raw)
+        parsed = json.loads(raw)
     except ValueError:
         return as_text(raw)
-    return escaped(json.dumps(told, ensure_ascii=False, separators=(",", ":")))
+    return escaped(json.dumps(parsed, ensure_ascii=False, separators=(",", ":")))
 
 
 def text_or_bytes(raw: bytes) -> Any:

@@ -8,21 +8,21 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 
 from kafka_lagoon.admin.cluster import Identity, describe_cluster
-from kafka_lagoon.cli.kafka.verb import Asked, names
+from kafka_lagoon.cli.kafka.verb import Context, names
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.snapshot.coverage import list_note
 from kafka_lagoon.snapshot.topology import Topology, topology_of
 
 
-def add_topics(parser: argparse.ArgumentParser) -> None:
+def add_topic_option(parser: argparse.ArgumentParser) -> None:
     """The option that chooses topics."""
     parser.add_argument("--topic", type=names, metavar="A,B", help="only these topics; default: all")
 
 
-def chosen_topology(asked: Asked) -> tuple[Topology, list[Failure]]:
+def selected_topology(context: Context) -> tuple[Topology, list[Failure]]:
     """Metadata of the chosen topics, by name, and those that brokers refuse to tell."""
-    metadata = asked.cluster.refresh(asked.told.topic, asked.deadline)
+    metadata = context.cluster.refresh(context.options.topic, context.deadline)
     metadata = replace(metadata, topics=tuple(sorted(metadata.topics, key=lambda one: one.name or "")))
     refused = [
         failure_of(METADATA, Scope.of_topic(one.name), one.error_code) for one in metadata.topics if one.error_code
@@ -30,20 +30,20 @@ def chosen_topology(asked: Asked) -> tuple[Topology, list[Failure]]:
     return topology_of(metadata), refused
 
 
-def topic_notes(asked: Asked, identity: Identity | None = None) -> Sequence[str]:
+def topic_notes(context: Context, identity: Identity | None = None) -> Sequence[str]:
     """What to say of a list of all topics."""
-    return () if asked.told.topic is not None else list_notes(asked, METADATA.name, "topics", identity)
+    return () if context.options.topic is not None else list_notes(context, METADATA.name, "topics", identity)
 
 
-def list_notes(asked: Asked, api: str, what: str, identity: Identity | None = None) -> Sequence[str]:
+def list_notes(context: Context, api: str, what: str, identity: Identity | None = None) -> Sequence[str]:
     """What to say of a list that brokers may have shortened without an error."""
-    known = identity or _described(asked)
+    known = identity or _described(context)
     note = list_note(known.operations, api, what)
     return (note,) if note else ()
 
 
-def _described(asked: Asked) -> Identity:
-    described = describe_cluster(asked.cluster, asked.deadline)
+def _described(context: Context) -> Identity:
+    described = describe_cluster(context.cluster, context.deadline)
     return Identity(
         described=None if isinstance(described, Failure) else described,
         controller_id=None,

@@ -1,0 +1,150 @@
+"""Lists and describes groups of every type (ListGroups, and the API that describes each type).
+
+The type that ListGroups returns decides which API describes a group: DescribeGroups says of a live KIP-848 group that it is
+"Dead", with error 0.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.client.routes import ByBroker, ByCoordinator
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.messages.consumer_group_describe import (
+    CONSUMER_GROUP_DESCRIBE,
+    ConsumerGroupDescribeRequest,
+    DescribedConsumerGroup,
+)
+from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribedGroup, DescribeGroupsRequest
+from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListedGroup, ListGroupsRequest, ListGroupsResponse
+from kafka_lagoon.protocol.messages.share_group_describe import (
+    SHARE_GROUP_DESCRIBE,
+    DescribedShareGroup,
+    ShareGroupDescribeRequest,
+)
+from kafka_lagoon.protocol.messages.streams_group_describe import (
+    STREAMS_GROUP_DESCRIBE,
+    DescribedStreamsGroup,
+    StreamsGroupDescribeRequest,
+)
+from kafka_lagoon.wire.schema import Api
+
+CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
+_CHUNK = 500  # groups in one request: a description may hold thousands of members
+
+Description = DescribedGroup | DescribedConsumerGroup | DescribedShareGroup | DescribedStreamsGroup
+
+
+@dataclass(frozen=True, slots=True)
+class GroupListing:
+    """A group as a broker listed it, and that broker: the group's coordinator."""
+
+    group: ListedGroup
+    node_id: int
+
+    @property
+    def group_type(self) -> str | None:
+        """Lower-case type, None where brokers do not list it (before ListGroups v5)."""
+        return self.group.group_type.lower() or None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupListings:
+    """Groups by id, and the brokers that did not list theirs."""
+
+    groups: Mapping[str, GroupListing]
+    failures: Sequence[Failure]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDescriptions:
+    """Descriptions and failures by group id; a group of a type that has no API here is in neither.
+
+    `coordinator_ids` are of all groups, as far as they are known by now.
+    """
+
+    descriptions: Mapping[str, Description]
+    failures: Mapping[str, Failure]
+    coordinator_ids: Mapping[str, int]
+
+
+def list_groups(cluster: Cluster, deadline: Deadline) -> GroupListings:
+    """Every group that any broker coordinates; the coordinators are remembered.
+
+    The groups of a broker that fails are taken over by others, so after a failure all brokers are asked once more.
+    """
+    gathered = _list_once(cluster, deadline)
+    groups = dict(_listings(gathered))
+    if gathered.failures:
+        groups = {**dict(_listings(_list_once(cluster, deadline))), **groups}
+    cluster.learn_coordinators({group_id: listing.node_id for group_id, listing in groups.items()})
+    return GroupListings(groups=groups, failures=list(gathered.failures.values()))
+
+
+def _list_once(cluster: Cluster, deadline: Deadline) -> Gathered[int, ListGroupsResponse]:
+    sharded = ShardedRequest(
+        api=LIST_GROUPS,
+        items=sorted(cluster.brokers),
+        build=lambda _: ListGroupsRequest(),
+        read=lambda response, items: [(items[0], response.error_code, response)],
+        chunk=1,
+    )
+    return gather(cluster, ByBroker(cluster), [sharded], deadline)[0]
+
+
+def _listings(gathered: Gathered[int, ListGroupsResponse]) -> Iterator[tuple[str, GroupListing]]:
+    """A group that moved meanwhile is listed twice; the broker with the highest id counts, and routing corrects it."""
+    for node_id, response in sorted(gathered.answers.items()):
+        for group in response.groups:
+            yield group.group_id, GroupListing(group, node_id)
+
+
+def described_as(listing: GroupListing) -> str:
+    """The type that decides how a group is described: brokers that list no types have classic groups only."""
+    return listing.group_type or CLASSIC
+
+
+def describe_groups(cluster: Cluster, groups: Mapping[str, GroupListing], deadline: Deadline) -> GroupDescriptions:
+    """Descriptions of listed groups from their coordinators, each by the API of its type."""
+    sharded = [
+        ShardedRequest(
+            api=api,
+            items=[group_id for group_id, listing in groups.items() if described_as(listing) == group_type],
+            build=build,
+            read=_read_groups,
+            chunk=_CHUNK,
+        )
+        for group_type, (api, build) in _APIS.items()
+    ]
+    gathered = gather(cluster, ByCoordinator(cluster), sharded, deadline)
+    coordinator_ids = {group_id: cluster.coordinator_of(group_id) for group_id in groups}
+    return GroupDescriptions(
+        descriptions={group_id: answer for some in gathered for group_id, answer in some.answers.items()},
+        failures={group_id: failure for some in gathered for group_id, failure in some.failures.items()},
+        coordinator_ids={group_id: node_id for group_id, node_id in coordinator_ids.items() if node_id is not None},
+    )
+
+
+def _read_groups(response: Any, _: Sequence[str]) -> Iterator[tuple[str, int, Any]]:
+    for group in response.groups:
+        yield group.group_id, group.error_code, group
+
+
+_APIS: Mapping[str, tuple[Api[Any, Any], Callable[[Sequence[str]], object]]] = {
+    CLASSIC: (DESCRIBE_GROUPS, lambda items: DescribeGroupsRequest(groups=tuple(items))),
+    CONSUMER: (
+        CONSUMER_GROUP_DESCRIBE,
+        lambda items: ConsumerGroupDescribeRequest(group_ids=tuple(items), include_authorized_operations=False),
+    ),
+    SHARE: (
+        SHARE_GROUP_DESCRIBE,
+        lambda items: ShareGroupDescribeRequest(group_ids=tuple(items), include_authorized_operations=False),
+    ),
+    STREAMS: (
+        STREAMS_GROUP_DESCRIBE,
+        lambda items: StreamsGroupDescribeRequest(group_ids=tuple(items), include_authorized_operations=False),
+    ),
+}

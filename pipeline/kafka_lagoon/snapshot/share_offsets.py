@@ -1,0 +1,67 @@
+"""Makes rows of the offsets of share groups (KIP-932).
+
+A share group stores no offset that it will read next. Records before its start offset are done; of those after it some may
+be, so the lag is what the coordinator counts, and null where it does not (before KIP-1226).
+"""
+
+from collections.abc import Iterator, Mapping
+
+from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_ID, error_code
+from kafka_lagoon.protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsResponseGroup,
+    DescribeShareGroupOffsetsResponsePartition,
+)
+from kafka_lagoon.row_classes import ALWAYS, Int32, Int64, column, row
+from kafka_lagoon.wire.primitives import uuid_text
+
+
+@row
+class ShareOffsetRow:
+    """How far share groups have come, one row per group and partition."""
+
+    group_id: str = column("group.id of the group.")
+    topic: str | None = column("Name of the topic; null if only its id is known.")
+    topic_id: str | None = column("Id of the topic (22 characters, base64url).", null_if=ALWAYS)
+    partition: Int32 = column("Partition number.")
+    start_offset: Int64 | None = column(
+        "First offset that is not done; null if nothing was read yet, or problem is set.", null_if=ALWAYS
+    )
+    leader_epoch: Int32 | None = column(
+        "Leader epoch when that was stored; null if it was not returned.", null_if=ALWAYS
+    )
+    lag: Int64 | None = column(
+        "Records that are not done yet, as the coordinator counts them; null if it does not.", null_if=ALWAYS
+    )
+    problem: str | None = column("Kafka's name of the partition's error; null if there is none.")
+
+
+def share_offset_rows(
+    answers: Mapping[str, DescribeShareGroupOffsetsResponseGroup], topic_names: Mapping[str, str]
+) -> Iterator[ShareOffsetRow]:
+    """One row per group and partition, ordered by group, topic and partition.
+
+    `topic_names` by topic id, for brokers that leave names out.
+    """
+    for group_id, group in sorted(answers.items()):
+        for topic in sorted(group.topics, key=lambda some: some.topic_name):
+            topic_id = uuid_text(topic.topic_id)
+            name = topic.topic_name or (topic_names.get(topic_id) if topic_id else None)
+            for partition in sorted(topic.partitions, key=lambda some: some.partition_index):
+                yield _row(group_id, name, topic_id, partition)
+
+
+def _row(
+    group_id: str, topic: str | None, topic_id: str | None, partition: DescribeShareGroupOffsetsResponsePartition
+) -> ShareOffsetRow:
+    is_started = partition.start_offset >= 0
+    code = partition.error_code or (0 if topic else UNKNOWN_TOPIC_ID)
+    return ShareOffsetRow(
+        group_id=group_id,
+        topic=topic,
+        topic_id=topic_id,
+        partition=partition.partition_index,
+        start_offset=partition.start_offset if is_started else None,
+        leader_epoch=partition.leader_epoch if is_started and partition.leader_epoch >= 0 else None,
+        lag=partition.lag if partition.lag >= 0 else None,
+        problem=error_code(code).name if code else None,
+    )

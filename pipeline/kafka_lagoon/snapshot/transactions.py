@@ -1,0 +1,119 @@
+"""Makes rows of transactions, and of the producers that partitions have."""
+
+from collections.abc import Iterator, Mapping
+
+from kafka_lagoon.admin.transactions import Descriptions, Listings
+from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.protocol.messages.describe_producers import DescribeProducersPartitionResponse
+from kafka_lagoon.protocol.messages.describe_transactions import DescribedTransaction
+from kafka_lagoon.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
+from kafka_lagoon.snapshot.state_rows import TopicPartitions
+
+
+@row
+class ListedTransactionRow:
+    """Transactional ids that coordinators know, one row each."""
+
+    transactional_id: str = column("transactional.id of the producer.")
+    state: str = column("State as Kafka spells it, e.g. Ongoing.")
+    producer_id: Int64 = column("Id of the producer.")
+    coordinator_id: Int32 = column("Broker that coordinates the transaction.")
+
+
+@row
+class TransactionRow:
+    """Transactional ids and their transactions, one row each."""
+
+    transactional_id: str = column("transactional.id of the producer.")
+    state: str = column("State as Kafka spells it, e.g. Ongoing.")
+    producer_id: Int64 = column("Id of the producer.")
+    producer_epoch: Int32 = column("Its epoch.")
+    coordinator_id: Int32 = column("Broker that coordinates the transaction.")
+    timeout_ms: Int32 = column("transaction.timeout.ms of the producer.")
+    started_at_ms: Timestamp | None = column("When the transaction began; null if none is open.", null_if=ALWAYS)
+    duration_ms: Int64 | None = column(
+        "How long it has been open, by our clock; null if none is.", null_if="started_at IS NULL"
+    )
+    partitions: tuple[TopicPartitions, ...] = column("Partitions that the transaction has written to.")
+
+
+@row
+class ProducerRow:
+    """Producers that a partition's leader remembers, one row per partition and producer."""
+
+    topic: str = column("Name of the topic.")
+    partition: Int32 = column("Partition number.")
+    producer_id: Int64 = column("Id of the producer.")
+    producer_epoch: Int32 = column("Its epoch.")
+    last_sequence: Int32 | None = column(
+        "Sequence number of its last record; null if the broker knows none.", null_if=ALWAYS
+    )
+    last_written_at_ms: Timestamp | None = column(
+        "Timestamp of its last record; null if the broker knows none.", null_if=ALWAYS
+    )
+    coordinator_epoch: Int32 | None = column(
+        "Epoch of the coordinator that ended its last transaction; null if none did.", null_if=ALWAYS
+    )
+    open_since_offset: Int64 | None = column(
+        "First offset of its open transaction; null if it has none.", null_if=ALWAYS
+    )
+
+
+def listed_transaction_rows(listings: Listings) -> Iterator[ListedTransactionRow]:
+    """One row per transactional id, ordered by id; of one that moved meanwhile the broker with the highest id counts."""
+    listed = {
+        transaction.transactional_id: (transaction, node_id)
+        for node_id, response in sorted(listings.answers.items())
+        for transaction in response.transaction_states
+    }
+    for transactional_id, (transaction, node_id) in sorted(listed.items()):
+        yield ListedTransactionRow(
+            transactional_id=transactional_id,
+            state=transaction.transaction_state,
+            producer_id=transaction.producer_id,
+            coordinator_id=node_id,
+        )
+
+
+def transaction_rows(descriptions: Descriptions, now_ms: int) -> Iterator[TransactionRow]:
+    """One row per transactional id, ordered by id."""
+    for transactional_id, transaction in sorted(descriptions.answers.items()):
+        yield _transaction_row(transaction, descriptions.sources[transactional_id].node_id, now_ms)
+
+
+def _transaction_row(transaction: DescribedTransaction, coordinator_id: int, now_ms: int) -> TransactionRow:
+    started_at_ms = _known(transaction.transaction_start_time_ms)
+    return TransactionRow(
+        transactional_id=transaction.transactional_id,
+        state=transaction.transaction_state,
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.producer_epoch,
+        coordinator_id=coordinator_id,
+        timeout_ms=transaction.transaction_timeout_ms,
+        started_at_ms=started_at_ms,
+        duration_ms=None if started_at_ms is None else now_ms - started_at_ms,
+        partitions=tuple(
+            TopicPartitions(topic=topic.topic, topic_id=None, partitions=tuple(sorted(topic.partitions)))
+            for topic in sorted(transaction.topics, key=lambda some: some.topic)
+        ),
+    )
+
+
+def producer_rows(answers: Mapping[TopicPartition, DescribeProducersPartitionResponse]) -> Iterator[ProducerRow]:
+    """One row per partition and producer, ordered by topic, partition and producer id."""
+    for topic_partition, answer in sorted(answers.items()):
+        for producer in sorted(answer.active_producers, key=lambda some: some.producer_id):
+            yield ProducerRow(
+                topic=topic_partition.topic,
+                partition=topic_partition.partition,
+                producer_id=producer.producer_id,
+                producer_epoch=producer.producer_epoch,
+                last_sequence=_known(producer.last_sequence),
+                last_written_at_ms=_known(producer.last_timestamp),
+                coordinator_epoch=_known(producer.coordinator_epoch),
+                open_since_offset=_known(producer.current_txn_start_offset),
+            )
+
+
+def _known(value: int) -> int | None:
+    return value if value >= 0 else None
