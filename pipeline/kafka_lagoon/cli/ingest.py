@@ -17,7 +17,8 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock, Deadline
 from kafka_lagoon.delta.session import session
 from kafka_lagoon.delta.warehouse import Warehouse, open_warehouse
-from kafka_lagoon.fetch.accounting import LOSSES, Reconciled, is_loss
+from kafka_lagoon.fetch.accounting import Reconciled, is_loss
+from kafka_lagoon.fetch.ranges import LOSSES
 from kafka_lagoon.ingest.archive import ArchiveLock
 from kafka_lagoon.ingest.pending import missing
 from kafka_lagoon.protocol.acls import NOT_ASKED

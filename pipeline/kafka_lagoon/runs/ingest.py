@@ -13,11 +13,12 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.accounting import Reconciled, reconcile
-from kafka_lagoon.fetch.history import check_outcomes, with_last_epochs
-from kafka_lagoon.fetch.offset_specs import Wanted
+from kafka_lagoon.fetch.last_epochs import with_last_epochs
 from kafka_lagoon.fetch.plan import Plan, plan
+from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.fetch.tasks import Task, divide
+from kafka_lagoon.fetch.truncation_checks import check_outcomes
 from kafka_lagoon.ingest.archive import ArchiveLock, Run, archive_lock, commit, execute
 from kafka_lagoon.ingest.archive_task import TaskSettings
 from kafka_lagoon.ingest.staged import commit_staged, staged_lock
@@ -53,7 +54,7 @@ def ingest(
     name: str,
     cluster: Cluster,
     settings: Settings,
-    wanted: Wanted,
+    wanted: ReadSpec,
     tell: Callable[[str, int], None],
     ends_at_ms: int | None = None,
 ) -> Ingested:
@@ -76,7 +77,11 @@ def ingest(
     outcomes = [result.outcome for result in results]
     read = [one for outcome in outcomes for one in outcome.outcomes]
     checked = check_outcomes(
-        cluster, planned, read, _within(lock.clock, limits.stall_timeout_ms, ends_at_ms, _CHECK_MS)
+        cluster,
+        planned.ranges,
+        planned.topic_ids,
+        read,
+        _within(lock.clock, limits.stall_timeout_ms, ends_at_ms, _CHECK_MS),
     )
     reconciled = reconcile(ingest_id, name, lock.cluster_id, planned, lock.topics, outcomes, checked)
     files = [file for number in sorted(reconciled.kept) for file in results[number].files]
