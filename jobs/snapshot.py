@@ -8,7 +8,7 @@ published snapshot.
 
 import sys
 
-from kafka_lagoon.cli.snapshot import main
+from kafka_lagoon.cli.main import main
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(["snapshot", *sys.argv[1:]]))

@@ -37,9 +37,11 @@ def server_context(
     return made
 
 
-def tls_settings(**told: object) -> KafkaSettings:
-    """Settings with TLS that trust the root, unless told otherwise."""
-    trust = {} if any(name.startswith("ssl_truststore") for name in told) else {"ssl_truststore_certificates": ROOT_PEM}
+def tls_settings(**given: object) -> KafkaSettings:
+    """Settings with TLS that trust the root, unless given otherwise."""
+    trust = (
+        {} if any(name.startswith("ssl_truststore") for name in given) else {"ssl_truststore_certificates": ROOT_PEM}
+    )
     return KafkaSettings.model_validate(
-        {"bootstrap_servers": "localhost:9093", "security_protocol": "SSL", **trust, **told}
+        {"bootstrap_servers": "localhost:9093", "security_protocol": "SSL", **trust, **given}
     )

@@ -76,8 +76,22 @@ def kafka_282(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
         yield cluster
 
 
-# A JVM that lives for a minute gains nothing from its second compiler: this halves the CPU that the tests take.
-_SHORT_LIVED = '--driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" pyspark-shell'
+# A JVM that lives for a minute gains nothing from its second compiler: this halves the CPU that the tests take. Each query runs
+# once, so compiling it, planning it again while it runs and a second partition of a shuffle cost another third. Jobs that tests start
+# by spark-submit run without any of this, as users run them.
+_RUN_ONCE = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+_SHORT_LIVED = " ".join(
+    [
+        *(f"--conf {name}={value}" for name, value in _RUN_ONCE.items()),
+        '--driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" pyspark-shell',
+    ]
+)
 
 
 @pytest.fixture(scope="session")
@@ -96,22 +110,22 @@ def spark() -> Iterator["SparkSession"]:
 @pytest.fixture(scope="session")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     """One broker of Kafka 4.3.1 with listeners of every kind that clients must authenticate at."""
-    with secured_kafka(tmp_path_factory.mktemp("secured"), "4.3.1") as found:
-        yield found
+    with secured_kafka(tmp_path_factory.mktemp("secured"), "4.3.1") as broker:
+        yield broker
 
 
 @pytest.fixture(scope="session")
 def secured_392(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     """The same of Kafka 3.9.2."""
-    with secured_kafka(tmp_path_factory.mktemp("secured-3.9.2"), "3.9.2") as found:
-        yield found
+    with secured_kafka(tmp_path_factory.mktemp("secured-3.9.2"), "3.9.2") as broker:
+        yield broker
 
 
 @pytest.fixture(scope="session")
 def secured_282(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    """The same of Kafka 2.8.2, with rights that ZooKeeper keeps, and without a check of signed tokens."""
-    with secured_kafka(tmp_path_factory.mktemp("secured-2.8.2"), "2.8.2") as found:
-        yield found
+    """The same of Kafka 2.8.2, with permissions that ZooKeeper keeps, and without a check of signed tokens."""
+    with secured_kafka(tmp_path_factory.mktemp("secured-2.8.2"), "2.8.2") as broker:
+        yield broker
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
-"""Message classes in, random values of them out; and the list of all messages in all versions.
+"""Draws random values of message classes, and lists all messages in all versions.
 
 A value holds only what the version can carry: fields that it lacks keep their default, null stands where it may. Plain
-chance and not Hypothesis, which takes ten times as long over a message as all that is asked of it; edges are likely, and
+chance and not Hypothesis, which takes ten times as long over a message as all that is asked of it; extremes are likely, and
 the seed is the name of the case, so that a failure comes again.
 """
 
@@ -104,7 +104,7 @@ def _scalar(random: Random, code: str) -> Any:
 
 
 def _integer(random: Random, code: str) -> int:
-    """Edges half the time, else of any magnitude."""
+    """Extremes half the time, else of any magnitude."""
     if code in _UNSIGNED_BITS:
         bits = _UNSIGNED_BITS[code]
         return random.choice((0, 1, 2**bits - 1, random.getrandbits(random.randint(1, bits))))

@@ -1,6 +1,7 @@
 """The wheel in an environment of its own, without the clone and without what `make setup` puts into PySpark.
 
-Other packages are those of the environment that runs the tests, linked one by one: to install them anew takes a minute and 500 MB.
+The packages that the wheel requires are links to those of the environment that runs the tests: to install them takes a minute and
+500 MB. What it does not require is not there.
 PySpark is a copy (hard links) without Delta's jars, because it looks for its jars beside its own files.
 """
 
@@ -9,8 +10,13 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import Distribution, PathDistribution, distribution
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from kafka_lagoon.jars.locked_jars import DELTA, cache_folder, jar_paths, locked
 from kafka_lagoon.records.kernel_cache import cache_folder as kernel_folder
@@ -46,19 +52,52 @@ class Installed:
 
 
 def install(folder: Path) -> Installed:
-    """Build the wheel, make an environment, install it there."""
+    """The wheel with the extra `all`, ready to run jobs: its caches are filled."""
+    installed = _install(folder, ["all"])
+    for name in _SUBMIT:
+        shutil.copy(Path(sys.executable).parent / name, installed.environment / "bin")
+    _copy_pyspark(folder / "packages" / "pyspark")
+    _fill_caches(installed.home / ".cache" / "kafka-lagoon")
+    return installed
+
+
+def install_alone(folder: Path) -> Installed:
+    """The wheel without extras: beside it are only the packages that its metadata requires, and what these require."""
+    return _install(folder, [])
+
+
+def _install(folder: Path, extras: Sequence[str]) -> Installed:
+    """Build the wheel, make an environment, install it there and link what it requires."""
     environment, home = folder / "lagoon" / ".venv", folder / "home"
+    home.mkdir()
     wheel = _wheel(folder)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     pip = [sys.executable, "-m", "pip", "--quiet", "--python", environment / "bin" / "python"]
     subprocess.run([*pip, "install", "--no-deps", "--no-index", wheel], check=True)
     (site,) = (environment / "lib").glob("python*/site-packages")
-    _link_packages(folder / "packages")
+    (metadata,) = site.glob("kafka_lagoon-*.dist-info")
+    _link_packages(folder / "packages", _closure(PathDistribution(metadata), extras))
     (site / "packages.pth").write_text(f"{folder / 'packages'}\n")
-    for name in _SUBMIT:
-        shutil.copy(Path(sys.executable).parent / name, environment / "bin")
-    _fill_caches(home / ".cache" / "kafka-lagoon")
     return Installed(environment, home)
+
+
+def _closure(root: Distribution, extras: Sequence[str]) -> dict[str, Distribution]:
+    """Every distribution that `root` with these extras requires, by name: those that run the tests."""
+    closure: dict[str, Distribution] = {}
+    pending: list[tuple[Distribution, Sequence[str]]] = [(root, extras)]
+    while pending:
+        requiring, active = pending.pop()
+        for requirement in map(Requirement, requiring.requires or ()):
+            marker = requirement.marker
+            if marker and not any(marker.evaluate({"extra": extra}) for extra in ("", *active)):
+                continue
+            name = canonicalize_name(requirement.name)
+            required = root if name == "kafka-lagoon" else distribution(name)
+            if name not in closure or requirement.extras:
+                pending.append((required, sorted(requirement.extras)))
+            if required is not root:
+                closure[name] = required
+    return closure
 
 
 def _wheel(folder: Path) -> Path:
@@ -66,11 +105,10 @@ def _wheel(folder: Path) -> Path:
     source = folder / "source"
     source.mkdir()
     for name in _SOURCES:
-        one = CLONE / name
-        if one.is_dir():
-            shutil.copytree(one, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+        if (CLONE / name).is_dir():
+            shutil.copytree(CLONE / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
         else:
-            shutil.copy(one, source)
+            shutil.copy(CLONE / name, source)
     build = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
     command = [sys.executable, "-c", build, folder]
     subprocess.run(command, cwd=source, check=True, capture_output=True, env={**os.environ, "PYTHONPATH": ""})
@@ -78,19 +116,22 @@ def _wheel(folder: Path) -> Path:
     return wheel
 
 
-def _link_packages(folder: Path) -> None:
+def _link_packages(folder: Path, packages: Mapping[str, Distribution]) -> None:
     folder.mkdir()
-    site = Path(sysconfig.get_path("purelib"))
-    for one in site.iterdir():
-        is_clone = one.name.startswith(("kafka_lagoon-", "__"))
-        if not is_clone and one.suffix != ".pth" and one.name != "pyspark":
-            (folder / one.name).symlink_to(one)
+    for package in packages.values():
+        for name in {file.parts[0] for file in package.files or ()} - {"..", "pyspark", "__pycache__"}:
+            if not (folder / name).exists():  # several distributions may share a folder
+                (folder / name).symlink_to(package.locate_file(name))
+
+
+def _copy_pyspark(folder: Path) -> None:
     delta = {jar.name for jar in locked(DELTA)}
 
     def unwanted(_: str, names: list[str]) -> list[str]:
         return [name for name in names if name in {"__pycache__", "work"} or name.rpartition("-")[0] in delta]
 
-    shutil.copytree(site / "pyspark", folder / "pyspark", copy_function=_hard_link, ignore=unwanted)
+    source = Path(sysconfig.get_path("purelib")) / "pyspark"
+    shutil.copytree(source, folder, copy_function=_hard_link, ignore=unwanted)
 
 
 def _hard_link(source: str, target: str) -> None:

@@ -1,4 +1,4 @@
-"""Java source in, classes in a folder out, by the compiler that Spark brings: a Java without javac is enough.
+"""Compiles Java source into a folder by the compiler that Spark brings: a Java without javac is enough.
 
 The compiler, Janino, knows the language of Java 8 without lambdas, and wants casts where a type follows from another.
 """

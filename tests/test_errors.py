@@ -72,10 +72,10 @@ def test_a_partition_in_a_sentence() -> None:
 
 
 def test_brokers_that_are_too_old_share_a_line() -> None:
-    """What matters is the release; other refusals are told for each broker."""
+    """A release that is too old is one line; other refusals are a line for each broker."""
     old = UnsupportedVersion("Metadata", (4, 13), None, "broker 1", "Kafka 0.11 or newer")
-    told = [failure_of(METADATA, Scope.broker(number), old, node_id=number) for number in (1, 2)]
-    assert list(failure_lines(told)) == [
+    failures = [failure_of(METADATA, Scope.broker(number), old, node_id=number) for number in (1, 2)]
+    assert list(failure_lines(failures)) == [
         "broker 1, broker 2: Metadata: UNSUPPORTED_VERSION (needs Kafka 0.11 or newer)"
     ]
     by_broker: list[Failure] = [failure_of(METADATA, Scope.broker(number), 35, node_id=number) for number in (1, 2)]

@@ -20,7 +20,7 @@ _CLUSTER = ("--set", "kafka.bootstrap_servers=a:1", "--warehouse", "w")
 
 
 def test_generated_parts_are_fresh() -> None:
-    """Tables, settings and rights in README are those of the code; `python -m tests.readme` writes them anew."""
+    """Tables, settings and permissions in README are those of the code; `python -m tests.readme` writes them anew."""
     text = README.read_text("utf-8")
     assert renewed(text) == text
 
@@ -65,8 +65,8 @@ def test_the_first_query_runs(lake: Path) -> None:
         assert rows.schema.names == ["slot", "group_id", "lag", "known", "partitions"]
     moved = re.sub(r"'2026-11-17' AND '2026-11-18'", "'2025-11-21' AND '2025-11-22'", statement)
     with rows_of(lake / "warehouse", moved) as rows:
-        told = pa.Table.from_batches(list(rows.batches), rows.schema).to_pylist()
-    assert [(int(one["lag"]), one["known"], one["partitions"]) for one in told] == [
+        shown = pa.Table.from_batches(list(rows.batches), rows.schema).to_pylist()
+    assert [(int(one["lag"]), one["known"], one["partitions"]) for one in shown] == [
         (5, 1, 1),
         (2**63 - 1, 1, 2),
         (-2, 1, 1),

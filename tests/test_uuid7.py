@@ -18,11 +18,11 @@ def test_version_and_time(now_ms: int) -> None:
     assert made.int >> 80 == now_ms
 
 
-@given(one=times, other=times)
-def test_ids_sort_by_time(one: int, other: int) -> None:
+@given(first=times, second=times)
+def test_ids_sort_by_time(first: int, second: int) -> None:
     """The spelling sorts as the times do."""
-    if one < other:
-        assert new_id(one) < new_id(other)
+    if first < second:
+        assert new_id(first) < new_id(second)
 
 
 def test_ids_differ_within_a_millisecond() -> None:

@@ -1,4 +1,4 @@
-"""Every exception of the pipeline. Blame decides the branch; the object carries data, `__str__` makes the sentence.
+"""Defines every exception: its branch says who is to blame, attributes carry data, `__str__` makes the sentence.
 
 PipelineError
 +- ConfigError            settings or arguments; all faults at once, before any I/O (exit 2)
@@ -7,7 +7,7 @@ PipelineError
 |  +- DecodeError         theirs: short, left over, bad length
 |  +- FrameTooLarge       a length prefix beyond the limit, or not one of Kafka's
 |  +- CorrelationMismatch an answer to another request
-+- RecordsError           records that cannot be decoded; the offsets are the caller's to say
++- RecordsError           records that cannot be decoded; the caller knows the offsets
 |  +- CorruptBatch        checksum, lengths or compressed data that contradict themselves
 |  +- UnsupportedMagic    a message format that we do not know, or one where it may not be
 |  +- UnsupportedCodec    a compression that this message format cannot have
@@ -122,7 +122,7 @@ class ExpandedTooLarge(RecordsError):
 class ConnectionFailed(PipelineError):
     """No usable connection to `address`; `phase` is resolve, connect, tls, handshake, authenticate or exchange.
 
-    `hint` may be set by who knows more than the one that raised: what is behind it, or what to change.
+    `hint` may be set by a caller that knows more: the cause, or what to change.
     """
 
     hint = ""

@@ -1,7 +1,7 @@
-"""The cycle collector, paused while many objects are made.
+"""Pauses Python's garbage collector while many objects are made.
 
-Guards one rule: it is on again afterwards. A snapshot makes hundreds of thousands of objects without one cycle, and a collector
-that walks them all again and again takes a third of the time (tests/bench).
+A snapshot makes hundreds of thousands of objects without one cycle; a collector that walks all of them repeatedly takes a third
+of the time (tests/bench).
 """
 
 import gc
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """No cycle collection meanwhile; within another pause, and where it is switched off anyway, nothing changes."""
+    """Switch the collector off for the block and on again after it; does nothing where it is off already."""
     if not gc.isenabled():
         yield
         return

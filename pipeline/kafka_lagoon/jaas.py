@@ -1,12 +1,12 @@
-"""A Java client's `sasl.jaas.config` in, settings of ours out.
+"""Translates a Java client's `sasl.jaas.config` into our settings.
 
-Guards one rule: an option that we do not know is a fault by name, and no value is ever part of a message.
+An unknown option is an error that names it; no value is ever part of a message.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 
-# Option of a login module -> our setting. The modules are told apart by the last part of their class name.
+# Option of a login module -> our setting. A module is known by the last part of its class name.
 _CREDENTIALS = {"username": "sasl_username", "password": "sasl_password"}
 _MODULES: Mapping[str, Mapping[str, str]] = {
     "PlainLoginModule": _CREDENTIALS,
@@ -23,7 +23,7 @@ _MODULES: Mapping[str, Mapping[str, str]] = {
         "serviceName": "sasl_kerberos_service_name",
     },
 }
-# How Java looks after tickets; ours are made anew from the keytab, or are the ones of the credential cache.
+# How Java manages tickets; ours come from the keytab each time, or from the credential cache.
 _JAVA_ONLY = frozenset({"useKeyTab", "storeKey", "useTicketCache", "renewTicket", "doNotPrompt", "refreshKrb5Config"})
 _EXTENSION = "extension_"
 _MODULE = re.compile(
@@ -33,7 +33,7 @@ _OPTION = re.compile(r"""\s*([\w.]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s";]+))"""
 
 
 def settings_of(text: str) -> dict[str, str]:
-    """The settings that one login module's line tells; ValueError names what cannot be read of it."""
+    """The settings in the line of one login module; ValueError names what cannot be read of it."""
     module = _MODULE.fullmatch(text)
     if not module:
         raise ValueError('must be `MODULE required option="value" ...;`, and end with a semicolon')
@@ -41,16 +41,16 @@ def settings_of(text: str) -> dict[str, str]:
     known = _MODULES.get(name)
     if known is None:
         raise ValueError(f"login module {name} is not one of {', '.join(_MODULES)}")
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     extensions: list[str] = []
     for option, value in _options(module["options"]):
         if option in known:
-            found[known[option]] = value
+            settings[known[option]] = value
         elif option.startswith(_EXTENSION) and name == "OAuthBearerLoginModule":
             extensions.append(f"{option.removeprefix(_EXTENSION)}={value}")
         elif option not in _JAVA_ONLY:
             raise ValueError(f"{name} has no option {option}")
-    return found | ({"sasl_oauthbearer_extensions": ",".join(extensions)} if extensions else {})
+    return settings | ({"sasl_oauthbearer_extensions": ",".join(extensions)} if extensions else {})
 
 
 def _options(text: str) -> Iterator[tuple[str, str]]:

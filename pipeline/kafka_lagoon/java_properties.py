@@ -1,7 +1,7 @@
-"""The text of a Java properties file in, its keys and values out: the file that every Kafka user has.
+"""Reads Java properties files, such as the `client.properties` of Kafka's tools.
 
-Guards one rule: escapes and continued lines are read as java.util.Properties reads them, or a password with a backslash
-would be another password here.
+Escapes and continued lines are read as java.util.Properties reads them, or a password with a backslash would be another
+password here.
 """
 
 import re
@@ -16,13 +16,13 @@ _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 
 
 def read(text: str) -> dict[str, str]:
-    """Every key with its value; of a key that is told twice, the last one."""
+    """Every key with its value; of a key that occurs twice, the last value."""
     pairs = [_PAIR.fullmatch(line) for line in _lines(text)]
     return {_plain(pair[1]): _plain(pair[2]) for pair in pairs if pair}
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Lines as they are meant: continued ones joined, comments (which cannot be continued) and blank ones left out."""
+    """Logical lines: continued ones joined, comments (which cannot be continued) and blank ones left out."""
     begun = ""
     for line in (part.lstrip(_SPACE) for part in _LINE_BREAK.split(text)):
         if not begun and (not line or line[0] in "#!"):
@@ -37,7 +37,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    def one(found: re.Match[str]) -> str:
-        return chr(int(found[1], 16)) if found[1] else _CONTROLS.get(found[2], found[2])
+    def character(escape: re.Match[str]) -> str:
+        return chr(int(escape[1], 16)) if escape[1] else _CONTROLS.get(escape[2], escape[2])
 
-    return _ESCAPE.sub(one, text)
+    return _ESCAPE.sub(character, text)

@@ -1,7 +1,7 @@
-"""How one cluster is reached: Kafka's own property names in snake case in, checked `KafkaSettings` out.
+"""Checks how one cluster is reached: Kafka's own client properties in snake case.
 
-Guards one rule: a set-up that would send a password in the clear, or to a server that was not verified, is refused
-here, before any I/O, unless it was asked for by name.
+Settings that would send a password in the clear, or to a server that was not verified, are refused here, before any I/O, unless
+`allow_plaintext_credentials` is set.
 """
 
 import re
@@ -21,7 +21,7 @@ _JAAS = "sasl_jaas_config"
 
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI"]
 
-# What a mechanism cannot do without.
+# Settings that a mechanism requires.
 _NEEDS: dict[str, tuple[str, ...]] = {
     "PLAIN": ("sasl_username", "sasl_password"),
     "SCRAM-SHA-256": ("sasl_username", "sasl_password"),
@@ -35,7 +35,7 @@ _TOKEN_SOURCES = (
     "sasl_oauthbearer_token_provider",
     "sasl_oauthbearer_unsecured_principal",
 )
-# How Java logs in and names its cryptography: nothing that a listener would notice.
+# How Java logs in and names its cryptography: a listener sees no difference.
 _JAVA_ONLY = (
     "sasl.login.",
     "ssl.protocol",
@@ -44,7 +44,7 @@ _JAVA_ONLY = (
     "ssl.trustmanager",
     "ssl.keymanager",
 )
-# These show the password or token itself to whoever reads along, or answers in the broker's place.
+# Mechanisms that send the password or token itself.
 _SENDS_SECRETS = ("PLAIN", "OAUTHBEARER")
 
 
@@ -57,7 +57,7 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host, by its name or number, is this machine."""
+    """Whether a host name or address is this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -65,9 +65,9 @@ def is_loopback(host: str) -> bool:
 
 
 def from_properties(properties: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """The settings among a Java client's properties, by our names; and a fault for each that we lack about security.
+    """The settings among a Java client's properties, by our names; and a fault for each security property that we do not have.
 
-    Other properties that are not ours concern producers and consumers, and are left out.
+    Other properties concern producers and consumers, and are left out.
     """
     named = {name.replace(".", "_"): (name, value) for name, value in properties.items()}
     ours = {key: value for key, (_, value) in named.items() if key in KafkaSettings.model_fields}
@@ -85,19 +85,19 @@ def _addresses(text: str) -> str:
     return text
 
 
-def _store_type(told: Any) -> Any:
-    if str(told).upper() == "JKS":
+def _store_type(value: Any) -> Any:
+    if str(value).upper() == "JKS":
         raise ValueError(
             "JKS is for Java alone: keytool -importkeystore -srckeystore FILE -destkeystore FILE.p12 -deststoretype PKCS12"
         )
-    return told
+    return value
 
 
 StoreType = Annotated[Literal["PEM", "PKCS12"], BeforeValidator(_store_type)]
 
 
 class Strict(BaseModel):
-    """A section of the settings: frozen, without keys that nobody knows, and never showing a value in a complaint."""
+    """A section of the settings: frozen, without unknown keys, and without values in its error messages."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, arbitrary_types_allowed=True)
 
@@ -118,7 +118,7 @@ class KafkaSettings(Strict):
     client_rack: str | None = Field(None, description="Rack of this machine: records are read from a replica there.")
     request_timeout_ms: int = Field(30_000, gt=0, description="Longest wait for one answer.")
     socket_connection_setup_timeout_ms: int = Field(10_000, gt=0, description="Longest wait for one connection.")
-    default_api_timeout_ms: int = Field(60_000, gt=0, description="Longest time for one question, retries included.")
+    default_api_timeout_ms: int = Field(60_000, gt=0, description="Longest time for one request, retries included.")
     retry_backoff_ms: int = Field(100, gt=0, description="First pause before a retry; doubles, with jitter.")
     retry_backoff_max_ms: int = Field(1_000, gt=0, description="Longest pause before a retry.")
     receive_message_max_bytes: int = Field(128 << 20, gt=0, description="Largest answer that is read.")
@@ -131,14 +131,18 @@ class KafkaSettings(Strict):
     ssl_truststore_location: str | None = Field(
         None, description="File with the CAs to trust; without one, those of this machine."
     )
-    ssl_truststore_type: StoreType | None = Field(None, description="PEM or PKCS12; the file itself tells, too.")
+    ssl_truststore_type: StoreType | None = Field(
+        None, description="PEM or PKCS12; by default known from the file itself."
+    )
     ssl_truststore_password: Secret | None = Field(None, description="Password of a PKCS12 truststore.")
     ssl_truststore_certificates: str | None = Field(None, description="The CAs themselves as PEM, instead of a file.")
     ssl_crl_location: str | None = Field(None, description="PEM file of revoked certificates of the CAs.")
     ssl_keystore_location: str | None = Field(
-        None, description="File with the client's certificate chain and key, for listeners that want one."
+        None, description="File with the client's certificate chain and key, for listeners that require one."
     )
-    ssl_keystore_type: StoreType | None = Field(None, description="PEM or PKCS12; the file itself tells, too.")
+    ssl_keystore_type: StoreType | None = Field(
+        None, description="PEM or PKCS12; by default known from the file itself."
+    )
     ssl_keystore_password: Secret | None = Field(None, description="Password of a PKCS12 keystore.")
     ssl_keystore_certificate_chain: str | None = Field(
         None, description="The client's certificate chain itself as PEM, instead of a file."
@@ -163,7 +167,7 @@ class KafkaSettings(Strict):
         None, description="A Java client's login module line, read into the settings around it."
     )
     sasl_oauthbearer_token_endpoint_url: str | None = Field(
-        None, description="Where tokens are had by client credentials; https."
+        None, description="Endpoint that gives tokens for client credentials; https."
     )
     sasl_oauthbearer_allowed_urls: str | None = Field(
         None, description="Comma-separated URLs that may be asked for tokens."
@@ -172,7 +176,7 @@ class KafkaSettings(Strict):
     sasl_oauthbearer_client_secret: Secret | None = Field(None, description="Its secret.")
     sasl_oauthbearer_scope: str | None = Field(None, description="Scope to ask for.")
     sasl_oauthbearer_extensions: str | None = Field(None, description="SASL extensions as name=value,...")
-    sasl_oauthbearer_token: Secret | None = Field(None, description="A token that somebody else renews.")
+    sasl_oauthbearer_token: Secret | None = Field(None, description="A token; whoever set it renews it.")
     sasl_oauthbearer_token_provider: str | None = Field(
         None, description="module:function that gives tokens, for clouds with libraries of their own."
     )
@@ -180,25 +184,26 @@ class KafkaSettings(Strict):
         None, description="Name in an unsigned token; only for brokers on this machine."
     )
     sasl_kerberos_service_name: str = Field("kafka", description="First part of the brokers' Kerberos principals.")
-    sasl_kerberos_principal: str | None = Field(None, description="Our principal, of several in the keytab.")
+    sasl_kerberos_principal: str | None = Field(None, description="Our principal, if the keytab has several.")
     sasl_kerberos_keytab: str | None = Field(
         None, description="Keytab file; without one, the tickets in the credential cache."
     )
     allow_plaintext_credentials: bool = Field(
-        False, description="PLAIN and OAUTHBEARER also without TLS, where anybody on the way can read them."
+        False,
+        description="Send credentials of PLAIN and OAUTHBEARER without TLS too; anybody on the network path can read them.",
     )
 
     @model_validator(mode="before")
     @classmethod
-    def _read_jaas(cls, told: Any) -> Any:
-        if not isinstance(told, dict) or not told.get(_JAAS):
-            return told
-        line = told[_JAAS]
+    def _read_jaas(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or not values.get(_JAAS):
+            return values
+        line = values[_JAAS]
         try:
-            found = jaas.settings_of((line if isinstance(line, Secret) else Secret(str(line))).reveal())
+            from_jaas = jaas.settings_of((line if isinstance(line, Secret) else Secret(str(line))).reveal())
         except (ValueError, ConfigError) as error:
             raise ValueError(f"{_JAAS}: {error}") from None
-        return found | {name: value for name, value in told.items() if name != _JAAS}
+        return from_jaas | {name: value for name, value in values.items() if name != _JAAS}
 
     @model_validator(mode="after")
     def _can_be_used(self) -> "KafkaSettings":
@@ -223,7 +228,7 @@ class KafkaSettings(Strict):
         if self.shows_secrets() and not self.allow_plaintext_credentials:
             if not self.uses_tls():
                 yield (
-                    f"{mechanism} without TLS shows its credentials to everybody on the way: use SASL_SSL, "
+                    f"{mechanism} without TLS shows its credentials to anybody on the network path: use SASL_SSL, "
                     f"or set allow_plaintext_credentials"
                 )
             else:
@@ -266,11 +271,11 @@ class KafkaSettings(Strict):
         return self.security_protocol.endswith("SSL")
 
     def uses_sasl(self) -> bool:
-        """Whether we say who we are by SASL."""
+        """Whether we authenticate by SASL."""
         return self.security_protocol.startswith("SASL")
 
     def shows_secrets(self) -> bool:
-        """Whether logging in shows a password or token to a peer whose name no certificate proves."""
+        """Whether authentication sends a password or token to a peer whose name no certificate proves."""
         verified = self.uses_tls() and bool(self.ssl_endpoint_identification_algorithm)
         return self.uses_sasl() and self.sasl_mechanism in _SENDS_SECRETS and not verified
 

@@ -1,4 +1,4 @@
-"""Events for log collectors: one JSON object a line, on standard error or appended to a file.
+"""Writes events for log collectors: one JSON object a line, on standard error or appended to a file.
 
 An event is a name and values, never a sentence with values mixed in, and never bytes from the wire.
 """
@@ -18,9 +18,9 @@ _LOGGER.propagate = False
 class _JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """One JSON object: time, level, event, then the event's values."""
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         values: dict[str, Any] = getattr(record, "values", {})
-        line = {"at": at, "level": record.levelname.lower(), "event": record.getMessage(), **values}
+        line = {"at": moment, "level": record.levelname.lower(), "event": record.getMessage(), **values}
         return json.dumps(line, default=str, ensure_ascii=True)
 
 
@@ -49,10 +49,10 @@ def _send_to(handler: logging.Handler) -> None:
 
 
 def info(event: str, **values: object) -> None:
-    """Something that was to be expected."""
+    """Log something expected."""
     _LOGGER.info(event, extra={"values": values})
 
 
 def error(event: str, **values: object) -> None:
-    """Something that needs somebody."""
+    """Log something that needs somebody's attention."""
     _LOGGER.error(event, extra={"values": values})

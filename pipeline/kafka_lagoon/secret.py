@@ -1,6 +1,6 @@
-"""Passwords and keys: text or a reference in, the value out where it is used.
+"""Holds passwords and keys, as text or as a reference that is resolved where the value is used.
 
-Guards one rule: a secret is never shown. What prints, logs or pickles it gets `***` or the reference, not the value.
+A secret is never shown: printing and logging give `***`, and a reference stays a reference when it is pickled.
 """
 
 import os
@@ -16,27 +16,27 @@ _FROM_ENVIRONMENT, _FROM_FILE = "env:", "file:"
 
 
 class Secret:
-    """A value told as text, as `env:NAME` or as `file:/path`; references are resolved anew by every `reveal`."""
+    """A value given as text, as `env:NAME` or as `file:/path`; every `reveal` resolves the reference again."""
 
-    __slots__ = ("_told",)
+    __slots__ = ("_given",)
 
-    def __init__(self, told: str) -> None:
-        self._told = told
+    def __init__(self, given: str) -> None:
+        self._given = given
 
     def reveal(self) -> str:
         """The value itself. ConfigError when a reference leads nowhere; it names the reference, which is no secret."""
-        if self._told.startswith(_FROM_ENVIRONMENT):
-            name = self._told.removeprefix(_FROM_ENVIRONMENT)
+        if self._given.startswith(_FROM_ENVIRONMENT):
+            name = self._given.removeprefix(_FROM_ENVIRONMENT)
             if name not in os.environ:
-                raise ConfigError([f"{self._told}: this environment variable is not set where it is needed"])
+                raise ConfigError([f"{self._given}: this environment variable is not set where it is needed"])
             return os.environ[name]
-        if self._told.startswith(_FROM_FILE):
+        if self._given.startswith(_FROM_FILE):
             try:
-                return Path(self._told.removeprefix(_FROM_FILE)).read_text("utf-8").rstrip("\r\n")
+                return Path(self._given.removeprefix(_FROM_FILE)).read_text("utf-8").rstrip("\r\n")
             except (OSError, UnicodeDecodeError) as error:
                 reason = error.strerror if isinstance(error, OSError) else "not text"
-                raise ConfigError([f"{self._told}: {reason}"]) from None
-        return self._told
+                raise ConfigError([f"{self._given}: {reason}"]) from None
+        return self._given
 
     def __repr__(self) -> str:
         return "***"
@@ -44,13 +44,13 @@ class Secret:
     __str__ = __repr__
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and self._told == other._told
+        return isinstance(other, Secret) and self._given == other._given
 
     def __hash__(self) -> int:
-        return hash(self._told)
+        return hash(self._given)
 
     def __reduce__(self) -> tuple[Callable[[str], "Secret"], tuple[str]]:
-        return Secret, (self._told,)
+        return Secret, (self._given,)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> core_schema.CoreSchema:

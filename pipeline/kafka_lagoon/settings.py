@@ -1,6 +1,6 @@
-"""Settings: TOML file, environment and command line in, one frozen `Settings` out.
+"""Loads the settings of a run from a TOML file, a Java client's properties, the environment and the command line.
 
-Guards one rule: every fault is listed at once, before any I/O, and no secret is ever part of a message.
+Every fault is listed at once, before any I/O, and no secret is ever part of a message.
 """
 
 import tomllib
@@ -19,13 +19,13 @@ from kafka_lagoon.text import did_you_mean
 ENV_PREFIX = "LAGOON_"
 _RELATIONS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 _QUOTE, _QUOTED_NOTHING = "'", "''"
-OTHER_VARIABLES = frozenset({"LAGOON_CACHE"})  # where jars are kept: set-up, not a setting of a run
+OTHER_VARIABLES = frozenset({"LAGOON_CACHE"})  # folder of jars and kernels: of the machine, not of a run
 
 
 class SnapshotSettings(Strict):
-    """What a snapshot asks and how strict it is."""
+    """How long a snapshot may take and how strict it is."""
 
-    deadline_ms: int = Field(300_000, gt=0, description="Longest time for gathering one cluster.")
+    deadline_ms: int = Field(300_000, gt=0, description="Longest time for collecting the state of one cluster.")
     slot_max_age_ms: int = Field(3_600_000, gt=0, description="A `--slot` further back than this is refused.")
     lock_wait_ms: int = Field(0, ge=0, description="How long to wait for another run's lock before exit 4.")
     accept_incomplete: bool = Field(
@@ -61,25 +61,27 @@ class IngestSettings(Strict):
     )
     accept_incomplete: bool = Field(
         False,
-        description="Exit 0 instead of 3 when something was not read that the next run goes on with; "
+        description="Exit 0 instead of 3 when something was not read that the next run will read; "
         "`--accept-incomplete` for short.",
     )
     max_offsets_per_run: int | None = Field(
-        None, gt=0, description="About how many offsets a run reads at most, shared by backlog; the next run goes on."
+        None,
+        gt=0,
+        description="Most offsets of one run, approximately, shared by backlog; the next run continues.",
     )
     deadline_ms: int = Field(
         0,
         ge=0,
-        description="Longest time of a run over one cluster; what is read by then is committed, and the next run goes on. "
-        "0: as long as it makes progress.",
+        description="Longest time of a run over one cluster; what is read by then is committed, and the next run continues. "
+        "0: as long as there is progress.",
     )
     plan_timeout_ms: int = Field(300_000, gt=0, description="Longest time for planning.")
     stall_timeout_ms: int = Field(
         60_000,
         gt=0,
-        description="Longest time a partition is waited for without progress; less where its leader stalled before.",
+        description="Longest time to wait for a partition without progress; less where its leader stalled before.",
     )
-    task_mb: int = Field(256, gt=0, description="Most that one Spark task reads, in MiB as stored by the brokers.")
+    task_mb: int = Field(256, gt=0, description="Most that one Spark task reads, in MiB as the brokers store it.")
     task_memory_mb: int = Field(
         256,
         ge=64,
@@ -93,7 +95,7 @@ class IngestSettings(Strict):
         description="Largest batch, decompressed, in MiB, and as much for a record's headers at 16 bytes each; a larger one "
         "becomes a problem row.",
     )
-    max_partition_fetch_bytes: int = Field(8 << 20, gt=0, description="Bytes asked of a partition in one request.")
+    max_partition_fetch_bytes: int = Field(8 << 20, gt=0, description="Most bytes of a partition in one request.")
     check_crcs: bool = Field(True, description="Whether checksums of batches are verified.")
     lock_wait_ms: int = Field(0, ge=0, description="How long to wait for another run's lock before exit 4.")
 
@@ -102,19 +104,20 @@ class RecordsSettings(Strict):
     """How the files of table `records` are written."""
 
     writer: Literal["kernel", "spark"] = Field(
-        "kernel", description="Who commits records: we through Delta Kernel, or Spark where a catalog insists on it."
+        "kernel",
+        description="What commits records: Delta Kernel, or Spark for tables that only their catalog may write.",
     )
     staging: str | None = Field(
-        None, description="Folder or URL for files that Spark then writes into the table; needed by writer spark."
+        None, description="Folder or URL for files that Spark then copies into the table; required by writer spark."
     )
     compression: Literal["zstd-fast", "zstd", "snappy", "lz4", "none"] = Field(
         "zstd-fast", description="Codec of the Parquet files; zstd-fast is quicker and denser than snappy."
     )
-    target_file_mb: int = Field(128, gt=0, description="Size at which a data file is full, in MiB.")
+    target_file_mb: int = Field(128, gt=0, description="Size at which a data file is closed, in MiB.")
 
 
 class Settings(BaseSettings):
-    """Everything that a job can be told."""
+    """Every setting of the jobs and of `lagoon`."""
 
     model_config = SettingsConfigDict(
         env_prefix=ENV_PREFIX,
@@ -131,7 +134,9 @@ class Settings(BaseSettings):
     )
     kafka: KafkaSettings | None = Field(None, description="The one cluster, called `default` in the tables.")
     clusters: Mapping[str, KafkaSettings] = Field({}, description="Several clusters by name, instead of `kafka`.")
-    snapshot: SnapshotSettings = Field(SnapshotSettings(), description="What a snapshot asks and how strict it is.")
+    snapshot: SnapshotSettings = Field(
+        SnapshotSettings(), description="How long a snapshot may take and how strict it is."
+    )
     ingest: IngestSettings = Field(IngestSettings(), description="What an ingest reads, and how much at once.")
     records: RecordsSettings = Field(RecordsSettings(), description="How the files of table records are written.")
 
@@ -142,7 +147,7 @@ class Settings(BaseSettings):
         if self.warehouse and self.catalog:
             raise ValueError("warehouse and catalog exclude each other")
         if self.records.writer == "spark" and not self.records.staging:
-            raise ValueError("records.writer spark needs records.staging, a folder for what it is to write")
+            raise ValueError("records.writer spark needs records.staging, a folder for its input files")
         return self
 
     def named_clusters(self) -> dict[str, KafkaSettings]:
@@ -228,13 +233,13 @@ def _toml(path: Path, problems: list[str]) -> dict[str, Any]:
 def _properties(path: Path, problems: list[str]) -> dict[str, Any]:
     """The keys of a Java client's properties file that are settings of ours; the others concern consumers and producers."""
     try:
-        told = java_properties.read(path.read_text("utf-8"))
+        properties = java_properties.read(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         problems.append(f"--kafka-properties {path}: {getattr(error, 'strerror', 'not text')}")
         return {}
-    found, faults = from_properties(told)
+    kafka, faults = from_properties(properties)
     problems += [f"--kafka-properties {path}: {fault}" for fault in faults]
-    return {"kafka": found}
+    return {"kafka": kafka}
 
 
 def _environment(environ: Mapping[str, str], problems: list[str]) -> Iterator[tuple[list[str], str]]:
@@ -251,8 +256,8 @@ def _environment(environ: Mapping[str, str], problems: list[str]) -> Iterator[tu
 
 def _assignments(overrides: Sequence[str], problems: list[str]) -> Iterator[tuple[list[str], str]]:
     for text in overrides:
-        key, found, value = text.partition("=")
-        if found:
+        key, separator, value = text.partition("=")
+        if separator:
             yield key.strip().split("."), value.strip()
         else:
             problems.append(f"--set {key}: write it as key=value")
@@ -272,9 +277,10 @@ def _nested(pairs: Iterator[tuple[list[str], str]], problems: list[str]) -> dict
 
 
 def _problems(error: ValidationError) -> list[str]:
-    """One line for each fault that pydantic found. A value that may be of several types has a fault for each: one is told."""
-    found = error.errors(include_input=False, include_url=False)
-    return list(dict.fromkeys(_problem(one["type"], one["loc"], one["msg"], one.get("ctx", {})) for one in found))
+    """One line per fault that pydantic found; a value of several possible types has a fault for each, and one line."""
+    faults = error.errors(include_input=False, include_url=False)
+    lines = (_problem(fault["type"], fault["loc"], fault["msg"], fault.get("ctx", {})) for fault in faults)
+    return list(dict.fromkeys(lines))
 
 
 def _problem(kind: str, location: tuple[int | str, ...], message: str, bounds: Mapping[str, Any]) -> str:
@@ -312,7 +318,7 @@ def _must(kind: str, bounds: Mapping[str, Any]) -> str:
 
 
 def _setting(location: tuple[int | str, ...]) -> tuple[str, ...]:
-    """The part of pydantic's location that is a setting's name; behind it stand the types that it tried."""
+    """The part of pydantic's location that is a setting's name; the types that it tried follow."""
     match location:
         case ("clusters", *_):
             length = 3

@@ -1,7 +1,4 @@
-"""Time in, ids of runs out: snapshots and ingests.
-
-Guards one rule: every attempt has an id of its own, and ids sort by the time of the attempt (UUIDv7, RFC 9562).
-"""
+"""Makes ids of snapshots and ingests: one per attempt, sorted by the time of the attempt (UUIDv7, RFC 9562)."""
 
 import os
 import uuid

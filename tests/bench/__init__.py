@@ -1,5 +1,5 @@
 """Benchmarks against peers: `make bench`, or `python -m tests.bench metadata lag job` for some of them.
 
-Guards one rule: what is compared runs in one run, on one machine, in turns, and gives the same result. What comes out is
+What is compared runs in one run, on one machine, in turns, and gives the same result. What comes out is
 a ratio; absolute times are never asserted.
 """

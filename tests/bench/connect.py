@@ -1,4 +1,4 @@
-"""From nothing to the first metadata on one secured broker: our client and librdkafka, each anew, in one process."""
+"""From nothing to the first metadata on one secured broker: our client and librdkafka, each a new client, in one process."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping

@@ -68,10 +68,10 @@ def _decode(data: bytes, columns: frozenset[str] | None) -> None:
 
 
 def _decode_by_kafka_python(data: bytes) -> None:
-    records, found = MemoryRecords(data), 0
+    records, decoded = MemoryRecords(data), 0
     while (batch := records.next_batch()) is not None:
-        found += sum(1 for record in batch if record.value is not None)
-    assert found == _PEERS_BATCHES * _A_BATCH
+        decoded += sum(1 for record in batch if record.value is not None)
+    assert decoded == _PEERS_BATCHES * _A_BATCH
 
 
 def _scaled(sample: Sample) -> Sample:

@@ -23,7 +23,7 @@ def run() -> Findings:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder, many_groups(Path(folder)) as kafka:
         rows = _check_equal(kafka)
         return Findings(
-            comparisons=[*_against_clients(kafka, rows), *_against_tool(kafka, rows)], notes=[_asked(kafka)]
+            comparisons=[*_against_clients(kafka, rows), *_against_tool(kafka, rows)], notes=[_requests(kafka)]
         )
 
 
@@ -32,13 +32,13 @@ def _check_equal(kafka: LocalKafka) -> int:
     servers = kafka.bootstrap_servers
     snapshot = lag_ours.whole(servers)
     assert snapshot.published.status == "complete"
-    found = lag_ours.lag(servers)
-    lags = lag_ours.known(found)
+    rows = lag_ours.lag(servers)
+    lags = lag_ours.known(rows)
     tool = {(one.group_id, one.topic, one.partition): one.lag for one in group_offsets(kafka) if one.lag is not None}
     assert lags == tool
     assert lags == lag_ours.plain(servers) == lag_peers.confluent(servers) == lag_peers.kafka_python(servers)
-    assert len(found) == len(snapshot.rows[ConsumerLagRow])
-    return len(found)
+    assert len(rows) == len(snapshot.rows[ConsumerLagRow])
+    return len(rows)
 
 
 def _against_clients(kafka: LocalKafka, rows: int) -> list[Comparison]:
@@ -79,7 +79,7 @@ def _against_tool(kafka: LocalKafka, rows: int) -> list[Comparison]:
     return [Comparison(what=f"{rows:,} lag rows", ours=samples["lag"], peer=peer, theirs=samples["tool"])]
 
 
-def _asked(kafka: LocalKafka) -> str:
+def _requests(kafka: LocalKafka) -> str:
     counts = lag_ours.requests(kafka.bootstrap_servers)
     apis = ", ".join(f"{api} {count}" for api, count in sorted(counts.items()))
     return f"Requests of one whole snapshot of these three brokers: {counts.total()} ({apis})."

@@ -1,4 +1,4 @@
-"""A cluster in, the same cluster with 2,000 partitions, records, and 300 groups that have committed on 40 of them out."""
+"""Fills a cluster with 2,000 partitions, records, and 300 groups that have committed on 40 of them."""
 
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -51,8 +51,8 @@ def _commit(admin: AdminClient, names: list[str]) -> None:
     """
     left = list(range(GROUPS))
     while left:
-        asked = {group: admin.alter_consumer_group_offsets([_offsets(group, names)]) for group in left}
-        left = [group for group, futures in asked.items() if any(_is_refused(one) for one in futures.values())]
+        altered = {group: admin.alter_consumer_group_offsets([_offsets(group, names)]) for group in left}
+        left = [group for group, futures in altered.items() if any(_is_refused(one) for one in futures.values())]
 
 
 def _offsets(group: int, names: list[str]) -> ConsumerGroupTopicPartitions:

@@ -1,4 +1,4 @@
-"""A cluster's address in; the rows of its lag, and what was asked for them, out."""
+"""Collects the lag of a cluster with our client, and counts the requests."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -57,10 +57,10 @@ def requests(bootstrap_servers: str) -> Counter[str]:
     request_stats = RequestStats()
     with _connect(bootstrap_servers, request_stats) as cluster:
         collect(cluster, "bench", SYSTEM_CLOCK.now_ms(), _deadline(), _tell)
-    found: Counter[str] = Counter()
-    for (api, _), one in request_stats.by_api.items():
-        found[api] += one.requests
-    return found
+    requests: Counter[str] = Counter()
+    for (api, _), stats in request_stats.by_api.items():
+        requests[api] += stats.requests
+    return requests
 
 
 def known(rows: Sequence[ConsumerLagRow]) -> Lag:
@@ -77,4 +77,4 @@ def _deadline() -> Deadline:
 
 
 def _tell(_step: str, _items: int) -> None:
-    """Nobody is told."""
+    """Progress is not shown."""

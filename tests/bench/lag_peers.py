@@ -1,4 +1,4 @@
-"""A cluster's address in; what other clients' admin classes know of its lag out, asked as their users would.
+"""Collects the lag of a cluster with other clients' admin classes, called as their users would.
 
 Every function opens its own connections, and returns the lag of each group on each partition that it has committed.
 """

@@ -1,4 +1,4 @@
-"""How table `records` is laid out on disk: generated records in, times of typical queries and of maintenance out.
+"""Measures layouts of table `records` on disk: times of typical queries and of maintenance over generated records.
 
     python -m tests.bench.layout [RECORDS] [FOLDER]
 
@@ -53,10 +53,10 @@ class Answer:
     megabytes: float
 
 
-Question = Callable[[DataFrame], DataFrame]
+Query = Callable[[DataFrame], DataFrame]
 
 
-def questions(per_partition: int) -> dict[str, Question]:
+def queries(per_partition: int) -> dict[str, Query]:
     """Typical questions to `records`; `per_partition` is how many records each partition of a topic has."""
     noon = datetime(2026, 11, 3, 12, tzinfo=UTC)
     day = datetime(2026, 11, 3, tzinfo=UTC)
@@ -168,21 +168,21 @@ def clustered(spark: SparkSession, folder: Path, source: Path) -> str:
     return f"delta.`{target}`"
 
 
-def ask(spark: SparkSession, name: str, asked: Mapping[str, Question]) -> dict[str, Answer]:
+def ask(spark: SparkSession, name: str, chosen: Mapping[str, Query]) -> dict[str, Answer]:
     """The best of some rounds for each question."""
-    found = {}
-    for what, question in asked.items():
+    answers = {}
+    for what, query in chosen.items():
         seconds = []
         for _ in range(_ROUNDS):
             mark = time.perf_counter()
-            frame = question(spark.table(name))
+            frame = query(spark.table(name))
             frame.collect()
             seconds.append(time.perf_counter() - mark)
         files = [unquote(url.removeprefix("file:")).replace("//", "/") for url in frame.inputFiles()]
-        found[what] = Answer(
+        answers[what] = Answer(
             seconds=min(seconds), files=len(files), megabytes=sum(Path(file).stat().st_size for file in files) / 1e6
         )
-    return found
+    return answers
 
 
 def measure(records: int, folder: Path) -> tuple[dict[str, dict[str, Answer]], list[str]]:
@@ -194,8 +194,8 @@ def measure(records: int, folder: Path) -> tuple[dict[str, dict[str, Answer]], l
     runs = _DAYS * _RUNS_A_DAY
     notes = [f"writing {records:,} records {written:.0f} s, {runs} commits {committed:.1f} s"]
     name = warehouse.identifiers[RECORDS.name]
-    asked = questions(records // (_TOPICS * _PARTITIONS))
-    answers = {"by day, as ingested": ask(spark, name, asked)}
+    chosen = queries(records // (_TOPICS * _PARTITIONS))
+    answers = {"by day, as ingested": ask(spark, name, chosen)}
     _tell("by day, as ingested", answers)
     by_cluster = clustered(spark, folder, folder / RECORDS.name)
     steps = (
@@ -207,15 +207,17 @@ def measure(records: int, folder: Path) -> tuple[dict[str, dict[str, Answer]], l
         mark = time.perf_counter()
         spark.sql(statement).collect()
         notes.append(f"{layout}: {time.perf_counter() - mark:.0f} s")
-        answers[layout] = ask(spark, table, asked)
+        answers[layout] = ask(spark, table, chosen)
         _tell(layout, answers)
         print(notes[-1], flush=True)
     return answers, notes
 
 
 def _tell(layout: str, answers: Mapping[str, Mapping[str, Answer]]) -> None:
-    for what, one in answers[layout].items():
-        print(f"{layout} | {what} | {one.seconds:.2f} s | {one.files} files | {one.megabytes:.0f} MB", flush=True)
+    for what, answer in answers[layout].items():
+        print(
+            f"{layout} | {what} | {answer.seconds:.2f} s | {answer.files} files | {answer.megabytes:.0f} MB", flush=True
+        )
 
 
 def run(records: int = 5_000_000, folder: str | None = None) -> Findings:

@@ -1,4 +1,4 @@
-"""Functions in, their times out, taken in turns so that a busy moment of the machine meets all of them."""
+"""Times functions alternately, so that a busy moment of the machine meets all of them."""
 
 import gc
 import statistics
@@ -53,11 +53,11 @@ def alternate(
     """Run every case once per round, each round beginning with another one; a warm-up round is not counted."""
     samples: dict[str, list[Sample]] = {name: [] for name in cases}
     names = list(cases)
-    for turn in range(-1 if warm_up else 0, rounds):
-        shift = turn % len(names)
+    for number in range(-1 if warm_up else 0, rounds):
+        shift = number % len(names)
         for name in names[shift:] + names[:shift]:
             sample = cases[name]()
-            if turn >= 0:
+            if number >= 0:
                 samples[name].append(sample)
     return samples
 

@@ -74,12 +74,17 @@ def _partition(topic: int, index: int) -> MetadataPartition:
 
 
 def _check_equal(ours: MetadataResponse, theirs: PeersResponse) -> None:
-    for mine, other in zip(ours.topics, theirs.topics, strict=True):
-        assert mine.name == other.name
-        for one, two in zip(mine.partitions, other.partitions, strict=True):
-            assert (one.partition_index, one.leader_id, one.leader_epoch, list(one.replica_nodes)) == (
-                two.partition_index,
-                two.leader_id,
-                two.leader_epoch,
-                list(two.replica_nodes),
+    for topic, other in zip(ours.topics, theirs.topics, strict=True):
+        assert topic.name == other.name
+        for partition, other_partition in zip(topic.partitions, other.partitions, strict=True):
+            assert (
+                partition.partition_index,
+                partition.leader_id,
+                partition.leader_epoch,
+                list(partition.replica_nodes),
+            ) == (
+                other_partition.partition_index,
+                other_partition.leader_id,
+                other_partition.leader_epoch,
+                list(other_partition.replica_nodes),
             )

@@ -25,7 +25,7 @@ from kafka_lagoon.delta.warehouse import Warehouse, open_warehouse
 from kafka_lagoon.fetch.offset_specs import EARLIEST, OffsetSpecs
 from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.jars.locked_jars import jar_paths
-from kafka_lagoon.runs.ingest import ingest, lock_archive
+from kafka_lagoon.runs.ingest import RunDeadline, archive_new_records, lock_archive
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.settings import Settings, load
 from tests.bench.measure import Comparison, Findings, Sample, alternate, timed
@@ -147,7 +147,8 @@ def _ingest(warehouse: Warehouse, settings: Settings, topic: BenchTopic) -> None
         Cluster.connect(kafka, SYSTEM_CLOCK, RequestStats(), deadline) as cluster,
         lock_archive(warehouse, settings, "bench", SYSTEM_CLOCK) as lock,
     ):
-        done = ingest(lock, "bench", cluster, settings, wanted, lambda *_: None)
+        until = RunDeadline(clock=SYSTEM_CLOCK)
+        done = archive_new_records(lock, "bench", cluster, settings, wanted, lambda *_: None, until)
     assert sum(row.records for row in done.reconciled.ranges) == topic.records, done.reconciled.ranges
 
 

@@ -1,4 +1,4 @@
-"""Findings in; a Markdown table and a JSON file out."""
+"""Writes findings as a Markdown table and a JSON file."""
 
 import dataclasses
 import json
@@ -38,24 +38,26 @@ def markdown(findings: Mapping[str, Findings]) -> str:
     return "\n".join([*lines, "", *notes])
 
 
-def _line(one: Comparison) -> str:
-    by_median, by_best = one.ratios()
-    unit = _UNITS[one.measure]
-    ours, theirs = (f"{one.median(s):.3g} {unit} ({one.best(s):.3g})" for s in (one.ours, one.theirs))
-    return f"| {one.what} | {ours} | {one.peer} | {theirs} | {by_median:.2f} ({by_best:.2f}) |"
+def _line(comparison: Comparison) -> str:
+    by_median, by_best = comparison.ratios()
+    unit = _UNITS[comparison.measure]
+    ours, theirs = (
+        f"{comparison.median(s):.3g} {unit} ({comparison.best(s):.3g})" for s in (comparison.ours, comparison.theirs)
+    )
+    return f"| {comparison.what} | {ours} | {comparison.peer} | {theirs} | {by_median:.2f} ({by_best:.2f}) |"
 
 
 def write_json(path: Path, findings: Mapping[str, Findings], load: Mapping[str, float]) -> None:
     """Every sample, with ratios, machine, and the load average when each benchmark began."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    found = {
+    benchmarks = {
         name: {"load": load[name], "comparisons": list(_plain(one)), "notes": list(one.notes)}
         for name, one in findings.items()
     }
-    path.write_text(json.dumps({"machine": machine(), "benchmarks": found}, indent=1) + "\n")
+    path.write_text(json.dumps({"machine": machine(), "benchmarks": benchmarks}, indent=1) + "\n")
 
 
 def _plain(findings: Findings) -> Iterator[dict[str, object]]:
-    for one in findings.comparisons:
-        by_median, by_best = one.ratios()
-        yield {**dataclasses.asdict(one), "ratio_of_medians": by_median, "ratio_of_best": by_best}
+    for comparison in findings.comparisons:
+        by_median, by_best = comparison.ratios()
+        yield {**dataclasses.asdict(comparison), "ratio_of_medians": by_median, "ratio_of_best": by_best}

@@ -1,6 +1,6 @@
 """`lagoon kafka metadata` from start to end, against the same question by librdkafka and by Kafka's own tool.
 
-All are whole processes, started anew each time, that print every topic and partition of one broker on this machine.
+All are whole processes, started each time, that print every topic and partition of one broker on this machine.
 """
 
 import os

@@ -248,7 +248,8 @@ def test_neither_spark_nor_the_decoder_is_loaded(lake: Path) -> None:
     assert not names & {"pyspark", "py4j", "numba", "llvmlite"}
 
 
-def test_fifty_short_runs_end_well(lake: Path) -> None:
+@pytest.mark.parametrize("count", [15, pytest.param(100, marks=pytest.mark.proof)])
+def test_short_runs_end_well(lake: Path, count: int) -> None:
     """No thread of a reader outlives Python: with DeltaTable.to_pyarrow_table 14 of 50 would end with exit 134."""
 
     def run(number: int) -> subprocess.CompletedProcess[bytes]:
@@ -256,5 +257,5 @@ def test_fifty_short_runs_end_well(lake: Path) -> None:
         return subprocess.run(command(lake, "--json", statement), capture_output=True, check=False)
 
     with ThreadPoolExecutor(2) as threads:
-        runs = list(threads.map(run, range(50)))
+        runs = list(threads.map(run, range(count)))
     assert {(one.returncode, one.stderr) for one in runs} == {(0, b"")}

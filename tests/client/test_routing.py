@@ -25,7 +25,7 @@ from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest
 from kafka_lagoon.snapshot.commits import commits_of
 from kafka_lagoon.snapshot.topology import topology_of
 from tests.clock import CLOCK, Hands
-from tests.fake.broker import FakeBroker
+from tests.fake.broker import FakeBroker, fake_cluster
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 from tests.fake.faults import Altered, Close, Fault, Hang, Raw
 from tests.short_timeouts import short_timeouts
@@ -252,6 +252,20 @@ def test_garbage_is_a_failure_of_what_was_asked(state: FakeCluster, connect: Con
     found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
     assert {failure.name for failure in found.failures.values()} == {"PROTOCOL_ERROR"}
     assert len(found.answers) == 4
+
+
+def test_garbage_instead_of_metadata_is_a_failure(state: FakeCluster) -> None:
+    """A refresh that fails leaves the items to their refusals, also where the only broker answers with garbage."""
+    for partition in state.topics["orders"].partitions:
+        partition.leader_id, partition.error_code = 1, 6
+    with fake_cluster(state, nodes=1):
+        connection = Cluster.connect(short_timeouts(state), CLOCK, RequestStats(), soon())
+        with connection as cluster:
+            cluster.refresh(None, soon())
+            state.faults.append(Fault(METADATA.key, Raw(b"\x00\x00\x00\x06\x00\x00\x00\x01ab"), times=1000))
+            failures = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon(1_000))[HIGH_WATERMARK].failures
+    assert {failure.name for failure in failures.values()} == {"NOT_LEADER_OR_FOLLOWER"}
+    assert set(failures) == set(ORDERS)
 
 
 def test_what_an_answer_leaves_out_is_not_lost(state: FakeCluster, connect: Connect) -> None:

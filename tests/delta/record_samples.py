@@ -12,13 +12,14 @@ from kafka_lagoon.fetch.accounting import Reconciled
 from kafka_lagoon.fetch.plan import Archived
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.fetch.record_rows import RecordProblemRow, RecordRangeRow
-from kafka_lagoon.ingest.archive import ArchiveLock, Run
+from kafka_lagoon.ingest.archive_lock import ArchiveLock
+from kafka_lagoon.ingest.commit import RunOutput
 
 DAY = date(2026, 11, 21)
 CLUSTER = "cluster-id"
 
 
-def run(lock: ArchiveLock, number: int, start: int, end: int, *, topic: str = "t", problems: int = 0) -> Run:
+def run(lock: ArchiveLock, number: int, start: int, end: int, *, topic: str = "t", problems: int = 0) -> RunOutput:
     """Run `number`: one record for each offset from `start` to `end` of partition 0 of a topic."""
     ingest_id = f"0192-{number:04d}"
     files = [_file(lock, ingest_id, topic, start, end)] if end > start else []
@@ -29,7 +30,7 @@ def run(lock: ArchiveLock, number: int, start: int, end: int, *, topic: str = "t
         topics=positions,
         kept=frozenset({0}),
     )
-    return Run(ingest_id=ingest_id, ingest_date=DAY, reconciled=reconciled, files=files)
+    return RunOutput(ingest_id=ingest_id, ingest_date=DAY, reconciled=reconciled, files=files)
 
 
 def _file(lock: ArchiveLock, ingest_id: str, topic: str, start: int, end: int) -> DataFile:

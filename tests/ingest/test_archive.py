@@ -12,16 +12,18 @@ from deltalake import DeltaTable
 
 from kafka_lagoon.delta.arrow import parquet_bytes, plain_table
 from kafka_lagoon.delta.kernel import Kernel
-from kafka_lagoon.delta.schema import Table
+from kafka_lagoon.delta.schema import RECORD_RANGES, RECORDS, Table
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import LockHeld, TableError
 from kafka_lagoon.fetch.ranges import Position
-from kafka_lagoon.ingest import archive, staged
-from kafka_lagoon.ingest.archive import ArchiveLock, Run, archive_lock, commit
-from kafka_lagoon.ingest.next_offsets import StagedFile
-from kafka_lagoon.ingest.pending import Pending
-from kafka_lagoon.ingest.staged import commit_staged, staged_lock
+from kafka_lagoon.ingest import staged_commit
+from kafka_lagoon.ingest.archive_lock import ArchiveLock, archive_lock
+from kafka_lagoon.ingest.commit import RunOutput, commit
+from kafka_lagoon.ingest.next_offsets import PendingFile
+from kafka_lagoon.ingest.pending_commits import commit_pending_of_all
+from kafka_lagoon.ingest.pending_files import PendingFiles
+from kafka_lagoon.ingest.staged_commit import commit_staged, staged_lock
 from tests.clock import CLOCK
 from tests.delta.record_samples import CLUSTER, DAY, run
 
@@ -37,7 +39,7 @@ class Writer:
     """One of the two ways to write: through Delta Kernel, or by Spark from staged files."""
 
     lock: Callable[[], AbstractContextManager[ArchiveLock]]
-    commit: Callable[[ArchiveLock, Run], None]
+    commit: Callable[[ArchiveLock, RunOutput], None]
 
 
 @pytest.fixture
@@ -101,7 +103,11 @@ STEPS = {
         *((Kernel, "append", call) for call in (1, 2, 3)),
         *((Storage, "delete", call) for call in (1, 2)),
     ],
-    "spark": [(Storage, "write", 3), (staged, "_append", 1), (staged, "_append", 3)],  # each run costs Spark 5 s
+    "spark": [
+        (Storage, "write", 3),
+        (staged_commit, "_append", 1),
+        (staged_commit, "_append", 3),
+    ],  # each run costs Spark 5 s
 }
 
 
@@ -140,12 +146,12 @@ def test_death_at_every_step_of_a_commit(writer: Writer, warehouse: Warehouse):
         assert len(problems) == len(ranges), (what, call)
 
 
-def test_debts_are_paid_before_old_files_go(by_kernel: Writer, warehouse: Warehouse):
-    """Maintenance adds what a dead run has still to add."""
+def test_pending_commits_are_made_before_old_files_are_removed(by_kernel: Writer, warehouse: Warehouse):
+    """Maintenance commits the rows that a dead run left pending."""
     with dies(Kernel, "append", 1), pytest.raises(Died):
         ingest(by_kernel, 1, 5)
     assert found(warehouse)[1:] == ([], [])
-    archive.pay_debts(warehouse, CLOCK)
+    commit_pending_of_all(warehouse, CLOCK)
     assert found(warehouse) == (list(range(5)), [(0, 5)], [0])
 
 
@@ -194,7 +200,7 @@ def reports(writer: Writer) -> list[str]:
         return [report.text for report in lock.reports.values()]
 
 
-def lossy(made: Run) -> Run:
+def lossy(made: RunOutput) -> RunOutput:
     """The run, with a range before its own that retention took."""
     row = replace(made.reconciled.ranges[0], lost=7, records=0, files=0, problem="LOST")
     return replace(made, reconciled=replace(made.reconciled, ranges=[row]))
@@ -209,7 +215,7 @@ def test_a_loss_is_reported_until_somebody_said_it(by_kernel: Writer):
     with by_kernel.lock() as lock:
         assert len(lock.reports) == 1
         by_kernel.commit(lock, lossy(run(lock, 3, 5, 5)))
-        lock.reported("0192-0003")
+        lock.remove_reports("0192-0003")
     assert reports(by_kernel) == []
 
 
@@ -231,18 +237,18 @@ def remove(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("writer", ["kernel", pytest.param("spark", marks=pytest.mark.proof)], indirect=True)
-def test_ranges_whose_file_was_removed_are_made_again(writer: Writer, warehouse: Warehouse, tmp_path: Path):
+def test_ranges_whose_file_was_removed_are_rebuilt(writer: Writer, warehouse: Warehouse, tmp_path: Path):
     """From what was committed: they tile and say that their counts are lost, the next report too; later runs go on."""
     ingest(writer, 1, 5)
     is_kernel = writer.commit is commit
-    with dies(Kernel if is_kernel else staged, "append" if is_kernel else "_append", 1), pytest.raises(Died):
+    with dies(Kernel if is_kernel else staged_commit, "append" if is_kernel else "_append", 1), pytest.raises(Died):
         ingest(writer, 2, 9)
     pending = "_lagoon/*/*-record_{}.parquet" if is_kernel else "{}/*/0192-0002.parquet"
     for table in ("ranges", "problems"):
         remove(tmp_path, pending.format(table))
     told = reports(writer)
     assert len(told) == 2
-    assert "1 ranges were made again" in told[0] + told[1]
+    assert "1 ranges were rebuilt" in told[0] + told[1]
     ingest(writer, 3, 12)
     assert found(warehouse) == (list(range(12)), [(0, 5), (5, 9), (9, 12)], [0, 9])
     ranges = DeltaTable(warehouse.locations["record_ranges"].removeprefix("file:")).to_pyarrow_table().to_pylist()
@@ -251,23 +257,23 @@ def test_ranges_whose_file_was_removed_are_made_again(writer: Writer, warehouse:
     ] == [(4, 0, 1, "COUNTS_LOST")]
 
 
-def beside(pending: Pending, _: int, ingest_id: str, table: Table, rows: Sequence[Any]) -> StagedFile | None:
+def beside(pending: PendingFiles, _: int, ingest_id: str, table: Table, rows: Sequence[Any]) -> PendingFile | None:
     """Keep rows as earlier releases did: as a file in the folder of their table."""
     if not rows:
         return None
     name, data = f"{table.partition_by}={DAY}/{ingest_id}.parquet", parquet_bytes(plain_table(table, rows))
     folder = pending.root.rpartition("/")[0]
     stored = pending.storage.write(f"{folder}/{table.name}/{name}", data)
-    return StagedFile(name=name, size=stored.size, rows=len(rows), modified_at_ms=stored.modified_at_ms)
+    return PendingFile(name=name, size=stored.size, rows=len(rows), modified_at_ms=stored.modified_at_ms)
 
 
 @pytest.mark.parametrize("is_vacuumed", [False, True])
 def test_a_run_of_an_earlier_release(
     by_kernel: Writer, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, is_vacuumed: bool
 ):
-    """What it left beside the tables is added; what VACUUM took of that is made again, and no table names what is gone."""
+    """What it left beside the tables is added; what VACUUM took of that is rebuilt, and no table names what is gone."""
     with monkeypatch.context() as patch:
-        patch.setattr(Pending, "write", beside)
+        patch.setattr(PendingFiles, "write", beside)
         with dies(Kernel, "append", 1), pytest.raises(Died):
             ingest(by_kernel, 1, 5)
     if is_vacuumed:
@@ -379,7 +385,7 @@ def test_a_table_that_was_replaced(warehouse: Warehouse):
     with archive_lock(warehouse, CLUSTER, CLOCK) as lock:
         commit(lock, run(lock, 1, 0, 5))
     warehouse.kernel.storage.delete(warehouse.locations["records"])
-    table = archive.RECORDS
+    table = RECORDS
     warehouse.kernel.create(warehouse.locations["records"], table.delta_schema(), table.partition_by, table.properties)
     with pytest.raises(TableError, match="record_ranges is not"), archive_lock(warehouse, CLUSTER, CLOCK):
         pass
@@ -389,13 +395,13 @@ def test_ranges_that_were_removed(by_kernel: Writer, warehouse: Warehouse):
     """A new record_ranges beside old records has a hole: it is refused until somebody says that it may."""
     ingest(by_kernel, 1, 5)
     ingest(by_kernel, 2, 9)
-    table = archive.RECORD_RANGES
+    table = RECORD_RANGES
     warehouse.kernel.storage.delete(warehouse.locations[table.name])
     warehouse.kernel.create(warehouse.locations[table.name], table.delta_schema(), table.partition_by, table.properties)
     with pytest.raises(TableError, match="--after-restore keep"), by_kernel.lock():
         pass
     with archive_lock(warehouse, CLUSTER, CLOCK, after_restore="keep") as lock:
-        assert "made again" in next(iter(lock.reports.values())).text
+        assert "rebuilt" in next(iter(lock.reports.values())).text
         commit(lock, run(lock, 3, 9, 12))
     with by_kernel.lock():
         pass

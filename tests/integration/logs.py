@@ -1,6 +1,6 @@
-"""A cluster's topics in; their logs as files, as Kafka's DumpLogSegments prints them, and as librdkafka reads them out.
+"""Reads the logs of topics: as files, as Kafka's DumpLogSegments prints them, and as librdkafka reads them.
 
-Guards one rule: what became of a transaction is told by the markers in the dump, not by anything of ours.
+How a transaction ended is taken from the markers in the dump, not by anything of ours.
 """
 
 from collections.abc import Iterator, Sequence
@@ -57,14 +57,14 @@ class Log:
     def transactions(self) -> list[Transaction]:
         """Every transaction that the log holds records of."""
         begun: dict[int, int] = {}
-        found: list[Transaction] = []
+        transactions: list[Transaction] = []
         for batch in self.batches:
             if batch.is_transactional and not batch.is_control:
                 begun.setdefault(batch.producer_id, batch.base_offset)
             elif batch.is_control and batch.producer_id in begun:
                 first = begun.pop(batch.producer_id)
-                found.append(Transaction(batch.producer_id, first, batch.base_offset, batch.marker))
-        return found + [Transaction(producer_id, first, None, None) for producer_id, first in begun.items()]
+                transactions.append(Transaction(batch.producer_id, first, batch.base_offset, batch.marker))
+        return transactions + [Transaction(producer_id, first, None, None) for producer_id, first in begun.items()]
 
     def records(self) -> Iterator[tuple[DumpedBatch, DumpedRecord]]:
         """The records of data from the log's start on, each with its batch."""

@@ -1,6 +1,6 @@
-"""Real producers' records in; topics whose logs hold what the producers and the brokers make of them out.
+"""Fills topics by real producers, so that logs hold what producers and brokers make of records.
 
-Guards one rule: no byte in these logs is ours. librdkafka and Kafka's Java producer write them in every codec; brokers
+No byte in these logs is ours. librdkafka and Kafka's Java producer write them in every codec; brokers
 convert, append their own times, compact and cut them. Topics have one partition and one replica: one folder holds the log.
 """
 
@@ -67,7 +67,7 @@ ODD = (
     Sent(bytes(range(256)), b"\n\r | offset: 7 payload: \0\xff"),
     Sent(b"long", b"abc" * 20_000),
     Sent(b"first millisecond", b"1970", 1),
-    Sent(b"behind the last year of timestamps", b"10000", YEAR_10000),
+    Sent(b"after the last year of timestamps", b"10000", YEAR_10000),
     Sent(b"far behind", b"285 million years", LAST_YEAR),
     Sent(b"back again", b"2023"),
     Sent(b"one header", b"h", AS_SENT, (("name", b"value"),)),
@@ -118,7 +118,7 @@ def by_librdkafka(kafka: LocalKafka, topic: str, records: Sequence[Sent], **conf
     failed: list[str] = []
     settings = {name.replace("_", "."): value for name, value in config.items()}
     base = {"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0, "linger.ms": 20, "batch.num.messages": 12}
-    base["max.in.flight"] = 1  # a batch that is sent again would come behind the next
+    base["max.in.flight"] = 1  # a batch that is sent again would come after the next
     producer = Producer({**base, **settings})
     for record in records:
         producer.produce(
@@ -185,52 +185,52 @@ def java_producers(kafka: LocalKafka) -> Iterator[JavaProducers]:
 
 def transactions(java: JavaProducers, topic: str, codec: str) -> None:
     """Two producers in turns: committed, aborted, both at once, an empty one, and one that stays open at the end."""
-    one, two = (
+    producer, other = (
         java.producer(transactional_id=f"{topic}-{name}", compression_type=codec, transaction_timeout_ms="600000")
         for name in ("one", "two")
     )
-    one.beginTransaction()
-    java.send(one, topic, ODD_FOR_JAVA)
-    one.commitTransaction()
+    producer.beginTransaction()
+    java.send(producer, topic, ODD_FOR_JAVA)
+    producer.commitTransaction()
     for _ in range(2):
-        one.beginTransaction()
-        two.beginTransaction()
-        java.send(one, topic, plain(20, "aborted"))
-        java.send(two, topic, plain(20, "committed"))
-        java.send(one, topic, plain(5, "aborted"))
-        one.abortTransaction()
-        java.send(two, topic, plain(5, "committed"))
-        two.commitTransaction()
-    one.beginTransaction()
-    java.send(one, topic, plain(5, "open"))
-    two.beginTransaction()
-    java.send(two, topic, plain(5, "committed behind the open one"))
-    two.commitTransaction()
-    two.beginTransaction()
-    java.send(two, topic, plain(5, "aborted behind the open one"))
-    two.abortTransaction()
+        producer.beginTransaction()
+        other.beginTransaction()
+        java.send(producer, topic, plain(20, "aborted"))
+        java.send(other, topic, plain(20, "committed"))
+        java.send(producer, topic, plain(5, "aborted"))
+        producer.abortTransaction()
+        java.send(other, topic, plain(5, "committed"))
+        other.commitTransaction()
+    producer.beginTransaction()
+    java.send(producer, topic, plain(5, "open"))
+    other.beginTransaction()
+    java.send(other, topic, plain(5, "committed after the open one"))
+    other.commitTransaction()
+    other.beginTransaction()
+    java.send(other, topic, plain(5, "aborted after the open one"))
+    other.abortTransaction()
 
 
 def compacted(kafka: LocalKafka, java: JavaProducers, topic: str, codec: str) -> None:
     """Keys overwritten within and across batches, tombstones, transactions; a new segment for each of several rounds."""
     create(kafka, topic, **_COMPACTED)
     several = [b"%d" % number for number in range(60)]
-    one = java.producer(compression_type=codec)
-    two = java.producer(compression_type=codec, transactional_id=topic)
+    producer = java.producer(compression_type=codec)
+    other = java.producer(compression_type=codec, transactional_id=topic)
     silent = java.producer(compression_type=codec)  # its last batch stays for its sequence, without a record
     java.send(silent, topic, [Sent(key, b"overwritten", _now_ms()) for key in several[::6]])
     for step in (1, 2, 3):
-        java.send(one, topic, [Sent(key, key + b"-%d" % step, _now_ms()) for key in several[::step]])
-        two.beginTransaction()
-        java.send(two, topic, [Sent(key, b"aborted", _now_ms()) for key in several[::7]])
-        two.abortTransaction()
-        two.beginTransaction()
-        java.send(two, topic, [Sent(b"tx" + key, b"committed %d" % step, _now_ms()) for key in several[::step]])
-        two.commitTransaction()
+        java.send(producer, topic, [Sent(key, key + b"-%d" % step, _now_ms()) for key in several[::step]])
+        other.beginTransaction()
+        java.send(other, topic, [Sent(key, b"aborted", _now_ms()) for key in several[::7]])
+        other.abortTransaction()
+        other.beginTransaction()
+        java.send(other, topic, [Sent(b"tx" + key, b"committed %d" % step, _now_ms()) for key in several[::step]])
+        other.commitTransaction()
         time.sleep(2 * _SEGMENT_S)  # the next record begins a segment
-    java.send(one, topic, [Sent(key, None, _now_ms()) for key in several[:50:10]])
+    java.send(producer, topic, [Sent(key, None, _now_ms()) for key in several[:50:10]])
     time.sleep(2 * _SEGMENT_S)
-    java.send(one, topic, [Sent(b"last", b"in the active segment, which is never compacted", _now_ms())])
+    java.send(producer, topic, [Sent(b"last", b"in the active segment, which is never compacted", _now_ms())])
 
 
 def compacted_messages(kafka: LocalKafka, topic: str, codec: str) -> None:
@@ -276,8 +276,8 @@ def delete_records(kafka: LocalKafka, topic: str, before: int) -> None:
 
 def folder(kafka: LocalKafka, topic: str) -> Path:
     """Where the topic's log is."""
-    (found,) = kafka.directory.glob(f"broker-*/data/{topic}-0")
-    return found
+    (log,) = kafka.directory.glob(f"broker-*/data/{topic}-0")
+    return log
 
 
 def log_starts(kafka: LocalKafka, topics: Sequence[str]) -> dict[str, int]:

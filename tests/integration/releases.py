@@ -48,9 +48,9 @@ class Release:
         """The rows that a verb shows; nothing may fail, and nothing may be left out."""
         capsys.readouterr()
         code = run([*argv, "-b", self.bootstrap_servers, "--json"], {}, CLOCK)
-        told = capsys.readouterr()
-        assert (code, told.err) == (0, "")
-        return [json.loads(line) for line in told.out.splitlines()]
+        captured = capsys.readouterr()
+        assert (code, captured.err) == (0, "")
+        return [json.loads(line) for line in captured.out.splitlines()]
 
 
 def of_kind(rows: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
-"""A release in; one real broker with every kind of secured listener, and the ways in for two clients, out.
+"""Starts one real broker with every kind of secured listener, and gives the security settings of two clients for each.
 
-Each way is told twice: as our settings and as librdkafka's, which is how it is proved that a refusal is ours. All of
+Each security mode is given twice: as our settings and as librdkafka's, which is how it is proved that a refusal is ours. All of
 them lead to the same user, `lagoon`, who may do everything; `limited` may do what a test allows, and `guest` nothing. What
 the plain listener is for is setting up: whoever comes there is a super user.
 """
@@ -34,7 +34,7 @@ USER, LIMITED, GUEST = "lagoon", "limited", "guest"
 PASSWORD = "Wq7-open-sesame-4711"  # noqa: S105  of a broker that lives for a minute
 KEY_PASSWORD = "Wq7-locked-away-0815"  # noqa: S105
 # How long brokers believe who came by listener SCRAM (KIP-368), with SCRAM-SHA-512 and with SCRAM-SHA-256. They refuse to
-# be told again within a second.
+# be sent again within a second.
 SESSION_MS, SHORTEST_SESSION_MS = 2_000, 1_000
 
 LISTENERS = (
@@ -65,7 +65,7 @@ class Secured:
         return str(self.folder / f"{name}.pem")
 
     def settings(self, way: str) -> dict[str, str]:
-        """One way in, as settings of ours."""
+        """One security mode, as settings of ours."""
         listener, mechanism = _WAYS[way]
         settings = {"bootstrap_servers": self.kafka.bootstrap(listener.name), "security_protocol": listener.protocol}
         if listener.protocol.endswith("SSL"):
@@ -81,7 +81,7 @@ class Secured:
         return settings
 
     def peer(self, way: str) -> dict[str, str]:
-        """The same way in, as properties of librdkafka."""
+        """The same security mode, as properties of librdkafka."""
         ours = self.settings(way)
         same = {_PEER[name]: value for name, value in ours.items() if name in _PEER}
         if way == "mutual":
@@ -147,7 +147,7 @@ _PEER = {
 
 @contextmanager
 def secured_kafka(folder: Path, version: str) -> Iterator[Secured]:
-    """One broker of a release, its users and their rights."""
+    """One broker of a release, its users and their permissions."""
     certificates = folder / "certificates"
     certificates.mkdir()
     server = _write_certificates(certificates)
@@ -191,18 +191,18 @@ def _write_certificates(folder: Path) -> Certificate:
     ours, theirs = authority("sandbox CA"), authority("somebody else's CA")
     over = datetime.now(UTC) - timedelta(days=1)
     server = issue(ours, "broker", ["localhost", "127.0.0.1"])
-    for name, one in (
+    for name, certificate in (
         ("server", server),
         ("expired", issue(ours, "broker", ["localhost"], valid_until=over)),
         ("elsewhere", issue(ours, "broker", ["kafka.example.org"])),
     ):
-        (folder / f"{name}.p12").write_bytes(one.pkcs12(KEY_PASSWORD))
-    for name, one, password in (
+        (folder / f"{name}.p12").write_bytes(certificate.pkcs12(KEY_PASSWORD))
+    for name, certificate, password in (
         ("client", issue(ours, USER), KEY_PASSWORD),
         ("lapsed", issue(ours, USER, valid_until=over), None),
         ("stranger", issue(theirs, USER), None),
     ):
-        (folder / f"{name}.pem").write_text(one.key_pem(password) + one.chain_pem())
+        (folder / f"{name}.pem").write_text(certificate.key_pem(password) + certificate.chain_pem())
     (folder / "ca.pem").write_text(pem(ours.chain[0]))
     (folder / "other-ca.pem").write_text(pem(theirs.chain[0]))
     return server
@@ -266,8 +266,8 @@ def _make_users(kafka: LocalKafka) -> None:
         for user in (USER, LIMITED, GUEST)
         for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
     ]
-    for one in users:  # a request may name a user once
-        for future in admin.alter_user_scram_credentials([one]).values():
+    for user in users:  # a request may name a user once
+        for future in admin.alter_user_scram_credentials([user]).values():
             future.result(30)
     kinds = (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID)
     everything = [allow(kind, "*", AclOperation.ALL, user=USER) for kind in kinds]

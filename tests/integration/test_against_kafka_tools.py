@@ -141,10 +141,10 @@ def test_the_earliest_offset_that_waits_for_upload(cluster: LocalKafka) -> None:
     with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as client:
         topics = client.refresh(None, deadline).topics
         everywhere = [TopicPartition(one.name or "", p.partition_index) for one in topics for p in one.partitions]
-        found = list_offsets(client, everywhere, [kind], deadline)[kind]
+        listed = list_offsets(client, everywhere, [kind], deadline)[kind]
     printed = tools.offsets(cluster, "-6")
-    assert len(found.answers) == len(everywhere)
-    assert {at for at, one in found.answers.items() if one.offset >= 0} == {
+    assert len(listed.answers) == len(everywhere)
+    assert {at for at, one in listed.answers.items() if one.offset >= 0} == {
         at for at, offset in printed.items() if offset is not None and offset >= 0
     }
 
@@ -175,8 +175,8 @@ def test_health_equals_kafka_topics_while_a_broker_is_down(cluster: LocalKafka) 
 
 def _wait_until_gone(kafka: LocalKafka, node_id: int) -> None:
     """Until no partition is led by the broker and the ISRs have shrunk."""
-    patience = time.monotonic() + 60
-    while time.monotonic() < patience:
+    give_up = time.monotonic() + 60
+    while time.monotonic() < give_up:
         lines = tools.topics(kafka).values()
         if all(one.leader_id != node_id and (node_id not in one.isr or one.leader_id is None) for one in lines):
             return

@@ -27,8 +27,9 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.cli.kafka.run import VERBS
-from kafka_lagoon.cli.permissions import NEEDS, Right
+from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.request_stats import RequestStats
@@ -52,7 +53,13 @@ from tests.integration.streams_members import streams_members
 from tests.jobs import commands
 
 LEAST = "least"
-ORDERS, PAID, WRITTEN, READERS, PAYER = "least-orders", "least-paid", "least-written", "least-readers", "least-payer"
+ORDERS, PENDING, WRITTEN, READERS, PAYER = (
+    "least-orders",
+    "least-pending",
+    "least-written",
+    "least-readers",
+    "least-payer",
+)
 RECORDS = 20
 
 # What is run to prove each need.
@@ -79,7 +86,7 @@ RUN: Mapping[str, Sequence[str]] = {
     "kafka transactions": (),
     "kafka transactions --describe": (),
     "kafka transactions ID": (PAYER,),
-    "kafka transactions --topic TOPIC": (PAID,),
+    "kafka transactions --topic TOPIC": (PENDING,),
     "kafka fetch": (ORDERS,),
     "kafka produce": (WRITTEN, "--value", "v", "--partition", "0"),
 }
@@ -99,7 +106,7 @@ NEVER_PROVEN = {
     for what in _NEVER_PROVEN
 }
 
-_DESCRIBE_GROUP = next(one for one in NEEDS["kafka lag"].rights if one.resource_type == acls.GROUP)
+_DESCRIBE_GROUP = next(one for one in REQUIRED_PERMISSIONS["kafka lag"].permissions if one.resource_type == acls.GROUP)
 
 Shape = Counter[tuple[Any, ...]]
 
@@ -120,19 +127,19 @@ class Place:
 
     def __init__(self, secured: Secured) -> None:
         self.plain = secured.kafka.bootstrap_servers
-        self.way_in = {**secured.settings("scram-256"), "sasl_username": LEAST, "sasl_password": PASSWORD}
+        self.settings = {**secured.settings("scram-256"), "sasl_username": LEAST, "sasl_password": PASSWORD}
         self._kafka = secured.kafka
         self._admin = AdminClient({"bootstrap.servers": self.plain})
 
     def make_user(self) -> None:
         """The user, who may do nothing."""
-        told = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
-        user = UserScramCredentialUpsertion(LEAST, told, PASSWORD.encode())
+        credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
+        user = UserScramCredentialUpsertion(LEAST, credential, PASSWORD.encode())
         for future in self._admin.alter_user_scram_credentials([user]).values():
             future.result(30)
 
     @contextmanager
-    def granted(self, rights: Iterable[Right], topic: str = acls.WILDCARD) -> Iterator[None]:
+    def granted(self, rights: Iterable[Permission], topic: str = acls.WILDCARD) -> Iterator[None]:
         """The user has these rights, and no other, while the context lasts; those on topics may be for one alone."""
         rules = [_rule(right, topic) for right in rights]
         if rules:
@@ -152,8 +159,8 @@ class Place:
             assert not deadline.passed()
 
     def options(self) -> list[str]:
-        """How a command is told to come as the user."""
-        return [word for name, value in self.way_in.items() for word in ("--set", f"kafka.{name}={value}")]
+        """Options that make a command run as the user."""
+        return [word for name, value in self.settings.items() for word in ("--set", f"kafka.{name}={value}")]
 
     def as_user(self, command: Sequence[str]) -> Shown:
         """What the user is shown."""
@@ -164,7 +171,7 @@ class Place:
         return _shown([*command, "-b", self.plain])
 
 
-def _rule(right: Right, topic: str) -> AclBinding:
+def _rule(right: Permission, topic: str) -> AclBinding:
     kind, name = _KINDS[right.resource_type]
     name = topic if kind == ResourceType.TOPIC else name
     return allow(kind, name, AclOperation[acls.OPERATIONS[right.operation]], user=LEAST)
@@ -177,11 +184,11 @@ def _of_user() -> AclBindingFilter:
 
 def _shown(argv: Sequence[str]) -> Shown:
     ended = commands.here(*argv, "--json")
-    told = [json.loads(line) for line in ended.stdout.splitlines()]
-    return Shown(ended.returncode, _shape(told), frozenset(ended.stderr.splitlines()))
+    printed = [json.loads(line) for line in ended.stdout.splitlines()]
+    return Shown(ended.returncode, _shape(printed), frozenset(ended.stderr.splitlines()))
 
 
-def _shape(told: Iterable[Mapping[str, Any]]) -> Shape:
+def _shape(printed: Iterable[Mapping[str, Any]]) -> Shape:
     """Rows without what moves between two questions: what they are about, and which of their fields say something."""
     return Counter(
         (
@@ -189,24 +196,24 @@ def _shape(told: Iterable[Mapping[str, Any]]) -> Shape:
             *(row.get(name) for name in _NAMES),
             frozenset(name for name, value in row.items() if value not in (None, [], ())),
         )
-        for row in told
+        for row in printed
     )
 
 
 @pytest.fixture(scope="module")
 def place(secured: Secured) -> Iterator[Place]:
     """Something of everything that can be hidden: topics, groups, settings, a transaction."""
-    found = Place(secured)
-    found.make_user()
-    create_topics(found.plain, [NewTopic(ORDERS, 2, 1), NewTopic(PAID, 1, 1), NewTopic(WRITTEN, 1, 1)])
-    produce(found.plain, ORDERS, RECORDS)
-    commit(found.plain, READERS, {(ORDERS, 0): 1, (ORDERS, 1): 1})
-    _set_up_group(found.plain)
+    place = Place(secured)
+    place.make_user()
+    create_topics(place.plain, [NewTopic(ORDERS, 2, 1), NewTopic(PENDING, 1, 1), NewTopic(WRITTEN, 1, 1)])
+    produce(place.plain, ORDERS, RECORDS)
+    commit(place.plain, READERS, {(ORDERS, 0): 1, (ORDERS, 1): 1})
+    _set_up_group(place.plain)
     with ExitStack() as stack:
-        stack.enter_context(_open_transaction(found.plain))
-        stack.enter_context(live_member(found.plain, f"{READERS}-live", ORDERS, **{"group.protocol": "consumer"}))
-        commit(found.plain, f"{READERS}-live-commits", {(ORDERS, 0): 1})
-        yield found
+        stack.enter_context(_open_transaction(place.plain))
+        stack.enter_context(live_member(place.plain, f"{READERS}-live", ORDERS, **{"group.protocol": "consumer"}))
+        commit(place.plain, f"{READERS}-live-commits", {(ORDERS, 0): 1})
+        yield place
 
 
 @contextmanager
@@ -215,7 +222,7 @@ def _open_transaction(bootstrap_servers: str) -> Iterator[None]:
     producer = Producer({"bootstrap.servers": bootstrap_servers, "transactional.id": PAYER, "log_level": 0})
     producer.init_transactions(60)
     producer.begin_transaction()
-    producer.produce(PAID, b"p")
+    producer.produce(PENDING, b"p")
     assert producer.flush(30) == 0
     try:
         yield
@@ -241,7 +248,7 @@ def _set_up_group(bootstrap_servers: str) -> None:
 
 def test_every_verb_is_in_the_table() -> None:
     """A new verb needs a row, and a row a proof."""
-    assert set(NEEDS) == set(RUN) | JOBS
+    assert set(REQUIRED_PERMISSIONS) == set(RUN) | JOBS
     assert {name.split()[1] for name in RUN} == set(VERBS)
 
 
@@ -250,7 +257,7 @@ def test_rights_of_verbs_are_enough_and_least(place: Place, name: str) -> None:
     """With the rights of the table the user is shown what a super user is, and nothing is refused. With one less that is
     not so, and either the exit code or a line says so.
     """
-    command, rights = [*_typed(name), *RUN[name]], NEEDS[name].rights
+    command, rights = [*_typed(name), *RUN[name]], REQUIRED_PERMISSIONS[name].permissions
     with place.granted(rights):
         whole, expected = place.as_user(command), place.as_super_user(command)
     assert (whole.code, whole.shape) == (0, expected.shape), whole.lines
@@ -270,14 +277,14 @@ def _typed(name: str) -> list[str]:
 
 def test_rights_of_a_snapshot_are_enough_and_least(place: Place) -> None:
     """With the rights of the table all rows are those that a super user gets, and the list of groups is proven."""
-    rights = NEEDS["snapshot"].rights
+    rights = REQUIRED_PERMISSIONS["snapshot"].permissions
     with place.granted(rights):
-        whole, expected = _gathered(place.way_in), _gathered({"bootstrap_servers": place.plain})
+        whole, expected = _gathered(place.settings), _gathered({"bootstrap_servers": place.plain})
     assert whole == expected
     assert whole[:2] == ("complete", "complete")
     for right in rights:
         with place.granted(one for one in rights if one is not right):
-            assert _gathered(place.way_in) != whole, f"{right} is not needed"
+            assert _gathered(place.settings) != whole, f"{right} is not needed"
 
 
 def _gathered(settings: Mapping[str, str]) -> tuple[str, str | None, Shape]:
@@ -287,13 +294,13 @@ def _gathered(settings: Mapping[str, str]) -> tuple[str, str | None, Shape]:
         snapshot = collect(cluster, "least", CLOCK.now_ms(), deadline, lambda _name, _items: None)
     (groups,) = {one.visibility for one in snapshot.of(rows.CoverageRow) if one.api == "ListGroups"}
     about_itself = {rows.SnapshotRow, rows.CoverageRow, rows.CollectionFailureRow}
-    told = (
+    facts = (
         {"kind": kind.__name__, **asdict(one)}
         for kind, some in snapshot.rows.items()
         for one in some
         if kind not in about_itself
     )
-    return snapshot.published.status, groups, _shape(told)
+    return snapshot.published.status, groups, _shape(facts)
 
 
 @pytest.mark.usefixtures("spark")
@@ -301,7 +308,7 @@ def test_rights_of_an_ingest_are_enough_and_least(place: Place, tmp_path: Path) 
     """With READ on a topic every record of it is archived, and no other topic matches a pattern. Without that right
     nothing is archived, and the exit code says so.
     """
-    (right,) = NEEDS["ingest"].rights
+    (right,) = REQUIRED_PERMISSIONS["ingest"].permissions
     with place.granted([right], ORDERS):
         whole = _ingested(place, tmp_path / "whole", "--pattern", "least-.*")
     assert whole.returncode == 0, whole.stdout + whole.stderr
@@ -337,7 +344,7 @@ def test_newer_groups_want_the_right_to_their_topics(place: Place, group_type: s
     }[group_type]
     with member():
         for name in ("kafka describe-group GROUP", "kafka lag GROUP"):
-            command, rights = [*_typed(name), group_id], NEEDS[name].rights
+            command, rights = [*_typed(name), group_id], REQUIRED_PERMISSIONS[name].permissions
             with place.granted(rights):
                 whole, expected = place.as_user(command), place.as_super_user(command)
             with place.granted(one for one in rights if one.resource_type != acls.TOPIC):
@@ -352,8 +359,11 @@ def test_rights_on_the_oldest_release(secured_282: Secured) -> None:
     place = Place(secured_282)
     place.make_user()
     create_topics(place.plain, [NewTopic(WRITTEN, 1, 1)])
-    topics, _ = NEEDS["kafka metadata"].rights
-    for name, rights in (("kafka metadata", [topics]), ("kafka produce", NEEDS["kafka produce"].rights)):
+    topics, _ = REQUIRED_PERMISSIONS["kafka metadata"].permissions
+    for name, rights in (
+        ("kafka metadata", [topics]),
+        ("kafka produce", REQUIRED_PERMISSIONS["kafka produce"].permissions),
+    ):
         command = [*_typed(name), *RUN[name]]
         with place.granted(rights):
             whole, expected = place.as_user(command), place.as_super_user(command)

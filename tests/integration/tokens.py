@@ -80,8 +80,8 @@ def token_endpoint(certificate_and_key: str) -> Iterator[TokenEndpoint]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             form = self.rfile.read(int(self.headers.get("Content-Length", "0"))).decode()
-            status, told = endpoint.answer(self.headers.get("Authorization", ""), form)
-            body = json.dumps(told).encode()
+            status, answer = endpoint.answer(self.headers.get("Authorization", ""), form)
+            body = json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))

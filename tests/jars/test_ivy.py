@@ -12,7 +12,7 @@ from tests.jars.conftest import BYTES, Registry, left_in
 
 @pytest.mark.parametrize("content", [{"one": BYTES["one"]}, {}])
 def test_incomplete_download_leaves_nothing(registry: Registry, tmp_path: Path, content: dict[str, bytes]) -> None:
-    """When the registry fails half-way, twice, the cause is told and the cache is as before."""
+    """When the registry fails half-way, twice, the error names the cause and the cache is as before."""
     registry.gives(content, exit_code=1)
     with pytest.raises(JarsUnavailable, match="2 jars could not be downloaded: Server access error: refused"):
         jar_paths("two")

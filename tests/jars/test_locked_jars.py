@@ -13,7 +13,7 @@ from tests.jars.conftest import BYTES, Registry, left_in
 
 
 def test_complete_download_is_kept(registry: Registry, tmp_path: Path) -> None:
-    """Jars are downloaded once, in the order of the lock file, and found from then on."""
+    """Jars are downloaded once, in the order of the lock file, and used again from then on."""
     paths = jar_paths("two")
     assert [path.read_bytes() for path in paths] == list(BYTES.values())
     assert jar_paths("two") == paths
@@ -64,13 +64,13 @@ def test_killed_attempt_is_swept_away(registry: Registry, tmp_path: Path) -> Non
 def test_two_at_once_download_once(registry: Registry) -> None:
     """Of two that want the same jars one downloads and the other waits for it."""
     registry.gives(BYTES, seconds=0.3)
-    found: list[Sequence[Path]] = []
-    several = [threading.Thread(target=lambda: found.append(jar_paths("two"))) for _ in range(2)]
+    results: list[Sequence[Path]] = []
+    several = [threading.Thread(target=lambda: results.append(jar_paths("two"))) for _ in range(2)]
     for thread in several:
         thread.start()
     for thread in several:
         thread.join()
-    assert len(found) == 2
+    assert len(results) == 2
     assert registry.count() == 1
 
 

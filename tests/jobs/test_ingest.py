@@ -56,8 +56,9 @@ def delete_records(admin: AdminClient, topic: str, before: int) -> None:
         future.result(30)
 
 
+@pytest.mark.usefixtures("spark")
 def test_ingest_by_spark_submit(kafka: LocalKafka, tmp_path: Path) -> None:
-    """Two runs with load between them, and a third with none: what a consumer sees, once each; ranges that tile."""
+    """A run by spark-submit, one after more load, and one with none: what a consumer sees, once each; ranges that tile."""
     names = ["ingest-plain", "ingest-tx", "ingest-empty"]
     create_topics(kafka.bootstrap_servers, [NewTopic(name, 3, 3) for name in names])
     produce(kafka.bootstrap_servers, names[0], 5_000)
@@ -70,7 +71,7 @@ def test_ingest_by_spark_submit(kafka: LocalKafka, tmp_path: Path) -> None:
     produce(kafka.bootstrap_servers, names[0], 1_000)
     create_topics(kafka.bootstrap_servers, [NewTopic("ingest-later", 1, 3)])
     produce(kafka.bootstrap_servers, "ingest-later", 10)
-    second = submit("ingest", *told)
+    second = here("ingest", *told)
     assert second.returncode == 0, second.stdout + second.stderr
     assert "4 topics, 1,010 records" in second.stdout
 
@@ -81,7 +82,7 @@ def test_ingest_by_spark_submit(kafka: LocalKafka, tmp_path: Path) -> None:
     assert sum(row["control"] for row in ranges) > 0
     assert {row["cluster"] for table in ("records", "record_ranges") for row in rows(tmp_path, table)} == {"default"}
 
-    third = lagoon("ingest", *told)
+    third = here("ingest", *told)
     assert third.returncode == 0, third.stderr
     assert "0 records" in third.stdout
     assert len(rows(tmp_path, "record_ranges")) == len(ranges)
@@ -225,6 +226,7 @@ def test_bad_input(kafka: LocalKafka, tmp_path: Path, more: list[str], code: int
     assert not list((tmp_path / "lake").rglob("records/**/*.parquet"))
 
 
+@pytest.mark.usefixtures("spark")
 def test_a_full_disk(kafka: LocalKafka, tmp_path: Path) -> None:
     """No room in the middle of a run: one line, exit 1, nothing committed or left behind; the next run completes."""
     create_topics(kafka.bootstrap_servers, [NewTopic("full", 2, 3)])
@@ -241,7 +243,7 @@ def test_a_full_disk(kafka: LocalKafka, tmp_path: Path) -> None:
     assert re.search(r"records/\S+\.parquet cannot be written: File too large", complaints[0])
     assert rows(tmp_path, "record_ranges") == []
     assert not list((tmp_path / "records").rglob("*.parquet"))
-    done = lagoon("ingest", *told)
+    done = here("ingest", *told)
     assert done.returncode == 0, done.stderr
     assert archived(tmp_path) == consumed(kafka.bootstrap_servers, ["full"])
 

@@ -38,8 +38,8 @@ class Machine:
 
     def here(self, recipe: str, conf: Path) -> str:
         """A recipe of README with the paths of this machine."""
-        found = recipe.replace("/opt/kafka-lagoon/.venv", str(self.installed.environment))
-        return found.replace("/etc/lagoon.toml", str(conf)).replace("/var/log/lagoon", str(self.log))
+        moved = recipe.replace("/opt/kafka-lagoon/.venv", str(self.installed.environment))
+        return moved.replace("/etc/lagoon.toml", str(conf)).replace("/var/log/lagoon", str(self.log))
 
     def conf(self, servers: str) -> Path:
         """A settings file for a cluster."""
@@ -67,9 +67,9 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
 
 def block(language: str, needle: str) -> str:
     """The one code block of README in a language that has some text."""
-    found = [text for text in re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL) if needle in text]
-    assert len(found) == 1
-    return str(found[0])
+    blocks = [text for text in re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL) if needle in text]
+    assert len(blocks) == 1
+    return str(blocks[0])
 
 
 def cron_line() -> str:
@@ -112,9 +112,9 @@ def test_wheel_and_recipes_on_a_real_cluster(machine: Machine, kafka: LocalKafka
 
     lagoon = machine.installed.environment / "bin" / "lagoon"
     statement = "SELECT 7 * count(*) AS sevenfold FROM records"
-    asked = machine.installed.run(f"{lagoon} sql --warehouse {lake} '{statement}'")
-    assert asked.returncode == 0, asked.stderr
-    assert "3500" in asked.stdout
+    answer = machine.installed.run(f"{lagoon} sql --warehouse {lake} '{statement}'")
+    assert answer.returncode == 0, answer.stderr
+    assert "3500" in answer.stdout
     in_pyspark = [path.name for path in machine.log.parent.glob("packages/pyspark/jars/*.jar")]
     assert in_pyspark
     assert not [name for name in in_pyspark if name.startswith("delta-")]
@@ -175,8 +175,8 @@ def test_spark_submit_in_a_clone(machine: Machine) -> None:
 def test_compose() -> None:
     """The container of docker-compose.yml has settings that we know and starts a command that there is."""
     text = (CLONE / "docker-compose.yml").read_text()
-    told = dict(re.findall(r"^ +(LAGOON_\w+): (.*)$", text, re.MULTILINE))
-    assert list(load(None, told).named_clusters()) == ["default"]
+    environ = dict(re.findall(r"^ +(LAGOON_\w+): (.*)$", text, re.MULTILINE))
+    assert list(load(None, environ).named_clusters()) == ["default"]
     (name,) = re.findall(r"\.venv/bin/lagoon (\w+)", text)
     assert name in COMMANDS
 
@@ -199,7 +199,7 @@ def test_paths_are_the_installation_s_own(machine: Machine) -> None:
     )
     (site,) = (machine.installed.environment / "lib").glob("python*/site-packages")
     assert sorted(path.name for path in Path(jobs).glob("[ims]*.py")) == ["ingest.py", "maintain.py", "snapshot.py"]
-    assert Path(jobs).parent == site
+    assert Path(jobs) == site / "kafka_lagoon" / "jobs"
     assert Path(conf).is_relative_to(site)
     assert {path.name for path in Path(conf).iterdir()} == {path.name for path in (CLONE / "conf").iterdir()}
     cache = machine.installed.home / ".cache" / "kafka-lagoon" / "jars" / DELTA

@@ -216,7 +216,7 @@ def test_a_log_file_that_cannot_be_written(lake: Lake, tmp_path: Path) -> None:
 
 def test_a_fault_of_ours_has_its_event(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not expected ends with a traceback, and the event of the cluster says failed and names no more than its kind."""
-    monkeypatch.setattr("kafka_lagoon.cli.snapshot.collect", lambda *_: 1 / 0)
+    monkeypatch.setattr("kafka_lagoon.runs.snapshot.collect", lambda *_: 1 / 0)
     log = lake.warehouse.parent / "fault.jsonl"
     with pytest.raises(ZeroDivisionError):
         lake.run("snapshot", "--log-file", str(log))

@@ -29,6 +29,7 @@ def cluster(kafka: LocalKafka) -> Iterator[LocalKafka]:
         yield kafka
 
 
+@pytest.mark.usefixtures("spark")
 def test_snapshot_by_spark_submit(cluster: LocalKafka, tmp_path: Path) -> None:
     """From a real cluster to Delta: the tables equal Kafka's own tools, for two readers, and a slot is written once."""
     warehouse = tmp_path / "lake"
@@ -66,7 +67,7 @@ def test_snapshot_by_spark_submit(cluster: LocalKafka, tmp_path: Path) -> None:
     assert by_sql == {(r["group_id"], r["topic"], r["partition"], r["lag"]) for r in by_deltalake}
 
     versions = {table.name: DeltaTable(str(table)).version() for table in warehouse.iterdir() if table.is_dir()}
-    again = submit("snapshot", "--conf", str(conf), "--slot", slot)
+    again = here("snapshot", "--conf", str(conf), "--slot", slot)
     assert again.returncode == 0, again.stderr
     assert "nothing to do" in again.stdout
     assert {name: DeltaTable(str(warehouse / name)).version() for name in versions} == versions

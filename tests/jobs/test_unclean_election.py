@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.tasks import Task
-from kafka_lagoon.ingest.archive import ArchiveLock
 from kafka_lagoon.ingest.archive_task import TaskResult, TaskSettings, archive
 from kafka_lagoon.runs import ingest as ingest_module
 from kafka_lagoon.sandbox.kafka import LocalKafka
@@ -52,8 +52,8 @@ class Executors:
     def __init__(self, kafka: LocalKafka) -> None:
         self._kafka = kafka
 
-    def execute(self, _: ArchiveLock, settings: TaskSettings, tasks: Sequence[Task]) -> list[TaskResult]:
-        """As `archive.execute`; splits of one topic are not told the leader epoch before them, as with older brokers."""
+    def run_tasks(self, _: Warehouse, settings: TaskSettings, tasks: Sequence[Task]) -> list[TaskResult]:
+        """As `execution.run_tasks`; splits of one topic are not told the leader epoch before them, as with older brokers."""
         results: dict[int, TaskResult] = {}
         order = sorted(range(len(tasks)), key=lambda n: tasks[n].splits[0].from_offset)
         assert len(order) == 8, "each topic is to be four splits"
@@ -91,7 +91,7 @@ def test_between_two_splits(kafka: LocalKafka, tmp_path: Path, monkeypatch: pyte
         until_leader(kafka, AHEAD)
         produce(kafka, ONLY_ON_LEADER)
         with monkeypatch.context() as patch:
-            patch.setattr(ingest_module, "execute", Executors(kafka).execute)
+            patch.setattr(ingest_module, "run_tasks", Executors(kafka).run_tasks)
             first = here("ingest", *told, "--accept-loss")  # which does not accept what is unread
         assert first.returncode == 3, first.stdout + first.stderr
         assert "LOG_TRUNCATED in 2 ranges" in first.stdout

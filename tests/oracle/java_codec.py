@@ -1,4 +1,4 @@
-"""Kafka's own codec in a JVM of its own: JSON in, wire bytes out, and back.
+"""Runs Kafka's own codec in a JVM of its own, which turns JSON into wire bytes and back.
 
 The jars hold for each message a data class, which reads and writes bytes, and a converter, which reads and writes JSON.
 `Messages.java` beside this file is compiled against each release's jars and takes many messages in one call.
@@ -28,11 +28,11 @@ _PREFIX = 2  # the version, before the message itself
 _JVM_OPTIONS = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 
 
-class Telling(NamedTuple):
-    """A message in JSON as `told_in` that version, to be written in another or the same."""
+class Example(NamedTuple):
+    """A message in JSON as of version `made_in`, to be written in another or the same."""
 
     name: str
-    told_in: int
+    made_in: int
     version: int
     message: Mapping[str, Any]
 
@@ -44,9 +44,9 @@ class JavaCodec:
         self.kafka = kafka
         self.jvm = gateway.jvm
 
-    def encode(self, told: Iterable[Telling]) -> list[bytes | None]:
+    def encode(self, examples: Iterable[Example]) -> list[bytes | None]:
         """The bytes that Kafka writes for each message, None where it refuses to."""
-        items = [(one.name, one.told_in, one.version, one.message) for one in told]
+        items = [(one.name, one.made_in, one.version, one.message) for one in examples]
         answers = json.loads(self.jvm.Messages.encode(json.dumps(items)))
         return [None if raw is None else base64.b64decode(raw)[_PREFIX:] for raw in answers]
 
@@ -56,14 +56,14 @@ class JavaCodec:
         Kafka does not mind bytes that are left over.
         """
         items = [(name, version, base64.b64encode(raw).decode()) for raw in encoded]
-        told: list[Any] = json.loads(self.jvm.Messages.decode(json.dumps(items)))
-        return told
+        answers: list[Any] = json.loads(self.jvm.Messages.decode(json.dumps(items)))
+        return answers
 
     def request_headers(self, frames: Iterable[bytes]) -> list[list[Any]]:
         """Key, version, correlation id, client id, and where the body begins, of frames without their length."""
         items = [base64.b64encode(frame).decode() for frame in frames]
-        told: list[list[Any]] = json.loads(self.jvm.Messages.requestHeaders(json.dumps(items)))
-        return told
+        answers: list[list[Any]] = json.loads(self.jvm.Messages.requestHeaders(json.dumps(items)))
+        return answers
 
     def buffer_of(self, raw: bytes) -> Any:
         """Our bytes as Java takes them."""
@@ -123,11 +123,11 @@ def _value_to_json(kind: Kind, value: Any, version: int) -> Any:
     return value
 
 
-def from_json(cls: type, version: int, told: Mapping[str, Any]) -> Any:
+def from_json(cls: type, version: int, fields: Mapping[str, Any]) -> Any:
     """A message as Kafka's converters write it. They leave out tagged fields that have their default."""
-    present: Iterator[Field] = (field for field in fields_of(cls) if _camel_case(field.name) in told)
+    present: Iterator[Field] = (field for field in fields_of(cls) if _camel_case(field.name) in fields)
     return cls(
-        **{field.name: _value_from_json(field.kind, told[_camel_case(field.name)], version) for field in present}
+        **{field.name: _value_from_json(field.kind, fields[_camel_case(field.name)], version) for field in present}
     )
 
 
@@ -150,10 +150,10 @@ def _value_from_json(kind: Kind, value: Any, version: int) -> Any:
 
 def without_records(message: Any) -> Any:
     """A message as Kafka's converters tell it: record data is empty there, whatever it was."""
-    told = {
+    kept = {
         field.name: _without_records(field.kind, getattr(message, field.name)) for field in fields_of(type(message))
     }
-    return dataclasses.replace(message, **told)
+    return dataclasses.replace(message, **kept)
 
 
 def _without_records(kind: Kind, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Kafka's own MemoryRecords in a JVM: descriptions of batches in, bytes out; bytes in, rows or refusals out.
+"""Runs Kafka's own MemoryRecords in a JVM: builds bytes from descriptions of batches, and reads rows or refusals from bytes.
 
 `Batches.java` beside this file is compiled against each release's jars, for Java walks the records: many batches go
 in one call. A refusal is whatever Java throws, errors included (snappy, memory).
@@ -65,13 +65,13 @@ class JavaRecords:
         self.kafka = kafka
         self._batches = gateway.jvm.Batches
 
-    def build(self, told: Sequence[Mapping[str, Any]]) -> list[bytes]:
-        """The bytes of each batch; see `batch` for what is told."""
-        return [base64.b64decode(raw) for raw in json.loads(self._batches.build(json.dumps(told, default=_base64)))]
+    def build(self, batches: Sequence[Mapping[str, Any]]) -> list[bytes]:
+        """The bytes of each batch; see `batch` for a description."""
+        return [base64.b64decode(raw) for raw in json.loads(self._batches.build(json.dumps(batches, default=_base64)))]
 
     def read(self, buffers: Sequence[bytes]) -> list[JavaAnswer]:
         """What each of the buffers holds."""
-        return [_answer(told) for told in json.loads(self._batches.read(json.dumps(buffers, default=_base64)))]
+        return [_answer(answer) for answer in json.loads(self._batches.read(json.dumps(buffers, default=_base64)))]
 
 
 @contextmanager
@@ -102,8 +102,8 @@ def _compile(folder: Path, jars: Sequence[Path], kafka: str) -> None:
     compile_java(folder / _SOURCE.name, folder, jars)
 
 
-def batch(**told: Any) -> dict[str, Any]:
-    """A description of a batch, with what most batches have where nothing is told.
+def batch(**given: Any) -> dict[str, Any]:
+    """A description of a batch, with what most batches have where nothing is given.
 
     `removed` are offsets that the cleaner takes out; `last_offset` is one that the batch claims, -1 the last record's.
     """
@@ -123,7 +123,7 @@ def batch(**told: Any) -> dict[str, Any]:
         "last_offset": -1,
         "removed": [],
         "records": [],
-        **told,
+        **given,
     }
 
 
@@ -136,24 +136,24 @@ def _base64(raw: bytes) -> str:
     return base64.b64encode(raw).decode()
 
 
-def _answer(told: Mapping[str, Any]) -> JavaAnswer:
-    return JavaAnswer(batches=tuple(map(_batch, told["batches"])), broken=told.get("broken"))
+def _answer(answer: Mapping[str, Any]) -> JavaAnswer:
+    return JavaAnswer(batches=tuple(map(_batch, answer["batches"])), broken=answer.get("broken"))
 
 
-def _batch(told: Mapping[str, Any]) -> JavaBatch:
-    rows = told.get("rows")
+def _batch(answer: Mapping[str, Any]) -> JavaBatch:
+    rows = answer.get("rows")
     return JavaBatch(
-        **{name: told.get(name) for name in JavaBatch.__dataclass_fields__ if name not in {"rows", "refusal"}},
+        **{name: answer.get(name) for name in JavaBatch.__dataclass_fields__ if name not in {"rows", "refusal"}},
         rows=None if rows is None else tuple(map(_row, rows)),
-        refusal=told.get("refusal"),
+        refusal=answer.get("refusal"),
     )
 
 
-def _row(told: Sequence[Any]) -> Row:
-    offset, timestamp_ms, timestamp_type, key, value, headers = told
+def _row(encoded: Sequence[Any]) -> Row:
+    offset, timestamp_ms, timestamp_type, key, value, headers = encoded
     pairs = tuple((base64.b64decode(name), _bytes(text)) for name, text in headers)
     return Row(offset, timestamp_ms, timestamp_type, _bytes(key), _bytes(value), pairs)
 
 
-def _bytes(told: str | None) -> bytes | None:
-    return None if told is None else base64.b64decode(told)
+def _bytes(encoded: str | None) -> bytes | None:
+    return None if encoded is None else base64.b64decode(encoded)

@@ -1,6 +1,6 @@
-"""A kafka-clients jar in, the message schemas inside it out. Read at test time, never stored.
+"""Reads the message schemas inside a kafka-clients jar, at test time; they are never stored.
 
-A schema is Kafka's JSON with `//` comments; what we compare is told as plain tuples, in our spelling of names.
+A schema is Kafka's JSON with `//` comments; what we compare is given as plain tuples, in our spelling of names.
 """
 
 import json
@@ -108,18 +108,18 @@ def _shape(field: Mapping[str, Any], version: int) -> Any:
 
 def default_of(field: Mapping[str, Any]) -> Any:
     """A field's value where it is absent; "struct" for a struct of defaults."""
-    kind, told = field["type"], field.get("default")
-    if told == _NULL:
+    kind, default = field["type"], field.get("default")
+    if default == _NULL:
         return None
     if kind.startswith("[]"):
         return ()
     if field.get("fields"):
         return "struct"
-    if told is None:
+    if default is None:
         return _ZERO.get(kind, 0)
     if kind == "bool":
-        return str(told).lower() == "true"
-    return told if kind == "string" else float(told) if kind == "float64" else int(str(told), 0)
+        return str(default).lower() == "true"
+    return default if kind == "string" else float(default) if kind == "float64" else int(str(default), 0)
 
 
 def absent_somewhere(fields: list[dict[str, Any]], valid: range) -> Iterator[tuple[str, bool]]:

@@ -20,7 +20,7 @@ from kafka_lagoon.wire.schema import Api
 from kafka_lagoon.wire.writing import encode
 from tests.examples import CASES, Case, any_message, any_text, randoms
 from tests.oracle.jars import clients_jar
-from tests.oracle.java_codec import JavaCodec, Telling, from_json, to_json, without_records
+from tests.oracle.java_codec import Example, JavaCodec, from_json, to_json, without_records
 from tests.oracle.schemas import knows, load, stable_versions
 
 pytestmark = pytest.mark.java
@@ -47,13 +47,13 @@ def _judges(codecs: Sequence[JavaCodec], case: Case) -> Iterator[JavaCodec]:
 def _agree(codec: JavaCodec, name: str, version: int, flexible: bool, messages: Sequence[Any]) -> None:
     """Both write the same bytes, and both read the messages in them."""
     written = [encode(message, version, flexible) for message in messages]
-    theirs = codec.encode(Telling(name, version, version, to_json(message, version)) for message in messages)
+    theirs = codec.encode(Example(name, version, version, to_json(message, version)) for message in messages)
     read = codec.decode(name, version, written)
-    for message, ours, by_kafka, told in zip(messages, written, theirs, read, strict=True):
+    for message, ours, by_kafka, in_json in zip(messages, written, theirs, read, strict=True):
         assert by_kafka is not None, (codec.kafka, message)
         assert ours.hex() == by_kafka.hex(), codec.kafka
         assert decode(type(message), version, flexible, ours) == message
-        assert from_json(type(message), version, told) == without_records(message), codec.kafka
+        assert from_json(type(message), version, in_json) == without_records(message), codec.kafka
 
 
 @each_case
@@ -100,19 +100,19 @@ def test_refusals(codecs: Sequence[JavaCodec], api: Api[Any, Any], side: str) ->
     cls = getattr(api, side)
     moved = [_moved(random, api, cls) for random in randoms((api.name, side), 50)]
     for codec in codecs:
-        ours, told = [], []
+        ours, examples = [], []
         for message, made_for, written_in in moved:
             if all(codec in _judges(codecs, case) for case in (made_for, written_in)):
                 versions = made_for.version, written_in.version
-                told.append(Telling(f"{cls.__name__}Data", *versions, to_json(message, made_for.version)))
+                examples.append(Example(f"{cls.__name__}Data", *versions, to_json(message, made_for.version)))
                 ours.append(_written(message, written_in.version, written_in.flexible))
-        assert codec.encode(told) == ours, codec.kafka
+        assert codec.encode(examples) == ours, codec.kafka
 
 
-def _is_text(told: Any) -> bool:
+def _is_text(in_json: Any) -> bool:
     """Whether all strings are text: Kafka puts a question mark where bytes are none."""
     try:
-        json.dumps(told, ensure_ascii=False).encode()
+        json.dumps(in_json, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         return False
     return True
@@ -139,12 +139,12 @@ def test_damaged(codecs: Sequence[JavaCodec], case: Case) -> None:
     ours = list(_readable(case, (_damaged(random, case) for random in randoms(case, 10))))
     for codec in _judges(codecs, case):
         theirs = codec.decode(f"{case.cls.__name__}Data", case.version, [raw for raw, _ in ours])
-        for (raw, message), told in zip(ours, theirs, strict=True):
-            assert not isinstance(told, str), (codec.kafka, raw.hex(), told)
+        for (raw, message), in_json in zip(ours, theirs, strict=True):
+            assert not isinstance(in_json, str), (codec.kafka, raw.hex(), in_json)
             if _is_text(to_json(message, case.version)):
                 # As text, for a float that is no number does not equal itself.
-                found, expected = from_json(case.cls, case.version, told), without_records(message)
-                assert repr(found) == repr(expected), codec.kafka
+                by_kafka, expected = from_json(case.cls, case.version, in_json), without_records(message)
+                assert repr(by_kafka) == repr(expected), codec.kafka
 
 
 def test_longest_string(codecs: Sequence[JavaCodec]) -> None:
@@ -152,4 +152,4 @@ def test_longest_string(codecs: Sequence[JavaCodec]) -> None:
     name = "ListGroupsRequestData"
     for codec in codecs:
         _agree(codec, name, 4, True, [ListGroupsRequest(states_filter=("x" * 32_767,))])
-        assert codec.encode([Telling(name, 4, 4, {"statesFilter": ["x" * 32_768]})]) == [None]
+        assert codec.encode([Example(name, 4, 4, {"statesFilter": ["x" * 32_768]})]) == [None]

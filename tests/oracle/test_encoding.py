@@ -49,8 +49,8 @@ def _examples() -> list[tuple[list[Record], Producer, int]]:
     return [*examples, (large, Producer(1, 0, 5), 0)]
 
 
-def _told(made: Sequence[Record], producer: Producer, attributes: int) -> dict[str, Any]:
-    """The same batch as Java is told of it."""
+def _described(made: Sequence[Record], producer: Producer, attributes: int) -> dict[str, Any]:
+    """The same batch as Java takes it."""
     return batch(
         producer_id=producer.producer_id,
         producer_epoch=producer.epoch,
@@ -74,7 +74,7 @@ def test_java_builds_the_same_bytes(kafkas: Sequence[JavaRecords]) -> None:
     examples = _examples()
     ours = [encode_batch(made, producer=producer, attributes=bits) for made, producer, bits in examples]
     for kafka in kafkas:
-        assert kafka.build([_told(*example) for example in examples]) == ours
+        assert kafka.build([_described(*example) for example in examples]) == ours
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -87,11 +87,11 @@ def test_java_reads_what_was_given(kafkas: Sequence[JavaRecords], codec: str) ->
     for kafka in kafkas:
         for (made, producer, bits), answer in zip(examples, kafka.read(ours), strict=True):
             assert answer.broken is None
-            (found,) = answer.batches
-            assert found.refusal is None
-            assert (found.magic, found.base_offset, found.last_offset) == (2, 0, len(made) - 1)
-            assert (found.producer_id, found.producer_epoch) == producer[:2]
-            assert (found.leader_epoch, found.transactional, found.control) == (-1, bool(bits), False)
-            assert found.rows == tuple(
+            (batch,) = answer.batches
+            assert batch.refusal is None
+            assert (batch.magic, batch.base_offset, batch.last_offset) == (2, 0, len(made) - 1)
+            assert (batch.producer_id, batch.producer_epoch) == producer[:2]
+            assert (batch.leader_epoch, batch.transactional, batch.control) == (-1, bool(bits), False)
+            assert batch.rows == tuple(
                 Row(offset, one[0], 0, *one[1:3], tuple(one[3])) for offset, one in enumerate(made)
             )

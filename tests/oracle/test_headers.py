@@ -34,20 +34,20 @@ def test_header_versions(codecs: Sequence[JavaCodec], api: Api[Any, Any]) -> Non
     for codec in codecs:
         types = codec.jvm.org.apache.kafka.common.message.ApiMessageType
         for version in _common(codec, api):
-            told = types.fromApiKey(api.key)
+            type_ = types.fromApiKey(api.key)
             flexible = api.is_flexible(version)
-            assert told.requestHeaderVersion(version) == 1 + flexible
-            assert told.responseHeaderVersion(version) == (flexible and api is not API_VERSIONS)
+            assert type_.requestHeaderVersion(version) == 1 + flexible
+            assert type_.responseHeaderVersion(version) == (flexible and api is not API_VERSIONS)
 
 
 @each_api
 def test_request_headers(codecs: Sequence[JavaCodec], api: Api[Any, Any]) -> None:
     """Kafka finds key, version, correlation id and client id in our frames, and the body where we put it."""
     for codec in codecs:
-        asked = list(product(_common(codec, api), CLIENT_IDS))
-        frames = [encode_request(api, version, 2**31 - 1, client_id, api.request()) for version, client_id in asked]
+        requests = list(product(_common(codec, api), CLIENT_IDS))
+        frames = [encode_request(api, version, 2**31 - 1, client_id, api.request()) for version, client_id in requests]
         read = codec.request_headers(frame[4:] for frame in frames)
-        for (version, client_id), frame, (*found, position) in zip(asked, frames, read, strict=True):
-            assert found == [api.key, version, 2**31 - 1, client_id or ""]  # no name is an empty one to Kafka
+        for (version, client_id), frame, (*fields, position) in zip(requests, frames, read, strict=True):
+            assert fields == [api.key, version, 2**31 - 1, client_id or ""]  # no name is an empty one to Kafka
             assert frame[4 + position :] == encode(api.request(), version, api.is_flexible(version))
             assert int.from_bytes(frame[:4], "big") == len(frame) - 4

@@ -40,5 +40,5 @@ def test_as_java_reads_it(codecs: Sequence[JavaCodec], text: str) -> None:
     jvm = codecs[0].jvm
     theirs = jvm.java.util.Properties()
     theirs.load(jvm.java.io.StringReader(text))
-    told = {key: theirs.getProperty(key) for key in theirs.stringPropertyNames()}
-    assert java_properties.read(text) == {key: value for key, value in told.items() if key}
+    by_java = {key: theirs.getProperty(key) for key in theirs.stringPropertyNames()}
+    assert java_properties.read(text) == {key: value for key, value in by_java.items() if key}

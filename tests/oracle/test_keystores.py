@@ -60,8 +60,8 @@ def test_truststores_of_java(codecs: Sequence[JavaCodec], tmp_path: Path, proper
     finally:
         for name in properties:
             jvm.java.lang.System.clearProperty(name)
-    told = {"ssl_truststore_location": str(tmp_path / "store"), "ssl_truststore_password": PASSWORD}
-    assert keystores.trusted(tls_settings(**told)) == ROOT_PEM
+    truststore = {"ssl_truststore_location": str(tmp_path / "store"), "ssl_truststore_password": PASSWORD}
+    assert keystores.trusted(tls_settings(**truststore)) == ROOT_PEM
 
 
 def test_stores_for_java(codecs: Sequence[JavaCodec], tmp_path: Path) -> None:

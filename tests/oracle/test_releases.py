@@ -31,12 +31,12 @@ def release(request: pytest.FixtureRequest) -> Iterator[tuple[str, Any]]:
 def test_the_lists_of_a_release(release: tuple[str, Any]) -> None:
     """What Kafka's own code says that a broker lists, with and without unstable versions, is what the table has."""
     version, jvm = release
-    ours = [one for one in api_lists() if one.release == minor(version)]
-    assert {one.mode for one in ours} == ({"kraft"} if version.startswith("4") else {"zk", "kraft"})
-    for one in ours:
-        told = _listed(jvm, one.mode, unstable=one.unstable)
-        usual = {key: versions for key in one.offers if (versions := one.usual(key))}
-        assert usual == told, (one.mode, one.unstable)
+    ours = [listing for listing in api_lists() if listing.release == minor(version)]
+    assert {listing.mode for listing in ours} == ({"kraft"} if version.startswith("4") else {"zk", "kraft"})
+    for listing in ours:
+        listed = _listed(jvm, listing.mode, unstable=listing.unstable)
+        usual = {key: versions for key in listing.offers if (versions := listing.usual(key))}
+        assert usual == listed, (listing.mode, listing.unstable)
 
 
 def _listed(jvm: Any, mode: str, *, unstable: bool) -> dict[int, Versions]:
@@ -48,13 +48,13 @@ def _listed(jvm: Any, mode: str, *, unstable: bool) -> dict[int, Versions]:
     method = next(one for one in methods if one.getName() == "filterApis")
     flags = iter((unstable, False))  # unstable versions, a receiver of client metrics
     values = {"RecordVersion": common.record.RecordVersion.current, "ListenerType": lambda: listener}
-    given = [values.get(one.getSimpleName(), lambda: next(flags))() for one in method.getParameterTypes()]
+    given = [values.get(parameter.getSimpleName(), lambda: next(flags))() for parameter in method.getParameterTypes()]
     to_controller = common.protocol.ApiKeys.apisForListener(listeners.CONTROLLER)
     answer = {}
     some = common.requests.ApiVersionsResponse.filterApis(*given).iterator()
     while some.hasNext():
-        one = some.next()
-        api = common.protocol.ApiKeys.forId(one.apiKey())
+        entry = some.next()
+        api = common.protocol.ApiKeys.forId(entry.apiKey())
         if mode == "zk" or not api.forwardable or to_controller.contains(api):
-            answer[one.apiKey()] = Versions(one.minVersion(), one.maxVersion())
+            answer[entry.apiKey()] = Versions(entry.minVersion(), entry.maxVersion())
     return answer

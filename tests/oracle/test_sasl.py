@@ -139,7 +139,7 @@ def test_scram(codecs: Sequence[JavaCodec], release: int, name: str, user: str, 
 
 @pytest.mark.parametrize("name", _SCRAMS)
 def test_scram_with_a_wrong_password(codecs: Sequence[JavaCodec], name: str) -> None:
-    """The broker's own words are told, and nothing of the password."""
+    """The broker's own words are shown, and nothing of the password."""
     server = Scrams(codecs[0]).server(name, "alice", "right")
     with pytest.raises(AuthenticationFailed) as failure:
         authenticated(_scram(name, "alice", "hunter-2"), server)
@@ -186,7 +186,7 @@ def test_plain(codecs: Sequence[JavaCodec], user: str, password: str) -> None:
 
 
 def test_plain_with_a_wrong_password(codecs: Sequence[JavaCodec]) -> None:
-    """The broker's words are told, without the password."""
+    """The broker's words are shown, without the password."""
     with pytest.raises(AuthenticationFailed, match="Invalid username or password") as failure:
         authenticated(_plain("alice", "hunter-2"), _plain_server(codecs[0], "alice", "right"))
     assert "hunter" not in str(failure.value)
@@ -236,7 +236,7 @@ def test_unsecured_token(codecs: Sequence[JavaCodec], release: int, principal: s
 
 
 def test_refused_token(codecs: Sequence[JavaCodec]) -> None:
-    """The broker's reason is read and acknowledged, and told without the token."""
+    """The broker's reason is read and acknowledged, and shown without the token."""
     token = unsecured("alice", CLOCK)
     with pytest.raises(AuthenticationFailed, match="insufficient_scope") as failure:
         authenticated(OAuthBearer(token=token), _bearer_server(codecs[0], required_scope="admin"))
@@ -249,7 +249,7 @@ _printed = st.from_regex(r"[!-~]([ -~]*[!-~])?", fullmatch=True)
 @settings(max_examples=50, deadline=None)
 @given(client_id=_printed, secret=_printed, scope=_printed)
 def test_client_credentials(codecs: Sequence[JavaCodec], client_id: str, secret: str, scope: str) -> None:
-    """The header is that of Kafka's own client, and so is the form, which Kafka encodes only when it is told to."""
+    """The header is that of Kafka's own client, and so is the form, which Kafka encodes only when it is configured to."""
     secured = codecs[0].jvm.org.apache.kafka.common.security.oauthbearer.internals.secured
     as_it_is = secured.ClientSecretRequestFormatter(client_id, secret, scope, False)
     encoded = secured.ClientSecretRequestFormatter(client_id, secret, scope, True)

@@ -46,9 +46,9 @@ def _schemas(name: str) -> Iterator[tuple[Mapping[str, Any], str]]:
     Asked for inside of tests: were they made for each jar, collecting the unit tests would download Kafka.
     """
     jars = [clients_jar(kafka) for kafka in KAFKAS]
-    found = [(load(jar, name), jar.name) for jar in jars if knows(jar, name)]
-    assert found
-    yield from found
+    schemas = [(load(jar, name), jar.name) for jar in jars if knows(jar, name)]
+    assert schemas
+    yield from schemas
 
 
 def _our_facts(cls: type, version: int) -> tuple[FieldFacts, ...]:
@@ -88,13 +88,15 @@ def test_fields(name: str, cls: type, versions: Versions) -> None:
 
 
 def _all_ignorable(cls: type) -> dict[str, bool]:
-    found = {}
+    ignorable = {}
     for field in fields_of(cls):
-        found[field.name] = field.spec.ignorable
+        ignorable[field.name] = field.spec.ignorable
         kind = field.kind.item if isinstance(field.kind, Array) else field.kind
         if isinstance(kind, Nested):
-            found |= {f"{field.name}.{below}": told for below, told in _all_ignorable(kind.cls).items()}
-    return found
+            ignorable |= {
+                f"{field.name}.{below}": is_ignorable for below, is_ignorable in _all_ignorable(kind.cls).items()
+            }
+    return ignorable
 
 
 @pytest.mark.parametrize(("name", "cls", "versions"), _CLASSES, ids=[name for name, _, _ in _CLASSES])
@@ -104,8 +106,8 @@ def test_ignorable(name: str, cls: type, versions: Versions) -> None:
     for schema, jar in _schemas(name):
         stable = stable_versions(schema)
         both = range(max(stable.start, versions.lowest), min(stable.stop, versions.highest + 1))
-        told = dict(absent_somewhere(schema["fields"], both))
-        assert {field: ours[field] for field in told} == told, jar
+        absent = dict(absent_somewhere(schema["fields"], both))
+        assert {field: ours[field] for field in absent} == absent, jar
 
 
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)

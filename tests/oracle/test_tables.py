@@ -76,8 +76,8 @@ def test_acls(codecs: Sequence[JavaCodec], enumeration: str, ours: Mapping[int, 
     """What access control speaks of has Kafka's numbers, by name and as a constant, and none is missing."""
     theirs: dict[int, str] = {}
     for codec in codecs:
-        told = codec.jvm.java.lang.Class.forName(f"org.apache.kafka.common.{enumeration}")
-        theirs |= {one.code(): one.name() for one in told.getEnumConstants()}
+        constants = codec.jvm.java.lang.Class.forName(f"org.apache.kafka.common.{enumeration}")
+        theirs |= {one.code(): one.name() for one in constants.getEnumConstants()}
     assert ours == theirs
     assert all(getattr(acls, name) == code for code, name in ours.items())
 
@@ -99,8 +99,8 @@ def test_special_timestamps(codecs: Sequence[JavaCodec]) -> None:
 
 def _constants(codec: JavaCodec, enumeration: str) -> dict[str, int]:
     """Names and numbers of an enumeration of Kafka's."""
-    told = codec.jvm.java.lang.Class.forName(f"org.apache.kafka.common.{enumeration}")
-    return {one.name(): one.id() for one in told.getEnumConstants()}
+    constants = codec.jvm.java.lang.Class.forName(f"org.apache.kafka.common.{enumeration}")
+    return {one.name(): one.id() for one in constants.getEnumConstants()}
 
 
 def test_config_sources(codecs: Sequence[JavaCodec]) -> None:
@@ -129,19 +129,19 @@ def test_coordinator_types(codecs: Sequence[JavaCodec]) -> None:
         ("clients.admin.FeatureUpdate$UpgradeType", "code", update_features),
         ("clients.admin.ScramMechanism", "type", describe_user_scram_credentials),
     ],
-    ids=lambda one: one if isinstance(one, str) else one.__name__.rpartition(".")[2],
+    ids=lambda argument: argument if isinstance(argument, str) else argument.__name__.rpartition(".")[2],
 )
 def test_small_enumerations(codecs: Sequence[JavaCodec], enumeration: str, number: str, module: ModuleType) -> None:
     """Operations, directions and mechanisms have Kafka's numbers, and none is missing."""
-    told = codecs[0].jvm.java.lang.Class.forName(f"org.apache.kafka.{enumeration}").getEnumConstants()
-    theirs = {one.name(): getattr(one, number)() for one in told if one.name() != "UNKNOWN"}
+    constants = codecs[0].jvm.java.lang.Class.forName(f"org.apache.kafka.{enumeration}").getEnumConstants()
+    theirs = {one.name(): getattr(one, number)() for one in constants if one.name() != "UNKNOWN"}
     assert {name: getattr(module, name) for name in theirs} == theirs
 
 
 def test_scram_mechanisms(codecs: Sequence[JavaCodec]) -> None:
     """Mechanisms are called what SASL calls them."""
-    told = codecs[0].jvm.org.apache.kafka.clients.admin.ScramMechanism.values()
-    theirs = {one.type(): one.mechanismName() for one in told if one.name() != "UNKNOWN"}
+    constants = codecs[0].jvm.org.apache.kafka.clients.admin.ScramMechanism.values()
+    theirs = {one.type(): one.mechanismName() for one in constants if one.name() != "UNKNOWN"}
     assert theirs == describe_user_scram_credentials.SCRAM_MECHANISMS
 
 
@@ -160,7 +160,7 @@ def test_quotas(codecs: Sequence[JavaCodec]) -> None:
 
 
 def test_numbers_left_to_the_broker(codecs: Sequence[JavaCodec]) -> None:
-    """Partitions and replicas of a new topic that are left to the broker are told as Kafka does."""
+    """Partitions and replicas of a new topic that are left to the broker are encoded as by Kafka."""
     theirs = _statics(codecs[0], "requests.CreateTopicsRequest")
     assert theirs == dict.fromkeys(("NO_NUM_PARTITIONS", "NO_REPLICATION_FACTOR"), create_topics.BROKER_DEFAULT)
 
@@ -179,7 +179,7 @@ def test_election_types(codecs: Sequence[JavaCodec]) -> None:
         ("ShareGroupHeartbeatRequest", share_group_heartbeat),
         ("StreamsGroupHeartbeatRequest", streams_group_heartbeat),
     ],
-    ids=lambda one: one if isinstance(one, str) else "",
+    ids=lambda argument: argument if isinstance(argument, str) else "",
 )
 def test_member_epochs(codecs: Sequence[JavaCodec], request_name: str, ours: ModuleType) -> None:
     """Members join and leave by Kafka's epochs, and only groups that have static members know leaving for now."""
@@ -232,12 +232,12 @@ def test_share_sessions(codecs: Sequence[JavaCodec]) -> None:
 def test_streams_statuses(codecs: Sequence[JavaCodec]) -> None:
     """What keeps a member of a streams group from working has Kafka's numbers, and none is missing."""
     name = "org.apache.kafka.common.requests.StreamsGroupHeartbeatResponse$Status"
-    told = codecs[0].jvm.java.lang.Class.forName(name).getEnumConstants()
-    theirs = {one.name(): one.code() for one in told}
+    constants = codecs[0].jvm.java.lang.Class.forName(name).getEnumConstants()
+    theirs = {one.name(): one.code() for one in constants}
     assert {name: getattr(streams_group_heartbeat, name) for name in theirs} == theirs
 
 
 def test_transaction_states(codecs: Sequence[JavaCodec]) -> None:
     """States of transactions are called what Kafka calls them, and none is missing."""
-    told = codecs[0].jvm.org.apache.kafka.clients.admin.TransactionState.values()
-    assert {one.toString() for one in told} - {"Unknown"} == set(describe_transactions.STATES)
+    constants = codecs[0].jvm.org.apache.kafka.clients.admin.TransactionState.values()
+    assert {one.toString() for one in constants} - {"Unknown"} == set(describe_transactions.STATES)

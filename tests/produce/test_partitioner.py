@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_lagoon.produce.partitioner import Sticky, murmur2, partition_of
+from kafka_lagoon.produce.partitioner import StickyPartition, murmur2, partition_of
 
 _KNOWN = {b"21": -973932308, b"foobar": -790332482, b"a-little-bit-long-string": -985981536, b"abc": 479470107}
 
@@ -15,13 +15,13 @@ def test_known_hashes(key: bytes, hashed: int) -> None:
 
 
 def test_records_without_key_go_round() -> None:
-    """They stay with a partition until told to move, and only go where there is a leader."""
-    sticky = Sticky([0, 2, 5])
+    """They stay with a partition until it is advanced, and go only to partitions with a leader."""
+    sticky = StickyPartition([0, 2, 5])
     first = sticky.partition
     assert sticky.partition == first
     seen = set()
     for _ in range(3):
         seen.add(sticky.partition)
-        sticky.move()
+        sticky.advance()
     assert seen == {0, 2, 5}
     assert sticky.partition == first

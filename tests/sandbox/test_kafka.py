@@ -21,7 +21,7 @@ TOPICS = "org.apache.kafka.tools.TopicCommand"
 
 
 @pytest.fixture(scope="module")
-def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
+def single(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
     """One broker that the tests of this file may break."""
     with LocalKafka(tmp_path_factory.mktemp("one")) as broker:
         yield broker
@@ -60,39 +60,39 @@ def test_tool_that_fails_says_why(kafka: LocalKafka) -> None:
 
 
 @pytest.mark.kafka
-def test_killed_broker_comes_back(one: LocalKafka) -> None:
+def test_killed_broker_comes_back(single: LocalKafka) -> None:
     """After SIGKILL nobody answers; started again, the broker has its port, its topics and one log for both lives."""
-    create(one, "sandbox-kept")
-    host, port = one.address(1)
-    one.kill(1)
-    assert one.pid(1) is None
+    create(single, "sandbox-kept")
+    host, port = single.address(1)
+    single.kill(1)
+    assert single.pid(1) is None
     assert not answers(port)
-    log_size = one.log(1).stat().st_size
-    one.start(1)
-    assert one.address(1) == (host, port)
-    assert topics(one) == ["sandbox-kept"]
-    assert one.log(1).stat().st_size > log_size
+    log_size = single.log(1).stat().st_size
+    single.start(1)
+    assert single.address(1) == (host, port)
+    assert topics(single) == ["sandbox-kept"]
+    assert single.log(1).stat().st_size > log_size
 
 
 @pytest.mark.kafka
-def test_stopped_broker_ends_in_order(one: LocalKafka) -> None:
+def test_stopped_broker_ends_in_order(single: LocalKafka) -> None:
     """SIGTERM lets the broker say goodbye in its log."""
-    one.stop(1)
-    assert one.pid(1) is None
-    assert "shut down completed" in one.log(1).read_text()
-    one.start(1)
-    assert one.known_brokers(1) == {1}
+    single.stop(1)
+    assert single.pid(1) is None
+    assert "shut down completed" in single.log(1).read_text()
+    single.start(1)
+    assert single.known_brokers(1) == {1}
 
 
 @pytest.mark.kafka
-def test_paused_broker_is_silent(one: LocalKafka) -> None:
+def test_paused_broker_is_silent(single: LocalKafka) -> None:
     """A frozen broker keeps its port and answers nobody until it goes on."""
-    one.pause(1)
-    assert one.pid(1) is not None
-    socket.create_connection(one.address(1), timeout=5).close()
-    assert one.known_brokers(1) == frozenset()
-    one.resume(1)
-    assert one.known_brokers(1) == {1}
+    single.pause(1)
+    assert single.pid(1) is not None
+    socket.create_connection(single.address(1), timeout=5).close()
+    assert single.known_brokers(1) == frozenset()
+    single.resume(1)
+    assert single.known_brokers(1) == {1}
 
 
 @pytest.mark.kafka
@@ -149,15 +149,15 @@ def test_release_on_zookeeper_comes_back(kafka_282: LocalKafka) -> None:
 
 @pytest.mark.parametrize("version", ["4.3.1", "2.8.2"])
 def test_every_broker_has_every_listener(tmp_path: Path, version: str) -> None:
-    """Each on a port of its own and advertised by a name that certificates can have, beside the plain one."""
+    """Each on a port of its own and advertised by a name that certificates can have, beside the plain single."""
     listeners = (Listener("LOGIN", "SASL_SSL"), Listener("MUTUAL", "SSL"))
     cluster = LocalKafka(tmp_path, version=version, brokers=2, listeners=listeners)
     ports = iter(range(20_001, 20_009))
-    places = [cluster._place(node_id, None, ports) for node_id in (1, 2)]
-    cluster._nodes = {one.node_id: cluster._node(one) for one in places}
-    cluster._nodes[2].write_properties(places, {})
-    written = dict(line.split("=", 1) for line in places[1].properties_file().read_text().splitlines())
-    ours = [one for one in written["listeners"].split(",") if not one.startswith("CONTROLLER")]
+    layouts = [cluster._layout(node_id, None, ports) for node_id in (1, 2)]
+    cluster._nodes = {layout.node_id: cluster._node(layout) for layout in layouts}
+    cluster._nodes[2].write_properties(layouts, {})
+    written = dict(line.split("=", 1) for line in layouts[1].properties_file().read_text().splitlines())
+    ours = [listener for listener in written["listeners"].split(",") if not listener.startswith("CONTROLLER")]
     assert ours == ["PLAINTEXT://127.0.0.1:20005", "LOGIN://127.0.0.1:20007", "MUTUAL://127.0.0.1:20008"]
     assert "LOGIN://localhost:20007,MUTUAL://localhost:20008" in written["advertised.listeners"]
     assert "PLAINTEXT:PLAINTEXT,LOGIN:SASL_SSL,MUTUAL:SSL" in written["listener.security.protocol.map"]

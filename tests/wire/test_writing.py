@@ -64,7 +64,7 @@ def test_null() -> None:
 def test_nullable_since_a_version() -> None:
     """Null is refused in versions before the one that allows it."""
     error = refused(LaterNull(name=None), 1)
-    assert str(error) == "LaterNull v1: LaterNull.name: null where none may stand"
+    assert str(error) == "LaterNull v1: LaterNull.name: null where it is not allowed"
     assert written(LaterNull(name=None), 2, CLASSIC) == "ffff"
 
 

@@ -8,9 +8,11 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from kafka_lagoon.cli.extras import with_extra
 from kafka_lagoon.cli.pipes import piped
 from kafka_lagoon.cli.terminal import not_a_command, reported
 
+_EXTRA_OF = {"sql": "sql", "kafka": "records"}  # of the other commands: spark
 SPARK_SETTINGS = Path(__file__).resolve().parent.parent / "conf"
 
 _USAGE = """usage: lagoon COMMAND [OPTION ...]
@@ -32,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if run is None:
         return not_a_command("lagoon", command, _COMMANDS, _USAGE)
     _find_spark_settings()
-    return run(rest[:-1])
+    return with_extra(_EXTRA_OF.get(command, "spark"), lambda: run(rest[:-1]))
 
 
 def _find_spark_settings() -> None:

@@ -1,4 +1,4 @@
-"""`lagoon path NAME`: where an installation keeps what spark-submit has to be told."""
+"""`lagoon path NAME`: where an installation keeps what spark-submit needs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ from kafka_lagoon.jars.locked_jars import DELTA, jar_paths
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _NAMES = {
-    "jobs": "folder of snapshot.py, ingest.py and maintain.py, for spark-submit",
+    "jobs": "folder of the job scripts, for spark-submit",
     "conf": "folder with spark-defaults.conf and log4j2.properties, for SPARK_CONF_DIR",
     "jars": "Delta's jars, separated by commas, for spark-submit --jars; downloaded if they are not there yet",
 }
@@ -17,7 +17,7 @@ _NAMES = {
 
 def run(argv: Sequence[str]) -> int:
     """Print one path; JarsUnavailable if the jars cannot be downloaded."""
-    parser = Parser("path", "Where this installation keeps what spark-submit has to be told.")
+    parser = Parser("path", "Where this installation keeps what spark-submit needs.")
     parser.add_argument(
         "name", choices=_NAMES, help="; ".join(f"{name}: {meaning}" for name, meaning in _NAMES.items())
     )

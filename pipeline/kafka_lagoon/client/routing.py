@@ -1,7 +1,7 @@
-"""Questions about many items in, answers and failures side by side out.
+"""Splits requests about many items over the brokers that answer for them, and gathers answers and failures.
 
-Guards one rule: items are split over brokers here and nowhere else, a stale leader or coordinator is looked up again under
-one deadline, and an item that stays without an answer comes back as a `Failure`, never as a shorter list.
+A stale leader or coordinator is looked up again, all under one deadline. Every item comes back with an answer or with a
+`Failure`; no list is silently shorter than what was asked for.
 """
 
 from collections import Counter
@@ -21,6 +21,8 @@ from kafka_lagoon.errors import (
     ConnectionFailed,
     DeadlinePassed,
     PipelineError,
+    UnsupportedVersion,
+    WireError,
 )
 from kafka_lagoon.protocol.error_codes import (
     NOT_ENOUGH_REPLICAS_AFTER_APPEND,
@@ -32,7 +34,7 @@ from kafka_lagoon.protocol.error_codes import (
 )
 from kafka_lagoon.wire.schema import Api, Versions
 
-I = TypeVar("I", bound=Hashable)  # noqa: E741  the item asked about
+I = TypeVar("I", bound=Hashable)  # noqa: E741  an item: a partition, a group, a broker
 A = TypeVar("A")
 R = TypeVar("R")
 
@@ -44,10 +46,10 @@ CHUNK = 10_000  # items in one request: some 300 kB, far below the brokers' sock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardedRequest(Generic[I, A]):
-    """One API asked about many items: `build` makes a request of some of them, `read` finds their codes and answers.
+    """A request of one API about many items: `build` makes the message for some of them, `read` reads their answers.
 
-    `read` yields (item, error code, answer or None); items that it does not yield count as not answered. What is to be
-    done `once` is not asked again after it may have been done.
+    `read` yields (item, error code, answer or None); items that it does not yield count as not answered. A request with
+    `once` is not sent again about an item after it may have been carried out.
     """
 
     api: Api[Any, Any]
@@ -61,7 +63,7 @@ class ShardedRequest(Generic[I, A]):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Who answered, and when the answer was received (epoch milliseconds)."""
+    """The broker that answered, and when its response was received (epoch milliseconds)."""
 
     node_id: int
     read_at_ms: int
@@ -69,7 +71,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Gathered(Generic[I, A]):
-    """What came back for every item of a request: an answer and its source, or a failure."""
+    """For every item of a request an answer and its source, or a failure."""
 
     answers: Mapping[I, A]
     sources: Mapping[I, Source]
@@ -78,7 +80,7 @@ class Gathered(Generic[I, A]):
 
 @dataclass(slots=True)
 class _Gathering(Generic[I, A]):
-    """A sharded request that is being answered: the attempts of open items, and the last refusal of each."""
+    """A sharded request in progress: the open items with the number of their attempts, and the last refusal of each."""
 
     request: ShardedRequest[I, A]
     open: dict[I, int]
@@ -86,13 +88,13 @@ class _Gathering(Generic[I, A]):
     answers: dict[I, A] = field(default_factory=dict)
     sources: dict[I, Source] = field(default_factory=dict)
     failures: dict[I, Failure] = field(default_factory=dict)
-    unsure: set[I] = field(default_factory=set)  # what may have been done although nobody said so
+    unsure: set[I] = field(default_factory=set)  # items that may have been processed without an answer
 
 
 def gather(
     cluster: Cluster, route: Route[I], requests: Sequence[ShardedRequest[I, Any]], deadline: Deadline
 ) -> list[Gathered[I, Any]]:
-    """Send all requests, pipelined to each broker and to all brokers at once; retry what is stale or transient.
+    """Send all requests, pipelined to each broker and to all brokers at the same time; retry stale and transient errors.
 
     Returns one `Gathered` per request. Every item is in its answers or in its failures, exactly once.
     """
@@ -133,7 +135,7 @@ def _call(request: ShardedRequest[I, Any], items: Sequence[I]) -> Call:
 
 
 def _by_node(route: Route[I], gathering: _Gathering[I, Any]) -> dict[int, list[I]]:
-    found: dict[int, list[I]] = {}
+    by_node: dict[int, list[I]] = {}
     node_of = route.node_of
     for item in gathering.open:
         gathering.open[item] += 1
@@ -141,14 +143,14 @@ def _by_node(route: Route[I], gathering: _Gathering[I, Any]) -> dict[int, list[I
         if node_id is None:
             gathering.refusals[item] = (None, route.unroutable_code)
         else:
-            found.setdefault(node_id, []).append(item)
-    return found
+            by_node.setdefault(node_id, []).append(item)
+    return by_node
 
 
 def _take(gathering: _Gathering[I, Any], items: Sequence[I], node_id: int, reply: Reply) -> None:
-    """Sort one reply into answers and refusals; an item that the answer leaves out is refused too.
+    """Sort one reply into answers and refusals; an item that the response leaves out counts as refused.
 
-    What a broker said of an item before the time ran out stays: it tells more than that there was no time left.
+    An error that a broker gave for an item is kept when the deadline passes later: it says more than DeadlinePassed.
     """
     if isinstance(reply.outcome, PipelineError):
         for item in items:
@@ -175,7 +177,7 @@ def _take(gathering: _Gathering[I, Any], items: Sequence[I], node_id: int, reply
 
 
 def _reconcile(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gathering[I, Any]], started: float) -> None:
-    """Turn refusals that asking again will not change, or must not, into failures."""
+    """Turn refusals into failures where another request would not help, or must not be sent."""
     for gathering in gatherings:
         for item, attempts in list(gathering.open.items()):
             node_id, refusal = gathering.refusals[item]
@@ -192,19 +194,19 @@ def _reconcile(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gatherin
 
 
 def _is_final(refusal: PipelineError) -> bool:
-    """Whether it is not the way to the broker that failed: its answer, our credentials, or an address not allowed."""
+    """Whether the cause is not the connection: an error response, our credentials, or an address that is not allowed."""
     return isinstance(refusal, AuthenticationFailed | AddressRefused) or not isinstance(refusal, ConnectionFailed)
 
 
 def _may_be_done(refusal: PipelineError | int) -> bool:
-    """Whether the broker may have done, at least in part, what it did not say it has."""
+    """Whether the broker may have carried out the request, at least in part, without saying so."""
     if isinstance(refusal, int):
         return refusal in (REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND)
     return may_have_arrived(refusal)
 
 
 def _give_up(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gathering[I, Any]], started: float) -> None:
-    """The deadline has passed: what is open has failed, and brokers that never answered are not waited for again."""
+    """Fail what is open after the deadline has passed; brokers that never answered are not waited for again."""
     for gathering in gatherings:
         for item in list(gathering.open):
             node_id, refusal = gathering.refusals[item]
@@ -219,8 +221,8 @@ def _refresh(route: Route[I], gatherings: Sequence[_Gathering[I, Any]], deadline
         return
     try:
         route.refresh(list(dict.fromkeys(stale)), deadline)
-    except (ConnectionFailed, BrokerError):
-        return  # the next round meets the same brokers and keeps their refusals; the deadline ends it
+    except (ConnectionFailed, BrokerError, UnsupportedVersion, WireError):
+        return  # the next round asks the same brokers and keeps their refusals; the deadline ends it
 
 
 def _is_stale(refusal: PipelineError | int) -> bool:
@@ -250,7 +252,7 @@ def ask_cluster(
     deadline: Deadline,
     within: Versions | None = None,
 ) -> R | Failure:
-    """The answer of any broker to a request about `scope` as a whole, or why there is none."""
+    """The response of any broker to a request that is not split, or why there is none."""
     started = cluster.clock.monotonic()
     try:
         answer = cluster.ask_any(api, request, deadline, within)
@@ -266,4 +268,4 @@ def _count(cluster: Cluster, gathering: _Gathering[I, Any]) -> None:
     for node_id, answered in Counter(source.node_id for source in gathering.sources.values()).items():
         item_counts[api, node_id].answered += answered
     for failure in gathering.failures.values():
-        item_counts[api, failure.node_id].failed += failure.name != UNSUPPORTED  # what cannot be asked was not asked
+        item_counts[api, failure.node_id].failed += failure.name != UNSUPPORTED  # then no request was sent

@@ -1,7 +1,7 @@
-"""A warehouse in, the same rows in fewer and larger files out, and what was or would be done about each table.
+"""Maintains tables: rewrites days that are over into fewer and larger files, and removes files that no version needs.
 
-Guards one rule: maintenance changes no row and takes nothing that a reader or a run may still need: days that are over are
-rewritten, by Delta's own OPTIMIZE, and files are removed only when no version of the last week needs them.
+It changes no row and removes nothing that a reader or a run may still need: Delta's own OPTIMIZE rewrites, and files are
+removed only when no version of the last week needs them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,6 @@ from kafka_lagoon.delta.schema import RECORDS, TABLES, Table
 from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, declare_statistics
 from kafka_lagoon.errors import ConfigError, TableError
-from kafka_lagoon.ingest.archive import pay_debts
 
 # A week, as Delta has it: longer than any run that reads an old version or has not committed its files yet.
 SAFE_HOURS = 168
@@ -81,8 +80,6 @@ def maintain(warehouse: Warehouse, options: MaintainOptions, clock: Clock) -> li
     others commit to a local warehouse without a pause; TableError with Delta's words for the rest.
     """
     check_options(options)
-    if not options.dry_run:
-        pay_debts(warehouse, clock)
     return [_maintained(warehouse, table, options, clock) for table in TABLES if table.name in options.tables]
 
 

@@ -107,6 +107,6 @@ def _download(folder: Path, jars: Sequence[Jar]) -> None:
 
 def _verify(jars: Sequence[Jar], folder: Path) -> None:
     for jar in jars:
-        found = _sha256(folder / jar.file_name())
-        if found != jar.sha256:
-            raise JarsUnavailable(f"{jar.file_name()}: SHA-256 is {found}, the lock file says {jar.sha256}")
+        sha256 = _sha256(folder / jar.file_name())
+        if sha256 != jar.sha256:
+            raise JarsUnavailable(f"{jar.file_name()}: SHA-256 is {sha256}, the lock file says {jar.sha256}")

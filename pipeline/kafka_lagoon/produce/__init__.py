@@ -1,1 +1,5 @@
-"""Produces records: partitions, batches, sequence numbers and transactions. Runs on the driver and on executors."""
+"""Produces records to topics, on the driver or on executors.
+
+Callers use `writer`, which takes records and a `Target` and returns what was written and what was not. Below it,
+`batching` collects records by partition, `partitioner` chooses partitions, `sequences` numbers batches, `sending` sends them.
+"""

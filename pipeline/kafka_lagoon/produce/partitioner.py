@@ -1,7 +1,7 @@
-"""Keys in, partitions out: where Kafka's Java producer would put a record.
+"""Chooses partitions as Kafka's Java producer does.
 
-Guards one rule: a key's partition is the one that the Java client chooses by default, so that records of one key stay in
-order whoever wrote them. librdkafka does the same with `partitioner=murmur2_random`; its own default (CRC-32) does not.
+The partition of a key is the Java client's default, so that records of one key stay in order whoever wrote them. librdkafka
+does the same with `partitioner=murmur2_random`; its own default (CRC-32) does not.
 """
 
 import random
@@ -13,7 +13,7 @@ _WORD = 4
 
 
 def murmur2(key: bytes) -> int:
-    """The 32 bits of MurmurHash2 as Kafka's `Utils.murmur2` makes them, unsigned. Two microseconds for 16 bytes."""
+    """The 32 bits of MurmurHash2, unsigned, as in Kafka's `Utils.murmur2`. Two microseconds for 16 bytes."""
     size = len(key)
     hashed = _SEED ^ size
     words = size // _WORD
@@ -27,25 +27,25 @@ def murmur2(key: bytes) -> int:
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """The partition of a key in a topic with so many partitions, whether that has a leader now or not."""
+    """The partition of a key in a topic of so many partitions, whether or not it has a leader now."""
     return (murmur2(key) & 0x7FFFFFFF) % partitions
 
 
-class Sticky:
-    """Where records without a key go: all to one partition until `move`, so that batches are large; then to the next.
+class StickyPartition:
+    """The partition of records without a key: the same one until `advance`, so that batches are large.
 
     `available` are the partitions that have a leader; the first one is chosen at random.
     """
 
     def __init__(self, available: Sequence[int]) -> None:
         self._available = available
-        self._at = random.randrange(len(available))  # noqa: S311  spreads load, hides nothing
+        self._index = random.randrange(len(available))  # noqa: S311  spreads load, hides nothing
 
     @property
     def partition(self) -> int:
-        """The partition whose turn it is."""
-        return self._available[self._at]
+        """The current partition."""
+        return self._available[self._index]
 
-    def move(self) -> None:
+    def advance(self) -> None:
         """Go on to the next partition."""
-        self._at = (self._at + 1) % len(self._available)
+        self._index = (self._index + 1) % len(self._available)

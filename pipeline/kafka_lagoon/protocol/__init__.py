@@ -1,1 +1,1 @@
-"""Kafka's messages: one module per API, every version in one class; headers, names and error codes. Knows no socket."""
+"""Declares Kafka's protocol: the messages of each API, request headers, error codes, and which release offers what."""

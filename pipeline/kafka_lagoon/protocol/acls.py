@@ -1,12 +1,12 @@
-"""Access control: the numbers of resources, patterns, operations and permissions, and the bits of operations (KIP-430).
+"""Names the numbers of access control, and reads the bits of operations (KIP-430).
 
-Four APIs speak of them, and three answers tell as bits what their reader may do. The types of resources are not those of
-DescribeConfigs. Guards one rule: a field that was not asked for says nothing, and nothing is not "no right".
+Four APIs use numbers of resources, patterns, operations and permissions, and three responses say as bits what their reader
+may do. The resource types are not those of DescribeConfigs. Bits that were not requested say nothing about permissions.
 """
 
 from collections.abc import Mapping
 
-UNKNOWN = 0  # what Kafka's clients make of a number that they do not know; refused in requests
+UNKNOWN = 0  # Kafka's clients read an unknown number as this; refused in requests
 ANY = 1  # in filters, of any of the four kinds; refused in bindings
 
 TOPIC = 2
@@ -16,7 +16,9 @@ TRANSACTIONAL_ID = 5
 DELEGATION_TOKEN = 6
 USER = 7  # KIP-373: whose delegation tokens are meant
 
-MATCH = 2  # in filters: whatever applies to the name, i.e. the same name, the wildcard, and prefixes of it (KIP-290)
+MATCH = (
+    2  # in filters: everything that applies to the name, i.e. the same name, the wildcard, and prefixes of it (KIP-290)
+)
 LITERAL = 3  # the name itself; WILDCARD stands for every name
 PREFIXED = 4
 

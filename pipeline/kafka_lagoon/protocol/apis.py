@@ -1,7 +1,4 @@
-"""The APIs that we speak, by key, and the names of all that Kafka 4.3 and 3.9 know.
-
-Guards one rule: a number that has no name here is shown as a number, never dropped.
-"""
+"""Lists the APIs that we implement, by key, and the names of all that Kafka 4.3 and 3.9 know."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -185,5 +182,5 @@ _NAMES = (
 
 
 def api_name(api_key: int) -> str:
-    """Kafka's name of an API, of those that only brokers ask too; UNKNOWN_API_n for a key that is newer than we."""
+    """Kafka's name of an API, including those between brokers; UNKNOWN_API_n for a key that we do not know."""
     return _NAMES[api_key] if 0 <= api_key < len(_NAMES) else f"UNKNOWN_API_{api_key}"

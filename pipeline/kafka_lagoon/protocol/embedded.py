@@ -1,7 +1,7 @@
-"""What classic consumers tell each other through their coordinator: subscriptions and assignments, as bytes.
+"""Decodes what classic consumers exchange through their coordinator: subscriptions and assignments.
 
-Guards one rule: these bytes come from clients, not from brokers. A version above ours is read as our highest and bytes
-behind it are left alone, as Kafka's own consumers do; whatever else is wrong is a DecodeError and nothing worse.
+These bytes come from clients, not from brokers. As in Kafka's own consumers, a version above ours is read as our highest and
+bytes after it are ignored. Anything else that is wrong is a DecodeError.
 """
 
 from kafka_lagoon.errors import DecodeError
@@ -21,7 +21,7 @@ class EmbeddedTopicPartitions:
 
 @struct
 class Subscription:
-    """What a member wants: `member_metadata` of DescribeGroups."""
+    """A member's subscription: `member_metadata` of DescribeGroups."""
 
     topics: tuple[String, ...]
     user_data: Bytes | None = wire(default=None)  # the assignor's own
@@ -32,7 +32,7 @@ class Subscription:
 
 @struct
 class Assignment:
-    """What a member was given: `member_assignment` of DescribeGroups."""
+    """A member's assignment: `member_assignment` of DescribeGroups."""
 
     assigned_partitions: tuple[EmbeddedTopicPartitions, ...]
     user_data: Bytes | None = wire(default=None)
@@ -40,24 +40,24 @@ class Assignment:
 
 @struct
 class _Version:
-    """Leads both; all versions are backward compatible."""
+    """Comes before both; all versions are backward compatible."""
 
     version: Int16
 
 
 def decode_subscription(encoded: bytes) -> Subscription:
-    """What a member subscribed to."""
+    """The subscription in `member_metadata`."""
     return _decode(Subscription, encoded)
 
 
 def decode_assignment(encoded: bytes) -> Assignment:
-    """What a member was assigned."""
+    """The assignment in `member_assignment`."""
     return _decode(Assignment, encoded)
 
 
 def _decode(cls: type[T], encoded: bytes) -> T:
-    lead, position = decode_start(_Version, 0, False, encoded)
-    if lead.version < VERSIONS.lowest:
-        raise DecodeError(cls.__name__, lead.version, 0, "no such version")
-    message, _ = decode_start(cls, min(lead.version, VERSIONS.highest), False, encoded, position)
+    header, position = decode_start(_Version, 0, False, encoded)
+    if header.version < VERSIONS.lowest:
+        raise DecodeError(cls.__name__, header.version, 0, "no such version")
+    message, _ = decode_start(cls, min(header.version, VERSIONS.highest), False, encoded, position)
     return message

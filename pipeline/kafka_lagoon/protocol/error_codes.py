@@ -1,10 +1,9 @@
-"""Every error code of Kafka up to 4.4: what it is called, whether to ask again, and what to look up before.
+"""Lists every error code of Kafka up to 4.4: its name, whether to retry, and what to look up before.
 
-Guards one rule: a code that has no name here keeps its number. Codes inside answers are data; what they mean is decided
-by those who asked.
+A code that is not listed keeps its number. Codes inside responses are data; their callers decide what they mean.
 
-`retriable` is Kafka's own opinion (RetriableException) but for two codes: BROKER_NOT_AVAILABLE, a broker that has not
-told the others about itself yet, is worth another try; ELECTION_NOT_NEEDED is not, for there is nothing left to do.
+`retriable` is Kafka's own decision (RetriableException), with two exceptions: BROKER_NOT_AVAILABLE, a broker that has not
+announced itself to the others yet, is retried; ELECTION_NOT_NEEDED is not, for there is nothing left to do.
 """
 
 import enum
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 
 
 class Refresh(enum.Enum):
-    """What is stale when a broker says so, and must be looked up before it is asked again."""
+    """What to look up again before the request is retried."""
 
     NOTHING = "nothing"
     METADATA = "metadata"
@@ -22,7 +21,7 @@ class Refresh(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class ErrorCode:
-    """A code as brokers send it, and what to do about it."""
+    """An error code of brokers, and what to do about it."""
 
     code: int
     name: str
@@ -30,7 +29,7 @@ class ErrorCode:
     refresh: Refresh
 
 
-# Those that code is written about.
+# Those that our code names.
 OFFSET_OUT_OF_RANGE = 1
 UNKNOWN_TOPIC_OR_PARTITION = 3
 LEADER_NOT_AVAILABLE = 5
@@ -61,7 +60,7 @@ def _again(code: int, name: str, refresh: Refresh = Refresh.NOTHING) -> ErrorCod
     return ErrorCode(code, name, retriable=True, refresh=refresh)
 
 
-# UNKNOWN_LEADER_EPOCH asks the same broker again without a refresh: the broker is the one that is behind.
+# UNKNOWN_LEADER_EPOCH is retried at the same broker without a refresh: the broker's metadata is older than ours.
 ERROR_CODES: Mapping[int, ErrorCode] = {
     one.code: one
     for one in (
@@ -208,5 +207,5 @@ ERROR_CODES: Mapping[int, ErrorCode] = {
 
 
 def error_code(code: int) -> ErrorCode:
-    """The meaning of a code; a number that is newer than we are is UNKNOWN_CODE_n and final."""
+    """The meaning of a code; a number that we do not know is UNKNOWN_CODE_n and final."""
     return ERROR_CODES.get(code) or _final(code, f"UNKNOWN_CODE_{code}")

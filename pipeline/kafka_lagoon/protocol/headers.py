@@ -1,7 +1,7 @@
-"""Requests in, whole frames out; frames in, responses out.
+"""Encodes requests and decodes responses with their headers, as whole frames.
 
-Guards one rule: flexible requests have header v2 and flexible responses header v1, but ApiVersions is answered with
-header v0 always (KIP-511), and the client id is never compact.
+Flexible requests have header v2 and flexible responses header v1. The response of ApiVersions always has header v0 (KIP-511),
+and the client id is never compact.
 """
 
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 @struct
 class RequestHeader:
-    """What leads every request. v0, without a client id, was used by brokers only and is gone since 4.0."""
+    """The header of every request. v0, without a client id, was used only by brokers and is gone since 4.0."""
 
     request_api_key: Int16
     request_api_version: Int16
@@ -26,7 +26,7 @@ class RequestHeader:
 
 @struct
 class ResponseHeader:
-    """What leads every response; v1 adds nothing but a tag section."""
+    """The header of every response; v1 adds only a tag section."""
 
     correlation_id: Int32
 
@@ -46,7 +46,7 @@ def encode_request(
 def decode_response_header(api: Api[Any, Any], version: int, frame: Frame) -> tuple[int, int]:
     """The correlation id of a frame (without its length prefix) and the position of its body.
 
-    Apart from the body, so that an answer to another request is known as such before it is taken for something else.
+    Read before the body, so that a response to another request is recognised before it is decoded as the wrong message.
     """
     flexible = api.is_flexible(version) and api.flexible_response_header
     header, body = decode_start(ResponseHeader, 1 if flexible else 0, flexible, frame)

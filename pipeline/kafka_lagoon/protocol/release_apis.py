@@ -1,10 +1,10 @@
-"""Versions of each API that brokers offer to clients, in every Kafka release from 0.11 to 4.3.
+"""Lists the versions of each API that brokers offer to clients, in every Kafka release from 0.11 to 4.3.
 
 One entry per API: its key, its name, the brokers that offer it, and the releases in which the range of versions changed.
 Brokers that run on ZooKeeper (`zk`, up to 3.9) and with KRaft (`kraft`, from 2.8 on) have an entry each where they differ.
-`2.4:0-3` says that brokers offer versions 0 to 3 from Kafka 2.4 on, `-` that they do not offer the API. After a slash stands
-what they offer with `unstable.api.versions.enable`, after a comma what some brokers of the release offer instead: those with a
-plugin that receives client metrics (KIP-714) and, JoinGroup only, 4.0.0 (KAFKA-19444). Where the facts are from:
+`2.4:0-3` says that brokers offer versions 0 to 3 from Kafka 2.4 on, `-` that they do not offer the API. What they offer with
+`unstable.api.versions.enable` follows a slash, what some brokers of the release offer instead a comma: those with a plugin
+that receives client metrics (KIP-714) and, JoinGroup only, 4.0.0 (KAFKA-19444). Source of the facts:
 tests/protocol/kafka_api_lists.txt.
 """
 

@@ -1,4 +1,4 @@
-"""Tells which APIs the brokers of each Kafka release offer, and from which release on a version of an API can be asked for."""
+"""Tells which APIs the brokers of each Kafka release offer, and which release first offers a version of an API."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from kafka_lagoon.wire.schema import Versions
 _ZOOKEEPER, _KRAFT = "zk", "kraft"
 _RELEASES_OF = {_ZOOKEEPER: RELEASES[: RELEASES.index("4.0")], _KRAFT: RELEASES[RELEASES.index("2.8") :]}
 
-Offers = Sequence[Versions | None]  # what a broker may offer of an API, the usual first; None is nothing
+Offers = Sequence[Versions | None]  # what brokers offer of an API, the usual range first; None if they do not offer it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class ApiList:
 @cache
 def api_lists() -> Sequence[ApiList]:
     """The lists of all releases, oldest first: on ZooKeeper and with KRaft, without and with unstable versions."""
-    found: dict[tuple[str, str, bool], dict[int, Offers]] = {
+    lists: dict[tuple[str, str, bool], dict[int, Offers]] = {
         (release, mode, unstable): {}
         for release in RELEASES
         for mode in _RELEASES_OF
@@ -42,17 +42,17 @@ def api_lists() -> Sequence[ApiList]:
         for unstable in (False, True)
     }
     for key, modes, history in _entries():
-        told = "-"
+        text = "-"
         for release in RELEASES:
-            told = history.get(release, told)
-            stable, _, unstable = told.partition("/")
+            text = history.get(release, text)
+            stable, _, unstable = text.partition("/")
             for mode in modes:
                 if release in _RELEASES_OF[mode]:
-                    found[release, mode, False][key] = _offers(stable)
-                    found[release, mode, True][key] = _offers(unstable or stable)
+                    lists[release, mode, False][key] = _offers(stable)
+                    lists[release, mode, True][key] = _offers(unstable or stable)
     return tuple(
         ApiList(release=release, mode=mode, unstable=unstable, offers=offers)
-        for (release, mode, unstable), offers in found.items()
+        for (release, mode, unstable), offers in lists.items()
     )
 
 
@@ -61,17 +61,19 @@ def release_needed(api_key: int, wanted: Versions) -> str | None:
 
     `Kafka 3.0 or newer`, or `Kafka 2.8 or newer with KRaft` where brokers on ZooKeeper never do; None if none does yet.
     """
-    found = {mode: release for mode in _RELEASES_OF if (release := _first(api_key, wanted.lowest, mode))}
-    if not found:
+    first_releases = {mode: release for mode in _RELEASES_OF if (release := _first(api_key, wanted.lowest, mode))}
+    if not first_releases:
         return None
-    first = min(found.values(), key=RELEASES.index)
-    return f"Kafka {first} or newer" + ("" if _ZOOKEEPER in found else " with KRaft")
+    first = min(first_releases.values(), key=RELEASES.index)
+    return f"Kafka {first} or newer" + ("" if _ZOOKEEPER in first_releases else " with KRaft")
 
 
 def _first(api_key: int, version: int, mode: str) -> str | None:
     """The release since which all releases of a mode offer this version of an API, or a later one."""
-    newest_first = (one for one in reversed(api_lists()) if one.mode == mode and not one.unstable)
-    offering = [one.release for one in takewhile(lambda one: _reaches(one.usual(api_key), version), newest_first)]
+    newest_first = (listed for listed in reversed(api_lists()) if listed.mode == mode and not listed.unstable)
+    offering = [
+        listed.release for listed in takewhile(lambda listed: _reaches(listed.usual(api_key), version), newest_first)
+    ]
     return offering[-1] if offering else None
 
 
@@ -89,12 +91,12 @@ def _entries() -> Sequence[tuple[int, Sequence[str], Mapping[str, str]]]:
             mode = next(words)
             entries.append((int(word), tuple(_RELEASES_OF) if mode == "both" else (mode,), {}))
         else:
-            release, _, told = word.partition(":")
-            entries[-1][2][release] = told
+            release, _, offered = word.partition(":")
+            entries[-1][2][release] = offered
     return entries
 
 
 @cache
 def _offers(text: str) -> Offers:
-    """What stands after a release: `0-3`, or `-` for nothing, or several of them with commas between."""
+    """The text after a release: `0-3`, or `-` for nothing, or several of these separated by commas."""
     return tuple(Versions(*map(int, one.split("-"))) if one != "-" else None for one in text.split(","))

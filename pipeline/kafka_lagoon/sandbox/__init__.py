@@ -1,1 +1,1 @@
-"""A real Kafka on this machine's loopback, from Java and a lock file of jars: for `make demo` and the tests."""
+"""Runs a real Kafka on this machine's loopback, from Java and jars of a lock file: for `make demo`, tests and benchmarks."""

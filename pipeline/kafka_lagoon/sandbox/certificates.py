@@ -1,6 +1,6 @@
-"""Names in, certificate authorities and certificates out: what brokers and clients with TLS need, made on the spot.
+"""Makes certificate authorities and certificates for brokers and clients of one run on loopback.
 
-Guards one rule: nothing here protects anything. Keys are small and quick to make, and are meant for one run on loopback.
+They protect nothing: keys are small and quick to make.
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ def pem(certificate: x509.Certificate) -> str:
 
 def truststore(certificates: Sequence[x509.Certificate], password: str) -> bytes:
     """A PKCS12 file of certificates that Java trusts: unlike others it marks each as trusted."""
-    entries = [pkcs12.PKCS12Certificate(one, str(i).encode()) for i, one in enumerate(certificates)]
+    entries = [pkcs12.PKCS12Certificate(certificate, str(i).encode()) for i, certificate in enumerate(certificates)]
     return pkcs12.serialize_java_truststore(entries, _encryption(password))
 
 
@@ -73,8 +73,8 @@ def revoke(issuer: Certificate, revoked: Sequence[Certificate]) -> str:
     """The authority's list of revoked certificates, as PEM."""
     now = datetime.now(UTC)
     made = x509.CertificateRevocationListBuilder(issuer.chain[0].subject, now - _WEEK, now + _WEEK)
-    for one in revoked:
-        number = one.chain[0].serial_number
+    for certificate in revoked:
+        number = certificate.chain[0].serial_number
         made = made.add_revoked_certificate(x509.RevokedCertificateBuilder(number, now - timedelta(hours=1)).build())
     return made.sign(issuer.key, hashes.SHA256()).public_bytes(Encoding.PEM).decode()
 

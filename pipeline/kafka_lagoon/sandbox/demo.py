@@ -1,7 +1,7 @@
-"""Nothing in; how far a real cluster's consumers are behind, and its records archived, before and after, out: `make demo`.
+"""Shows what the jobs make of a real cluster: `make demo` runs snapshots and ingests before and after a change and compares.
 
-Guards one rule: what is shown is what a user gets, for the jobs and the SQL are run as commands, as a user runs them.
-The brokers are gone at the end; the tables and the brokers' logs stay until the next run.
+Jobs and SQL run as commands, as a user runs them. The brokers are stopped at the end; the tables and the brokers' logs stay
+until the next run.
 """
 
 import fcntl
@@ -79,17 +79,17 @@ ORDER BY partition
 """
 
 _WHAT_IT_SHOWS = """
-billing and fraud-check keep up. analytics was away, came back between the two snapshots and caught up.
-ledger and recommendations are alive and read nothing. shipping and audit-export have nobody who reads.
-metrics-archive will never see the records it lost: they were deleted before it read them.
-dashboard has partitions and no commit, so its lag is unknown, which is not the same as 0.
-The second ingest went on where the first ended. Offsets = records + control + aborted + compacted + lost, always; in returns,
-a transaction was taken back: its offsets are counted, its records are not in the table."""
+billing and fraud-check keep up. analytics had no members, got some between the two snapshots and caught up.
+bookkeeping and recommendations have live members that read nothing. shipping and audit-export have no members.
+metrics-archive lost records: they were deleted before it read them.
+dashboard has partitions and no commit, so its lag is unknown, which is not 0.
+The second ingest began where the first ended. Offsets = records + control + aborted + compacted + lost, always; in returns,
+a transaction was aborted: its offsets are counted, its records are not in the table."""
 
 
 def main() -> int:
     """The exit code of the demo."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # leaves by the same door as Ctrl-C
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # ends as Ctrl-C does
     folder, started = cache_folder() / "demo", time.monotonic()
     try:
         with _alone_in(folder):
@@ -100,7 +100,7 @@ def main() -> int:
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     _say(_WHAT_IT_SHOWS)
-    _say(f"\n{time.monotonic() - started:.0f} s in all. The tables stay until the next demo; ask them something:")
+    _say(f"\n{time.monotonic() - started:.0f} s in all. The tables stay until the next demo; query them:")
     _say(
         f"  {_short(_PROGRAMS / 'lagoon')} sql --warehouse {_short(folder / 'warehouse')} 'FROM consumer_lag_published'"
     )
@@ -120,12 +120,12 @@ def _show(folder: Path) -> None:
             kafka = running.enter_context(LocalKafka(brokers, brokers=3, racks=("a", "b", "c")))
         conf.write_text(f'warehouse = "{warehouse}"\n\n[kafka]\nbootstrap_servers = "{kafka.bootstrap_servers}"\n')
         with _step(
-            f"{len(TOPICS)} topics, {sum(one.records for one in TOPICS):,} records, consumer groups of all kinds"
+            f"{len(TOPICS)} topics, {sum(topic.records for topic in TOPICS):,} records, consumer groups of all kinds"
         ):
             workload = running.enter_context(Workload(kafka.bootstrap_servers))
         _job(*snapshot)
         _job(*ingest)
-        with _step(f"{sum(one.later for one in TOPICS):,} more records, and group {RETURNING.group_id} is back"):
+        with _step(f"{sum(topic.later for topic in TOPICS):,} more records, and group {RETURNING.group_id} is back"):
             workload.more_load()
         _job(*snapshot)
         _job(*ingest)

@@ -1,7 +1,7 @@
-"""A release and a number of brokers in; a real Kafka cluster on free loopback ports out.
+"""Runs a Kafka cluster of some release and number of brokers on free loopback ports.
 
-Guards one rule: when `LocalKafka` is entered every broker answers and knows every other, and when it is left, or this
-process dies, no broker runs. The brokers' folders and logs stay where the caller wanted them.
+When `LocalKafka` is entered every broker answers and knows every other; when it is left, or this process dies, no broker runs.
+The brokers' folders and logs stay where the caller wanted them.
 """
 
 import base64
@@ -24,7 +24,7 @@ from typing import Self
 from kafka_lagoon.errors import NotStarted
 from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.sandbox import watchdog
-from kafka_lagoon.sandbox.node import Listener, Node, NodePlace, Server
+from kafka_lagoon.sandbox.node import Listener, Node, NodeLayout, Server
 from kafka_lagoon.sandbox.probe import answers, known_brokers, listens
 from kafka_lagoon.sandbox.tools import run_tool
 from kafka_lagoon.sandbox.zookeeper import ZooKeeper
@@ -94,12 +94,12 @@ class LocalKafka:
     @property
     def bootstrap_servers(self) -> str:
         """Addresses of all brokers, as clients take them."""
-        return ",".join(f"127.0.0.1:{node.place.port}" for node in self._nodes.values())
+        return ",".join(f"127.0.0.1:{node.layout.port}" for node in self._nodes.values())
 
     def bootstrap(self, listener: str) -> str:
         """Addresses of all brokers at one of the further listeners, by its name."""
         ports = [
-            port for node in self._nodes.values() for one, port in node.place.others.items() if one.name == listener
+            port for node in self._nodes.values() for one, port in node.layout.others.items() if one.name == listener
         ]
         return ",".join(f"localhost:{port}" for port in ports)
 
@@ -110,11 +110,11 @@ class LocalKafka:
 
     def address(self, node_id: int) -> tuple[str, int]:
         """Host and port of one broker."""
-        return "127.0.0.1", self._nodes[node_id].place.port
+        return "127.0.0.1", self._nodes[node_id].layout.port
 
     def log(self, node_id: int) -> Path:
         """What one broker has written to its log."""
-        return self._nodes[node_id].place.log()
+        return self._nodes[node_id].layout.log()
 
     def pid(self, node_id: int) -> int | None:
         """Process id of one broker; None while it does not run."""
@@ -138,21 +138,21 @@ class LocalKafka:
         self._wait_until_known(self._answering())
 
     def pause(self, node_id: int) -> None:
-        """Freeze one broker (SIGSTOP): its connections stay open and nobody answers."""
+        """Freeze one broker (SIGSTOP): its connections stay open and it does not answer."""
         self._paused.add(node_id)
         self._signal(node_id, signal.SIGSTOP)
         if process := self._nodes[node_id].running():
-            # A signal is sent before it is obeyed, and a busy machine lets a broker answer once more.
+            # A signal takes effect after it is sent: on a busy machine the broker may answer once more.
             os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self, node_id: int) -> None:
-        """Let a frozen broker go on (SIGCONT)."""
+        """Continue a frozen broker (SIGCONT)."""
         self._paused.discard(node_id)
         self._signal(node_id, signal.SIGCONT)
 
     def known_brokers(self, node_id: int) -> frozenset[int]:
-        """Brokers that the asked one gives to clients; empty when it does not answer."""
-        return known_brokers(self._nodes[node_id].place.port)
+        """Brokers that one broker names to clients; empty when it does not answer."""
+        return known_brokers(self._nodes[node_id].layout.port)
 
     def tool(self, main_class: str, *arguments: str, timeout_s: float = 60) -> str:
         """What one of Kafka's command line tools prints, by its whole class name: org.apache.kafka.tools.TopicCommand.
@@ -165,7 +165,7 @@ class LocalKafka:
         """End all brokers; harmless when they have ended already."""
         self._end_all()
         if self._watchdog is not None:
-            self._watchdog.communicate()  # its list is empty now, and here its input ends
+            self._watchdog.communicate()  # its list is empty; this ends its input
             self._watchdog = None
 
     def _start_cluster(self) -> None:
@@ -175,15 +175,15 @@ class LocalKafka:
         except NotStarted:
             if not any(_PORTS_TAKEN in log.read_text() for log in self.directory.glob("*/*.log")):
                 raise
-            self._end_all()  # somebody was quicker: once more with other ports
+            self._end_all()  # another process took a port: once more with other ports
             self._start_on(_free_ports(ports_each * len(self._racks)))
 
     def _start_on(self, ports: Sequence[int]) -> None:
         free = iter(ports)
-        places = [self._place(node_id, rack, free) for node_id, rack in enumerate(self._racks, 1)]
-        self._nodes = {place.node_id: self._node(place) for place in places}
+        places = [self._layout(node_id, rack, free) for node_id, rack in enumerate(self._racks, 1)]
+        self._nodes = {layout.node_id: self._node(layout) for layout in places}
         for node in self._nodes.values():
-            shutil.rmtree(node.place.folder, ignore_errors=True)
+            shutil.rmtree(node.layout.folder, ignore_errors=True)
             node.write_properties(places, self._properties)
         if self._on_zookeeper:
             self._start_zookeeper(places[0].controller_port)
@@ -193,8 +193,8 @@ class LocalKafka:
             self._launch(node)
         self._wait_until_known(self._answering())
 
-    def _place(self, node_id: int, rack: str | None, ports: Iterator[int]) -> NodePlace:
-        return NodePlace(
+    def _layout(self, node_id: int, rack: str | None, ports: Iterator[int]) -> NodeLayout:
+        return NodeLayout(
             node_id=node_id,
             port=next(ports),
             controller_port=next(ports),
@@ -203,9 +203,9 @@ class LocalKafka:
             others={listener: next(ports) for listener in self._listeners},
         )
 
-    def _node(self, place: NodePlace) -> Node:
+    def _node(self, layout: NodeLayout) -> Node:
         return Node(
-            place=place,
+            layout=layout,
             jars=self._jars,
             heap_mb=self._heap_mb,
             on_zookeeper=self._on_zookeeper,
@@ -225,7 +225,7 @@ class LocalKafka:
         for node, process in formatting:
             _wait(process)
             if process.returncode:
-                raise NotStarted(f"broker {node.place.node_id} could not be formatted", str(node.place.log()))
+                raise NotStarted(f"broker {node.layout.node_id} could not be formatted", str(node.layout.log()))
 
     def _launch(self, server: Server) -> None:
         self._tell_watchdog(f"+{server.start()}")
@@ -258,13 +258,13 @@ class LocalKafka:
 
     def _wait_until_known(self, nodes: Sequence[Node]) -> None:
         """Wait until each of the nodes answers and knows all of them."""
-        wanted = {node.place.node_id for node in nodes}
+        wanted = {node.layout.node_id for node in nodes}
         for node in nodes:
-            _wait_until(partial(_is_up, node.place, wanted), node)
+            _wait_until(partial(_is_up, node.layout, wanted), node)
 
 
-def _is_up(place: NodePlace, wanted: set[int]) -> bool:
-    return answers(place.port) and known_brokers(place.port) >= wanted and all(map(listens, place.others.values()))
+def _is_up(layout: NodeLayout, wanted: set[int]) -> bool:
+    return answers(layout.port) and known_brokers(layout.port) >= wanted and all(map(listens, layout.others.values()))
 
 
 def _wait_until(is_true: Callable[[], bool], server: Server) -> None:

@@ -1,6 +1,6 @@
-"""A group's name and topics in; a member that lives in a thread of its own out.
+"""Runs a member of a consumer group in a thread.
 
-Guards one rule: a member leaves its group when it is told to, so that the group is seen Empty and not half dead.
+A member leaves its group when it is closed, so that the group becomes Empty at once instead of after a session timeout.
 """
 
 import threading
@@ -19,7 +19,7 @@ def client(bootstrap_servers: str, client_id: str = "kafka-lagoon-demo") -> dict
 
 
 def consumer(bootstrap_servers: str, group_id: str, client_id: str, protocol: str = "classic") -> Consumer:
-    """A consumer that starts at the beginning and commits only when told to."""
+    """A consumer that starts at the beginning and commits only by an explicit call."""
     config = client(bootstrap_servers, client_id)
     config |= {"group.id": group_id, "group.protocol": protocol}
     config |= {"auto.offset.reset": "earliest", "enable.auto.commit": False}
@@ -34,14 +34,14 @@ class Member(threading.Thread):
     def __init__(self, consumer: Consumer, topics: Sequence[str], *, reads: bool) -> None:
         super().__init__(daemon=True)
         self._consumer, self._topics, self._reads = consumer, list(topics), reads
-        self._told_to_leave = threading.Event()
+        self._leaving = threading.Event()
         self.has_partitions = threading.Event()
 
     def run(self) -> None:
-        """Stay in the group until told to leave."""
+        """Stay in the group until `leave` is called."""
         self._consumer.subscribe(self._topics)
         try:
-            while not self._told_to_leave.is_set():
+            while not self._leaving.is_set():
                 (self._read if self._reads else self._idle)()
                 if self._consumer.assignment():
                     self.has_partitions.set()
@@ -50,7 +50,7 @@ class Member(threading.Thread):
 
     def leave(self) -> None:
         """Leave the group soon; `join` waits for it."""
-        self._told_to_leave.set()
+        self._leaving.set()
 
     def _read(self) -> None:
         records = self._consumer.consume(_BATCH, _WAIT_S)

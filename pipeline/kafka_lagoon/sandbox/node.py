@@ -1,6 +1,6 @@
-"""One broker's identity and settings in; its folder, its process and its log out.
+"""Runs one broker: its folder, its process and its log.
 
-Guards one rule: a broker is stopped through the handle of the process that we started, never by a name or a port.
+A broker is stopped by the handle of the process that was started here, never by a name or a port.
 """
 
 import subprocess
@@ -18,7 +18,7 @@ class Server(Protocol):
     """A process of a cluster: a broker, or its ZooKeeper."""
 
     def name(self) -> str:
-        """What complaints call it."""
+        """Its name in error messages."""
 
     def log(self) -> Path:
         """File that the process writes to."""
@@ -42,8 +42,8 @@ class Listener:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodePlace:
-    """Where one broker, which is a controller too, lives; all ports are on the loopback.
+class NodeLayout:
+    """Folder and loopback ports of one broker, which is a controller too.
 
     Without KRaft, ZooKeeper is at the controller port of the first broker.
     """
@@ -56,11 +56,11 @@ class NodePlace:
     others: Mapping[Listener, int]  # ports beside the plain one
 
     def data(self) -> Path:
-        """Folder of the broker's logs in Kafka's sense."""
+        """Folder of the broker's data (log.dirs)."""
         return self.folder / "data"
 
     def log(self) -> Path:
-        """File of the broker's logs in everybody else's sense."""
+        """File that the broker's process writes to."""
         return self.folder / "broker.log"
 
     def properties_file(self) -> Path:
@@ -70,9 +70,9 @@ class NodePlace:
 
 @dataclass(slots=True, kw_only=True)
 class Node:
-    """One broker: its place and, while it runs, its process."""
+    """One broker: its layout and, while it runs, its process."""
 
-    place: NodePlace
+    layout: NodeLayout
     jars: Sequence[Path]
     heap_mb: int
     on_zookeeper: bool = False
@@ -80,29 +80,29 @@ class Node:
     process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def name(self) -> str:
-        """What complaints call it."""
-        return f"broker {self.place.node_id}"
+        """Its name in error messages."""
+        return f"broker {self.layout.node_id}"
 
     def log(self) -> Path:
         """File that the process writes to."""
-        return self.place.log()
+        return self.layout.log()
 
-    def write_properties(self, cluster: Sequence[NodePlace], extra: Mapping[str, str]) -> None:
+    def write_properties(self, cluster: Sequence[NodeLayout], extra: Mapping[str, str]) -> None:
         """Write server.properties; `extra` wins over what we would set."""
-        self.place.folder.mkdir(parents=True, exist_ok=True)
-        controller = (_on_zookeeper if self.on_zookeeper else _on_kraft)(self.place, cluster)
-        properties = {**_properties(self.place, cluster), **_listeners(self.place), **controller, **extra}
+        self.layout.folder.mkdir(parents=True, exist_ok=True)
+        controller = (_on_zookeeper if self.on_zookeeper else _on_kraft)(self.layout, cluster)
+        properties = {**_properties(self.layout, cluster), **_listeners(self.layout), **controller, **extra}
         lines = (f"{key}={value}" for key, value in properties.items())
-        self.place.properties_file().write_text("\n".join(lines) + "\n")
+        self.layout.properties_file().write_text("\n".join(lines) + "\n")
 
     def start_format(self, cluster_uuid: str) -> subprocess.Popen[bytes]:
         """Begin to format the empty data folder, which takes half a second; the caller waits for the end."""
-        tool = ("kafka.tools.StorageTool", "format", "-t", cluster_uuid, "-c", str(self.place.properties_file()))
+        tool = ("kafka.tools.StorageTool", "format", "-t", cluster_uuid, "-c", str(self.layout.properties_file()))
         return self._java("-cp", class_path(self.jars), *tool)
 
     def start(self) -> int:
         """Start the broker's process without waiting for answers; returns its process id."""
-        broker = ("kafka.Kafka", str(self.place.properties_file()))
+        broker = ("kafka.Kafka", str(self.layout.properties_file()))
         self.process = self._java(*self.options, "-cp", class_path(self.jars), *_BROKER_LOG, *broker)
         return self.process.pid
 
@@ -114,26 +114,26 @@ class Node:
         return self.process if self.process is not None and self.process.poll() is None else None
 
 
-def _properties(place: NodePlace, cluster: Sequence[NodePlace]) -> dict[str, str]:
+def _properties(layout: NodeLayout, cluster: Sequence[NodeLayout]) -> dict[str, str]:
     replicas, in_sync = min(3, len(cluster)), min(2, len(cluster))
     properties = {
-        "log.dirs": place.data(),
+        "log.dirs": layout.data(),
         "auto.create.topics.enable": "false",
         "default.replication.factor": replicas,
         "min.insync.replicas": in_sync,
         **_internal_topics(replicas, in_sync),
         **_FAST_FAULTS,
     }
-    if place.rack is not None:
-        properties["broker.rack"] = place.rack
+    if layout.rack is not None:
+        properties["broker.rack"] = layout.rack
     return {key: str(value) for key, value in properties.items()}
 
 
-def _listeners(place: NodePlace) -> dict[str, str]:
+def _listeners(layout: NodeLayout) -> dict[str, str]:
     """The plain listener, through which brokers talk too, and the others, whose certificates may name `localhost`."""
-    plain = f"PLAINTEXT://127.0.0.1:{place.port}"
-    others = place.others.items()
-    protocols = {"PLAINTEXT": "PLAINTEXT", **{one.name: one.protocol for one in place.others}}
+    plain = f"PLAINTEXT://127.0.0.1:{layout.port}"
+    others = layout.others.items()
+    protocols = {"PLAINTEXT": "PLAINTEXT", **{one.name: one.protocol for one in layout.others}}
     return {
         "listeners": ",".join([plain, *(f"{one.name}://127.0.0.1:{port}" for one, port in others)]),
         "advertised.listeners": ",".join([plain, *(f"{one.name}://localhost:{port}" for one, port in others)]),
@@ -142,21 +142,21 @@ def _listeners(place: NodePlace) -> dict[str, str]:
     }
 
 
-def _on_kraft(place: NodePlace, cluster: Sequence[NodePlace]) -> dict[str, str]:
-    plain = _listeners(place)
+def _on_kraft(layout: NodeLayout, cluster: Sequence[NodeLayout]) -> dict[str, str]:
+    plain = _listeners(layout)
     return {
         "process.roles": "broker,controller",
-        "node.id": str(place.node_id),
+        "node.id": str(layout.node_id),
         "controller.quorum.voters": ",".join(f"{one.node_id}@127.0.0.1:{one.controller_port}" for one in cluster),
-        "listeners": f"{plain['listeners']},CONTROLLER://127.0.0.1:{place.controller_port}",
+        "listeners": f"{plain['listeners']},CONTROLLER://127.0.0.1:{layout.controller_port}",
         "listener.security.protocol.map": f"{plain['listener.security.protocol.map']},CONTROLLER:PLAINTEXT",
         "controller.listener.names": "CONTROLLER",
     }
 
 
-def _on_zookeeper(place: NodePlace, cluster: Sequence[NodePlace]) -> dict[str, str]:
+def _on_zookeeper(layout: NodeLayout, cluster: Sequence[NodeLayout]) -> dict[str, str]:
     return {
-        "broker.id": str(place.node_id),
+        "broker.id": str(layout.node_id),
         "zookeeper.connect": f"127.0.0.1:{cluster[0].controller_port}",
         "zookeeper.session.timeout.ms": "6000",
     }

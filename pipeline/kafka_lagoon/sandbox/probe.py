@@ -1,7 +1,7 @@
-"""An address in; whether a broker answers there, and which brokers it knows, out.
+"""Asks an address whether a broker answers there, and which brokers it knows.
 
-Guards one rule: a broker counts as started when it answers requests, not when its port is open. Two questions as raw
-bytes, in versions that every release from 0.10 on understands: no client of ours is needed to test a client of ours.
+A broker counts as started when it answers requests, not when its port is open. The two requests are raw bytes in versions that
+every release since 0.10 understands, so that testing our client needs no client of ours.
 """
 
 import socket
@@ -19,7 +19,7 @@ def answers(port: int) -> bool:
 
 
 def listens(port: int) -> bool:
-    """Whether somebody on the loopback accepts connections, in whatever protocol."""
+    """Whether a port of the loopback accepts connections, whatever the protocol."""
     try:
         socket.create_connection(("127.0.0.1", port), _TIMEOUT_S).close()
     except OSError:
@@ -53,6 +53,6 @@ def _ask(port: int, api_key: int, api_version: int, request: bytes) -> bytes | N
             connection.sendall(struct.pack(">i", len(head) + len(request)) + head + request)
             with connection.makefile("rb") as answer:
                 (size,) = struct.unpack(">i", answer.read(4))
-                return answer.read(size)[4:] or None  # behind the correlation id
+                return answer.read(size)[4:] or None  # after the correlation id
     except (OSError, struct.error):
         return None

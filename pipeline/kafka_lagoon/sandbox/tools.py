@@ -1,4 +1,4 @@
-"""A main class and arguments in, what Kafka's command line tool printed out."""
+"""Runs Kafka's command line tools."""
 
 import subprocess
 from collections.abc import Sequence

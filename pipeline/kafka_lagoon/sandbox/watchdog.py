@@ -1,8 +1,8 @@
-"""Process ids on standard input in; those processes dead, once the input ends, out.
+"""Kills the processes whose ids it reads on standard input, once that input ends.
 
-Guards one rule: no broker outlives whoever started it, however that one ended. A line `+PID` adds a process, `-PID`
-takes it off the list. The input is a pipe from the parent: its end is the only sign that survives a SIGKILL, on every
-system. Started as a file by itself, so it imports nothing of ours.
+So no broker outlives the process that started it, however that ended: the input is a pipe from the parent, and its end is the
+only sign that survives a SIGKILL on every system. A line `+PID` adds a process, `-PID` removes it. It is started as a file by
+itself and imports nothing of ours.
 """
 
 import os

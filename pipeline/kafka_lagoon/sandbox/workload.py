@@ -1,7 +1,7 @@
-"""A cluster's address in; topics of many shapes, records, and consumer groups in every state of a group's life out.
+"""Fills a cluster with topics of many shapes, records, and consumer groups in every state of a group's life.
 
-Guards one rule: the cluster looks the same after every run. Nobody here sleeps and hopes: a step ends when the brokers
-show what it was for. The clients are librdkafka's, for the demo and the tests only.
+The cluster looks the same after every run: a step ends when the brokers show its result, not after a pause. The clients are
+librdkafka's, for the demo and the tests only.
 """
 
 import time
@@ -37,7 +37,7 @@ class Topic:
 class Committed:
     """What a group has committed: `share` of what each partition of a topic holds.
 
-    A member that `joined` did so and left; else the offsets come from somebody who never joined the group.
+    If `joined`, a member committed and left; else the offsets come from a client that never joined the group.
     """
 
     group_id: str
@@ -78,26 +78,29 @@ COMMITTED = (
     Committed(group_id="shipping", topic="shipments", share=0.75),
     Committed(group_id="metrics-archive", topic="metrics", share=0.1),
     Committed(group_id="audit-export", topic="audit", share=0.5, joined=False),
-    Committed(group_id="ledger", topic="payments", share=0.6),
+    Committed(group_id="bookkeeping", topic="payments", share=0.6),
     Committed(group_id="recommendations", topic="clicks", share=0.9, joined=False),
 )
 
 LIVE = (
     Live(group_id="billing", topics=("orders", "payments"), members=2),
     Live(group_id="fraud-check", topics=("orders", "payments"), protocol="consumer"),
-    Live(group_id="ledger", topics=("payments",), reads=False),
+    Live(group_id="bookkeeping", topics=("payments",), reads=False),
     Live(group_id="recommendations", topics=("clicks",), members=2, protocol="consumer", reads=False),
     Live(group_id="dashboard", topics=("returns",), reads=False),
     Live(group_id="invoice-printer", topics=("invoices",)),
 )
 
-RETURNING = Live(group_id="analytics", topics=("orders",))  # is back between the two snapshots, and catches up
-ABORTED, ABORTED_RECORDS = "returns", 40  # written in a transaction that is taken back: no reader should see them
-EXPIRED, EXPIRED_SHARE = "metrics", 0.5  # so much of it is deleted, among that what metrics-archive had not read
+RETURNING = Live(group_id="analytics", topics=("orders",))  # joins between the two snapshots and catches up
+ABORTED, ABORTED_RECORDS = "returns", 40  # written in a transaction that is aborted
+EXPIRED, EXPIRED_SHARE = (
+    "metrics",
+    0.5,
+)  # this share of it is deleted, including records that metrics-archive had not read
 
 
 class Workload:
-    """The load on one cluster, from entering to leaving; the members live in threads of this process."""
+    """The load on one cluster while the context lasts; the members live in threads of this process."""
 
     def __init__(self, bootstrap_servers: str) -> None:
         self._servers = bootstrap_servers
@@ -114,7 +117,7 @@ class Workload:
             for group in LIVE:
                 self._join(group)
             self._delete_records(EXPIRED, EXPIRED_SHARE)
-            self._reconcile()
+            self._wait_until_caught_up()
         except BaseException:
             self.close()
             raise
@@ -134,14 +137,14 @@ class Workload:
         self._members.clear()
 
     def more_load(self) -> None:
-        """More records everywhere, and a group that was away is back; at the end those that keep up have done so."""
+        """Produce more records and start members of group `analytics`; return when the groups that read have caught up."""
         self._produce({topic.name: topic.later for topic in TOPICS})
-        self._produce_in_vain(ABORTED, ABORTED_RECORDS)
+        self._produce_aborted(ABORTED, ABORTED_RECORDS)
         self._join(RETURNING)
-        self._reconcile()
+        self._wait_until_caught_up()
 
     def _create_topics(self) -> None:
-        topics = [NewTopic(one.name, one.partitions, one.replicas, config=dict(one.config)) for one in TOPICS]
+        topics = [NewTopic(topic.name, topic.partitions, topic.replicas, config=dict(topic.config)) for topic in TOPICS]
         for future in self._admin.create_topics(topics, operation_timeout=_TIMEOUT_S).values():
             future.result(_TIMEOUT_S)
 
@@ -164,7 +167,7 @@ class Workload:
         if producer.flush(_TIMEOUT_S) or failed:
             raise SandboxFailed(f"the brokers did not take every record: {failed[:1] or 'no answer in time'}")
 
-    def _produce_in_vain(self, topic: str, records: int) -> None:
+    def _produce_aborted(self, topic: str, records: int) -> None:
         """Records in a transaction that is aborted."""
         producer = Producer({**client(self._servers), "transactional.id": f"{topic}-in-vain"})
         producer.init_transactions(_TIMEOUT_S)
@@ -181,7 +184,7 @@ class Workload:
             self._members[-1].start()
         self._live.append(group)
 
-    def _reconcile(self) -> None:
+    def _wait_until_caught_up(self) -> None:
         """Wait until every member has partitions, and those that read have nothing left to read."""
         for member in self._members:
             if not member.has_partitions.wait(_TIMEOUT_S):
@@ -191,11 +194,11 @@ class Workload:
                 _wait(f"group {group.group_id} to catch up", partial(self._has_caught_up, group))
 
     def _has_caught_up(self, group: Live) -> bool:
-        asked = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group.group_id)])
-        commits = next(iter(asked.values())).result(_TIMEOUT_S).topic_partitions
-        found = {(one.topic, one.partition): one.offset for one in commits}
+        futures = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group.group_id)])
+        commits = next(iter(futures.values())).result(_TIMEOUT_S).topic_partitions
+        committed = {(commit.topic, commit.partition): commit.offset for commit in commits}
         ends = [end for topic in group.topics for end in self._ends(topic)]
-        return all(found.get((end.topic, end.partition), 0) == end.offset for end in ends)
+        return all(committed.get((end.topic, end.partition), 0) == end.offset for end in ends)
 
     def _commit_and_leave(self, group: Committed) -> None:
         shares = _shares(self._ends(group.topic), group.share)
@@ -213,10 +216,13 @@ class Workload:
             future.result(_TIMEOUT_S)
 
     def _ends(self, topic: str) -> list[TopicPartition]:
-        count = next(one.partitions for one in TOPICS if one.name == topic)
+        count = next(known.partitions for known in TOPICS if known.name == topic)
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        asked = self._admin.list_offsets({TopicPartition(topic, index): latest for index in range(count)})
-        return [TopicPartition(one.topic, one.partition, end.result(_TIMEOUT_S).offset) for one, end in asked.items()]
+        futures = self._admin.list_offsets({TopicPartition(topic, index): latest for index in range(count)})
+        return [
+            TopicPartition(partition.topic, partition.partition, future.result(_TIMEOUT_S).offset)
+            for partition, future in futures.items()
+        ]
 
 
 def _shares(ends: Iterable[TopicPartition], share: float) -> list[TopicPartition]:

@@ -1,7 +1,7 @@
-"""A folder and a port in; the ZooKeeper that a release of Kafka without KRaft keeps its state in out.
+"""Runs the ZooKeeper in which a release of Kafka without KRaft keeps its state.
 
-Guards one rule: a broker starts when its ZooKeeper answers and has forgotten that broker's former life. A killed broker
-stays registered until its session ends, and ends itself when it meets its own name.
+A broker is started once ZooKeeper answers and has forgotten the broker's last session: a killed broker stays registered until
+its session ends, and a new one that finds its own name there ends itself.
 """
 
 import socket
@@ -25,7 +25,7 @@ class ZooKeeper:
     process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def name(self) -> str:
-        """What complaints call it."""
+        """Its name in error messages."""
         return "ZooKeeper"
 
     def log(self) -> Path:
@@ -46,7 +46,7 @@ class ZooKeeper:
         return self.process if self.process is not None and self.process.poll() is None else None
 
     def answers(self) -> bool:
-        """Whether the server says that it is well."""
+        """Whether the server answers that it is healthy."""
         return self._ask(b"ruok") == b"imok"
 
     def knows(self, node_id: int) -> bool:

@@ -1,1 +1,1 @@
-"""Kafka's encoding rules: classes and versions in, readers and writers out. Knows no API and no socket."""
+"""Reads and writes Kafka's wire format: values, declared messages and frames; knows no API and no socket."""

@@ -1,11 +1,11 @@
-"""A byte stream in, frames out: everything between two length prefixes.
+"""Splits a byte stream into frames, which are what follows each length prefix.
 
-Guards one rule: no length is believed beyond the limit, memory is taken as bytes arrive and not on a length's word, and
-the first bytes of another protocol are named as such.
+A length beyond the limit is refused, memory is taken as bytes arrive and not when a length claims them, and the first bytes
+of another protocol are recognised.
 
-Large frames arrive where they stay: the socket reads into the frame's own memory. That memory is used again once nobody
-looks at the frame any more, because fresh pages cost more than the bytes in them (8 MB frames over loopback: 13 GB/s of one
-core into used memory, 5 GB/s into fresh one).
+The socket reads large frames directly into their own memory. That memory is used again when no view of the frame is left,
+because fresh pages cost more than the bytes in them (8 MB frames over loopback: 13 GB/s of one core into used memory, 5 GB/s
+into fresh memory).
 """
 
 import struct
@@ -14,45 +14,45 @@ from contextlib import suppress
 from kafka_lagoon.errors import FrameTooLarge
 
 _PREFIX = struct.Struct(">i")
-_SHELF_BYTES = 1 << 16  # what arrives of small frames at once
-_FIRST_BYTES = 1 << 18  # memory that a large frame begins with; it doubles as bytes arrive
-_SPARES = 2  # one frame is worked on while the next one arrives
+_CHUNK_BYTES = 1 << 16  # what is received of small frames at once
+_FIRST_BYTES = 1 << 18  # memory that a large frame starts with; it doubles as bytes arrive
+_SPARES = 2  # one frame is decoded while the next one arrives
 _LARGEST_SPARE = 64 << 20
 
 
 class FrameBuffer:
-    """Collects what arrives and hands out whole frames, without their length prefixes.
+    """Collects received bytes and returns whole frames, without their length prefixes.
 
-    `limit` is the largest frame in bytes. It must hold the largest legal batch: brokers send a batch whole, whatever
-    limits the request names (KIP-74).
+    `limit` is the largest frame in bytes. It must allow the largest legal batch: brokers send a batch whole, whatever
+    limits the request has (KIP-74).
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._shelf = bytearray(_SHELF_BYTES)
+        self._chunk = bytearray(_CHUNK_BYTES)
         self._bytes = bytearray()
         self._large: _LargeFrame | None = None
         self._spares: list[bytearray] = []
 
     def room(self) -> memoryview:
-        """Where the next bytes are to be put, never empty; `filled` says how many were.
+        """The memory to put the next bytes into, never empty; `filled` says how many there are.
 
         FrameTooLarge for a length that is negative or beyond the limit.
         """
         missing = self.missing()
-        if self._large is None and missing > _SHELF_BYTES:
+        if self._large is None and missing > _CHUNK_BYTES:
             self._large = self._begin(missing)
-        return self._large.room() if self._large else memoryview(self._shelf)
+        return self._large.room() if self._large else memoryview(self._chunk)
 
     def filled(self, count: int) -> None:
-        """Take note of `count` bytes in the last room."""
+        """Count `count` more bytes in the last room."""
         if self._large:
             self._large.filled += count
         else:
-            self._bytes += memoryview(self._shelf)[:count]
+            self._bytes += memoryview(self._chunk)[:count]
 
     def feed(self, received: bytes | bytearray | memoryview) -> None:
-        """Append bytes as they came from the peer, by copying them."""
+        """Append received bytes by copying them."""
         while received:
             room = self.room()
             count = min(len(room), len(received))
@@ -75,7 +75,7 @@ class FrameBuffer:
     def take(self) -> bytes | memoryview | None:
         """The next whole frame, or None while bytes of it are missing. Large ones are read-only views of our memory.
 
-        While anything looks at that memory, the frame itself or a part of it, it is not written to again.
+        That memory is not written to while there is a view of it, of the whole frame or of a part.
         """
         if self.missing():
             return None
@@ -88,10 +88,10 @@ class FrameBuffer:
         return frame
 
     def _begin(self, missing: int) -> "_LargeFrame":
-        """A frame of its own, with what is here of it already."""
-        begun = self._bytes[_PREFIX.size :]
-        frame = _LargeFrame(self._spare(), len(begun) + missing)
-        frame.start(begun)
+        """A large frame, with the bytes of it that were received already."""
+        received = self._bytes[_PREFIX.size :]
+        frame = _LargeFrame(self._spare(), len(received) + missing)
+        frame.start(received)
         self._bytes.clear()
         return frame
 
@@ -102,7 +102,7 @@ class FrameBuffer:
         return memoryview(frame.memory)[: frame.size].toreadonly()
 
     def _spare(self) -> bytearray:
-        """Memory that nobody looks at any more, or new one."""
+        """Memory of which there is no view any more, or new memory."""
         for spare in self._spares:
             with suppress(BufferError):  # raised while views of it exist
                 spare.append(0)
@@ -112,15 +112,15 @@ class FrameBuffer:
 
 
 class _LargeFrame:
-    """A frame on its way into memory that grows with it."""
+    """A frame that is being received, in memory that grows with it."""
 
     def __init__(self, memory: bytearray, size: int) -> None:
         self.memory, self.size, self.filled = memory, size, 0
 
-    def start(self, begun: bytearray) -> None:
-        """Put in what came together with the length."""
-        self.memory[: len(begun)] = begun
-        self.filled = len(begun)
+    def start(self, received: bytearray) -> None:
+        """Put in the bytes that were received with the length."""
+        self.memory[: len(received)] = received
+        self.filled = len(received)
 
     def room(self) -> memoryview:
         """The rest of the memory, grown when it is full."""
@@ -130,7 +130,7 @@ class _LargeFrame:
 
 
 def _other_protocol(start: bytes) -> str | None:
-    """What speaks in the first bytes of a connection, if it is known not to be Kafka."""
+    """The protocol of the first bytes of a connection, if it is known not to be Kafka."""
     if start[:1] in b"\x14\x15\x16" and start[1:2] == b"\x03":
         return "TLS"
     if start[:4] == b"HTTP":

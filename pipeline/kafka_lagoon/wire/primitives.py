@@ -1,6 +1,6 @@
-"""Lengths, strings and ids: what both directions need to know of Kafka's variable-width values.
+"""Reads and writes values of variable width: varints, lengths and ids.
 
-Guards one rule: a varint has at most five bytes, and a length of -1 is null everywhere.
+A varint has at most five bytes, and a length of -1 is null everywhere.
 """
 
 import base64
@@ -12,15 +12,15 @@ Frame = bytes | memoryview  # what messages are read from; a view where the fram
 ReadLength = Callable[[Frame, int], tuple[int, int]]
 WriteLength = Callable[[bytearray, int], None]
 
-# Group ids and client ids are whatever clients sent. Undecodable bytes survive the way in and out again, so that such a
-# group can still be asked about; the table layer makes them printable.
+# Group ids and client ids are whatever clients sent. Undecodable bytes are kept when reading and writing, so that requests can
+# name such a group; the table layer makes them printable.
 TEXT_ERRORS = "surrogateescape"
 
 _INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
 
 
 def read_uvarint(buffer: Frame, position: int) -> tuple[int, int]:
-    """An unsigned varint of at most 32 bits and the position behind it; ValueError when it is longer."""
+    """An unsigned varint of at most 32 bits and the position after it; ValueError when it is longer."""
     value = shift = 0
     while True:
         byte = buffer[position]

@@ -1,7 +1,7 @@
-"""Bytes in, messages out: readers composed once per (class, version, flexible) from the declared fields.
+"""Decodes messages with readers that are composed once per (class, version, flexible) from the declared fields.
 
-Guards one rule: strict about structure. Short input, left-over bytes, impossible lengths and null where none may stand
-are a DecodeError that names struct, field and position; nothing is allocated on the word of a length alone.
+Structure is strict: short input, left-over bytes, impossible lengths and null where it is not allowed are a DecodeError that
+names struct, field and position. No length alone makes us allocate memory.
 """
 
 import struct
@@ -19,15 +19,15 @@ T = TypeVar("T")
 Reader = Callable[[Frame, int], tuple[Any, int]]
 ManyReader = Callable[[Frame, int, int], tuple[list[Any], int]]
 
-# What a step of a struct adds: the values of a fused run of scalars, one value, or defaults of absent fields.
-_RUN, _ONE, _ABSENT = range(3)
+# What a step of a struct adds: the values of several fused scalars, one value, or defaults of absent fields.
+_FUSED, _SINGLE, _ABSENT = range(3)
 _FUSED_ARRAYS = 64
 _ONE_BYTE_LENGTH = 0x80  # compact lengths below it are a byte
 _LARGE = 1 << 20
 
 
 class _Broken(Exception):
-    """Where reading stopped, on its way out to `decode`, which knows message and version."""
+    """Says where reading stopped; `decode`, which knows message and version, makes a DecodeError of it."""
 
     def __init__(self, position: int, reason: str) -> None:
         super().__init__(position, reason)
@@ -52,7 +52,7 @@ def decode_start(cls: type[T], version: int, flexible: bool, payload: Frame, pos
 
 
 def reader(cls: type[T], version: int, flexible: bool) -> Callable[[Frame, int], tuple[T, int]]:
-    """Reads one `cls` at a position of a buffer; the position behind it comes back with it."""
+    """Reads one `cls` at a position of a buffer; returns it and the position after it."""
     many = many_reader(cls, version, flexible)  # type: ignore[arg-type]  # the class is hashable, its values are not
 
     def read(buffer: Frame, position: int) -> tuple[T, int]:
@@ -64,12 +64,12 @@ def reader(cls: type[T], version: int, flexible: bool) -> Callable[[Frame, int],
 
 @cache
 def many_reader(cls: type, version: int, flexible: bool) -> ManyReader:
-    """Reads `count` structs in a row. The loop is here, not in the array, to save a call for each struct."""
+    """Reads `count` structs. The loop is here, not in the reader of arrays, to save a call per struct."""
     fields = fields_of(cls)
     steps = _steps(fields, version, flexible)
     tagged = _tagged(fields, version, flexible)
 
-    # Hot: 100,000 partitions of Metadata in tests/bench. Fused runs halve it, frozen classes would add 50 ms.
+    # Hot: 100,000 partitions of Metadata in tests/bench. Fusing halves it, frozen classes would add 50 ms.
     def read_many(buffer: Frame, position: int, count: int) -> tuple[list[Any], int]:
         made: list[Any] = []
         values: list[Any] = []
@@ -77,21 +77,21 @@ def many_reader(cls: type, version: int, flexible: bool) -> ManyReader:
             for _ in range(count):
                 values = []
                 for action, step, size in steps:
-                    if action == _RUN:
+                    if action == _FUSED:
                         values += step(buffer, position)
                         position += size
-                    elif action == _ONE:
+                    elif action == _SINGLE:
                         value, position = step(buffer, position)
                         values.append(value)
                     else:
                         values += step
-                one = cls(*values)
+                message = cls(*values)
                 if flexible:
                     if buffer[position]:
-                        position = _read_tags(buffer, position, one, tagged)
+                        position = _read_tags(buffer, position, message, tagged)
                     else:
                         position += 1
-                made.append(one)
+                made.append(message)
         except (struct.error, IndexError, ValueError) as cause:
             where = fields[len(values)].name if len(values) < len(fields) else "tags"
             raise _Broken(min(position, len(buffer)), f"{cls.__name__}.{where}: {_reason(cause)}") from cause
@@ -108,10 +108,10 @@ def _steps(fields: tuple[Field, ...], version: int, flexible: bool) -> tuple[tup
     steps: list[tuple[int, Any, int]] = []
     codes: list[str] = []
 
-    def close_run() -> None:
+    def close_fused() -> None:
         if codes:
-            run = struct.Struct(">" + "".join(codes))
-            steps.append((_RUN, run.unpack_from, run.size))
+            fused = struct.Struct(">" + "".join(codes))
+            steps.append((_FUSED, fused.unpack_from, fused.size))
             codes.clear()
 
     for field in fields:
@@ -119,13 +119,13 @@ def _steps(fields: tuple[Field, ...], version: int, flexible: bool) -> tuple[tup
         if present and isinstance(field.kind, Scalar):
             codes.append(field.kind.code)
             continue
-        close_run()
+        close_fused()
         if present:
             step = _kind_reader(field.kind, version, flexible and not field.spec.legacy, field.nullable(version))
-            steps.append((_ONE, step, 0))
+            steps.append((_SINGLE, step, 0))
         else:
             steps.append((_ABSENT, (field.default,), 0))
-    close_run()
+    close_fused()
     return tuple(steps)
 
 
@@ -137,8 +137,8 @@ def _tagged(fields: tuple[Field, ...], version: int, flexible: bool) -> dict[int
     }
 
 
-def _read_tags(buffer: Frame, position: int, one: object, tagged: dict[int, tuple[str, Reader]]) -> int:
-    """Set the fields whose tags are known, skip the others by their size; the position behind the section."""
+def _read_tags(buffer: Frame, position: int, message: object, tagged: dict[int, tuple[str, Reader]]) -> int:
+    """Set the fields whose tags are known, skip the others by their size; returns the position after the section."""
     count, position = read_uvarint(buffer, position)
     previous = -1
     for _ in range(count):
@@ -154,7 +154,7 @@ def _read_tags(buffer: Frame, position: int, one: object, tagged: dict[int, tupl
             value, position = read(buffer, position)
             if position != end:
                 raise ValueError(f"tag {tag} claims {size} bytes, its value has {position - end + size}")
-            setattr(one, name, value)
+            setattr(message, name, value)
         position, previous = end, tag
     return position
 
@@ -175,8 +175,8 @@ def _kind_reader(kind: Kind, version: int, flexible: bool, nullable: bool) -> Re
             item = _kind_reader(kind.item, version, flexible, nullable=False)
             return _array_reader(_one_by_one(item), flexible, nullable)
         case Nested():
-            one: Reader = reader(kind.cls, version, flexible)
-            return _nullable_struct_reader(one) if nullable else one
+            read: Reader = reader(kind.cls, version, flexible)
+            return _nullable_struct_reader(read) if nullable else read
 
 
 def _scalar_reader(kind: Scalar) -> Reader:
@@ -187,7 +187,7 @@ def _scalar_reader(kind: Scalar) -> Reader:
 
 def _refuse_null(nullable: bool) -> None:
     if not nullable:
-        raise ValueError("null where none may stand")
+        raise ValueError("null where it is not allowed")
 
 
 def _text_reader(flexible: bool, nullable: bool) -> Reader:
@@ -277,7 +277,7 @@ def _array_reader(many: ManyReader, flexible: bool, nullable: bool) -> Reader:
 
 
 def _one_by_one(item: Reader) -> ManyReader:
-    """Reads items that are no structs, such as strings."""
+    """Reads items that are not structs, such as strings."""
 
     def read_many(buffer: Frame, position: int, count: int) -> tuple[list[Any], int]:
         made = []
@@ -289,13 +289,13 @@ def _one_by_one(item: Reader) -> ManyReader:
     return read_many
 
 
-def _nullable_struct_reader(one: Reader) -> Reader:
-    """A nullable struct is led by a byte, negative for null (KIP-893)."""
+def _nullable_struct_reader(read_struct: Reader) -> Reader:
+    """Reads a struct after a byte that is negative for null (KIP-893)."""
     marker = struct.Struct(">b").unpack_from
 
     def read(buffer: Frame, position: int) -> tuple[Any, int]:
         if marker(buffer, position)[0] < 0:
             return None, position + 1
-        return one(buffer, position + 1)
+        return read_struct(buffer, position + 1)
 
     return read

@@ -1,7 +1,7 @@
-"""The vocabulary in which messages are declared: annotated classes in, lists of fields out.
+"""Provides the vocabulary in which messages are declared: types, version ranges, and the class of an API.
 
-Guards one rule: every fact about a field (type, versions, nullability, tag, default) is written once, beside the field.
-A message is a plain dataclass; `reading` and `writing` derive their closures from what is declared here.
+Every fact about a field (type, versions, nullability, tag, default) is written once, beside the field. A message is a plain
+dataclass; `reading` and `writing` derive their closures from what is declared here.
 """
 
 import dataclasses
@@ -36,7 +36,7 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """Several of one kind: int32 count, or compact."""
+    """Several values of one kind: int32 count, or compact."""
 
     item: "Kind"
 
@@ -117,8 +117,8 @@ def wire(
 T = TypeVar("T")
 
 
-# `wire` is no field specifier, so that checkers take it for a default: a field declared with it need not be given, a
-# bare one, which all versions have, must be. At run time every field has a default, which is Kafka's own rule.
+# `wire` is not a field specifier, so that type checkers take it for a default: a field declared with it may be left out, a
+# bare one, which all versions have, must be passed. At run time every field has a default, as in Kafka.
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 def struct(cls: type[T]) -> type[T]:
     """Make a message class: slotted, every field with a default, its fields listed in `__wire__`.
@@ -135,7 +135,7 @@ def struct(cls: type[T]) -> type[T]:
         kind = _kind(inner)
         default = _zero(kind) if declared.default is dataclasses.MISSING else declared.default
         if isinstance(kind, Nested) and default is not None:
-            declared.default_factory = kind.cls  # an instance would be refused as a mutable default
+            declared.default_factory = kind.cls  # dataclasses refuse an instance as a mutable default
         else:
             declared.default = default
         fields.append(Field(name, kind, declared.metadata["wire"], optional, default))
@@ -214,7 +214,7 @@ class Api(Generic[Q, R]):
     """A request, its response, and what both have in common in every version.
 
     `flexible`: first version with compact lengths and tag sections, None if none has them.
-    `flexible_response_header`: False only for ApiVersions, whose answer is read before versions are known (KIP-511).
+    `flexible_response_header`: False only for ApiVersions, whose response is read before versions are known (KIP-511).
     """
 
     key: int

@@ -1,7 +1,7 @@
-"""Messages in, bytes out: writers composed once per (class, version, flexible) from the declared fields.
+"""Encodes messages with writers that are composed once per (class, version, flexible) from the declared fields.
 
-Guards one rule: a value that the version cannot carry is an EncodeError, never silently dropped; only fields that
-Kafka's schemas call ignorable may be left out.
+A value that the version cannot carry is an EncodeError and never silently dropped, except in fields that Kafka's schemas
+call ignorable.
 """
 
 import struct
@@ -17,12 +17,12 @@ from kafka_lagoon.wire.schema import Array, Blob, Field, Kind, Nested, Scalar, T
 Writer = Callable[[bytearray, Any], None]
 
 _UUID, _UUID_SIZE = "16s", 16
-_LONGEST_TEXT = 0x7FFF  # bytes; brokers hold compact strings to the limit of classic ones
+_LONGEST_TEXT = 0x7FFF  # bytes; brokers apply the limit of classic strings to compact ones
 _UNPACKABLE = (struct.error, ValueError, OverflowError, AttributeError, TypeError)
 
 
 class _Refused(Exception):
-    """The field that cannot be written, on its way out to `encode`, which knows message and version."""
+    """Names the field that cannot be written; `encode`, which knows message and version, makes an EncodeError of it."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(field, reason)
@@ -61,57 +61,57 @@ def writer(cls: type, version: int, flexible: bool) -> Writer:
 
 def _steps(cls: type, fields: tuple[Field, ...], version: int, flexible: bool) -> tuple[Writer, ...]:
     steps: list[Writer] = []
-    run: list[tuple[str, str]] = []
+    fused: list[tuple[str, str]] = []
 
-    def close_run() -> None:
-        if run:
-            steps.append(_run_writer(cls, tuple(run)))
-            run.clear()
+    def close_fused() -> None:
+        if fused:
+            steps.append(_fused_writer(cls, tuple(fused)))
+            fused.clear()
 
     for field in fields:
         if not field.spec.present(version) or field.spec.tag is not None:
             continue
         if isinstance(field.kind, Scalar):
-            run.append((field.name, field.kind.code))
+            fused.append((field.name, field.kind.code))
             continue
-        close_run()
+        close_fused()
         write = _kind_writer(field.kind, version, flexible and not field.spec.legacy, field.nullable(version))
         steps.append(_field_writer(cls, field.name, write))
-    close_run()
+    close_fused()
     return tuple(steps)
 
 
-def _run_writer(cls: type, run: tuple[tuple[str, str], ...]) -> Writer:
-    """Neighbouring scalars are packed in one call; which of them is at fault is found out only when it fails."""
-    form = struct.Struct(">" + "".join(code for _, code in run))
-    names = [name for name, _ in run]
-    uuids = [name for name, code in run if code == _UUID]
+def _fused_writer(cls: type, fused: tuple[tuple[str, str], ...]) -> Writer:
+    """Packs neighbouring scalars in one call; only when it fails they are tried one by one, to name the field."""
+    form = struct.Struct(">" + "".join(code for _, code in fused))
+    names = [name for name, _ in fused]
+    uuids = [name for name, code in fused if code == _UUID]
     values = attrgetter(*names) if len(names) > 1 else (lambda made: (getattr(made, names[0]),))
 
     def write(out: bytearray, made: Any) -> None:
         try:
             for name in uuids:
-                _refuse_cut(getattr(made, name))
+                _check_size(getattr(made, name))
             out += form.pack(*values(made))
         except _UNPACKABLE as cause:
-            raise _Refused(f"{cls.__name__}.{_culprit(run, made)}", str(cause)) from cause
+            raise _Refused(f"{cls.__name__}.{_failing_field(fused, made)}", str(cause)) from cause
 
     return write
 
 
-def _refuse_cut(uuid: bytes) -> None:
+def _check_size(uuid: bytes) -> None:
     """The struct module would fill up, or cut off, an id that is not 16 bytes long."""
     if len(uuid) != _UUID_SIZE:
         raise ValueError(f"an id of {len(uuid)} bytes")
 
 
-def _culprit(run: tuple[tuple[str, str], ...], made: Any) -> str:
-    for name, code in run:
+def _failing_field(fused: tuple[tuple[str, str], ...], made: Any) -> str:
+    for name, code in fused:
         try:
             _scalar_writer(code)(bytearray(), getattr(made, name))
         except _UNPACKABLE:
             return name
-    raise AssertionError("a run that fails has a field that fails")
+    raise AssertionError("scalars that cannot be packed together can be packed one by one")
 
 
 def _field_writer(cls: type, name: str, write_value: Writer) -> Writer:
@@ -163,8 +163,8 @@ def _kind_writer(kind: Kind, version: int, flexible: bool, nullable: bool) -> Wr
             item = _kind_writer(kind.item, version, flexible, nullable=False)
             return _nullable_writer(length, nullable, lambda out, value: _write_array(out, value, length, item))
         case Nested():
-            one = writer(kind.cls, version, flexible)
-            return _nullable_struct_writer(one) if nullable else one
+            write = writer(kind.cls, version, flexible)
+            return _nullable_struct_writer(write) if nullable else write
 
 
 def _scalar_writer(code: str) -> Writer:
@@ -172,7 +172,7 @@ def _scalar_writer(code: str) -> Writer:
 
     def write(out: bytearray, value: Any) -> None:
         if code == _UUID:
-            _refuse_cut(value)
+            _check_size(value)
         out += pack(value)
 
     return write
@@ -185,7 +185,7 @@ def _nullable_writer(length: Callable[[bytearray, int], None], nullable: bool, w
         elif nullable:
             length(out, -1)
         else:
-            raise ValueError("null where none may stand")
+            raise ValueError("null where it is not allowed")
 
     return write
 
@@ -203,20 +203,20 @@ def _write_blob(out: bytearray, value: bytes | memoryview, length: Callable[[byt
     out += value
 
 
-def _write_array(out: bytearray, value: Any, length: Callable[[bytearray, int], None], item: Writer) -> None:
+def _write_array(out: bytearray, value: Any, length: Callable[[bytearray, int], None], write_item: Writer) -> None:
     length(out, len(value))
-    for one in value:
-        item(out, one)
+    for item in value:
+        write_item(out, item)
 
 
-def _nullable_struct_writer(one: Writer) -> Writer:
-    """A nullable struct is led by a byte, -1 for null and 1 for a value (KIP-893)."""
+def _nullable_struct_writer(write_struct: Writer) -> Writer:
+    """Writes a struct after a byte, which is -1 for null and 1 for a value (KIP-893)."""
 
     def write(out: bytearray, value: Any) -> None:
         if value is None:
             out.append(0xFF)
         else:
             out.append(1)
-            one(out, value)
+            write_struct(out, value)
 
     return write

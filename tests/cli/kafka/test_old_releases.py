@@ -88,6 +88,7 @@ def everything(state: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> FakeClust
     ):
         (api,) = (one for one in APIS.values() if one.response.__module__ == module.__name__)
         monkeypatch.setitem(SPOKEN, api.key, (api, answer))
+    state.acls = ()
     member = FakeMember("member", ("orders",), {"orders": (0, 1)})
     commits = {("orders", 0): FakeCommit(5)}
     state.groups["g"] = FakeGroup(coordinator_id=2, commits=commits, members=[member], state="Stable")

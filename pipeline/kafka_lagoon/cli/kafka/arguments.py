@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from kafka_lagoon.cli.arguments import Parser, add_settings_options
 from kafka_lagoon.cli.kafka.verb import Verb
-from kafka_lagoon.cli.permissions import needs_line
+from kafka_lagoon.cli.permissions import permissions_line
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.settings import load
@@ -16,7 +16,7 @@ from kafka_lagoon.settings import load
 
 def parse(verb: Verb, name: str, argv: Sequence[str]) -> argparse.Namespace:
     """The verb's own arguments and those that all verbs have; ConfigError lists what the verb finds wrong with them."""
-    summary = f"{verb.summary} Rights it needs: {needs_line(f'kafka {name}')}."
+    summary = f"{verb.summary} Required permissions: {permissions_line(f'kafka {name}')}."
     parser = Parser(f"kafka {name}", summary)
     verb.declare(parser)
     parser.add_argument(

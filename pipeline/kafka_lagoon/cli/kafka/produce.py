@@ -1,18 +1,19 @@
-"""`lagoon kafka produce`: lines in, records in a topic, and where each of them is, out."""
+"""`lagoon kafka produce`: writes lines of input as records of a topic, and prints where each of them is."""
 
 import argparse
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kafka_lagoon.cli.kafka.drafts import Draft, json_reader, text_reader
-from kafka_lagoon.cli.kafka.lines import bursts
+from kafka_lagoon.cli.kafka.input_lines import bursts
+from kafka_lagoon.cli.kafka.line_writer import LineWriter, WrittenRecord
+from kafka_lagoon.cli.kafka.record_lines import json_parser, text_parser
 from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, moment_argument, refuse
-from kafka_lagoon.cli.kafka.writing import Target, TopicWriter, WrittenRecord
 from kafka_lagoon.errors import BrokerError
-from kafka_lagoon.produce.producer import Delivery, Numbering, new_producer
-from kafka_lagoon.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION, error_code
-from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataTopic
+from kafka_lagoon.produce.batching import ProducerRecord
+from kafka_lagoon.produce.sequences import SequenceNumbers, init_producer_id
+from kafka_lagoon.produce.writer import Target, TopicLayout, TopicWriter, find_topic
+from kafka_lagoon.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS, LEADER_ACKS, NO_ACKS
 from kafka_lagoon.records.compressing import CODECS
 from kafka_lagoon.records.encoding import Header
@@ -33,12 +34,13 @@ input:
   each line is a value, without its line feed; an empty line is an empty value. With --json each line is an object:
   {"key": ..., "value": ..., "headers": [{"key": ..., "value": ...}], "partition": 0, "timestamp": ...}, where a value is
   text, null, {"base64": ...}, or any other JSON, which is written as JSON. It takes what `fetch --json` prints. What a
-  line says goes before what options say.
+  line says overrides the options.
 
 partitions:
-  a key goes where the Java client puts it (murmur2); records without key go to one partition until their batch is
-  written, the next ones to the next. At the first record that is refused writing ends, with exit code 3, and what was
-  written and what was not is said by line. --timeout is for each request here, not for the whole input.
+  a key chooses the partition that the Java client chooses (murmur2); records without a key go to one partition until
+  their batch is written, the next ones to the next partition. At the first record that is refused writing ends, with
+  exit code 3, and the output says by line what was written and what was not. --timeout is for each request here, not
+  for the whole input.
 """
 
 
@@ -93,52 +95,49 @@ def _faults(options: argparse.Namespace) -> Iterator[str]:
 
 def _answer(context: Context) -> Answer:
     options, cluster = context.options, context.cluster
-    topic = _topic(context)
-    budget_ms = round(options.timeout * 1000) if options.timeout else cluster.settings.default_api_timeout_ms
-    delivery = Delivery(
-        acks=_ACKS[options.acks],
-        timeout_ms=min(budget_ms, cluster.settings.request_timeout_ms) * 3 // 4,  # REQUEST_TIMED_OUT still arrives
-        topic_ids={options.topic: topic.topic_id} if any(topic.topic_id) else {},
-    )
+    layout = _layout(context)
     target = Target(
         topic=options.topic,
-        partitions=len(topic.partitions),
-        available=[one.partition_index for one in topic.partitions if one.leader_id >= 0] or [0],
+        acks=_ACKS[options.acks],
         codec=CODECS[options.compression],
-        delivery=delivery,
         batch_bytes=options.batch_bytes,
-        budget_ms=budget_ms,
+        delivery_timeout_ms=round(options.timeout * 1000) if options.timeout else None,
+    )
+    sequences = _sequences(context) if target.acks == ALL_ACKS else SequenceNumbers()
+    writer = TopicWriter(cluster, layout, target, sequences)
+    defaults = ProducerRecord(
+        key=_raw(options.key),
+        value=_raw(options.value),
+        headers=tuple(map(_header, options.headers)),
         partition=options.partition,
         timestamp_ms=options.timestamp.at_ms(cluster.clock.now_ms()) if options.timestamp else None,
     )
-    writer = TopicWriter(cluster, target, _numbering(context) if delivery.acks == ALL_ACKS else Numbering())
-    rows = _written(writer, options)
+    lines, rows = _written(writer, options, layout, defaults)
     part = (
-        Part(
-            kind="count", rows=_count(writer, rows, options.topic), line=lambda row: f"{row.records:,} records written"
-        )
+        Part(kind="count", rows=_count(lines, rows, options.topic), line=lambda row: f"{row.records:,} records written")
         if options.count
         else Part(kind="written", rows=rows, line=_line)
     )
-    return Answer(parts=[part], failures=writer.failures, notes=writer.notes)
+    return Answer(parts=[part], failures=lines.failures, notes=lines.notes)
 
 
-def _topic(context: Context) -> MetadataTopic:
-    """The topic as it is now; refused if it is not there, or has no such partition."""
+def _layout(context: Context) -> TopicLayout:
+    """The topic as it is now; refused if it does not exist, or has no such partition."""
     options = context.options
-    (topic,) = context.cluster.refresh({options.topic}, context.deadline).topics
-    if topic.error_code == UNKNOWN_TOPIC_OR_PARTITION:
-        refuse(f"{options.topic}: no such topic")
-    if not topic.partitions:
-        raise BrokerError(topic.error_code, error_code(topic.error_code).name, METADATA.name, options.topic)
-    if options.partition is not None and not 0 <= options.partition < len(topic.partitions):
-        refuse(f"--partition {options.partition}: {options.topic} has {len(topic.partitions)} partitions, from 0 on")
-    return topic
-
-
-def _numbering(context: Context) -> Numbering:
     try:
-        return new_producer(context.cluster, context.deadline)
+        layout = find_topic(context.cluster, options.topic, context.deadline)
+    except BrokerError as error:
+        if error.code == UNKNOWN_TOPIC_OR_PARTITION:
+            refuse(f"{options.topic}: no such topic")
+        raise
+    if options.partition is not None and not 0 <= options.partition < layout.partitions:
+        refuse(f"--partition {options.partition}: {options.topic} has {layout.partitions} partitions, from 0 on")
+    return layout
+
+
+def _sequences(context: Context) -> SequenceNumbers:
+    try:
+        return init_producer_id(context.cluster, context.deadline)
     except BrokerError as error:
         if error.code != CLUSTER_AUTHORIZATION_FAILED:
             raise
@@ -146,19 +145,26 @@ def _numbering(context: Context) -> Numbering:
         raise BrokerError(error.code, error.name, error.api, "a producer id", hint) from error
 
 
-def _written(writer: TopicWriter, options: argparse.Namespace) -> Iterator[WrittenRecord]:
-    key, headers = _raw(options.key), tuple(map(_header, options.headers))
+def _written(
+    writer: TopicWriter, options: argparse.Namespace, layout: TopicLayout, defaults: ProducerRecord
+) -> tuple[LineWriter, Iterator[WrittenRecord]]:
+    """The rows of what is written, as they are read, and the writer that has the failures."""
     if options.value is not None:
-        value = Draft(key, options.value.encode(errors="surrogateescape"), headers)
-        return writer.write([[b""]], lambda _: value)
-    read = json_reader(key, headers) if options.json else text_reader(key, _separator(options.key_separator), headers)
-    return writer.write(bursts(sys.stdin.fileno(), _BURST_BYTES), read)
+        lines = LineWriter(writer, lambda _: defaults)
+        return lines, lines.write([[b""]])
+    parse = (
+        json_parser(defaults, layout.partitions)
+        if options.json
+        else text_parser(defaults, _separator(options.key_separator))
+    )
+    lines = LineWriter(writer, parse)
+    return lines, lines.write(bursts(sys.stdin.fileno(), _BURST_BYTES))
 
 
-def _count(writer: TopicWriter, rows: Iterator[WrittenRecord], topic: str) -> Iterator[Count]:
+def _count(lines: LineWriter, rows: Iterator[WrittenRecord], topic: str) -> Iterator[Count]:
     for _ in rows:
         pass
-    yield Count(topic, writer.written)
+    yield Count(topic, lines.written)
 
 
 def _line(row: WrittenRecord) -> str:
@@ -166,7 +172,7 @@ def _line(row: WrittenRecord) -> str:
 
 
 def _raw(text: str | None) -> bytes | None:
-    """What the command line gave us, byte for byte."""
+    """The bytes of an argument as they were on the command line."""
     return None if text is None else text.encode(errors="surrogateescape")
 
 

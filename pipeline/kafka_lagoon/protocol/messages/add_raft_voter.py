@@ -7,7 +7,7 @@ Any broker passes the request on to the active controller. Surprises:
   that another change is under way.
 - A voter is its id and the id of its directory; an id that votes already is error 126, with whatever directory.
 - Listeners must have the one that controllers talk to each other by, else error 42.
-- The right to alter the cluster is needed.
+- Permission to alter the cluster is needed.
 """
 
 from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, String, UInt16, Uuid, Versions, struct, wire

@@ -1,6 +1,6 @@
 """AlterClientQuotas (api key 49): limits of users, clients and addresses set or removed (KIP-546).
 
-Any broker answers: under ZooKeeper by itself, under KRaft it passes the request on (KIP-590). Needs the right to alter
+Any broker answers: under ZooKeeper by itself, under KRaft it passes the request on (KIP-590). Needs permission to alter
 the cluster's settings. Surprises:
 
 - Keys are producer_byte_rate, consumer_byte_rate, request_percentage and controller_mutation_rate (KIP-599) for users
@@ -50,7 +50,7 @@ class AlterClientQuotasRequest:
 
 @struct
 class AlterClientQuotaResult:
-    """What became of an entity: all of its limits, or none."""
+    """The result for an entity, for all of its limits or none of them."""
 
     error_code: Int16
     error_message: String | None

@@ -1,6 +1,6 @@
 """AlterConfigs (api key 33): all settings of a resource replaced by those that are sent (KIP-133).
 
-Any broker answers, but for a BROKER with a name only the broker itself: asked elsewhere it is error 42. Resource types
+Any broker answers, but for a BROKER with a name only the broker itself: other brokers say error 42. Resource types
 are those of DescribeConfigs. Surprises:
 
 - What is not sent goes back to its default, sensitive settings too, whose values nobody can read to send them again.
@@ -40,7 +40,7 @@ class AlterConfigsRequest:
 
 @struct
 class AlterConfigsResult:
-    """What became of a resource: all of its settings, or none."""
+    """The result for a resource, for all of its settings or none of them."""
 
     error_code: Int16
     error_message: String | None

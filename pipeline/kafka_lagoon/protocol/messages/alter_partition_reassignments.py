@@ -4,8 +4,8 @@ The controller answers: under ZooKeeper any other broker says error 41, under KR
 Surprises:
 
 - Success means that the move has begun; ListPartitionReassignments names it until all new replicas have caught up.
-- Null replicas call a move off, and are error 85 where none is under way. A new target replaces one under way.
-- Nothing keeps the number of replicas: a list that is longer or shorter changes it, unless v1 is told to refuse
+- Null replicas cancel a move, and are error 85 where none is under way. A new target replaces one under way.
+- Nothing keeps the number of replicas: a list that is longer or shorter changes it, unless v1 says to refuse
   (KIP-860, error 38).
 - Copying is not slowed down unless throttles are set in topics and brokers beforehand.
 - The first replica is the preferred leader, but leads after the next election only.
@@ -41,7 +41,7 @@ class AlterPartitionReassignmentsRequest:
 
 @struct
 class ReassignablePartitionResponse:
-    """What became of a partition."""
+    """The result for a partition."""
 
     partition_index: Int32
     error_code: Int16

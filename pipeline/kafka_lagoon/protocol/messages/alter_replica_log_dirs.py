@@ -7,7 +7,7 @@ Each broker is asked about its own replicas, and knows no others. Surprises:
 - Naming the directory that a replica is in, while it is being moved, calls the move off.
 - A directory that the broker does not know is error 57, one that has failed error 56; another one that has failed
   is reason enough for error 56 too.
-- The right to alter the cluster is needed; without it each partition has error 31.
+- Permission to alter the cluster is needed; without it each partition has error 31.
 """
 
 from kafka_lagoon.wire.schema import Api, Int16, Int32, String, Versions, struct
@@ -31,14 +31,14 @@ class AlterReplicaLogDir:
 
 @struct
 class AlterReplicaLogDirsRequest:
-    """Directories of the broker that is asked."""
+    """Directories of the broker that answers."""
 
     dirs: tuple[AlterReplicaLogDir, ...]
 
 
 @struct
 class AlterReplicaLogDirPartitionResult:
-    """What became of a replica."""
+    """The result for a replica."""
 
     partition_index: Int32
     error_code: Int16

@@ -1,7 +1,7 @@
 """AlterUserScramCredentials (api key 51): passwords for SCRAM set or deleted (KIP-554).
 
 The controller answers: under ZooKeeper any other broker says error 41, under KRaft any broker passes it on (KIP-590).
-Needs the right to alter the cluster. Surprises:
+Needs permission to alter the cluster. Surprises:
 
 - The password itself is not sent: the client salts and hashes it (Hi of RFC 5802, with the mechanism's hash). What
   comes out is as good as the password.
@@ -43,7 +43,7 @@ class AlterUserScramCredentialsRequest:
 
 @struct
 class AlterUserScramCredentialsResult:
-    """What became of a user."""
+    """The result for a user."""
 
     user: String
     error_code: Int16

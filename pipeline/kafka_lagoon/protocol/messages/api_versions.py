@@ -1,8 +1,8 @@
 """ApiVersions (api key 18): which APIs a broker speaks, and in which versions.
 
 Any broker answers for itself, before authentication too, so this is the first request on every connection. A broker
-that does not know the asked version answers in v0, with error 35 and its own range for this API as the only entry
-(KIP-511). So that such an answer can be told apart, the response header is never flexible. Ranges may differ while
+that does not know the requested version answers in v0, with error 35 and its own range for this API as the only entry
+(KIP-511). So that such an answer can be recognised, the response header is never flexible. Ranges may differ while
 brokers are upgraded one by one. Brokers 4.x list Produce from v0 on and close the connection on v0 to v2 (KAFKA-18659).
 """
 

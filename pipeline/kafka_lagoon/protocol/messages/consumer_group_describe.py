@@ -70,7 +70,7 @@ class DescribedConsumerGroup:
 
 @struct
 class ConsumerGroupDescribeResponse:
-    """One entry per group that was asked about."""
+    """One entry per requested group."""
 
     throttle_time_ms: Int32
     groups: tuple[DescribedConsumerGroup, ...]

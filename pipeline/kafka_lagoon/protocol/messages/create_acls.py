@@ -1,6 +1,6 @@
 """CreateAcls (api key 30): new access rules (KIP-140).
 
-Any broker answers: under ZooKeeper it writes the rules itself, under KRaft it passes them on (KIP-590). Needs the right
+Any broker answers: under ZooKeeper it writes the rules itself, under KRaft it passes them on (KIP-590). Needs permission
 to alter the cluster. Surprises:
 
 - Rules succeed and fail each by itself; one that exists already is a success.
@@ -38,7 +38,7 @@ class CreateAclsRequest:
 
 @struct
 class AclCreationResult:
-    """What became of a rule; it is known by its place only."""
+    """The result for a rule, in the order of the request."""
 
     error_code: Int16
     error_message: String | None

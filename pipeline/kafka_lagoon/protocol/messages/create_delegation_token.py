@@ -22,7 +22,7 @@ class DelegationTokenRenewer:
 
 @struct
 class CreateDelegationTokenRequest:
-    """A token for the one who asks, or from v3 on for another owner, given the right CREATE_TOKENS (error 65 else)."""
+    """A token for the requester, or from v3 on for another owner, given permission CREATE_TOKENS (error 65 else)."""
 
     owner_principal_type: String | None = wire(since=3)  # KIP-373; null: who asks
     owner_principal_name: String | None = wire(since=3)

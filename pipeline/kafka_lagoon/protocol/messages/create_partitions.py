@@ -39,7 +39,7 @@ class CreatePartitionsRequest:
 
 @struct
 class CreatePartitionsTopicResult:
-    """What became of a topic."""
+    """The result for a topic."""
 
     name: String
     error_code: Int16

@@ -65,13 +65,13 @@ class CreatedTopicConfig:
 
 @struct
 class CreatableTopicResult:
-    """What became of a topic. Counts and settings are told to those only who may describe its settings (KIP-525)."""
+    """The result for a topic. Counts and settings are returned only to clients that may describe its settings (KIP-525)."""
 
     name: String
     topic_id: Uuid = wire(since=7, ignorable=True)  # KIP-516
     error_code: Int16
     error_message: String | None = wire(since=1, ignorable=True)
-    topic_config_error_code: Int16 = wire(since=5, tag=0, ignorable=True)  # 29 where the right to describe is missing
+    topic_config_error_code: Int16 = wire(since=5, tag=0, ignorable=True)  # 29 where permission to describe is missing
     num_partitions: Int32 = wire(since=5, default=-1, ignorable=True)  # KIP-525: as created
     replication_factor: Int16 = wire(since=5, default=-1, ignorable=True)
     configs: tuple[CreatedTopicConfig, ...] | None = wire(since=5, ignorable=True)

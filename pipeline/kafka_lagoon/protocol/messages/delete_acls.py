@@ -1,7 +1,7 @@
 """DeleteAcls (api key 31): access rules that match filters are deleted (KIP-140).
 
 Any broker answers: under ZooKeeper it deletes the rules itself, under KRaft it passes the filters on (KIP-590). Needs
-the right to alter the cluster. Surprises:
+permission to alter the cluster. Surprises:
 
 - A filter that nothing matches is a success without matches. One of ANY and null deletes every rule there is.
 - There is no trial run: to see what would go, ask DescribeAcls with the same filter.

@@ -1,7 +1,7 @@
 """DeleteGroups (api key 42): delete groups of any type, with what they committed.
 
 The coordinator of each group answers. A group that has members is error 68, one that does not exist 69. Only what the
-group itself stored goes: nothing keeps a client from making the group anew.
+group itself stored goes: any client may create the group again.
 """
 
 from kafka_lagoon.wire.schema import Api, Int16, Int32, String, Versions, struct
@@ -24,7 +24,7 @@ class DeletableGroupResult:
 
 @struct
 class DeleteGroupsResponse:
-    """One entry per group that was asked about."""
+    """One entry per requested group."""
 
     throttle_time_ms: Int32
     results: tuple[DeletableGroupResult, ...]

@@ -4,7 +4,7 @@ The controller answers: under ZooKeeper any other broker says error 41, under KR
 Surprises:
 
 - Success means that deletion has begun; brokers drop the data later, and may name the topic for a moment longer.
-- By name it is whatever topic has the name now; by id one that was created anew in between is safe (error 100).
+- By name it is whatever topic has the name now; by id, a topic re-created in between is safe (error 100).
 - The same topic twice, or name and id of one, is error 42 for that topic.
 - Answers come in an order of their own: KRaft shuffles them, so that places tell nothing of what may not be seen.
 - A cluster that forbids deletion says error 73 for all (below v3 error 42).
@@ -32,7 +32,7 @@ class DeleteTopicsRequest:
 
 @struct
 class DeletableTopicResult:
-    """What became of a topic. Asked for by id, its name is null for those who may not describe it."""
+    """The result for a topic. If it was named by id, its name is null for clients that may not describe it."""
 
     name: String | None = wire(nullable_since=6)
     topic_id: Uuid = wire(since=6, ignorable=True)  # zero where it failed by name
@@ -42,7 +42,7 @@ class DeletableTopicResult:
 
 @struct
 class DeleteTopicsResponse:
-    """One entry per topic that was asked about."""
+    """One entry per requested topic."""
 
     throttle_time_ms: Int32 = wire(since=1, ignorable=True)
     responses: tuple[DeletableTopicResult, ...]

@@ -16,7 +16,7 @@ from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, String, Versions, 
 
 @struct
 class DescribeAclsRequest:
-    """What a rule must have to be told; all of it must fit."""
+    """What a rule must match to be listed; all fields must match."""
 
     resource_type_filter: Int8  # of RESOURCE_TYPES, ANY for all
     resource_name_filter: String | None  # null for all
@@ -49,7 +49,7 @@ class DescribeAclsResource:
 
 @struct
 class DescribeAclsResponse:
-    """Rules by resource; needs the right to describe the cluster (error 31 without)."""
+    """Rules by resource; needs permission to describe the cluster (error 31 without)."""
 
     throttle_time_ms: Int32
     error_code: Int16

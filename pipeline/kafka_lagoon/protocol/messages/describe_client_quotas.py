@@ -1,6 +1,6 @@
 """DescribeClientQuotas (api key 48): limits of users, clients and addresses that match a filter (KIP-546).
 
-Any broker answers, given the right to describe the cluster's settings. Surprises:
+Any broker answers, given permission to describe the cluster's settings. Surprises:
 
 - An entity is a combination: a user, a client id, both together, or an address. A filter names some of its parts;
   strict asks for entities that have these and no others.

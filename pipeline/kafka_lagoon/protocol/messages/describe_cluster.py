@@ -1,6 +1,6 @@
 """DescribeCluster (api key 60): the cluster's id and brokers, fenced ones too (KIP-700).
 
-Any broker answers, and needs no right for it. What we may do with the cluster is in the bits of
+Any broker answers, and needs no permission for it. What we may do with the cluster is in the bits of
 cluster_authorized_operations, where it tells whether lists from other APIs are complete. A broker's controller_id is a
 broker's under KRaft, not the controller's: DescribeQuorum knows the true one.
 """

@@ -1,11 +1,11 @@
 """DescribeConfigs (api key 32): settings of topics, brokers, groups and others, and where each value comes from.
 
-Any broker answers, but for BROKER and BROKER_LOGGER only the broker itself: asked elsewhere it is error 42. Surprises:
+Any broker answers, but for BROKER and BROKER_LOGGER only the broker itself: other brokers say error 42. Surprises:
 
 - Resource types are a numbering of their own, not that of ACLs.
 - One resource of a type that the broker does not know makes error 42 of all of them: one type per request.
 - Values of sensitive settings are null, and so are those of broker settings that the broker itself does not know.
-- The right to describe the cluster is not enough for broker settings.
+- Permission to describe the cluster is not enough for broker settings.
 """
 
 from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, String, Versions, struct, wire
@@ -74,7 +74,7 @@ class DescribeConfigsEntry:
 
 @struct
 class DescribeConfigsResult:
-    """A resource's settings, or why they are not told."""
+    """A resource's settings, or why they are not listed."""
 
     error_code: Int16
     error_message: String | None
@@ -85,7 +85,7 @@ class DescribeConfigsResult:
 
 @struct
 class DescribeConfigsResponse:
-    """One entry per resource that was asked about."""
+    """One entry per requested resource."""
 
     throttle_time_ms: Int32
     results: tuple[DescribeConfigsResult, ...]

@@ -2,7 +2,7 @@
 
 Any broker answers, from what it has heard. Surprises:
 
-- One sees tokens that one owns or may renew, and those of others with the right DESCRIBE on the token, or
+- A client sees tokens that it owns or may renew, and those of others with permission DESCRIBE on the token, or
   DESCRIBE_TOKENS on its owner. What may not be seen is left out silently.
 - The answer has the secrets: whoever may describe a token can use it.
 - Who came over PLAINTEXT, by TLS without a certificate, or by a token itself is answered error 64; where tokens are

@@ -49,7 +49,7 @@ class DescribedGroup:
 
 @struct
 class DescribeGroupsResponse:
-    """One entry per group that was asked about."""
+    """One entry per requested group."""
 
     throttle_time_ms: Int32 = wire(since=1, ignorable=True)
     groups: tuple[DescribedGroup, ...]

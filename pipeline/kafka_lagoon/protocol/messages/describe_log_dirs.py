@@ -4,7 +4,7 @@ Every broker answers for itself. Surprises:
 
 - Sizes are those of the replica on that broker: replicas of one partition differ, and followers lag.
 - A replica that moves to another disk of its broker is there twice, the new one with is_future_key.
-- Without the right to describe the cluster the list is empty with error 0; from v3 on it is error 31 of the whole answer.
+- Without permission to describe the cluster the list is empty with error 0; from v3 on it is error 31 of the whole answer.
 - A partition that the broker has no replica of is left out without an error, and so is a topic that is not there.
 - A disk that failed is error 56 of its directory, and its sizes are -1. What remote storage holds counts nowhere.
 - An empty list of topics is none of them, null is all.
@@ -32,7 +32,7 @@ class DescribeLogDirsRequest:
 
 @struct
 class DescribeLogDirsPartition:
-    """A replica: its bytes, and how far it is behind the high watermark, or behind the replica that it will replace."""
+    """A replica: its bytes, and how far it lags the high watermark, or the replica that it will replace."""
 
     partition_index: Int32
     partition_size: Int64

@@ -62,7 +62,7 @@ class DescribeProducersTopicResponse:
 
 @struct
 class DescribeProducersResponse:
-    """One entry per partition that was asked about."""
+    """One entry per requested partition."""
 
     throttle_time_ms: Int32
     topics: tuple[DescribeProducersTopicResponse, ...]

@@ -1,6 +1,6 @@
 """DescribeQuorum (api key 55): the KRaft controllers, their leader, and how far the others and brokers follow.
 
-Any broker passes the question on to the active controller; it needs the right to describe the cluster. The leader of
+Any broker passes the request on to the active controller; it needs permission to describe the cluster. The leader of
 the one partition of the metadata log is the true controller, which Metadata and DescribeCluster do not tell under
 KRaft.
 """

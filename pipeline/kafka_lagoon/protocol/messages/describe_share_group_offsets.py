@@ -2,8 +2,8 @@
 
 The coordinator of each group answers (not the SHARE coordinator, which keeps the state). Surprises:
 
-- A share group has no committed offset: start_offset is the first one that is not done with. Records behind it may
-  be done with already, or be with a member.
+- A share group has no committed offset: start_offset is the first offset not yet processed. Records after it may
+  be processed already, or be with a member.
 - "Nothing known" is NOT_STARTED with error 0: a partition that nobody has read yet, a topic that does not exist, any
   partition of a group that does not exist, and also a state that could not be read.
 - Topics that we may not describe are error 29 if asked for by name, and left out silently if all were asked for.
@@ -46,8 +46,8 @@ class DescribeShareGroupOffsetsResponsePartition:
 
     partition_index: Int32
     start_offset: Int64
-    leader_epoch: Int32  # term of the leader that wrote the state
-    lag: Int64 = wire(since=1, default=UNKNOWN_LAG, ignorable=True)  # KIP-1226: records that are not done with
+    leader_epoch: Int32  # epoch of the leader that wrote the state
+    lag: Int64 = wire(since=1, default=UNKNOWN_LAG, ignorable=True)  # KIP-1226: records not yet processed
     error_code: Int16
     error_message: String | None = wire(default=None)
 
@@ -73,7 +73,7 @@ class DescribeShareGroupOffsetsResponseGroup:
 
 @struct
 class DescribeShareGroupOffsetsResponse:
-    """One entry per group that was asked about."""
+    """One entry per requested group."""
 
     throttle_time_ms: Int32
     groups: tuple[DescribeShareGroupOffsetsResponseGroup, ...]

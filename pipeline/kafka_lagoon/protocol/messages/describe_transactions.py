@@ -6,7 +6,7 @@ describe are left out without an error, and so are partitions that have their ma
 
 from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, String, Versions, struct
 
-# As transaction_state. Dead is never told: such an id is error 105.
+# As transaction_state. Dead is never returned: such an id is error 105.
 STATES = (
     "Empty",
     "Ongoing",
@@ -50,7 +50,7 @@ class DescribedTransaction:
 
 @struct
 class DescribeTransactionsResponse:
-    """One entry per id that was asked about."""
+    """One entry per requested id."""
 
     throttle_time_ms: Int32
     transaction_states: tuple[DescribedTransaction, ...]

@@ -1,6 +1,6 @@
 """DescribeUserScramCredentials (api key 50): which users can log in by SCRAM, and how (KIP-554).
 
-Any broker answers, given the right to describe the cluster. Salts and keys are never told. A user that was named and
+Any broker answers, given permission to describe the cluster. Salts and keys are never returned. A user that was named and
 has no credentials is error 91, one named twice error 92.
 """
 
@@ -44,7 +44,7 @@ class DescribeUserScramCredentialsResult:
 
 @struct
 class DescribeUserScramCredentialsResponse:
-    """One entry per user; the error above is one of rights."""
+    """One entry per user; the error above is about permissions."""
 
     throttle_time_ms: Int32
     error_code: Int16

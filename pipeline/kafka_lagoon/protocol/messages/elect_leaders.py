@@ -1,13 +1,13 @@
-"""ElectLeaders (api key 43): partitions led by their preferred replica again, or by any that lives (KIP-183, KIP-460).
+"""ElectLeaders (api key 43): partitions led by their preferred replica again, or by any live replica (KIP-183, KIP-460).
 
 The controller answers: under ZooKeeper any other broker says error 41, under KRaft any broker passes it on (KIP-590).
 Surprises:
 
 - UNCLEAN loses records: a replica leads that did not have them all. It is for partitions without a leader only.
-- Error 84 is no failure: the partition has the leader that was wanted. Asked about all partitions, such are left out
+- Error 84 is no failure: the partition already has that leader. Asked about all partitions, such are left out
   (KRaft still lists their topics), so no partitions mean that nothing had to be done.
-- Error 80: the preferred replica is down or behind; error 83: no replica lives.
-- The right to alter the cluster is needed. v0 has no error of its own for it: all partitions asked for have error 31,
+- Error 80: the preferred replica is down or not in sync; error 83: no replica is alive.
+- Permission to alter the cluster is needed. v0 has no error of its own for it: all requested partitions have error 31,
   and with null there is nothing.
 """
 
@@ -35,7 +35,7 @@ class ElectLeadersRequest:
 
 @struct
 class ElectionPartitionResult:
-    """What became of a partition."""
+    """The result for a partition."""
 
     partition_id: Int32
     error_code: Int16

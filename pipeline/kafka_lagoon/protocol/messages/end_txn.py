@@ -6,9 +6,9 @@ The coordinator of the transaction answers. Surprises:
   readers may see the transaction's records later, and the next request of the producer may be error 51: ask again.
 - Asked again for the same end, it succeeds again; for the other end it is error 48, as for a transaction that nothing
   was added to (which v5 may abort).
-- From v5 on each transaction has an epoch of its own: the answer tells the id and epoch to go on with (KIP-890). v5 may
+- From v5 on each transaction has an epoch of its own: the answer has the id and epoch to continue with (KIP-890). v5 may
   be used only where the cluster's feature transaction.version is 2.
-- Fenced producers are told so by error 90 from v2 on, by 47 before.
+- A fenced producer gets error 90 from v2 on, 47 before.
 """
 
 from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Int64, String, Versions, struct, wire

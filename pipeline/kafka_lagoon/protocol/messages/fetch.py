@@ -3,17 +3,17 @@
 The leader of each partition answers; from v11 on a follower does too, from its own and older view, and without an
 error. Surprises:
 
-- Topics go by name up to v12 and by id from v13 on. By name a topic that was deleted and created anew answers with
+- Topics go by name up to v12 and by id from v13 on. By name a re-created topic answers with
   other data and error 0; by id it is error 100.
 - No topics at all and a throttle time is an answer that was throttled away: ask again when the time has passed. An empty
   answer never is the end of the log.
 - At least one whole batch comes, whatever the limits say (v3, KIP-74). Before that a batch beyond the limit is cut off.
-  The first batch may begin before the offset that was asked for, and the last one may be cut.
-- Deleted records in front of log_start_offset, and records behind the end of a range, come along within their batch.
+  The first batch may begin before the requested offset, and the last one may be cut.
+- Deleted records before log_start_offset, and records after the end of a range, come along within their batch.
 - The checksums of batches are not verified by brokers.
-- OFFSET_OUT_OF_RANGE comes with -1 for every offset: it does not tell on which side.
-- last_fetched_epoch (v12) is for followers by its design, and answered to clients too: a log that was truncated since
-  says so in diverging_epoch, with error 0 and without records (KIP-595).
+- OFFSET_OUT_OF_RANGE comes with -1 for every offset: it does not say on which side.
+- last_fetched_epoch (v12) is for followers by its design, and answered to clients too: a log truncated since then
+  is reported in diverging_epoch, with error 0 and without records (KIP-595).
 - Aborted transactions are listed for READ_COMMITTED only, in no order that could be relied on; null is none.
 - Below v10 a batch compressed with zstd is error 76 (KIP-110).
 - A session (v7, KIP-227) lets answers leave out what has not changed; NO_SESSION and NO_SESSION_EPOCH ask without one.
@@ -50,7 +50,7 @@ class FetchPartition:
     partition: Int32
     current_leader_epoch: Int32 = wire(since=9, default=-1, ignorable=True)  # KIP-320: the leader fences stale clients
     fetch_offset: Int64
-    last_fetched_epoch: Int32 = wire(since=12, default=-1)  # term of the record before fetch_offset
+    last_fetched_epoch: Int32 = wire(since=12, default=-1)  # epoch of the record before fetch_offset
     log_start_offset: Int64 = wire(since=5, default=-1, ignorable=True)  # a follower's
     partition_max_bytes: Int32
     replica_directory_id: Uuid = wire(since=17, tag=0, ignorable=True)  # a follower's, KIP-853
@@ -105,7 +105,7 @@ class FetchRequest:
 
 @struct
 class EpochEndOffset:
-    """Where the log parted: the largest term that both have, and its end. -1 and -1 if it did not."""
+    """Where the logs diverge: the largest epoch that both have, and its end offset. -1 and -1 if they do not."""
 
     epoch: Int32 = wire(since=12, default=-1)
     end_offset: Int64 = wire(since=12, default=-1)
@@ -121,7 +121,7 @@ class LeaderIdAndEpoch:
 
 @struct
 class SnapshotId:
-    """A snapshot of the metadata log; only its replicas are told."""
+    """A snapshot of the metadata log; returned only to its replicas."""
 
     end_offset: Int64 = wire(default=-1)
     epoch: Int32 = wire(default=-1)

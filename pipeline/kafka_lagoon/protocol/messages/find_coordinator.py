@@ -2,7 +2,7 @@
 
 Any broker answers. Surprises:
 
-- Asking changes the cluster: the first question about a group creates __consumer_offsets (and is answered with error
+- Asking changes the cluster: the first request about a group creates __consumer_offsets (and is answered with error
   15).
 - A broker that has just died is named without an error until its session times out.
 - v0 to v3 answer for one key in fields of the response itself, v4 and later for many keys in a list (KIP-699). An error

@@ -3,7 +3,7 @@
 Any broker answers, and PushTelemetry goes to the same one. Surprises:
 
 - Brokers list the API only if they have a plugin that receives metrics.
-- The answer tells the id even if the client told it; the schema says that it is zero then.
+- The answer has the id even if the client sent it; the schema says that it is zero then.
 - Asked again before push_interval_ms has passed it is error 89, except after errors 117 and 76 of PushTelemetry.
 """
 
@@ -27,7 +27,7 @@ class GetTelemetrySubscriptionsResponse:
     throttle_time_ms: Int32
     error_code: Int16
     client_instance_id: Uuid
-    subscription_id: Int32  # of what is subscribed to; to be told with each push
+    subscription_id: Int32  # of what is subscribed to; to be sent with each push
     accepted_compression_types: tuple[Int8, ...]  # the codecs of record batches, the preferred one first
     push_interval_ms: Int32
     telemetry_max_bytes: Int32  # of a push, compressed

@@ -1,6 +1,6 @@
 """IncrementalAlterConfigs (api key 44): single settings of resources set, deleted or edited (KIP-339).
 
-Any broker answers, but for a BROKER with a name and for a BROKER_LOGGER only the broker itself: asked elsewhere it is
+Any broker answers, but for a BROKER with a name and for a BROKER_LOGGER only the broker itself: other brokers say
 error 42. Resource types are those of DescribeConfigs. Surprises:
 
 - A resource gets all of its changes or none; resources succeed and fail each by itself.
@@ -44,7 +44,7 @@ class IncrementalAlterConfigsRequest:
 
 @struct
 class IncrementalAlterConfigsResult:
-    """What became of a resource: all of its changes, or none."""
+    """The result for a resource, for all of its changes or none of them."""
 
     error_code: Int16
     error_message: String | None

@@ -7,7 +7,7 @@ The coordinator of the transactional id answers, any broker if it is null. Surpr
 - Without one the id is new each time, with epoch 0.
 - A timeout that is not positive, or beyond transaction.max.timeout.ms (15 min), is error 50.
 - From v3 on a producer that failed tells its id and epoch to have the epoch raised, and goes on (KIP-360). Fenced
-  producers are told so by error 90 from v4 on, by 47 before.
+  producers get error 90 from v4 on, 47 before.
 """
 
 from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, String, Versions, struct, wire

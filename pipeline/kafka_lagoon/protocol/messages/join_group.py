@@ -6,7 +6,7 @@ Surprises:
 
 - From v4 on the first request of a new member is error 79 and brings the id to join with (KIP-394). Static members, who
   have a group_instance_id (v5, KIP-345), and earlier versions are let in at once.
-- Only the leader, i.e. the member whose id is `leader`, is told the members. It assigns the partitions and sends them
+- Only the leader, i.e. the member whose id is `leader`, gets the list of members. It assigns the partitions and sends them
   with SyncGroup, in which everybody learns its own.
 - Protocols are in order of preference. The coordinator takes one that all members support; if there is none, or if
   protocol_type is not that of the group, the newcomer is error 23. What is in their metadata it does not read.
@@ -34,7 +34,7 @@ class JoinGroupRequestProtocol:
 
 @struct
 class JoinGroupRequest:
-    """Who joins, and how patient the group is with it: between heartbeats, and while it rebalances."""
+    """A member that joins, and its timeouts: between heartbeats, and while the group rebalances."""
 
     group_id: String
     session_timeout_ms: Int32

@@ -1,6 +1,6 @@
 """ListConfigResources (api key 74): what has settings, or could have some (KIP-1142).
 
-Any broker answers, given the right to describe the cluster's settings. v0 is ListClientMetricsResources (KIP-714) and
+Any broker answers, given permission to describe the cluster's settings. v0 is ListClientMetricsResources (KIP-714) and
 lists these alone. Resource types are those of DescribeConfigs. Surprises:
 
 - Groups are listed when they have settings, whether they exist or not, and not when they merely exist.

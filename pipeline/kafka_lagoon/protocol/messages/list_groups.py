@@ -1,6 +1,6 @@
 """ListGroups (api key 16): the groups that a broker coordinates.
 
-Every broker answers for its own groups, so all must be asked. Surprises:
+Every broker answers for its own groups, so the request goes to all. Surprises:
 
 - Groups that we may not describe are left out without an error.
 - While the coordinator of a group moves, two brokers may list it, or none.

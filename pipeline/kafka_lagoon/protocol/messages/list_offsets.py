@@ -7,7 +7,7 @@ one for a special point of the log, see the constants. Surprises:
   tiered.
 - The same partition twice in one request is refused (error 42), so each kind of offset is a request of its own.
 - A special timestamp that the version does not know is error 35 of the partition, not of the request.
-- LATEST is the high watermark, or the last stable offset when asked as READ_COMMITTED.
+- LATEST is the high watermark, or the last stable offset under READ_COMMITTED.
 - After an election the end may not be known yet: error 78 (v5 and later, KIP-207), before that error 5.
 - v0 answers with a list of offsets and without a timestamp.
 """
@@ -16,7 +16,7 @@ from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, Int64, String, Ver
 
 LATEST = -1
 EARLIEST = -2
-MAX_TIMESTAMP = -3  # v7, KIP-734: the record with the largest timestamp, not the offset behind it
+MAX_TIMESTAMP = -3  # v7, KIP-734: the record with the largest timestamp, not the offset after it
 EARLIEST_LOCAL = -4  # v8, KIP-405: first offset on the leader's own disk
 LATEST_TIERED = -5  # v9, KIP-1005: last offset in remote storage
 EARLIEST_PENDING_UPLOAD = -6  # v11, KIP-1023: first offset that remote storage does not have yet
@@ -27,7 +27,7 @@ READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 @struct
 class ListOffsetsPartition:
-    """A partition, and the point of its log that is asked for."""
+    """A partition, and the requested point of its log."""
 
     partition_index: Int32
     current_leader_epoch: Int32 = wire(since=4, default=-1, ignorable=True)  # KIP-320: the leader fences stale clients
@@ -45,7 +45,7 @@ class ListOffsetsTopic:
 
 @struct
 class ListOffsetsRequest:
-    """Partitions led by the broker that is asked. Clients must set CONSUMER_REPLICA_ID: the default, 0, is a broker."""
+    """Partitions led by the broker that answers. Clients must set CONSUMER_REPLICA_ID: the default, 0, is a broker."""
 
     replica_id: Int32
     isolation_level: Int8 = wire(since=2)  # KIP-98
@@ -62,7 +62,7 @@ class ListOffsetsResponsePartition:
     old_style_offsets: tuple[Int64, ...] = wire(until=0)  # newest first
     timestamp: Int64 = wire(since=1, default=-1)  # KIP-79
     offset: Int64 = wire(since=1, default=-1)
-    leader_epoch: Int32 = wire(since=4, default=-1)  # KIP-320: the term in which the offset was written
+    leader_epoch: Int32 = wire(since=4, default=-1)  # KIP-320: the epoch in which the offset was written
 
 
 @struct
@@ -75,7 +75,7 @@ class ListOffsetsResponseTopic:
 
 @struct
 class ListOffsetsResponse:
-    """One offset per partition that was asked about."""
+    """One offset per requested partition."""
 
     throttle_time_ms: Int32 = wire(since=2, ignorable=True)
     topics: tuple[ListOffsetsResponseTopic, ...]

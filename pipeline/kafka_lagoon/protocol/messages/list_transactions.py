@@ -1,9 +1,9 @@
 """ListTransactions (api key 66): transactional ids, and how their transactions stand (KIP-664).
 
-Each broker answers for what it coordinates, so all must be asked. Surprises:
+Each broker answers for what it coordinates, so the request goes to all. Surprises:
 
 - Filters all apply together; an empty one, null, or EVERY_DURATION lets everything through.
-- A state that the broker does not know is told in unknown_state_filters; if it was the only one nothing is listed, with
+- A state that the broker does not know is listed in unknown_state_filters; if it was the only one nothing is listed, with
   error 0.
 - While the broker loads any of its transactions the whole answer is error 14.
 - For a duration filter a transaction that has not begun is older than any: ask for state Ongoing as well.

@@ -8,7 +8,7 @@ The coordinator of the group answers. Surprises:
   exist (error 3).
 - There is no error of the whole request: what concerns the group (16, 14, 30, 22, 25, 27) is in every partition.
 - v10 names topics by id only (error 100), v9 and earlier by name only.
-- From v9 on a member of a group that is not there is error 69, before that 22. A KIP-848 member whose epoch is behind
+- From v9 on a member of a group that is not there is error 69, before that 22. A KIP-848 member whose epoch is older
   is error 113, and asks again after its next heartbeat; recent brokers take an older epoch for partitions that the
   member had then and still has (KIP-1251).
 - Metadata beyond offset.metadata.max.bytes (4096) are error 12 of the partition alone; the others are stored.
@@ -28,7 +28,7 @@ class OffsetCommitRequestPartition:
 
     partition_index: Int32
     committed_offset: Int64
-    committed_leader_epoch: Int32 = wire(since=6, default=-1, ignorable=True)  # KIP-320: term of the last record read
+    committed_leader_epoch: Int32 = wire(since=6, default=-1, ignorable=True)  # KIP-320: epoch of the last record read
     commit_timestamp: Int64 = wire(since=1, until=1, default=-1)
     committed_metadata: String | None  # the committer's own text
 

@@ -1,12 +1,12 @@
-"""OffsetForLeaderEpoch (api key 23): where the leader's log ends for a term, so that a truncation can be told.
+"""OffsetForLeaderEpoch (api key 23): where the leader's log ends for an epoch, so that a truncation can be detected.
 
-The leader of each partition answers with the largest term up to the asked one that it has, and the offset behind its
+The leader of each partition answers with its largest epoch up to the requested one, and the offset after its
 last record. Surprises:
 
-- A term that the leader does not know, or that is newer than its own, is -1 and -1 with error 0: nothing is proven by it.
-- A term older than the first one it remembers is answered with that term itself and the start of the first one.
-- The default of replica_id is a debugger that sees behind the high watermark: consumers must say CONSUMER_REPLICA_ID.
-- current_leader_epoch is fenced like Fetch's (errors 74 and 75), leader_epoch is what is asked about.
+- An epoch that the leader does not know, or that is newer than its own, is -1 and -1 with error 0, which proves nothing.
+- An epoch older than the first one it remembers is answered with that epoch and the start of the first one.
+- The default of replica_id is a debugger that sees beyond the high watermark: consumers must say CONSUMER_REPLICA_ID.
+- current_leader_epoch is fenced like Fetch's (errors 74 and 75), leader_epoch is the requested epoch.
 - A topic that we may not describe is error 29 of its partitions.
 """
 
@@ -19,7 +19,7 @@ UNKNOWN_EPOCH, UNKNOWN_OFFSET = -1, -1
 
 @struct
 class OffsetForLeaderPartition:
-    """A partition, and the term whose end is asked for."""
+    """A partition, and the epoch whose end offset is requested."""
 
     partition: Int32
     current_leader_epoch: Int32 = wire(since=2, default=-1, ignorable=True)  # KIP-320
@@ -36,7 +36,7 @@ class OffsetForLeaderTopic:
 
 @struct
 class OffsetForLeaderEpochRequest:
-    """Partitions led by the broker that is asked."""
+    """Partitions led by the broker that answers."""
 
     replica_id: Int32 = wire(since=3, default=DEBUGGER_REPLICA_ID, ignorable=True)
     topics: tuple[OffsetForLeaderTopic, ...]
@@ -44,7 +44,7 @@ class OffsetForLeaderEpochRequest:
 
 @struct
 class EpochEndOffset:
-    """A term and the offset behind its last record."""
+    """An epoch and the offset after its last record."""
 
     error_code: Int16
     partition: Int32
@@ -62,7 +62,7 @@ class OffsetForLeaderTopicResult:
 
 @struct
 class OffsetForLeaderEpochResponse:
-    """One end per partition that was asked about."""
+    """One end per requested partition."""
 
     throttle_time_ms: Int32 = wire(since=2, ignorable=True)
     topics: tuple[OffsetForLeaderTopicResult, ...]

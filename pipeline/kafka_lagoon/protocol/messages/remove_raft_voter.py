@@ -1,9 +1,9 @@
 """RemoveRaftVoter (api key 81): a controller loses its vote in the metadata quorum (KIP-853).
 
-Any broker passes the request on to the active controller. It needs kraft.version 1 (error 35 else) and the right to
+Any broker passes the request on to the active controller. It needs kraft.version 1 (error 35 else) and permission to
 alter the cluster. A voter is its id and the id of its directory; if either does not fit it is error 127. Error 7 also
 says that another change is under way. The active controller can be removed too, and steps down when it is. A controller
-that is removed and keeps running follows on as an observer, or, if told to join by itself, may be back at once.
+that is removed and keeps running follows on as an observer, or, if configured to join by itself, may be back at once.
 """
 
 from kafka_lagoon.wire.schema import Api, Int16, Int32, String, Uuid, Versions, struct

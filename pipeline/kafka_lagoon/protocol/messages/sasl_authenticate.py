@@ -7,7 +7,7 @@ Every broker answers for the connection itself. Surprises:
 - OAUTHBEARER says what is wrong in auth_bytes first, with error 0, and refuses the request after that (RFC 7628).
 - A mechanism in which the broker proves itself too (SCRAM, GSSAPI) is done when its last token is checked, not when the
   error is 0.
-- The lifetime is told with the last token, to clients that ask in v1 or later (KIP-368). When it is over the broker
+- The lifetime comes with the last token, to clients that ask in v1 or later (KIP-368). When it is over the broker
   closes the connection on the next request that is no handshake.
 """
 

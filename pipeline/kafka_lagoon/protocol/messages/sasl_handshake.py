@@ -4,7 +4,7 @@ Every broker answers for the connection itself. Surprises:
 
 - Before it only ApiVersions is allowed, and SaslAuthenticate is what must follow.
 - A mechanism that is not enabled is error 33, with those that are, and the connection is closed.
-- After v1 SaslAuthenticate carries the tokens (KIP-152). After v0 they follow bare, each behind its int32 size, and a
+- After v1 SaslAuthenticate carries the tokens (KIP-152). After v0 they follow bare, each after its int32 size, and a
   refusal is a closed connection.
 - A session that is renewed must name the mechanism it began with (KIP-368).
 - A listener without SASL answers error 34. No version is flexible.

@@ -1,4 +1,4 @@
-"""ShareAcknowledge (api key 79): tell what became of records that ShareFetch acquired, without fetching (KIP-932).
+"""ShareAcknowledge (api key 79): acknowledge records that ShareFetch acquired, without fetching (KIP-932).
 
 The leader of each partition answers. It goes on with the session that ShareFetch opened on the same broker, cannot open
 one (error 123), and counts in the same epoch; CLOSE ends the session and releases what is not acknowledged. Types of
@@ -13,7 +13,7 @@ CLOSE = -1  # as share_session_epoch
 
 @struct
 class ShareAcknowledgementBatch:
-    """What became of the records at some offsets, the last one included."""
+    """Acknowledgement of the records at some offsets, the last one included."""
 
     first_offset: Int64
     last_offset: Int64

@@ -41,7 +41,7 @@ BATCH_OPTIMIZED, RECORD_LIMIT = 0, 1  # as share_acquire_mode
 
 @struct
 class ShareFetchAcknowledgementBatch:
-    """What became of the records at some offsets, the last one included."""
+    """Acknowledgement of the records at some offsets, the last one included."""
 
     first_offset: Int64
     last_offset: Int64

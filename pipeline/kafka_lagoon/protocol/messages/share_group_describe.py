@@ -65,7 +65,7 @@ class DescribedShareGroup:
 
 @struct
 class ShareGroupDescribeResponse:
-    """One entry per group that was asked about."""
+    """One entry per requested group."""
 
     throttle_time_ms: Int32
     groups: tuple[DescribedShareGroup, ...]

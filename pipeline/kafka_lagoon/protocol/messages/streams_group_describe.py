@@ -3,7 +3,7 @@
 The coordinator of each group answers; a group that does not exist, or is of another type, is error 69. Surprises:
 
 - The topology is what the broker made of that of the members: expressions are topics, and numbers of partitions are
-  set. As long as it cannot work (state NotReady) it is as the members told it.
+  set. As long as it cannot work (state NotReady) it is as the members sent it.
 - One topic that we may not describe hides the whole group (error 29).
 - A member has an assignment, and one that it is on its way to (target).
 - Brokers 4.3 do not tell the offsets of tasks. Those whose streams.version is 0 answer error 35 for every group.
@@ -130,7 +130,7 @@ class DescribedStreamsGroup:
 
 @struct
 class StreamsGroupDescribeResponse:
-    """One entry per group that was asked about."""
+    """One entry per requested group."""
 
     throttle_time_ms: Int32
     groups: tuple[DescribedStreamsGroup, ...]

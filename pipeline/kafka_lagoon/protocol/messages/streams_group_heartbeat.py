@@ -6,7 +6,7 @@ The coordinator of the group answers. One request joins, stays and leaves, by it
   rebalance timeout, and no tasks; later ones no topology. The three kinds of tasks come all or none: else error 42.
 - Members make their ids themselves, and keep them for life.
 - Not being able to work is no error but a status, and so is an older version of the topology than the group's.
-  MISSING_INTERNAL_TOPICS: the broker makes them, if the member has the right to CREATE topics.
+  MISSING_INTERNAL_TOPICS: the broker makes them, if the member has permission to CREATE topics.
 - Errors 110 and 25: drop all tasks and join again with the same id. 81: the group is full. 130: the topology cannot be.
 - One topic of the topology that we may not describe refuses the whole request (error 29).
 - Brokers 4.3 refuse static members and new versions of the topology, and do nothing with offsets of tasks.
@@ -108,7 +108,7 @@ class StreamsGroupHeartbeatRequest:
     group_id: String
     member_id: String
     member_epoch: Int32
-    endpoint_information_epoch: Int32  # the last one that the member was told
+    endpoint_information_epoch: Int32  # the last one that the member got
     instance_id: String | None = wire(default=None)
     rack_id: String | None = wire(default=None)
     rebalance_timeout_ms: Int32 = wire(default=UNCHANGED)  # to give up what it must

@@ -5,7 +5,7 @@ The coordinator of the group answers, and not before the leader has sent the ass
 - All members send it after JoinGroup: the leader with the assignments of everybody, the others with none.
 - A member that the leader forgets gets empty bytes, and no error.
 - Error 27: another rebalance has begun meanwhile, so join again. 22 and 25: the group went on without the member.
-- From v5 on the protocol is checked if it is told; error 23 if the group has chosen another (KIP-559).
+- From v5 on the protocol is checked if it is given; error 23 if the group has chosen another (KIP-559).
 """
 
 from kafka_lagoon.wire.schema import Api, Bytes, Int16, Int32, String, Versions, struct, wire

@@ -23,7 +23,7 @@ class TxnOffsetCommitRequestPartition:
 
     partition_index: Int32
     committed_offset: Int64
-    committed_leader_epoch: Int32 = wire(since=2, default=-1, ignorable=True)  # KIP-320: term of the last record read
+    committed_leader_epoch: Int32 = wire(since=2, default=-1, ignorable=True)  # KIP-320: epoch of the last record read
     committed_metadata: String | None  # the committer's own text
 
 

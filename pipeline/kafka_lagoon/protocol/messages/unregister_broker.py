@@ -1,8 +1,8 @@
 """UnregisterBroker (api key 64): a broker that is gone for good is forgotten (KIP-500).
 
 KRaft only: any broker passes the request on to the controller, under ZooKeeper it is error 35. A broker that is not
-registered is error 102. One that runs goes on running, but is in no list any more until it is started anew. Its
-replicas stay assigned to it: move them first. Needs the right to alter the cluster.
+registered is error 102. A running broker goes on running, but is in no list until it is restarted. Its
+replicas stay assigned to it: move them first. Needs permission to alter the cluster.
 """
 
 from kafka_lagoon.wire.schema import Api, Int16, Int32, String, Versions, struct

@@ -1,7 +1,7 @@
 """UpdateFeatures (api key 57): levels of features that all brokers obey, up or down (KIP-584).
 
 The controller answers: under ZooKeeper any other broker says error 41, under KRaft any broker passes it on (KIP-590).
-Needs the right to alter the cluster. What is supported and finalized now is in the answer to ApiVersions. Surprises:
+Needs permission to alter the cluster. What is supported and finalized now is in the answer to ApiVersions. Surprises:
 
 - metadata.version is a feature, and raising it is what completes an upgrade of a KRaft cluster. Few ways lead back.
 - Level 0 switches a feature off. A level that a broker or controller does not support is error 95.
@@ -37,7 +37,7 @@ class UpdateFeaturesRequest:
 
 @struct
 class UpdatableFeatureResult:
-    """What became of a feature."""
+    """The result for a feature."""
 
     feature: String
     error_code: Int16

@@ -33,7 +33,7 @@ class WritableTxnMarker:
     producer_epoch: Int16
     transaction_result: Bool
     topics: tuple[WritableTxnMarkerTopic, ...]
-    coordinator_epoch: Int32  # term of the coordinator that decided
+    coordinator_epoch: Int32  # epoch of the coordinator that decided
     transaction_version: Int8 = wire(since=2, ignorable=True)  # KIP-1228: 0 and 1 are the same
 
 

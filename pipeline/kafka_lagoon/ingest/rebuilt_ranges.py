@@ -1,7 +1,8 @@
-"""Ranges of a run whose own rows were removed before they were committed, made from what was committed.
+"""Rebuilds the ranges of a run whose pending rows were removed, from what was committed.
 
-The ledger has the next offset of each partition, record_ranges where the runs before ended, and `records` the run's records.
-Why an offset has no record is not known any more: such offsets count as lost, and the problem COUNTS_LOST says so.
+The next offset of each partition is in the log of `records`, the end of its range before in record_ranges, and the run's
+records are in `records`. Why an offset has no record is not known any more: such offsets count as lost, and the problem
+COUNTS_LOST says so.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,7 +29,7 @@ _Key = tuple[str, str | None, int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Records:
     """A run's records of one partition."""
 
     count: int = 0
@@ -37,35 +38,37 @@ class _Found:
     cluster: str | None = None
 
 
-def remade_ranges(
-    warehouse: Warehouse, cluster_id: str, last: LastRun, topics: Mapping[str, Archived]
+def rebuild_ranges(
+    warehouse: Warehouse, cluster_id: str, run: LastRun, topics: Mapping[str, Archived]
 ) -> list[RecordRangeRow]:
     """Ranges that join those of the runs before to the next offsets of `topics`."""
     try:
-        found, ends = _records(warehouse, cluster_id, last), _ends(warehouse, cluster_id, last)
+        records, ends = _records(warehouse, cluster_id, run), _ends(warehouse, cluster_id, run)
     except PySparkException as error:
-        raise TableError(f"ranges of ingest {last.ingest_id} cannot be made again: {reason(error)}") from error
+        raise TableError(f"ranges of ingest {run.ingest_id} cannot be rebuilt: {reason(error)}") from error
     positions = {
-        (topic, archived.topic_id, partition): at
+        (topic, archived.topic_id, partition): position
         for topic, archived in topics.items()
-        for partition, at in archived.partitions.items()
+        for partition, position in archived.partitions.items()
     }
-    rows = _Rows(cluster_id, last)
-    return [row for key, at in sorted(positions.items(), key=str) for row in rows.of(key, at, found, ends)]
+    rows = _Rows(cluster_id, run)
+    return [
+        row for key, position in sorted(positions.items(), key=str) for row in rows.of(key, position, records, ends)
+    ]
 
 
-def _records(warehouse: Warehouse, cluster_id: str, last: LastRun) -> dict[_Key, _Found]:
+def _records(warehouse: Warehouse, cluster_id: str, run: LastRun) -> dict[_Key, _Records]:
     table = warehouse.spark.sql(f"SELECT *, _metadata.file_path FROM {warehouse.identifiers[RECORDS.name]}")  # noqa: S608
-    is_of_day = F.col(RECORDS.partition_by) == F.lit(date.fromisoformat(last.ingest_date))
-    of_run = table.filter(is_of_day & (F.col("cluster_id") == cluster_id) & (F.col("ingest_id") == last.ingest_id))
+    is_of_day = F.col(RECORDS.partition_by) == F.lit(date.fromisoformat(run.ingest_date))
+    of_run = table.filter(is_of_day & (F.col("cluster_id") == cluster_id) & (F.col("ingest_id") == run.ingest_id))
     counted = of_run.groupBy(*_KEY).agg(F.count("*"), F.min("offset"), F.countDistinct("file_path"), F.max("cluster"))
-    return {(row[0], row[1], row[2]): _Found(*row[3:]) for row in counted.collect()}
+    return {(row[0], row[1], row[2]): _Records(*row[3:]) for row in counted.collect()}
 
 
-def _ends(warehouse: Warehouse, cluster_id: str, last: LastRun) -> dict[_Key, int]:
+def _ends(warehouse: Warehouse, cluster_id: str, run: LastRun) -> dict[_Key, int]:
     """Where the ranges of earlier runs end; ids of runs sort by time."""
     table = warehouse.spark.sql(f"SELECT * FROM {warehouse.identifiers[RECORD_RANGES.name]}")  # noqa: S608  our own names
-    earlier = table.filter((F.col("cluster_id") == cluster_id) & (F.col("ingest_id") < last.ingest_id))
+    earlier = table.filter((F.col("cluster_id") == cluster_id) & (F.col("ingest_id") < run.ingest_id))
     newest = earlier.groupBy(*_KEY).agg(F.max_by("to_offset", F.struct("ingest_id", "to_offset")))
     return {(row[0], row[1], row[2]): row[3] for row in newest.collect()}
 
@@ -75,28 +78,30 @@ class _Rows:
     """Makes rows of one run."""
 
     cluster_id: str
-    last: LastRun
+    run: LastRun
 
     def of(
-        self, key: _Key, at: Position, found: Mapping[_Key, _Found], ends: Mapping[_Key, int]
+        self, key: _Key, position: Position, records: Mapping[_Key, _Records], ends: Mapping[_Key, int]
     ) -> Iterator[RecordRangeRow]:
         """The range of a partition, after one that goes back if its records begin before the last range's end."""
-        records = found.get(key, _Found())
-        start = ends.get(key, records.first_offset)
+        own = records.get(key, _Records())
+        start = ends.get(key, own.first_offset)
         if start is None:
             return
-        first = start if records.first_offset is None else min(start, records.first_offset)
-        first = min(first, at.next_offset)
+        first = start if own.first_offset is None else min(start, own.first_offset)
+        first = min(first, position.next_offset)
         if first < start:
-            yield self._row(key, at, start, first, _Found())
-        if first < at.next_offset:
-            yield self._row(key, at, first, at.next_offset, records)
+            yield self._row(key, position, start, first, _Records())
+        if first < position.next_offset:
+            yield self._row(key, position, first, position.next_offset, own)
 
-    def _row(self, key: _Key, at: Position, from_offset: int, to_offset: int, records: _Found) -> RecordRangeRow:
+    def _row(
+        self, key: _Key, position: Position, from_offset: int, to_offset: int, records: _Records
+    ) -> RecordRangeRow:
         topic, topic_id, partition = key
         unknown: dict[str, Any] = dict.fromkeys(("control", "aborted", "compacted", "corrupt"), 0)
         return RecordRangeRow(
-            ingest_id=self.last.ingest_id,
+            ingest_id=self.run.ingest_id,
             cluster=records.cluster,
             cluster_id=self.cluster_id,
             topic=topic,
@@ -110,8 +115,8 @@ class _Rows:
             bytes_decoded=0,
             codec=None,
             files=records.files,
-            leader_epoch=None if at.leader_epoch < 0 else at.leader_epoch,
+            leader_epoch=None if position.leader_epoch < 0 else position.leader_epoch,
             problem=COUNTS_LOST,
-            planned_at_ms=int(self.last.ingest_id.replace("-", "")[:12], 16),  # of a UUIDv7
+            planned_at_ms=int(self.run.ingest_id.replace("-", "")[:12], 16),  # of a UUIDv7
             **unknown,
         )

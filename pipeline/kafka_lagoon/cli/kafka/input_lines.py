@@ -1,7 +1,6 @@
-"""A file descriptor in, lines in bursts out: whatever is there without waiting, up to a limit.
+"""Reads lines from a file descriptor in bursts: whatever is there without waiting, up to a limit.
 
-Guards one rule: a line is handed on when it is there. A pipe that says little is not waited for, one that says much is read
-in large pieces.
+A line is passed on as soon as it is there: a slow pipe is not waited for, and a fast one is read in large pieces.
 """
 
 import os
@@ -13,7 +12,7 @@ _READ_BYTES = 1 << 16
 
 def bursts(descriptor: int, limit_bytes: int) -> Iterator[list[bytes]]:
     """Lines without their line feed, the last one also if it has none; a burst ends when the next read would wait."""
-    cut: list[bytes] = []  # the parts of a line whose end is still to come
+    cut: list[bytes] = []  # the parts of a line whose end has not been read
     ended = False
     while not ended:
         chunk, ended = _read(descriptor, limit_bytes)
@@ -28,7 +27,7 @@ def bursts(descriptor: int, limit_bytes: int) -> Iterator[list[bytes]]:
 
 
 def _read(descriptor: int, limit_bytes: int) -> tuple[bytes, bool]:
-    """What is there, and whether the end is; waits only for the first byte."""
+    """The bytes that are there, and whether the input has ended; waits only for the first byte."""
     parts = [os.read(descriptor, _READ_BYTES)]
     size = len(parts[0])
     while size < limit_bytes and parts[-1] and select.select([descriptor], [], [], 0)[0]:

@@ -1,6 +1,6 @@
-"""What a run writes down before it commits its records, because it has to be done after that commit.
+"""Stores what a run has still to do after the commit of its records, before that commit.
 
-These are the rows of record_ranges and record_problems, and the losses that the run has still to report. They lie in a
+These are the rows of record_ranges and record_problems, and the losses that the run has to report. They lie in a
 folder inside table `records` whose name begins with an underscore: VACUUM of Spark, Databricks and delta-rs passes over such
 folders (`DeltaTableUtils.isHiddenDirectory`), while a file beside a table's data files is removed unless a version names it.
 """
@@ -19,7 +19,7 @@ from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.accounting import is_loss
 from kafka_lagoon.fetch.record_rows import RecordRangeRow
-from kafka_lagoon.ingest.next_offsets import LastRun, StagedFile
+from kafka_lagoon.ingest.next_offsets import LastRun, PendingFile
 
 FOLDER = "_lagoon"
 _REPORT = "report.json"
@@ -28,7 +28,7 @@ _ALWAYS = 0  # sequence of a report that does not depend on a commit
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a run found and has not said yet; `is_loss` if it makes the exit code 3."""
+    """What a run has to report and has not reported yet; `is_loss` if it makes the exit code 3."""
 
     ingest_id: str
     text: str
@@ -36,8 +36,8 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pending:
-    """The folder of one cluster, below `root`; names in it begin with the number of the run and its id."""
+class PendingFiles:
+    """The pending folder of one cluster, below `root`; names in it begin with the number of the run and its id."""
 
     storage: Storage
     root: str
@@ -48,64 +48,65 @@ class Pending:
         """Path of the folder, relative to the root."""
         return f"{FOLDER}/{quote(self.cluster_id, safe='')}"
 
-    def write(self, sequence: int, ingest_id: str, table: Table, rows: Sequence[Any]) -> StagedFile | None:
-        """Keep the rows that a run is to add to a table; None if there are none."""
+    def write(self, sequence: int, ingest_id: str, table: Table, rows: Sequence[Any]) -> PendingFile | None:
+        """Store the rows that a run is to add to a table; None if there are none."""
         if not rows:
             return None
         name = f"{self.folder}/{_prefix(sequence, ingest_id)}{uuid.uuid4().hex}-{table.name}.parquet"
         stored = self.storage.write(f"{self.root}/{name}", parquet_bytes(plain_table(table, rows)))
-        return StagedFile(name=name, size=stored.size, rows=len(rows), modified_at_ms=stored.modified_at_ms)
+        return PendingFile(name=name, size=stored.size, rows=len(rows), modified_at_ms=stored.modified_at_ms)
 
     def write_losses(self, sequence: int, ingest_id: str, ranges: Iterable[RecordRangeRow]) -> None:
-        """Keep what a run lost, if anything, until it has reported it."""
+        """Store what a run lost, if anything, until it has reported it."""
         lost = list(filter(is_loss, ranges))
         if lost:
-            self._write(sequence, Report(ingest_id, f"had {', '.join(missing(lost))}"))
+            self._write(sequence, Report(ingest_id, f"had {', '.join(missing_in_words(lost))}"))
 
     def write_report(self, report: Report) -> None:
-        """Keep something that is to be said whatever is committed next."""
+        """Store a report that does not depend on what is committed next."""
         self._write(_ALWAYS, report)
 
-    def reports(self, last: LastRun | None) -> dict[str, Report]:
-        """What committed runs have still to report, by URL; what can never be committed any more is removed."""
-        found = {}
+    def reports(self, last_run: LastRun | None) -> dict[str, Report]:
+        """Reports of committed runs, by URL; files of runs that can never be committed any more are removed."""
+        reports = {}
         for name in self.storage.names(f"{self.root}/{self.folder}"):
             url, sequence = f"{self.root}/{self.folder}/{name}", int(name.partition("-")[0])
-            is_over = last is not None and (sequence < last.sequence or name.startswith(_prefix_of(last)))
+            of_last_run = last_run is not None and name.startswith(_prefix_of(last_run))
+            is_over = of_last_run or (last_run is not None and sequence < last_run.sequence)
             if name.endswith(_REPORT) and (sequence == _ALWAYS or is_over):
-                found[url] = Report(**json.loads(self.storage.read(url)))
-            elif last and sequence <= last.sequence and not name.startswith(_prefix_of(last)):
+                reports[url] = Report(**json.loads(self.storage.read(url)))
+            elif last_run and sequence <= last_run.sequence and not of_last_run:
                 self.storage.delete(url)
-        return found
+        return reports
 
     def remove_losses(self, sequence: int, ingest_id: str) -> None:
-        """Forget what a run lost: it has been reported."""
+        """Remove the losses of a run: they have been reported."""
         for name in self.storage.names(f"{self.root}/{self.folder}"):
             if name.startswith(_prefix(sequence, ingest_id)) and name.endswith(_REPORT):
                 self.storage.delete(f"{self.root}/{self.folder}/{name}")
 
     def _write(self, sequence: int, report: Report) -> None:
         name = f"{_prefix(sequence, report.ingest_id)}{uuid.uuid4().hex}-{_REPORT}"
-        told = {"ingest_id": report.ingest_id, "text": report.text, "is_loss": report.is_loss}
-        self.storage.write(f"{self.root}/{self.folder}/{name}", json.dumps(told).encode())
+        content = {"ingest_id": report.ingest_id, "text": report.text, "is_loss": report.is_loss}
+        self.storage.write(f"{self.root}/{self.folder}/{name}", json.dumps(content).encode())
 
 
-def missing(ranges: Iterable[RecordRangeRow]) -> list[str]:
-    """What is not archived of ranges, and why, in words."""
+def missing_in_words(ranges: Iterable[RecordRangeRow]) -> list[str]:
+    """What is not archived of ranges, and why."""
     counts, problems = Counter[str](), Counter[str]()
     for row in ranges:
         counts.update({"lost": row.lost, "corrupt": row.corrupt})
         problems.update([row.problem] if row.problem else [])
-    numbers = [f"{counts[one]:,} {one.upper()}" for one in ("lost", "corrupt") if counts[one]]
+    numbers = [f"{counts[kind]:,} {kind.upper()}" for kind in ("lost", "corrupt") if counts[kind]]
     return [
         *numbers,
         *(f"{problem} in {count:,} ranges, see table record_ranges" for problem, count in sorted(problems.items())),
     ]
 
 
-def read_staged(storage: Storage, url: str, staged: StagedFile) -> bytes | None:
-    """The content of a file that waits to be committed; None if it is gone or not as long as it was."""
-    if storage.size(url) != staged.size:
+def read_pending(storage: Storage, url: str, file: PendingFile) -> bytes | None:
+    """The content of a pending file; None if it is gone or its size has changed."""
+    if storage.size(url) != file.size:
         return None
     try:
         return storage.read(url)
@@ -117,5 +118,5 @@ def _prefix(sequence: int, ingest_id: str) -> str:
     return f"{sequence:012d}-{ingest_id}-"
 
 
-def _prefix_of(last: LastRun) -> str:
-    return _prefix(last.sequence, last.ingest_id)
+def _prefix_of(run: LastRun) -> str:
+    return _prefix(run.sequence, run.ingest_id)

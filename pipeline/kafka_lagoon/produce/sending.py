@@ -1,0 +1,184 @@
+"""Sends encoded batches to the leaders of their partitions, and returns where they were written or why not.
+
+A batch is written once. With a producer id brokers recognize a batch that is sent again, so it is sent until there is an
+answer. Without one, a batch that may have been written is not sent again, and its failure says that it may have been.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
+from kafka_lagoon.client.routes import ByLeader
+from kafka_lagoon.client.routing import ShardedRequest, gather
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import PipelineError
+from kafka_lagoon.protocol.error_codes import (
+    DUPLICATE_SEQUENCE_NUMBER,
+    LEADER_NOT_AVAILABLE,
+    error_code,
+)
+from kafka_lagoon.protocol.messages.produce import (
+    ALL_ACKS,
+    BY_NAME,
+    NO_ACKS,
+    PRODUCE,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from kafka_lagoon.records.encoding import NO_PRODUCER, producer_of
+from kafka_lagoon.wire.schema import LATEST, Versions
+
+_FORMAT_2 = Versions(3, LATEST)  # the only format that we write
+_NO_ID = bytes(16)
+_MAYBE_WRITTEN = "it may have been written all the same"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """How batches are sent: by topic id where `topic_ids` has one and the broker takes it, else by name.
+
+    `acks`: with NO_ACKS there is no answer, so nothing is known; with LEADER_ACKS a batch is lost if the leader is lost
+    before others have it; ALL_ACKS waits for all in-sync replicas, for `timeout_ms` at most.
+    """
+
+    acks: int = ALL_ACKS
+    timeout_ms: int = 30_000
+    topic_ids: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendResult:
+    """Each partition's batch is in `answers`, with where it was written, or in `failures`.
+
+    `refused` are the records that a broker names (since Produce v8): their positions in the batch, and the reasons.
+    """
+
+    answers: Mapping[TopicPartition, PartitionProduceResponse]
+    failures: Mapping[TopicPartition, Failure]
+    refused: Mapping[TopicPartition, Mapping[int, str]] = field(default_factory=dict)
+
+
+def send_batches(
+    cluster: Cluster, batches: Mapping[TopicPartition, bytes], delivery: Delivery, deadline: Deadline
+) -> SendResult:
+    """Write one batch to each partition; `cluster` must know the leaders (`refresh`).
+
+    All batches for one broker go in one request, which brokers take up to socket.request.max.bytes (100 MB). The offset is
+    -1 where it is not known: with NO_ACKS, and of a repeated batch whose offset the broker no longer remembers.
+    """
+    if delivery.acks == NO_ACKS:
+        return _send_unanswered(cluster, batches, delivery, deadline)
+    refused: dict[TopicPartition, PartitionProduceResponse] = {}
+    sharded = ShardedRequest(
+        api=PRODUCE,
+        items=list(batches),
+        build=lambda partitions: _request(partitions, batches, delivery),
+        read=lambda response, _: _read(response, delivery, refused),
+        within=_versions(batches, delivery),
+        once=any(producer_of(batch).producer_id == NO_PRODUCER for batch in batches.values()),
+    )
+    (gathered,) = gather(cluster, ByLeader(cluster), [sharded], deadline)
+    return SendResult(
+        answers=gathered.answers,
+        failures={
+            partition: _explained(failure, refused.get(partition)) for partition, failure in gathered.failures.items()
+        },
+        refused={
+            partition: _refused_records(response)
+            for partition, response in refused.items()
+            if partition in gathered.failures
+        },
+    )
+
+
+def _versions(batches: Mapping[TopicPartition, bytes], delivery: Delivery) -> Versions:
+    has_ids = all(partition.topic in delivery.topic_ids for partition in batches)
+    return _FORMAT_2 if has_ids else Versions(_FORMAT_2.lowest, BY_NAME.highest)
+
+
+def _send_unanswered(
+    cluster: Cluster, batches: Mapping[TopicPartition, bytes], delivery: Delivery, deadline: Deadline
+) -> SendResult:
+    """Send each leader its batches, with acks that brokers do not answer."""
+    answers, failures = dict[TopicPartition, PartitionProduceResponse](), dict[TopicPartition, Failure]()
+    by_leader: dict[int | None, list[TopicPartition]] = {}
+    for partition in batches:
+        by_leader.setdefault(cluster.leader_of(partition), []).append(partition)
+    for leader_id, partitions in by_leader.items():
+        request, within = _request(partitions, batches, delivery), _versions(batches, delivery)
+        refusal = _send(cluster, leader_id, request, within, deadline)
+        if refusal is None:
+            answers |= {partition: _without_offset(partition) for partition in partitions}
+        else:
+            failures |= {
+                partition: failure_of(PRODUCE, Scope.of_partition(*partition), refusal, node_id=leader_id)
+                for partition in partitions
+            }
+    return SendResult(answers=answers, failures=failures)
+
+
+def _send(
+    cluster: Cluster, leader_id: int | None, request: ProduceRequest, within: Versions, deadline: Deadline
+) -> PipelineError | int | None:
+    """Send a request that is not answered; returns what prevented it, None if it was sent."""
+    if leader_id is None:
+        return LEADER_NOT_AVAILABLE
+    try:
+        cluster.brokers[leader_id].send_unanswered(PRODUCE, request, deadline, within)
+    except PipelineError as refusal:
+        return refusal
+    return None
+
+
+def _without_offset(partition: TopicPartition) -> PartitionProduceResponse:
+    return PartitionProduceResponse(index=partition.partition, error_code=0, base_offset=-1, record_errors=())
+
+
+def _request(
+    partitions: Sequence[TopicPartition], batches: Mapping[TopicPartition, bytes], delivery: Delivery
+) -> ProduceRequest:
+    topics: dict[str, list[PartitionProduceData]] = {}
+    for partition in partitions:
+        data = PartitionProduceData(index=partition.partition, records=memoryview(batches[partition]))
+        topics.setdefault(partition.topic, []).append(data)
+    return ProduceRequest(
+        acks=delivery.acks,
+        timeout_ms=delivery.timeout_ms,
+        topic_data=tuple(
+            TopicProduceData(name=name, topic_id=delivery.topic_ids.get(name, _NO_ID), partition_data=tuple(some))
+            for name, some in topics.items()
+        ),
+    )
+
+
+def _read(
+    response: ProduceResponse, delivery: Delivery, refused: dict[TopicPartition, PartitionProduceResponse]
+) -> Iterator[tuple[TopicPartition, int, PartitionProduceResponse]]:
+    names = {topic_id: name for name, topic_id in delivery.topic_ids.items()}
+    for topic in response.responses:
+        for answer in topic.partition_responses:
+            partition = TopicPartition(topic.name or names.get(topic.topic_id, ""), answer.index)
+            if answer.error_code:
+                refused[partition] = answer
+            # The broker has the batch, but not among the last five, whose offsets it remembers.
+            is_duplicate = answer.error_code == DUPLICATE_SEQUENCE_NUMBER
+            yield partition, 0 if is_duplicate else answer.error_code, answer
+
+
+def _explained(failure: Failure, refused: PartitionProduceResponse | None) -> Failure:
+    """The failure with the broker's message about the batch, and with the remark that it may have been written."""
+    messages = [failure.message] if failure.message else []
+    if refused is not None and refused.error_code == failure.code and refused.error_message:
+        messages.append(refused.error_message)
+    if failure.may_be_done:
+        messages.append(_MAYBE_WRITTEN)
+    return replace(failure, message="; ".join(messages) or None)
+
+
+def _refused_records(refused: PartitionProduceResponse) -> dict[int, str]:
+    default = refused.error_message or error_code(refused.error_code).name
+    return {record.batch_index: record.batch_index_error_message or default for record in refused.record_errors}

@@ -1,0 +1,197 @@
+"""Writes records to one topic and returns what was written and what was not.
+
+No record is dropped in silence: every record that a writer takes is in a written or in an unwritten batch. A writer ends at
+the first batch that is not written, so that records which are written stay in order. What `write_records` takes and returns
+can be pickled, so Spark tasks can call it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import SYSTEM_CLOCK, Clock, Deadline
+from kafka_lagoon.errors import BrokerError, CorruptBatch
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.produce.batching import PendingBatch, ProducerRecord, RecordAccumulator
+from kafka_lagoon.produce.partitioner import StickyPartition, partition_of
+from kafka_lagoon.produce.sending import Delivery, SendResult, send_batches
+from kafka_lagoon.produce.sequences import SequenceNumbers, init_producer_id
+from kafka_lagoon.protocol.error_codes import error_code
+from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.protocol.messages.produce import ALL_ACKS, PRODUCE
+from kafka_lagoon.records.compressing import NONE
+from kafka_lagoon.records.encoding import Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The topic that records are written to, and how.
+
+    `acks` as in `Delivery`; `codec` is one of records/compressing.py. `delivery_timeout_ms` is for each round of requests,
+    retries included; None is `default_api_timeout_ms` of the cluster's settings.
+    """
+
+    topic: str
+    acks: int = ALL_ACKS
+    codec: int = NONE
+    batch_bytes: int = 500_000  # half of the largest batch that brokers accept by default
+    buffer_bytes: int = 32 << 20  # as buffer.memory of Kafka's producer; a third of the largest request
+    delivery_timeout_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicLayout:
+    """A topic's id and number of partitions, and which of them have a leader."""
+
+    topic: str
+    topic_id: bytes
+    partitions: int
+    available: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenBatch:
+    """A batch that is in the log; `indexes` count its records from 0 over all that the writer was given.
+
+    Its offsets follow each other from `base_offset` on, which is None where no broker reported it.
+    """
+
+    partition: TopicPartition
+    base_offset: int | None
+    indexes: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnwrittenBatch:
+    """A batch that is not in the log as far as is known (see `failure.may_be_done`).
+
+    `refused` are the records that the broker named, by index, with its reasons.
+    """
+
+    partition: TopicPartition
+    indexes: Sequence[int]
+    failure: Failure
+    refused: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteResult:
+    """One round: at most one batch for each partition."""
+
+    written: Sequence[WrittenBatch]
+    unwritten: Sequence[UnwrittenBatch]
+
+
+def write_records(
+    settings: KafkaSettings, target: Target, records: Iterable[ProducerRecord], clock: Clock = SYSTEM_CLOCK
+) -> Iterator[WriteResult]:
+    """Connect, write records and close: what a Spark task does, as in `rdd.mapPartitions(partial(write_records, ...))`.
+
+    Raises a PipelineError where nothing can be written at all: no cluster, no such topic, no producer id.
+    """
+    deadline = Deadline.after(clock, settings.default_api_timeout_ms)
+    with Cluster.connect(settings, clock, RequestStats(), deadline) as cluster:
+        layout = find_topic(cluster, target.topic, deadline)
+        sequences = init_producer_id(cluster, deadline) if target.acks == ALL_ACKS else SequenceNumbers()
+        yield from TopicWriter(cluster, layout, target, sequences).write(records)
+
+
+def find_topic(cluster: Cluster, topic: str, deadline: Deadline) -> TopicLayout:
+    """The topic as it is now; BrokerError if it cannot be described. Afterwards the cluster knows its leaders."""
+    (metadata,) = cluster.refresh({topic}, deadline).topics
+    if not metadata.partitions:
+        raise BrokerError(metadata.error_code, error_code(metadata.error_code).name, METADATA.name, topic)
+    return TopicLayout(
+        topic=topic,
+        topic_id=metadata.topic_id,
+        partitions=len(metadata.partitions),
+        available=[partition.partition_index for partition in metadata.partitions if partition.leader_id >= 0] or [0],
+    )
+
+
+class TopicWriter:
+    """Writes records to one topic in batches; `taken` counts the records that it was given."""
+
+    def __init__(self, cluster: Cluster, layout: TopicLayout, target: Target, sequences: SequenceNumbers) -> None:
+        self._cluster, self._layout, self._target, self._sequences = cluster, layout, target, sequences
+        default_ms = cluster.settings.default_api_timeout_ms
+        self._timeout_ms = default_ms if target.delivery_timeout_ms is None else target.delivery_timeout_ms
+        self._delivery = Delivery(
+            acks=target.acks,
+            timeout_ms=min(self._timeout_ms, cluster.settings.request_timeout_ms) * 3 // 4,  # REQUEST_TIMED_OUT arrives
+            topic_ids={layout.topic: layout.topic_id} if any(layout.topic_id) else {},
+        )
+        self._sticky = StickyPartition(layout.available)
+        self._accumulator = RecordAccumulator(batch_bytes=target.batch_bytes, buffer_bytes=target.buffer_bytes)
+        self._has_failed = False
+        self.taken = 0
+
+    def write(self, records: Iterable[ProducerRecord]) -> Iterator[WriteResult]:
+        """Write all records before it ends, or as many as come before the first batch that is not written."""
+        if self._has_failed:
+            raise RuntimeError("a writer that has failed takes no more records: they would be out of order")
+        now_ms = self._cluster.clock.now_ms()
+        for key, value, headers, chosen, timestamp_ms in records:
+            record = Record(now_ms if timestamp_ms is None else timestamp_ms, key, value, headers)
+            size, partition = record.size(), self._partition(key, chosen)
+            if not self._accumulator.has_room(partition, size):
+                yield self._flush()
+                if self._has_failed:
+                    return
+                now_ms, partition = self._cluster.clock.now_ms(), self._partition(key, chosen)
+            self._accumulator.append(partition, self.taken, record, size)
+            self.taken += 1
+        if not self._accumulator.is_empty:
+            yield self._flush()
+
+    def _partition(self, key: bytes | None, chosen: int | None) -> int:
+        if chosen is not None:
+            return chosen
+        return self._sticky.partition if key is None else partition_of(key, self._layout.partitions)
+
+    def _flush(self) -> WriteResult:
+        """Send what was collected, a batch for each partition."""
+        batches = {
+            TopicPartition(self._layout.topic, partition): batch
+            for partition, batch in self._accumulator.drain().items()
+        }
+        encoded, failures = self._encode(batches)
+        deadline = Deadline.after(self._cluster.clock, self._timeout_ms)
+        result = send_batches(self._cluster, encoded, self._delivery, deadline)
+        self._sticky.advance()
+        for partition in result.answers:
+            self._sequences.advance(partition, len(batches[partition].records))
+        failures |= result.failures
+        self._has_failed = bool(failures)
+        return WriteResult(
+            written=[
+                WrittenBatch(
+                    partition=partition,
+                    base_offset=answer.base_offset if answer.base_offset >= 0 else None,
+                    indexes=batches[partition].indexes,
+                )
+                for partition, answer in result.answers.items()
+            ],
+            unwritten=[
+                _unwritten(partition, batches[partition], failures[partition], result) for partition in failures
+            ],
+        )
+
+    def _encode(
+        self, batches: Mapping[TopicPartition, PendingBatch]
+    ) -> tuple[dict[TopicPartition, bytes], dict[TopicPartition, Failure]]:
+        """The batches as they are sent, and failures for those that no batch can carry."""
+        encoded, failures = dict[TopicPartition, bytes](), dict[TopicPartition, Failure]()
+        for partition, batch in batches.items():
+            try:
+                encoded[partition] = self._sequences.encode(partition, batch.records, self._target.codec)
+            except CorruptBatch as error:
+                failures[partition] = own_failure(PRODUCE, Scope.of_partition(*partition), error.reason, str(error))
+        return encoded, failures
+
+
+def _unwritten(partition: TopicPartition, batch: PendingBatch, failure: Failure, result: SendResult) -> UnwrittenBatch:
+    refused = {batch.indexes[position]: reason for position, reason in result.refused.get(partition, {}).items()}
+    return UnwrittenBatch(partition=partition, indexes=batch.indexes, failure=failure, refused=refused)

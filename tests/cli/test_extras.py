@@ -1,0 +1,65 @@
+"""One line instead of a traceback where a package of an extra is not installed."""
+
+import sys
+import tomllib
+
+import pytest
+from packaging.requirements import Requirement
+
+from kafka_lagoon.cli import extras
+from kafka_lagoon.cli.extras import EXTRAS, with_extra
+from tests.installed import CLONE
+
+_IMPORTED_AS = {"python-snappy": "snappy", "delta-spark": "delta"}
+_COME_WITH_OTHERS = {"llvmlite", "py4j"}  # numba's and PySpark's, which we import too
+
+
+def lacking(package: str) -> int:
+    """A command that lacks a package."""
+    raise ModuleNotFoundError(f"No module named '{package}.part'", name=f"{package}.part")
+
+
+@pytest.mark.parametrize(
+    ("of_command", "package", "extra"),
+    [
+        ("spark", "pyspark", "spark"),
+        ("spark", "pyarrow", "spark"),
+        ("sql", "pyarrow", "sql"),
+        ("sql", "duckdb", "sql"),
+        ("sql", "py4j", "spark"),
+        ("records", "numba", "records"),
+    ],
+)
+def test_the_extra_is_named(
+    of_command: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is the command's own where that has the package, else the one that has it."""
+    monkeypatch.setattr(extras, "find_spec", lambda _: None)
+    assert with_extra(of_command, lambda: lacking(package)) == 2
+    assert capsys.readouterr().err == f"lagoon: {package} is not installed: pip install 'kafka-lagoon[{extra}]'\n"
+
+
+def test_a_platform_keeps_its_spark(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where PySpark is there, `spark` would install another one over it; `records` is what is missing."""
+    assert "pyspark" in sys.modules or extras.find_spec("pyspark")
+    assert with_extra("spark", lambda: lacking("isal")) == 2
+    assert capsys.readouterr().err.endswith("pip install 'kafka-lagoon[records]'\n")
+
+
+def test_another_package_is_a_fault_of_ours() -> None:
+    """A module that no extra brings is not hidden; what a command returns is its exit code."""
+    with pytest.raises(ModuleNotFoundError, match="kafka_lagoon"):
+        with_extra("spark", lambda: lacking("kafka_lagoon"))
+    assert with_extra("spark", lambda: 3) == 3
+
+
+def test_extras_are_those_of_pyproject() -> None:
+    """Every package that an extra requires is known under the name that it is imported by, and no other."""
+    declared = tomllib.loads((CLONE / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    packages = {
+        name: {Requirement(text).name for text in declared[name]} - {"kafka-lagoon"}
+        for name in ("records", "spark", "sql")
+    }
+    packages["spark"] |= packages["records"]
+    for name, known in EXTRAS.items():
+        assert {_IMPORTED_AS.get(package, package) for package in packages[name]} == known - _COME_WITH_OTHERS

@@ -1,0 +1,147 @@
+"""Producing: a batch is in the log once, or the failure says what is known of it."""
+
+import pytest
+
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.produce.sending import Delivery
+from kafka_lagoon.produce.sequences import SequenceNumbers, init_producer_id
+from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.protocol.messages.produce import NO_ACKS, PRODUCE, BatchIndexAndErrorMessage
+from tests.fake.broker import FakeBroker
+from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Close, Fault, Hang
+from tests.produce.conftest import NEWS, PLAIN, Connect, ends, refuse, soon, write
+
+
+def test_batches_go_to_their_leaders(state: FakeCluster, cluster: Cluster) -> None:
+    """One request for each leader, and each partition's answer says where its batch is."""
+    result = write(cluster, init_producer_id(cluster, soon()), Delivery())
+    assert {partition: answer.base_offset for partition, answer in result.answers.items()} == dict.fromkeys(NEWS, 0)
+    assert not result.failures
+    assert [state.count(PRODUCE.key, node) for node in (1, 2, 3)] == [1, 1, 1]
+    assert ends(state) == [2, 2, 2]
+
+
+def test_topic_ids_are_used(state: FakeCluster, cluster: Cluster) -> None:
+    """With ids the newest version is spoken, by name up to v12; with brokers that know no ids, names are."""
+    ids = {"news": state.topics["news"].topic_id}
+    for delivery, highest, version in ((PLAIN, 13, 12), (Delivery(acks=1, topic_ids=ids), 13, 13)):
+        state.highest[PRODUCE.key] = highest
+        assert len(write(cluster, SequenceNumbers(), delivery).answers) == 3
+        assert state.asked[-1][1:] == (PRODUCE.key, version)
+
+
+def test_old_brokers_are_refused(state: FakeCluster, connect: Connect) -> None:
+    """Before Produce v3 records are of formats that we do not write: one failure for each partition says it."""
+    state.add_topic("news", 3, end=0)
+    state.highest[PRODUCE.key] = 2
+    cluster = connect()
+    cluster.refresh({"news"}, soon())
+    result = write(cluster, SequenceNumbers(), PLAIN)
+    assert {failure.name for failure in result.failures.values()} == {"UNSUPPORTED_VERSION"}
+
+
+@pytest.mark.parametrize("fault", [Close(), Close(sent=10)])
+def test_a_numbered_batch_is_sent_again(state: FakeCluster, cluster: Cluster, fault: Close) -> None:
+    """Written, and the answer is lost: it is asked again, and the log has it once, at the offset that is returned."""
+    sequences = init_producer_id(cluster, soon())
+    state.faults.append(Fault(PRODUCE.key, fault, node_id=2))
+    result = write(cluster, sequences, Delivery())
+    assert {answer.base_offset for answer in result.answers.values()} == {0}
+    assert state.count(PRODUCE.key, 2) == 2
+    assert ends(state) == [2, 2, 2]
+
+
+def test_a_batch_without_number_is_not_sent_again(state: FakeCluster, cluster: Cluster) -> None:
+    """Written, and the answer is lost: the failure says that it may be there; it is not written twice."""
+    state.faults.append(Fault(PRODUCE.key, Close(), node_id=2))
+    result = write(cluster, SequenceNumbers(), PLAIN)
+    (failure,) = result.failures.values()
+    assert (failure.name, failure.may_be_done, failure.attempts) == ("CONNECTION_LOST", True, 1)
+    assert str(failure.message).endswith("it may have been written all the same")
+    assert state.count(PRODUCE.key, 2) == 1
+    assert ends(state) == [2, 2, 2]
+
+
+def test_an_answer_that_never_comes(state: FakeCluster, cluster: Cluster) -> None:
+    """Without number not sent again; with one it is, and when time is up the failure says that it may be there."""
+    state.faults.append(Fault(PRODUCE.key, Hang(), node_id=2, times=100))
+    plain = write(cluster, SequenceNumbers(), PLAIN)
+    numbered = write(cluster, init_producer_id(cluster, soon()), Delivery(), budget_ms=1_500)
+    assert [
+        result.failures[partition].may_be_done for result in (plain, numbered) for partition in result.failures
+    ] == [True, True]
+    assert [len(result.answers) for result in (plain, numbered)] == [2, 2]
+
+
+@pytest.mark.parametrize("code", [7, 20])
+def test_a_leader_that_wrote_and_says_no(state: FakeCluster, cluster: Cluster, code: int) -> None:
+    """REQUEST_TIMED_OUT and NOT_ENOUGH_REPLICAS_AFTER_APPEND: in the leader's log already."""
+    state.faults += [Fault(PRODUCE.key, refuse(code), node_id=1) for _ in range(2)]
+    plain = write(cluster, SequenceNumbers(), PLAIN)
+    assert [failure.may_be_done for failure in plain.failures.values()] == [True]
+    assert len(write(cluster, init_producer_id(cluster, soon()), Delivery()).answers) == 3
+    assert ends(state) == [4, 4, 4]
+
+
+def test_a_moved_leader_is_looked_up(state: FakeCluster, cluster: Cluster) -> None:
+    """NOT_LEADER_OR_FOLLOWER wrote nothing, so the batch goes to the new leader, with and without number."""
+    sequences = init_producer_id(cluster, soon())
+    for used, delivery, epoch in ((sequences, Delivery(), 1), (SequenceNumbers(), PLAIN, 2)):
+        moved = state.topics["news"].partitions[0]
+        moved.leader_id, moved.leader_epoch = epoch + 1, epoch
+        before = state.count(METADATA.key)
+        assert len(write(cluster, used, delivery).answers) == 3
+        assert state.count(METADATA.key) == before + 1
+    assert ends(state) == [4, 4, 4]
+
+
+def test_a_broker_that_is_not_there(brokers: dict[int, FakeBroker], cluster: Cluster) -> None:
+    """Nothing arrived, so it is tried until time is up, and the failure does not say that it may be there."""
+    brokers[3].die()
+    (failure,) = write(cluster, SequenceNumbers(), PLAIN, budget_ms=500).failures.values()
+    assert (failure.name, failure.may_be_done) == ("CONNECTION_FAILED", False)
+    assert failure.attempts > 1
+
+
+@pytest.mark.parametrize("code", [10, 18, 29, 19, 87])
+def test_refusals_say_what_the_broker_said(state: FakeCluster, cluster: Cluster, code: int) -> None:
+    """Too large, no right, too few replicas, bad records: the broker's message, and each record that it names."""
+    named = (BatchIndexAndErrorMessage(batch_index=1, batch_index_error_message="no key"),)
+    action = refuse(code, error_message="because", record_errors=named)
+    state.faults.append(Fault(PRODUCE.key, action, node_id=1, times=100))
+    result = write(cluster, init_producer_id(cluster, soon()), Delivery(), budget_ms=300)
+    ((partition, failure),) = result.failures.items()
+    assert (failure.code, failure.message, failure.may_be_done) == (code, "because", False)
+    assert (failure.attempts > 1) == (code == 19)
+    assert result.refused == {partition: {1: "no key"}}
+
+
+def test_a_batch_that_the_broker_has_already(state: FakeCluster, cluster: Cluster) -> None:
+    """DUPLICATE_SEQUENCE_NUMBER is success at an offset that nobody remembers."""
+    state.faults.append(Fault(PRODUCE.key, refuse(46), node_id=1))
+    result = write(cluster, init_producer_id(cluster, soon()), Delivery())
+    assert sorted(answer.base_offset for answer in result.answers.values()) == [-1, 0, 0]
+
+
+def test_without_acks_nothing_is_waited_for(state: FakeCluster, cluster: Cluster) -> None:
+    """All that is known is that it was sent; the connection goes on with the next request."""
+    delivery = Delivery(acks=NO_ACKS)
+    for _ in range(2):
+        result = write(cluster, SequenceNumbers(), delivery)
+        assert {answer.base_offset for answer in result.answers.values()} == {-1}
+    last = write(cluster, SequenceNumbers(), PLAIN)
+    assert {answer.base_offset for answer in last.answers.values()} == {4}
+    assert ends(state) == [6, 6, 6]
+
+
+def test_without_acks_a_broker_that_is_not_there(
+    brokers: dict[int, FakeBroker], state: FakeCluster, cluster: Cluster
+) -> None:
+    """What could not even be sent is a failure; so is a partition without a leader."""
+    brokers[3].die()
+    state.topics["news"].partitions[0].leader_id = -1
+    cluster.refresh({"news"}, soon())
+    result = write(cluster, SequenceNumbers(), Delivery(acks=NO_ACKS))
+    assert {failure.name for failure in result.failures.values()} == {"CONNECTION_FAILED", "LEADER_NOT_AVAILABLE"}
+    assert len(result.answers) == 1

@@ -1,0 +1,35 @@
+"""Pauses of the garbage collector."""
+
+import gc
+
+import pytest
+
+from kafka_lagoon.gc_pause import gc_paused
+
+
+def test_the_collector_is_on_again() -> None:
+    """It is off within the block, within a nested one too, and on again afterwards, whatever happened."""
+    assert gc.isenabled()
+    with pytest.raises(ZeroDivisionError):
+        fail_within_two_pauses()
+    assert gc.isenabled()
+
+
+def fail_within_two_pauses() -> None:
+    """Raise in a block of a block that has ended."""
+    with gc_paused():
+        with gc_paused():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+        1 / 0  # noqa: B018
+
+
+def test_a_collector_that_is_off_stays_off() -> None:
+    """A caller that has switched it off finds it off."""
+    gc.disable()
+    try:
+        with gc_paused():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

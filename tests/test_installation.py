@@ -1,0 +1,138 @@
+"""What `pip install kafka-lagoon` brings: the verbs of `lagoon kafka`, and one line that names the extra for the rest."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafka_lagoon.cli.extras import EXTRAS
+from kafka_lagoon.cli.kafka.run import VERBS
+from tests.fake.broker import fake_cluster
+from tests.fake.cluster import FakeCluster
+from tests.installed import CLONE, Installed, install_alone
+
+# Layers that must do without every extra.
+_LIGHT = ("wire", "protocol", "client", "admin", "snapshot", "jars")
+_NEED_RECORDS = ("fetch", "produce")
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The wheel without extras, in an environment of its own."""
+    return install_alone(tmp_path_factory.mktemp("alone"))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """Address of a cluster with one topic."""
+    state = FakeCluster()
+    state.add_topic("orders", 2)
+    with fake_cluster(state):
+        host, port = state.addresses[1]
+        yield f"{host}:{port}"
+
+
+def lagoon(installed: Installed, arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """`lagoon` of an installation."""
+    return installed.run(f"{installed.environment}/bin/lagoon {arguments}", **environ)
+
+
+def test_only_the_package_is_installed(alone: Installed) -> None:
+    """The wheel has one top-level package; jobs, settings of Spark, views and lock files are data within it."""
+    (site,) = (alone.environment / "lib").glob("python*/site-packages")
+    assert {path.name.split("-")[0] for path in site.iterdir()} == {"kafka_lagoon", "packages.pth"}
+    for folder in ("jobs", "conf"):
+        in_clone = {path.name for path in (CLONE / folder).iterdir() if path.is_file()}
+        assert {path.name for path in (site / "kafka_lagoon" / folder).iterdir() if path.is_file()} == in_clone
+    for pattern in ("delta/schema.sql", "delta/views/*.sql", "jars/locks/*.lock"):
+        names = {path.name for path in (CLONE / "pipeline" / "kafka_lagoon").glob(pattern)}
+        assert names
+        assert {path.name for path in (site / "kafka_lagoon").glob(pattern)} == names
+
+
+def test_no_package_of_an_extra_is_there(alone: Installed) -> None:
+    """Neither what the wheel requires nor what that requires brings Spark, Arrow, numba, DuckDB or a codec."""
+    packages = alone.environment.parent.parent / "packages"
+    there = {path.name.removesuffix(".py") for path in packages.iterdir()}
+    assert there >= {"pydantic", "rich"}
+    assert not there & frozenset().union(*EXTRAS.values())
+
+
+def test_metadata_of_a_cluster(alone: Installed, server: str) -> None:
+    """A verb answers."""
+    done = lagoon(alone, f"kafka metadata -b {server}")
+    assert done.returncode == 0, done.stderr
+    assert "orders" in done.stdout
+
+
+def test_layers_and_verbs_import_without_extras(alone: Installed) -> None:
+    """Every module of the layers that ask a cluster is imported, and every verb but those that handle records."""
+    verbs = [name.replace("-", "_") for name in VERBS if name not in _NEED_RECORDS]
+    code = f"""
+import importlib, pkgutil, kafka_lagoon
+names = ["settings", "log", "cli.main", "cli.path"] + ["cli.kafka." + name for name in {verbs}]
+names = ["kafka_lagoon." + name for name in names]
+for layer in {_LIGHT}:
+    path = [kafka_lagoon.__path__[0] + "/" + layer]
+    names += [module.name for module in pkgutil.walk_packages(path, "kafka_lagoon." + layer + ".")]
+for name in names:
+    if not name.endswith("__main__"):
+        importlib.import_module(name)
+print(len(names))
+"""
+    python = alone.environment / "bin" / "python"
+    done = subprocess.run([python, "-c", code], env=alone.cron(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 150
+
+
+@pytest.mark.parametrize(
+    ("arguments", "extra"),
+    [
+        ("snapshot", "spark"),
+        ("ingest", "spark"),
+        ("maintain", "spark"),
+        ("sql 'SELECT 1'", "sql"),
+        ("kafka fetch orders -b {server}", "records"),
+        ("kafka produce orders -b {server} --value 1", "records"),
+    ],
+)
+def test_what_is_missing_is_one_line(alone: Installed, server: str, arguments: str, extra: str) -> None:
+    """A command that needs an extra says what to install, and exits with 2."""
+    done = lagoon(alone, arguments.format(server=server))
+    assert done.returncode == 2
+    line = done.stderr
+    assert line.startswith("lagoon: ")
+    assert line.endswith(f" is not installed: pip install 'kafka-lagoon[{extra}]'\n")
+    assert line.count("\n") == 1
+
+
+def test_a_job_script_says_it_too(alone: Installed) -> None:
+    """A script that spark-submit takes, on an environment that lacks the package's extras."""
+    jobs = Path(lagoon(alone, "path jobs").stdout.strip())
+    for script in jobs.glob("*.py"):
+        done = alone.run(f"{alone.environment}/bin/python {script}")
+        assert done.returncode == 2
+        assert done.stderr.endswith(" is not installed: pip install 'kafka-lagoon[spark]'\n")
+
+
+def test_jars_need_pyspark(alone: Installed) -> None:
+    """`lagoon path jars` needs the Ivy that PySpark brings, and says so."""
+    done = lagoon(alone, "path jars")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "lagoon: PySpark, whose Ivy downloads the jars, is not installed: pip install 'kafka-lagoon[spark]'\n"
+    )
+
+
+def test_other_peoples_folders_do_no_harm(alone: Installed, server: str, tmp_path: Path) -> None:
+    """Folders called pipeline, jobs, conf, admin or the like on PYTHONPATH, and in the current folder, are not imported."""
+    for name in ("pipeline", "jobs", "conf", "tests", "admin", "client", "settings", "errors", "log", "clock"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise SystemExit('imported')")
+    done = lagoon(alone, f"kafka metadata -b {server}", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    jobs = lagoon(alone, "path jobs", PYTHONPATH=str(tmp_path)).stdout.strip()
+    done = alone.run(f"cd {tmp_path} && {alone.environment}/bin/python {jobs}/snapshot.py", PYTHONPATH=str(tmp_path))
+    assert "is not installed: pip install" in done.stderr

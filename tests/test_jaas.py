@@ -1,0 +1,41 @@
+"""The line of a Java client's login module as settings of ours."""
+
+import pytest
+
+from kafka_lagoon import jaas
+
+
+def test_a_modules_options_become_settings() -> None:
+    """Every login module that Kafka brings is understood; what only Java needs is left out."""
+    assert jaas.settings_of(
+        "a.OAuthBearerLoginModule required clientId=c clientSecret='s' scope=\"a b\" extension_pool=x;"
+    ) == {
+        "sasl_oauthbearer_client_id": "c",
+        "sasl_oauthbearer_client_secret": "'s'",
+        "sasl_oauthbearer_scope": "a b",
+        "sasl_oauthbearer_extensions": "pool=x",
+    }
+    kerberos = 'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="/k" principal="me@A.B";'
+    assert jaas.settings_of(kerberos) == {"sasl_kerberos_keytab": "/k", "sasl_kerberos_principal": "me@A.B"}
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("a.PlainLoginModule required username=x", "end with a semicolon"),
+        ("a.PlainLoginModule required username;", "options must be"),
+        ("a.OtherModule required;", "login module OtherModule is not one of PlainLoginModule, "),
+        ('a.ScramLoginModule required passwort="hunter2";', "ScramLoginModule has no option passwort"),
+    ],
+)
+def test_what_cannot_be_read_is_named_without_values(line: str, fault: str) -> None:
+    """An unknown module or option is named; no value is shown."""
+    with pytest.raises(ValueError, match=fault) as raised:
+        jaas.settings_of(line)
+    assert "hunter2" not in str(raised.value)
+
+
+def test_escapes_in_quotes() -> None:
+    """A quoted value may contain quotes, backslashes, semicolons and spaces; of an unquoted one every character counts."""
+    line = r'a.PlainLoginModule required username="a\"b; c" password=p\w;'
+    assert jaas.settings_of(line) == {"sasl_username": 'a"b; c', "sasl_password": r"p\w"}

@@ -1,0 +1,73 @@
+"""How a cluster is reached: addresses, and security settings that contradict each other or would show a secret."""
+
+from pathlib import Path
+
+import pytest
+
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.kafka_settings import parse_address
+from kafka_lagoon.settings import load
+from tests.test_settings import MINIMAL, conf, faults
+
+SECURE = MINIMAL + 'security_protocol = "SASL_SSL"\nsasl_mechanism = "PLAIN"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("a:1", ("a", 1)), ("[::1]:9092", ("::1", 9092)), (" b.example:65535 ", ("b.example", 65535))],
+)
+def test_addresses(text: str, expected: tuple[str, int]) -> None:
+    """Host names, IPv4 and bracketed IPv6."""
+    assert parse_address(text) == expected
+
+
+@pytest.mark.parametrize("text", ["a", "a:", "a:0", "a:65536", "a:x", ":1", "http://a:1", "::1:9"])
+def test_bad_addresses(text: str) -> None:
+    """Anything else is refused."""
+    with pytest.raises(ValueError, match="is not host:port"):
+        parse_address(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (SECURE, "sasl_mechanism PLAIN needs sasl_username; sasl_mechanism PLAIN needs sasl_password"),
+        (MINIMAL + 'security_protocol = "SASL_SSL"\n', "security_protocol SASL_SSL needs sasl_mechanism"),
+        (MINIMAL + 'sasl_mechanism = "PLAIN"\n', "but security_protocol PLAINTEXT does not authenticate"),
+        (MINIMAL + 'ssl_crl_location = "a"\n', "ssl_crl_location is set, but security_protocol PLAINTEXT uses no TLS"),
+        (SECURE.replace("_SSL", "_PLAINTEXT"), "PLAIN without TLS shows its credentials"),
+        (SECURE + 'ssl_endpoint_identification_algorithm = ""\n', "needs ssl_endpoint_identification_algorithm https"),
+        (SECURE.replace("PLAIN", "OAUTHBEARER"), "and has none"),
+        (SECURE + 'ssl_truststore_type = "JKS"\n', "keytool -importkeystore"),
+        (SECURE + 'sasl_jaas_config = "a.b.PlainLoginModule required username=x"\n', "end with a semicolon"),
+        (SECURE + 'sasl_jaas_config = "a.b.PlainLoginModule required passwort=x;"\n', "has no option passwort"),
+        (SECURE + 'sasl_jaas_config = "a.b.OtherModule required;"\n', "login module OtherModule is not one of"),
+        (
+            SECURE.replace("PLAIN", "OAUTHBEARER") + 'sasl_oauthbearer_unsecured_principal = "me"\n',
+            "for brokers on this machine only",
+        ),
+    ],
+)
+def test_security_that_cannot_be_meant(tmp_path: Path, text: str, expected: str) -> None:
+    """What is missing, what has no effect, and what would show a password to others is a fault before any I/O."""
+    assert any(expected in line for line in faults(tmp_path, text))
+
+
+def test_a_java_clients_properties(tmp_path: Path) -> None:
+    """The login module's line becomes settings; a property about security that we lack is a fault, others are not."""
+    properties = tmp_path / "client.properties"
+    properties.write_text(
+        "security.protocol=SASL_SSL\nsasl.mechanism=SCRAM-SHA-512\nmax.poll.records=1\n"
+        "ssl.truststore.location=/ca.pem\nssl.protocol=TLSv1.3\n"
+        "sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \\\n"
+        '  username="al\\\\"ice" password="hunter;2=";\n'
+    )
+    settings = load(conf(tmp_path, MINIMAL), {}, (), properties)
+    assert settings.kafka is not None
+    assert settings.kafka.sasl_username == 'al"ice'
+    assert settings.kafka.sasl_password is not None
+    assert settings.kafka.sasl_password.reveal() == "hunter;2="
+    assert settings.kafka.sasl_jaas_config is None
+    properties.write_text("ssl.cipher.suites=A\n")
+    with pytest.raises(ConfigError, match=r"ssl\.cipher\.suites: not supported"):
+        load(conf(tmp_path, MINIMAL), {}, (), properties)

@@ -1,0 +1,105 @@
+"""Every module of the product has its tests where the tree says: `fetch/reader.py` in `tests/fetch/test_reader.py`.
+
+The others stand in tests/tree.txt with the test that covers them and why. Not asked for are the modules of messages, each of which
+the oracle compares with Kafka's own code because it is in the registry of APIs, and the `__init__.py` that only hold a docstring.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from kafka_lagoon.protocol.apis import APIS
+
+TESTS = Path(__file__).parent
+PRODUCT = TESTS.parent / "pipeline" / "kafka_lagoon"
+MESSAGES = "protocol/messages"
+# Rooms of tests about everything at once.
+_ABOUT_ALL = ("bench", "integration", "oracle", "jobs", "fake", "reference")
+
+
+def _listed() -> dict[str, tuple[str, str]]:
+    """Module (or test without one) -> the file that covers it (empty for a test), and why."""
+    lines = [line for line in (TESTS / "tree.txt").read_text("utf-8").splitlines() if line and line[0] not in "#["]
+    entries: dict[str, tuple[str, str]] = {}
+    for line in lines:
+        name, _, covered = line.partition(": ")
+        test, _, why = covered.partition("(")
+        assert name not in entries, f"{name} is listed twice"
+        entries[name] = (test.strip(), why.removesuffix(")"))
+    return entries
+
+
+LISTED = _listed()
+
+
+def _is_only_prose(path: Path) -> bool:
+    return all(isinstance(node, ast.Expr) for node in ast.parse(path.read_text("utf-8")).body)
+
+
+def _modules() -> Iterator[str]:
+    for path in sorted(PRODUCT.rglob("*.py")):
+        name = path.relative_to(PRODUCT).as_posix()
+        if not (name.startswith(MESSAGES) or (path.name == "__init__.py" and _is_only_prose(path))):
+            yield name
+
+
+def _test_of(module: str) -> str:
+    path = PurePosixPath(module)
+    name = path.parent.name if path.name == "__init__.py" else path.stem
+    return str(path.with_name(f"test_{name.strip('_')}.py"))
+
+
+MODULES = {module: _test_of(module) for module in _modules()}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_module_has_its_tests(module: str) -> None:
+    """In the file of its name, or a line of the list says where and why; not both."""
+    mirrored = (TESTS / MODULES[module]).is_file()
+    assert mirrored or module in LISTED, (
+        f"write tests/{MODULES[module]}, or list what covers {module} in tests/tree.txt"
+    )
+    assert not (mirrored and module in LISTED), (
+        f"{module} has tests/{MODULES[module]}: remove its line from tests/tree.txt"
+    )
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_no_line_of_the_list_is_stale(name: str) -> None:
+    """Each names a module or test file that there is, a test file that there is, and a reason."""
+    test, why = LISTED[name]
+    if _is_test(name):
+        assert (TESTS / name).is_file(), f"tests/tree.txt: there is no tests/{name}"
+        assert name not in MODULES.values(), f"tests/tree.txt: {name} has a module: remove the line"
+        assert why, f"tests/tree.txt: what is {name} about?"
+    else:
+        assert name in MODULES, f"tests/tree.txt: there is no module {name}"
+        assert (TESTS / test).is_file(), f"tests/tree.txt: {name} is covered by {test}, which there is not"
+        assert why, f"tests/tree.txt: why has {name} no tests of its own?"
+
+
+def _is_test(name: str) -> bool:
+    return PurePosixPath(name).name.startswith("test_")
+
+
+def _orphans(modules: Mapping[str, str]) -> Iterator[str]:
+    for path in sorted(TESTS.rglob("test_*.py")):
+        name = path.relative_to(TESTS).as_posix()
+        if name.split("/")[0] not in _ABOUT_ALL and not name.startswith(MESSAGES) and name not in modules.values():
+            yield name
+
+
+def test_every_test_file_has_its_module() -> None:
+    """Tests that a renamed module left where they were are moved; what is about several modules is in the list."""
+    assert [name for name in _orphans(MODULES) if name not in LISTED] == []
+
+
+def test_every_module_of_messages_is_in_the_registry() -> None:
+    """The oracle asks about what is registered; tests of a message alone have its module's name."""
+    registered = {type_.__module__.rpartition(".")[2] for api in APIS.values() for type_ in (api.request, api.response)}
+    modules = {path.stem for path in (PRODUCT / MESSAGES).glob("*.py")} - {"__init__"}
+    tested = {path.stem.removeprefix("test_") for path in (TESTS / MESSAGES).glob("test_*.py")}
+    assert modules == registered
+    assert tested <= modules
