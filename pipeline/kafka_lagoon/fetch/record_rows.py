@@ -41,7 +41,7 @@ class RecordRow:
         "Value; null (a tombstone in compacted topics) and empty are kept apart.", null_if=ALWAYS
     )
     headers: tuple[Header, ...] = column("Headers in order, duplicates kept; empty if there are none.")
-    leader_epoch: Int32 | None = column("Term of the leader that appended it; null if not told.", null_if=ALWAYS)
+    leader_epoch: Int32 | None = column("Epoch of the leader that appended it; null in old formats.", null_if=ALWAYS)
     producer_id: Int64 | None = column("Id of the idempotent producer; null if it was none.", null_if=ALWAYS)
     producer_epoch: Int32 | None = column("Epoch of the idempotent producer; null if it was none.", null_if=ALWAYS)
     is_transactional: bool = column("Whether it was written in a transaction.")
