@@ -9,8 +9,7 @@ from kafka_lagoon.cli.kafka import output, verb
 from kafka_lagoon.cli.kafka.run import VERBS
 from kafka_lagoon.cli.kafka.verb import Answer, Context, Part
 from kafka_lagoon.delta.schema import STATE_TABLES
-from kafka_lagoon.snapshot.coverage import coverage_rows
-from kafka_lagoon.snapshot.state_rows import CoverageRow
+from kafka_lagoon.snapshot.coverage import CoverageRow, coverage_rows
 from tests.cli.kafka.conftest import Ask
 from tests.fake.cluster import FakeCluster
 from tests.fake.oddities import ODDITIES, every_shape
@@ -34,7 +33,9 @@ class Seen:
     def unexplained(self) -> list[str]:
         """Columns of the rows that are null and do not say why."""
         trusted = dict.fromkeys(("ListGroups", "Metadata", "OffsetFetch"), "unknown")
-        rows: dict[type[Any], list[Any]] = {CoverageRow: list(coverage_rows(self.clusters[-1].request_stats, trusted))}
+        rows: dict[type[Any], list[Any]] = {
+            CoverageRow: list(coverage_rows(self.clusters[-1].request_stats, trusted, {}, {}))
+        }
         for part in self.parts:
             for row in part.rows:
                 rows.setdefault(type(row), []).append(row)

@@ -15,7 +15,9 @@ from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.row_classes import Int32, Int64, before, column, row
-from kafka_lagoon.snapshot.collect import GroupState, check_again, lag_of, read_groups, worth_a_row
+from kafka_lagoon.snapshot.collect import check_again
+from kafka_lagoon.snapshot.coverage import worth_a_row
+from kafka_lagoon.snapshot.group_state import GroupState, lag_of, read_groups
 from kafka_lagoon.snapshot.offsets import offset_rows
 from kafka_lagoon.snapshot.share_offsets import ShareOffsetRow, share_offset_rows
 from kafka_lagoon.snapshot.state_rows import ConsumerGroupRow, ConsumerLagRow
