@@ -32,6 +32,10 @@ class SnapshotSettings(Strict):
         False, description="Exit 0 instead of 3 when something did not answer; `--accept-incomplete` for short."
     )
     fail_when_incomplete: bool = Field(False, description="Exit 1 instead of 3 when something did not answer.")
+    skip_tables: str | None = Field(
+        None,
+        description="Comma-separated names of tables that snapshots leave empty; table coverage says so. One can: acls.",
+    )
 
     @model_validator(mode="after")
     def _one_exit_code(self) -> "SnapshotSettings":

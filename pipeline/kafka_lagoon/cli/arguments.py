@@ -16,6 +16,7 @@ from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, SPELLINGS, AtTime, OffsetSpecs, parse_offset_specs
 from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.settings import IngestSettings, Settings, load
+from kafka_lagoon.snapshot.tables import skipped_tables
 from kafka_lagoon.times import FORMS, parse_time_ms
 
 T = TypeVar("T")
@@ -59,6 +60,10 @@ def snapshot_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: C
             f"--slot {args.slot} is {distance_ms // 60_000} minutes from now: the state of a cluster can only be "
             "captured as it is; see snapshot.slot_max_age_ms"
         )
+    try:
+        skipped_tables(settings.snapshot.skip_tables)
+    except ConfigError as error:
+        problems += error.problems
     if problems:
         raise ConfigError(problems)
     return SnapshotArguments(settings=settings, slot_ms=slot_ms)
