@@ -115,7 +115,7 @@ def _refuse_published(lock: SnapshotLock, snapshot: Snapshot) -> None:
 
 def _write(lock: SnapshotLock, snapshot: Snapshot, table: Table, fence: Fence | None = None) -> int:
     """Append a snapshot's rows to one table as one file, and read them back; returns their number."""
-    rows = snapshot.rows.get(table.row, ())
+    rows = snapshot.rows[table.row]
     if not rows:
         return 0
     arrow = arrow_table(table, snapshot.header, rows)
