@@ -114,8 +114,8 @@ def plan(cluster: Cluster, topic: str, isolation_level: str = READ_COMMITTED) ->
     """All of the partition."""
     (described,) = cluster.refresh({topic}, soon()).topics
     partition = At(topic, 0)
-    offsets = list_offsets(cluster, [partition], [LOG_START, HIGH_WATERMARK, LAST_STABLE], soon())
-    start, high, stable = (one.answers[partition].offset for one in offsets.values())
+    answers = list_offsets(cluster, [partition], [LOG_START, HIGH_WATERMARK, LAST_STABLE], soon())
+    start, high, stable = (one.answers[partition].offset for one in answers.values())
     return Split(
         topic=topic,
         topic_id=uuid_text(described.topic_id),
@@ -145,8 +145,8 @@ def read(
 @pytest.fixture(params=["kafka", "kafka_392"])
 def each_release(request: pytest.FixtureRequest) -> LocalKafka:
     """Both releases."""
-    cluster: LocalKafka = request.getfixturevalue(request.param)
-    return cluster
+    kafka: LocalKafka = request.getfixturevalue(request.param)
+    return kafka
 
 
 def test_every_codec(each_release: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
@@ -218,7 +218,7 @@ def test_records_deleted_after_planning(kafka: LocalKafka, connect: Callable[[Lo
 
 
 def test_a_re_created_topic(kafka: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
-    """Deleted, then created again under its name: the old split is refused, and reads nothing of the new topic."""
+    """Deleted, then created again under its name: the old split fails with that reason, and reads nothing of the new topic."""
     create(kafka, "reading-re-created", replicas=1)
     produce(kafka, "reading-re-created", [b"old"] * 10)
     cluster = connect(kafka)
@@ -269,8 +269,8 @@ def test_the_replica_in_our_rack(kafka: LocalKafka, connect: Callable[..., Clust
     assert fetched[leader_id] < 1_000
 
 
-def test_questions_about_logs(each_release: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
-    """Times, ends of epochs and sizes, from a leader that has them."""
+def test_requests_about_logs(each_release: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
+    """Times, ends of leader epochs and sizes, from a leader that has them."""
     create(each_release, "reading-asked", replicas=1)
     producer = Producer({"bootstrap.servers": each_release.bootstrap_servers, **IN_ORDER})
     for number in range(100):
@@ -280,8 +280,8 @@ def test_questions_about_logs(each_release: LocalKafka, connect: Callable[[Local
     plan(cluster, "reading-asked")
     assert offsets_at(cluster, {partition: 1_700_000_000_040}, soon()).answers[partition].offset == 40
     assert offsets_at(cluster, {partition: 1_800_000_000_000}, soon()).answers[partition].offset == -1
-    end = epoch_ends(cluster, {partition: 0}, soon()).answers[partition]
-    assert (end.leader_epoch, end.end_offset) == (0, 100)
+    known = epoch_ends(cluster, {partition: 0}, soon()).answers[partition]
+    assert (known.leader_epoch, known.end_offset) == (0, 100)
     unknown = epoch_ends(cluster, {partition: 7}, soon()).answers[partition]
     assert (unknown.leader_epoch, unknown.end_offset) == (-1, -1)
     assert 10_000 < replica_sizes(cluster, [partition], soon()).answers[partition] < 30_000

@@ -1,7 +1,7 @@
-r"""Rows in, Arrow tables and Parquet bytes out.
+r"""Converts rows to Arrow tables and Parquet bytes.
 
-Guards one rule: nothing that a row says is lost or changed but what no table can hold: a timestamp outside the years 1
-to 9999 becomes null (its column says so), and bytes in text that are not UTF-8 are spelled out, as in `\xff`.
+Two things change because no table can hold them: a timestamp outside the years 1 to 9999 becomes null (its column says so),
+and bytes in text that are not UTF-8 are spelled out, as in `\xff`.
 """
 
 import dataclasses

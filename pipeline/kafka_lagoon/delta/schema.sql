@@ -1,11 +1,11 @@
 CREATE TABLE IF NOT EXISTS brokers (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
-  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   broker_id INT NOT NULL COMMENT 'node.id of the broker.',
-  host STRING COMMENT 'Host that the broker advertises on the listener we asked; null if none is told.',
-  port INT COMMENT 'Port that the broker advertises on the listener we asked; null if none is told.',
+  host STRING COMMENT 'Host that the broker advertises on our listener; null if none is known.',
+  port INT COMMENT 'Port that the broker advertises on our listener; null if none is known.',
   rack STRING COMMENT 'broker.rack; null if none is set.',
   is_controller BOOLEAN COMMENT 'Whether it is the active controller: leader of the metadata quorum, or as metadata has it under ZooKeeper. Null if problem is set.',
   is_fenced BOOLEAN COMMENT 'Whether the controller has fenced it off; null if the brokers cannot say (before Kafka 2.8), or problem is set.',
@@ -20,7 +20,7 @@ TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStats
 CREATE TABLE IF NOT EXISTS topics (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
-  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   topic STRING NOT NULL COMMENT 'Name of the topic.',
   topic_id STRING COMMENT 'Id of the topic (22 characters, base64url); null if the brokers give none.',
@@ -38,7 +38,7 @@ TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStats
 CREATE TABLE IF NOT EXISTS partitions (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
-  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   topic STRING NOT NULL COMMENT 'Name of the topic.',
   topic_id STRING COMMENT 'Id of the topic (22 characters, base64url); null if the brokers give none.',
@@ -47,7 +47,7 @@ CREATE TABLE IF NOT EXISTS partitions (
   leader_epoch INT COMMENT 'Epoch of the leader; null if the brokers do not tell it.',
   replicas ARRAY<INT> COMMENT 'Brokers that hold a replica, the preferred leader first.',
   isr ARRAY<INT> COMMENT 'Brokers whose replica is in sync.',
-  offline_replicas ARRAY<INT> COMMENT 'Brokers whose replica is offline; null if not told.',
+  offline_replicas ARRAY<INT> COMMENT 'Brokers whose replica is offline; null if the brokers do not say.',
   eligible_leader_replicas ARRAY<INT> COMMENT 'Brokers outside the ISR that may lead without loss (KIP-966); null if the cluster does not keep them.',
   last_known_elr ARRAY<INT> COMMENT 'Last known eligible leader replicas (KIP-966); null if the cluster does not keep them.',
   is_leaderless BOOLEAN COMMENT 'Whether no broker leads it: neither reads nor writes are possible.',
@@ -67,7 +67,7 @@ TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStats
 CREATE TABLE IF NOT EXISTS partition_offsets (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
-  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   topic STRING NOT NULL COMMENT 'Name of the topic.',
   topic_id STRING COMMENT 'Id of the topic (22 characters, base64url); null if the brokers give none.',
@@ -82,7 +82,7 @@ CREATE TABLE IF NOT EXISTS partition_offsets (
   tiered_offset BIGINT COMMENT 'Last offset in tiered storage (KIP-1005); null if there is none, the brokers are older than Kafka 3.9, or problem is set.',
   leader_epoch INT COMMENT 'Leader epoch at the high watermark; null if the log is empty, or the brokers do not tell it.',
   read_at TIMESTAMP COMMENT 'When the high watermark was received; null if it was not.',
-  problem STRING COMMENT 'Why an offset is missing: Kafka\'s name of the first error, OFFSET_NOT_TOLD, or what happened to the topic meanwhile. Null if there is none.',
+  problem STRING COMMENT 'Why an offset is missing: Kafka\'s name of the first error, OFFSET_NOT_RETURNED, or what happened to the topic meanwhile. Null if there is none.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
@@ -93,7 +93,7 @@ TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStats
 CREATE TABLE IF NOT EXISTS consumer_groups (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
-  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   group_id STRING NOT NULL COMMENT 'group.id; any text, so escape it where it is shown.',
   group_type STRING COMMENT 'classic, consumer (KIP-848), share or streams; null if the brokers cannot say.',
@@ -115,19 +115,19 @@ TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStats
 CREATE TABLE IF NOT EXISTS group_members (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
-  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   group_id STRING NOT NULL COMMENT 'group.id of the member\'s group.',
   member_id STRING NOT NULL COMMENT 'Id of the member within the group.',
   group_instance_id STRING COMMENT 'group.instance.id of a static member (KIP-345); null if dynamic.',
   client_id STRING COMMENT 'client.id of the member.',
   client_host STRING COMMENT 'Address that the coordinator sees.',
-  rack_id STRING COMMENT 'client.rack of the member; null if none is set or told.',
+  rack_id STRING COMMENT 'client.rack of the member; null if none is set or known.',
   subscribed_topics ARRAY<STRING> COMMENT 'Topics the member subscribes to by name; null if it has a pattern, does not say, or problem is set.',
   assignment ARRAY<STRUCT<topic: STRING COMMENT 'Name of the topic; null if only its id is known.', topic_id: STRING COMMENT 'Id of the topic; null if only its name is known.', partitions: ARRAY<INT> COMMENT 'Partition numbers.'>> COMMENT 'Partitions the member owns; null if the group is rebalancing or its protocol is not Kafka\'s consumer protocol.',
   target_assignment ARRAY<STRUCT<topic: STRING COMMENT 'Name of the topic; null if only its id is known.', topic_id: STRING COMMENT 'Id of the topic; null if only its name is known.', partitions: ARRAY<INT> COMMENT 'Partition numbers.'>> COMMENT 'Partitions the member is to own (KIP-848); null for classic and share groups.',
   member_epoch INT COMMENT 'Epoch of the member (KIP-848); null for classic groups.',
-  problem STRING COMMENT 'Why it is not known what the member owns: MEMBER_PROTOCOL_UNREADABLE, ASSIGNMENT_NOT_TOLD, TOPOLOGY_NOT_TOLD, or UNKNOWN_TOPIC_ID: a topic that no broker names by the id in the assignment. Null if it is known.',
+  problem STRING COMMENT 'Why it is not known what the member owns: MEMBER_PROTOCOL_UNREADABLE, ASSIGNMENT_NOT_RETURNED, TOPOLOGY_NOT_RETURNED, or UNKNOWN_TOPIC_ID: a topic that no broker names by the id in the assignment. Null if it is known.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
@@ -138,7 +138,7 @@ TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStats
 CREATE TABLE IF NOT EXISTS committed_offsets (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
-  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   group_id STRING NOT NULL COMMENT 'group.id of the group.',
   topic STRING NOT NULL COMMENT 'Name of the topic, which may be deleted by now.',
@@ -159,7 +159,7 @@ TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStats
 CREATE TABLE IF NOT EXISTS consumer_lag (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
-  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   group_id STRING NOT NULL COMMENT 'group.id of the group.',
   group_type STRING COMMENT 'classic, consumer (KIP-848), share or streams; null if the brokers cannot say.',
@@ -194,7 +194,7 @@ TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStats
 CREATE TABLE IF NOT EXISTS acls (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
-  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   resource_type STRING NOT NULL COMMENT 'TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN or USER.',
   resource_name STRING NOT NULL COMMENT 'Name or prefix; * with LITERAL is every name.',
@@ -213,7 +213,7 @@ TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStats
 CREATE TABLE IF NOT EXISTS coverage (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
-  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   api STRING NOT NULL COMMENT 'Kafka\'s name of the API.',
   api_version INT COMMENT 'Highest version that was sent; null if no request was.',
@@ -238,7 +238,7 @@ TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStats
 CREATE TABLE IF NOT EXISTS collection_failures (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
-  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   api STRING NOT NULL COMMENT 'Kafka\'s name of the API.',
   broker_id INT COMMENT 'Broker that was asked, or that the request was about; null if none could be chosen.',
@@ -266,7 +266,7 @@ TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStats
 CREATE TABLE IF NOT EXISTS snapshots (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
-  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   slot TIMESTAMP NOT NULL COMMENT 'The scheduler\'s time for the run; published at most once per cluster.',
   started_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',

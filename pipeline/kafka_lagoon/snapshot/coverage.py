@@ -150,10 +150,10 @@ def coverage_rows(
     how complete a snapshot is does not depend on the security protocol.
     """
     itemised = _OF_CONNECTIONS.union(api for api, _ in request_stats.item_counts)
-    asked = request_stats.by_api.keys() | request_stats.item_counts.keys()
-    apis = {api for api, _ in asked}
-    unasked = {key for key in reasons if key not in asked and (key[1] is not None or key[0] not in apis)}
-    for key in sorted(asked | unasked, key=_order):
+    requested = request_stats.by_api.keys() | request_stats.item_counts.keys()
+    apis = {api for api, _ in requested}
+    unasked = {key for key in reasons if key not in requested and (key[1] is not None or key[0] not in apis)}
+    for key in sorted(requested | unasked, key=_order):
         stats = request_stats.by_api.get(key, ApiStats())
         items = request_stats.item_counts.get(key, ItemCounts())
         if key[0] not in itemised:

@@ -31,8 +31,7 @@ from kafka_lagoon.wire.primitives import uuid_text
 
 NOT_DESCRIBED = "GROUP_TYPE_NOT_DESCRIBED"
 UNREADABLE = "MEMBER_PROTOCOL_UNREADABLE"
-UNASSIGNED = "ASSIGNMENT_NOT_TOLD"  # words: ok, a value that users filter by
-NO_TOPOLOGY = "TOPOLOGY_NOT_TOLD"  # words: ok, a value that users filter by
+UNASSIGNED, NO_TOPOLOGY = "ASSIGNMENT_NOT_RETURNED", "TOPOLOGY_NOT_RETURNED"
 GONE = "GROUP_ID_NOT_FOUND"
 _CONSUMER_PROTOCOL = "consumer"
 _STABLE, _DEAD = "Stable", "Dead"

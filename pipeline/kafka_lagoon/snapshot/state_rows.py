@@ -45,7 +45,7 @@ class SnapshotHeader:
 
     snapshot_id: str = column("The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.")
     cluster: str = column("Name of the cluster in the configuration.")
-    cluster_id: str | None = column("Kafka's own id of the cluster; null if no broker told it.", null_if=ALWAYS)
+    cluster_id: str | None = column("Kafka's own id of the cluster; null if no broker named it.", null_if=ALWAYS)
     captured_at_ms: Timestamp = column("When the run began to look at the cluster.")
 
 
@@ -54,11 +54,9 @@ class BrokerRow:
     """Brokers that the cluster knew of, one row per broker and snapshot."""
 
     broker_id: Int32 = column("node.id of the broker.")
-    host: str | None = column(
-        "Host that the broker advertises on the listener we asked; null if none is told.", null_if=ALWAYS
-    )
+    host: str | None = column("Host that the broker advertises on our listener; null if none is known.", null_if=ALWAYS)
     port: Int32 | None = column(
-        "Port that the broker advertises on the listener we asked; null if none is told.", null_if=ALWAYS
+        "Port that the broker advertises on our listener; null if none is known.", null_if=ALWAYS
     )
     rack: str | None = column("broker.rack; null if none is set.", null_if=ALWAYS)
     is_controller: bool | None = column(
@@ -108,7 +106,7 @@ class PartitionRow:
     replicas: tuple[Int32, ...] | None = column("Brokers that hold a replica, the preferred leader first.")
     isr: tuple[Int32, ...] | None = column("Brokers whose replica is in sync.")
     offline_replicas: tuple[Int32, ...] | None = column(
-        "Brokers whose replica is offline; null if not told.", null_if=before("Metadata", 5)
+        "Brokers whose replica is offline; null if the brokers do not say.", null_if=before("Metadata", 5)
     )
     eligible_leader_replicas: tuple[Int32, ...] | None = column(
         "Brokers outside the ISR that may lead without loss (KIP-966); null if the cluster does not keep them.",
@@ -184,8 +182,8 @@ class PartitionOffsetsRow:
     )
     read_at_ms: Timestamp | None = column("When the high watermark was received; null if it was not.")
     problem: str | None = column(
-        "Why an offset is missing: Kafka's name of the first error, OFFSET_NOT_TOLD, or what happened to the topic meanwhile. "
-        "Null if there is none."
+        "Why an offset is missing: Kafka's name of the first error, OFFSET_NOT_RETURNED, or what happened to the topic "
+        "meanwhile. Null if there is none."
     )
 
 
@@ -220,7 +218,7 @@ class GroupMemberRow:
     )
     client_id: str | None = column("client.id of the member.")
     client_host: str | None = column("Address that the coordinator sees.")
-    rack_id: str | None = column("client.rack of the member; null if none is set or told.", null_if=ALWAYS)
+    rack_id: str | None = column("client.rack of the member; null if none is set or known.", null_if=ALWAYS)
     subscribed_topics: tuple[str, ...] | None = column(
         "Topics the member subscribes to by name; null if it has a pattern, does not say, or problem is set.",
         null_if=ALWAYS,
@@ -237,9 +235,9 @@ class GroupMemberRow:
         "Epoch of the member (KIP-848); null for classic groups.", null_if=_of_groups(_CLASSIC)
     )
     problem: str | None = column(
-        "Why it is not known what the member owns: MEMBER_PROTOCOL_UNREADABLE, ASSIGNMENT_NOT_TOLD, TOPOLOGY_NOT_TOLD, or "
-        "UNKNOWN_TOPIC_ID: "
-        "a topic that no broker names by the id in the assignment. Null if it is known."
+        "Why it is not known what the member owns: MEMBER_PROTOCOL_UNREADABLE, ASSIGNMENT_NOT_RETURNED, "
+        "TOPOLOGY_NOT_RETURNED, or UNKNOWN_TOPIC_ID: a topic that no broker names by the id in the assignment. Null if it "
+        "is known."
     )
 
 
