@@ -153,6 +153,6 @@ def _old(folder: Path, table: Table, action: dict[str, Any]) -> dict[str, Any]:
             add["size"] = path.stat().st_size
         stats = json.loads(add["stats"])
         for kind in ("minValues", "maxValues", "nullCount"):
-            stats[kind] = {name: told for name, told in stats[kind].items() if name in table.bounded_in_0_1}
+            stats[kind] = {name: value for name, value in stats[kind].items() if name in table.bounded_in_0_1}
         add["stats"] = json.dumps(stats, ensure_ascii=False)
     return action

@@ -27,8 +27,8 @@ from kafka_lagoon.errors import ChecksFailed, LockHeld, SnapshotExists
 from kafka_lagoon.snapshot import state_rows as rows
 from kafka_lagoon.snapshot.coverage import CoverageRow
 from tests.clock import CLOCK
+from tests.delta import other_run
 from tests.delta.samples import HOSTILE, HOUR_MS, NOON_MS, lag_row, row, snapshot
-from tests.ingest import other_run
 from tests.warehouses import settings
 
 HOSTILE_FACTS = (
@@ -211,7 +211,7 @@ def shared_jvm(spark: SparkSession) -> dict[str, str]:
 @contextmanager
 def running(*arguments: str, env: dict[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
     """Another run; it is over when the block is."""
-    command = [sys.executable, "-m", "tests.ingest.other_run", *arguments]
+    command = [sys.executable, "-m", "tests.delta.other_run", *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) as process:
         yield process
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from kafka_lagoon.fetch.epochs import EpochEnd
+from kafka_lagoon.fetch.leader_epochs import EpochEnd
 
 
 @dataclass

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.fetch.accounting import FILE_LEFT_OUT, STOPPED, TaskOutcome, reconcile
-from kafka_lagoon.fetch.epoch_checks import Checked
-from kafka_lagoon.fetch.epochs import Divergence, EpochRange
+from kafka_lagoon.fetch.leader_epochs import Divergence, EpochRange
 from kafka_lagoon.fetch.plan import Archived, Plan
 from kafka_lagoon.fetch.ranges import (
     LOG_TRUNCATED,
@@ -17,6 +16,7 @@ from kafka_lagoon.fetch.ranges import (
     Position,
 )
 from kafka_lagoon.fetch.split import Outcome, Split
+from kafka_lagoon.fetch.truncation_checks import CheckedEpochs
 from kafka_lagoon.records.decoding import Counts, Problem
 
 AT = TopicPartition("t", 0)
@@ -54,7 +54,7 @@ def task(*outcomes: Outcome, files: int = 1) -> TaskOutcome:
 
 
 def reconciled(
-    plan: Plan, *tasks: TaskOutcome, archived: dict[str, Archived] | None = None, checked: Checked | None = None
+    plan: Plan, *tasks: TaskOutcome, archived: dict[str, Archived] | None = None, checked: CheckedEpochs | None = None
 ):
     return reconcile("id", "name", "cluster", plan, archived or {}, tasks, checked)
 
@@ -102,7 +102,7 @@ def test_what_a_truncation_took_back_is_left_out():
         task(read(0, 10, epochs=[EpochRange(1, 0, 10)])),
         task(read(10, 20, epochs=[EpochRange(1, 10, 20)])),
         task(read(20, 30, epochs=[EpochRange(3, 20, 30)])),
-        checked=Checked(divergences={AT: Divergence(14, 1)}),
+        checked=CheckedEpochs(divergences={AT: Divergence(14, 1)}),
     )
     (row,) = found.ranges
     assert (row.from_offset, row.to_offset, row.records, row.problem) == (0, 10, 10, LOG_TRUNCATED)
@@ -112,7 +112,9 @@ def test_what_a_truncation_took_back_is_left_out():
 
 def test_a_divergence_before_the_range():
     """What was archived before is not this run's to take back: nothing is read on, and the next plan goes back."""
-    found = reconciled(plan_of(planned(5, 30)), task(read(5, 30)), checked=Checked(divergences={AT: Divergence(3, 1)}))
+    found = reconciled(
+        plan_of(planned(5, 30)), task(read(5, 30)), checked=CheckedEpochs(divergences={AT: Divergence(3, 1)})
+    )
     assert [(one.from_offset, one.to_offset, one.problem) for one in found.ranges] == [(5, 5, LOG_TRUNCATED)]
     assert found.kept == set()
 
@@ -122,7 +124,7 @@ def test_neighbours_in_the_same_file():
     found = reconciled(
         plan_of(planned(0, 30), planned(0, 30, partition=1)),
         task(read(0, 30), read(0, 30, partition=1)),
-        checked=Checked(divergences={AT: Divergence(14, 1)}, confirmed=frozenset({AT._replace(partition=1)})),
+        checked=CheckedEpochs(divergences={AT: Divergence(14, 1)}, confirmed=frozenset({AT._replace(partition=1)})),
     )
     assert [(one.to_offset, one.problem) for one in found.ranges] == [(0, LOG_TRUNCATED), (0, FILE_LEFT_OUT)]
     assert (found.kept, found.unread) == (set(), 60)
@@ -132,7 +134,10 @@ def test_a_divergence_that_no_split_reached():
     """A split that a broker stopped in time has nothing of the other history."""
     stopped = read(10, 20, reached=14, failure=LOG_TRUNCATED, truncated_to=14)
     found = reconciled(
-        plan_of(planned(0, 20)), task(read(0, 10)), task(stopped), checked=Checked(divergences={AT: Divergence(14, 1)})
+        plan_of(planned(0, 20)),
+        task(read(0, 10)),
+        task(stopped),
+        checked=CheckedEpochs(divergences={AT: Divergence(14, 1)}),
     )
     (row,) = found.ranges
     assert (row.to_offset, row.records, row.problem, found.kept) == (14, 14, LOG_TRUNCATED, {0, 1})
@@ -141,7 +146,7 @@ def test_a_divergence_that_no_split_reached():
 def test_only_what_was_asked_is_confirmed():
     """A position is confirmed if its older epochs were when the run was planned, and what was read when it ended."""
     for before, after in ((True, True), (True, False), (False, True)):
-        checked = Checked(confirmed=frozenset({AT} if after else ()))
+        checked = CheckedEpochs(confirmed=frozenset({AT} if after else ()))
         found = reconciled(plan_of(replace(planned(5, 30), confirmed=before)), task(read(5, 30)), checked=checked)
         assert found.topics["t"].partitions[0].confirmed == (before and after)
 

@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_lagoon.fetch.epochs import Divergence, EpochRange
+from kafka_lagoon.fetch.leader_epochs import Divergence, EpochRange
 from kafka_lagoon.fetch.ranges import (
     LOG_TRUNCATED,
-    LogNow,
+    LogBounds,
     PlannedRange,
     Position,
     limited,
@@ -15,8 +15,8 @@ from kafka_lagoon.fetch.ranges import (
 )
 
 
-def log(start: int = 0, end: int = 100) -> LogNow:
-    return LogNow(log_start_offset=start, high_watermark=end, last_stable_offset=end, end=end)
+def log(start: int = 0, end: int = 100) -> LogBounds:
+    return LogBounds(log_start_offset=start, high_watermark=end, last_stable_offset=end, end=end)
 
 
 def planned(number: int, start: int, end: int, log_start: int = 0) -> PlannedRange:

@@ -9,15 +9,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kafka_lagoon.client.cluster import TopicPartition
-from kafka_lagoon.fetch import epoch_checks
+from kafka_lagoon.fetch import truncation_checks
 from kafka_lagoon.fetch.accounting import TaskOutcome, reconcile
-from kafka_lagoon.fetch.epoch_checks import check, check_positions
-from kafka_lagoon.fetch.epochs import EpochRange, joined
-from kafka_lagoon.fetch.history import _read_epochs
+from kafka_lagoon.fetch.leader_epochs import EpochRange, joined
 from kafka_lagoon.fetch.plan import Archived, Plan
-from kafka_lagoon.fetch.ranges import LogNow, Position, next_range
+from kafka_lagoon.fetch.ranges import LogBounds, Position, next_range
 from kafka_lagoon.fetch.split import Outcome
 from kafka_lagoon.fetch.tasks import divide
+from kafka_lagoon.fetch.truncation_checks import check_epochs, check_positions, epochs_read
 from kafka_lagoon.records.decoding import Counts
 from tests.fetch.elections import Partition
 
@@ -85,7 +84,7 @@ class Archive:
                 split=split, next_offset=reached, counts=Counts(records=len(read[number])), epochs=met
             )
         self.act(between[-1])
-        checked = check(None, _read_epochs(plan.ranges, outcomes.values()), None)  # type: ignore[arg-type]
+        checked = check_epochs(None, epochs_read(plan.ranges, outcomes.values()), None)  # type: ignore[arg-type]
         results = [TaskOutcome(outcomes=[outcomes[n]], files={AT: 1}) for n in range(len(tasks))]
         reconciled = reconcile("id", "name", "cluster", plan, self.topics, results, checked)
         for number in sorted(reconciled.kept, key=lambda n: tasks[n].splits[0].from_offset):
@@ -98,7 +97,7 @@ class Archive:
 
     def _plan(self) -> Plan:
         end = len(self.partition.leader.log)
-        log = LogNow(log_start_offset=0, high_watermark=end, last_stable_offset=end, end=end)
+        log = LogBounds(log_start_offset=0, high_watermark=end, last_stable_offset=end, end=end)
         checked = check_positions(None, {AT: self.position()}, None)  # type: ignore[arg-type]
         position = Position(
             next_offset=self.position().next_offset,
@@ -127,7 +126,7 @@ def test_the_archive_is_the_leaders_log(runs: list[dict[str, Any]]):
     """Whoever was elected when, and whether leaders answered the checks or not: two quiet runs later nothing is wrong."""
     archive = Archive(Partition())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(epoch_checks, "several_epoch_ends", archive.epoch_ends)
+        patch.setattr(truncation_checks, "several_epoch_ends", archive.epoch_ends)
         for one in runs:
             archive.act(one["before"])
             archive.answers = one["answers"]

@@ -217,19 +217,19 @@ def test_records_deleted_after_planning(kafka: LocalKafka, connect: Callable[[Lo
     assert outcome.counts.lost == 3_000 - len(values) > 5
 
 
-def test_a_topic_made_anew(kafka: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
+def test_a_re_created_topic(kafka: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
     """Deleted, then created again under its name: the old split is told so, and reads nothing of the new topic."""
-    create(kafka, "reading-anew", replicas=1)
-    produce(kafka, "reading-anew", [b"old"] * 10)
+    create(kafka, "reading-re-created", replicas=1)
+    produce(kafka, "reading-re-created", [b"old"] * 10)
     cluster = connect(kafka)
-    split = plan(cluster, "reading-anew")
+    split = plan(cluster, "reading-re-created")
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-    admin.delete_topics(["reading-anew"])["reading-anew"].result(30)
+    admin.delete_topics(["reading-re-created"])["reading-re-created"].result(30)
     time.sleep(1)
     values, outcome = read(cluster, split)
     assert (values, outcome.failure) == ({}, "TOPIC_DELETED")
-    create(kafka, "reading-anew", replicas=1)
-    produce(kafka, "reading-anew", [b"new"] * 10)
+    create(kafka, "reading-re-created", replicas=1)
+    produce(kafka, "reading-re-created", [b"new"] * 10)
     values, outcome = read(cluster, split)
     assert (values, outcome.failure) == ({}, "TOPIC_RECREATED")
 

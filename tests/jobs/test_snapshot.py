@@ -61,9 +61,9 @@ def test_snapshot_by_spark_submit(cluster: LocalKafka, tmp_path: Path) -> None:
     assert ours == theirs
 
     statement = "SELECT group_id, topic, partition, lag FROM lag_now ORDER BY 1, 2, 3"
-    asked = lagoon("sql", "--warehouse", str(warehouse), "--json", statement)
-    assert asked.returncode == 0, asked.stderr
-    by_sql = {tuple(json.loads(line).values()) for line in asked.stdout.splitlines()}
+    queried = lagoon("sql", "--warehouse", str(warehouse), "--json", statement)
+    assert queried.returncode == 0, queried.stderr
+    by_sql = {tuple(json.loads(line).values()) for line in queried.stdout.splitlines()}
     assert by_sql == {(r["group_id"], r["topic"], r["partition"], r["lag"]) for r in by_deltalake}
 
     versions = {table.name: DeltaTable(str(table)).version() for table in warehouse.iterdir() if table.is_dir()}

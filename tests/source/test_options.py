@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.source.options import EARLIEST, LATEST, Offsets, SourceOptions, Times, parse
+from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, AtOffset, AtTime, OffsetSpecs
+from kafka_lagoon.source.options import SourceOptions, parse
 
 BROKERS = {"kafka.bootstrap.servers": "localhost:9092"}
 
@@ -27,7 +28,7 @@ def test_defaults_are_the_connectors():
     """Data loss fails, headers are left out, ends are the latest; but only committed records are read."""
     found = options(subscribe="orders")
     assert (found.topics, found.pattern, found.assigned) == (("orders",), None, None)
-    assert (found.start, found.end) == (None, Offsets(option="endingOffsets", everywhere=LATEST))
+    assert (found.start, found.end) == (None, OffsetSpecs(name="endingOffsets", default=LATEST))
     assert found.fail_on_data_loss
     assert not found.include_headers
     assert found.isolation_level == "read_committed"
@@ -49,23 +50,27 @@ def test_offsets_of_partitions():
     )
     assert found.assigned == {("a", 0), ("a", 1)}
     assert found.topics == ("a",)
-    assert found.start == Offsets(option="startingOffsets", each={("a", 0): 23, ("a", 1): EARLIEST})
-    assert found.end == Offsets(option="endingOffsets", each={("a", 0): 50, ("a", 1): LATEST})
+    assert found.start == OffsetSpecs(name="startingOffsets", by_partition={("a", 0): AtOffset(23), ("a", 1): EARLIEST})
+    assert found.end == OffsetSpecs(name="endingOffsets", by_partition={("a", 0): AtOffset(50), ("a", 1): LATEST})
 
 
-def test_times_go_before_offsets():
-    """One time for all goes before times of partitions, and these before offsets."""
+def test_times_precede_offsets():
+    """One time for all precedes times of partitions, and these precede offsets."""
     by_partition = '{"a":{"0":1700000000000}}'
     found = options(subscribe="a", startingOffsets="earliest", startingOffsetsByTimestamp=by_partition)
-    assert found.start == Times(option="startingOffsetsByTimestamp", each={("a", 0): 1_700_000_000_000})
+    assert found.start == OffsetSpecs(
+        name="startingOffsetsByTimestamp", by_partition={("a", 0): AtTime(1_700_000_000_000)}
+    )
     found = options(subscribe="a", endingTimestamp="1000", endingOffsetsByTimestamp=by_partition)
-    assert found.end == Times(option="endingTimestamp", everywhere=1000)
+    assert found.end == OffsetSpecs(name="endingTimestamp", default=AtTime(1000))
 
 
 def test_a_stream_s_offsets_are_starting_offsets():
     """What a checkpoint holds may be pasted: the topics' ids beside the offsets are kept to be compared."""
     found = options(subscribe="a", startingOffsets='{"a":{"0":23},"#topic_ids":{"a":"WRt"}}')
-    assert found.start == Offsets(option="startingOffsets", each={("a", 0): 23}, topic_ids={"a": "WRt"})
+    assert found.start == OffsetSpecs(
+        name="startingOffsets", by_partition={("a", 0): AtOffset(23)}, topic_ids={"a": "WRt"}
+    )
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_bad_edges_are_one_line_each(reader: Reader, topic: str):
     ]
     stale = {topic: {"0": 1, "1": 1, "2": 0}, "#topic_ids": {topic: "AAAAAAAAAAAAAAAAAAAAAA"}}
     assert refusal(reader(subscribe=topic, startingOffsets=stale)) == [
-        f"startingOffsets: topic {topic} was created anew since"
+        f"startingOffsets: topic {topic} was re-created since"
     ]
 
 

@@ -304,7 +304,7 @@ CREATE TABLE IF NOT EXISTS records (
   key BINARY COMMENT 'Key; null and empty are kept apart.',
   value BINARY COMMENT 'Value; null (a tombstone in compacted topics) and empty are kept apart.',
   headers ARRAY<STRUCT<key: STRING COMMENT 'Key of the header; in a record with undecodable keys, bytes are spelled out, as in \\xff.', value: BINARY COMMENT 'Value of the header; null and empty are kept apart.'>> NOT NULL COMMENT 'Headers in order, duplicates kept; empty if there are none.',
-  leader_epoch INT COMMENT 'Epoch of the leader that appended it; null in old formats.',
+  leader_epoch INT COMMENT 'Epoch of the leader that appended it; null if the batch has none.',
   producer_id BIGINT COMMENT 'Id of the idempotent producer; null if it was none.',
   producer_epoch INT COMMENT 'Epoch of the idempotent producer; null if it was none.',
   is_transactional BOOLEAN NOT NULL COMMENT 'Whether it was written in a transaction.',
@@ -314,7 +314,7 @@ CREATE TABLE IF NOT EXISTS records (
 )
 USING delta
 PARTITIONED BY (ingest_date)
-COMMENT 'Records as they stood in Kafka, one row each, exactly once.'
+COMMENT 'Records as they were in Kafka, one row each, exactly once.'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.feature.domainMetadata' = 'supported', 'delta.dataSkippingStatsColumns' = 'cluster,cluster_id,topic,topic_id,partition,offset,timestamp,timestamp_ms,timestamp_type,leader_epoch,producer_id,producer_epoch,ingest_id');
 
 CREATE TABLE IF NOT EXISTS record_ranges (
@@ -325,7 +325,7 @@ CREATE TABLE IF NOT EXISTS record_ranges (
   topic_id STRING COMMENT 'Id of the topic; null if the brokers give none.',
   partition INT NOT NULL COMMENT 'Partition number.',
   from_offset BIGINT NOT NULL COMMENT 'First offset of the range.',
-  to_offset BIGINT NOT NULL COMMENT 'First offset behind the range; below from_offset if the log was truncated and went on there.',
+  to_offset BIGINT NOT NULL COMMENT 'First offset after the range; below from_offset if the log was truncated and continued there.',
   records BIGINT NOT NULL COMMENT 'Offsets whose records are in table records.',
   control BIGINT NOT NULL COMMENT 'Offsets of control batches, such as transaction markers.',
   aborted BIGINT NOT NULL COMMENT 'Offsets of aborted transactions, left out by read_committed.',
@@ -336,14 +336,14 @@ CREATE TABLE IF NOT EXISTS record_ranges (
   bytes_decoded BIGINT NOT NULL COMMENT 'Bytes of records after decompression.',
   codec STRING COMMENT 'Codecs of the batches, sorted and comma-separated; null if there were none.',
   files INT NOT NULL COMMENT 'Data files that hold the records.',
-  leader_epoch INT COMMENT 'Term in which the last offset of the range was written; null if not told.',
-  problem STRING COMMENT 'What is to be known of the range: LOST, LOG_TRUNCATED, TOPIC_RECREATED, or why it ended early; null if nothing.',
+  leader_epoch INT COMMENT 'Leader epoch in which the last offset of the range was written; null if no batch has one.',
+  problem STRING COMMENT 'LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED, or why the range ended early; null if nothing is wrong.',
   planned_at TIMESTAMP NOT NULL COMMENT 'When the run asked where the logs end.',
   ingest_date DATE NOT NULL COMMENT 'UTC day of the run; the table is partitioned by it.'
 )
 USING delta
 PARTITIONED BY (ingest_date)
-COMMENT 'What became of every offset, one row per run and partition; the ranges of a partition tile.'
+COMMENT 'Counts of what every offset was, one row per run and partition; the ranges of a partition join.'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'ingest_id,cluster,cluster_id,topic,topic_id,partition,from_offset,to_offset,records,control,aborted,compacted,lost,corrupt,bytes_fetched,bytes_decoded,codec,files,leader_epoch,problem,planned_at');
 
 CREATE TABLE IF NOT EXISTS record_problems (

@@ -31,7 +31,7 @@ from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, PendingFile, 
 from kafka_lagoon.ingest.pending_commits import app_id, is_added, rebuild_rows, refuse_replaced_tables
 from kafka_lagoon.ingest.pending_files import FOLDER, PendingFiles, Report
 
-_NEXT_OFFSETS, _COMMITTED = ".ledger.json", ".paid"  # names of files that 0.1.0 has written
+_NEXT_OFFSETS, _COMMITTED = ".ledger.json", ".paid"  # words: ok, the names of files that 0.1.0 has written
 _FOLDERS = {RECORD_RANGES.name: "ranges", RECORD_PROBLEMS.name: "problems"}
 _READ_AGAIN = "had staged data files that were removed before Spark wrote them: their offsets are read again"
 

@@ -129,6 +129,8 @@ def test_json_in_json(ask: Ask) -> None:
         (["news", "--from", "2"], "678"),
         (["news", "--from", "latest"], ""),
         (["news", "--last", "1"], "678"),
+        (["news", "--from", "latest-1"], "678"),
+        (["news", "--from", "news:0=2,news:1=1"], "647258"),
         (["news", "--last", "2", "--by-time"], "345678"),
         (["news", "--by-time"], "012345678"),
         (["news", "--by-time", "-n", "5"], "01234"),
@@ -142,7 +144,7 @@ def test_which_records_in_which_order(ask: Ask, argv: list[str], values: str) ->
 
 
 def test_from_a_time(ask: Ask, news: list[FakePartition]) -> None:
-    """Each partition begins at its first record at or behind the time; one without any has nothing to show."""
+    """Each partition starts at its first record at or after the time; one without any has nothing to show."""
     for number, log in enumerate(news[:2]):
         log.times = ((1_000 * number, 0), (3_000 + 1_000 * number, 1))
     assert ask("fetch", "news", "--from", "1970-01-01T00:00:02", "--fields", "value").out.split() == list("3647")
@@ -261,6 +263,7 @@ def test_following_a_topic_that_is_re_created(
         (["news:3"], "news:3: news has 3 partitions, from 0 on"),
         (["news:x"], "news:x: not TOPIC or TOPIC:PARTITION,..."),
         (["news", "--from", "soon"], "--from: 'soon' is not a time like 2026-11-21T06:00:00Z, 2h ago or yesterday"),
+        (["news:0", "--from", "news:1=1"], "--from: news:1 is not among what is read"),
         (["news", "--from", "1", "--last", "1"], "--from and --last: there is one place to begin"),
         (["news", "-f", "--by-time"], "--by-time orders what is there; --follow has no end"),
         (["news", "-n", "-1"], "-n and --last: must not be below 0"),

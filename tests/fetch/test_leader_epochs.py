@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_lagoon.fetch.epochs import Divergence, EpochEnd, EpochRange, cut, divergence, joined
+from kafka_lagoon.fetch.leader_epochs import Divergence, EpochEnd, EpochRange, cut, divergence, joined
 from tests.fetch.elections import Partition
 
 Action = tuple[str, int]

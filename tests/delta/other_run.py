@@ -1,6 +1,6 @@
-"""Another run, as a process of its own: takes the lock of a cluster, publishes when told, or dies where told.
+"""Another run, as a process of its own: takes the lock of a cluster, publishes when a line arrives, or dies at a given step.
 
-    python -m tests.ingest.other_run LOCATION NUMBER [METHOD COUNT before|after]
+    python -m tests.delta.other_run LOCATION NUMBER [METHOD COUNT before|after]
 
 It prints `locked`, waits for a line on stdin, publishes attempt NUMBER for the slot of attempt 1, and prints the outcome.
 With METHOD it kills itself (SIGKILL) before or after the COUNT-th call of that method of `Storage` or `Kernel`. Where
