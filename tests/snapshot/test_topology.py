@@ -72,11 +72,11 @@ def test_a_healthy_partition() -> None:
     assert (row.is_under_min_isr, row.is_at_min_isr, row.rack_count, row.problem) == (False, False, 2, None)
 
 
-@pytest.mark.parametrize(("needed", "under", "at"), [(1, False, True), (2, True, False), (None, None, None)])
-def test_min_isr(needed: int | None, under: bool | None, at: bool | None) -> None:
+@pytest.mark.parametrize(("needed", "under", "exactly"), [(1, False, True), (2, True, False), (None, None, None)])
+def test_min_isr(needed: int | None, under: bool | None, exactly: bool | None) -> None:
     """With one replica in sync: at the minimum, under it, or unknown with the reason."""
     row = partition(needed, isr_nodes=(2,))
-    assert (row.is_under_min_isr, row.is_at_min_isr, row.is_under_replicated) == (under, at, True)
+    assert (row.is_under_min_isr, row.is_at_min_isr, row.is_under_replicated) == (under, exactly, True)
     assert row.problem == (None if needed else "REFUSED")
 
 
