@@ -39,8 +39,8 @@ CLOCK = Clock(now_ms=lambda: NOW_MS, monotonic=lambda: 0.0, sleep=lambda _: None
 def test_a_time_is_in_utc_or_relative_to_now(text: str, utc: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every spelling means the same on machines in any zone; a zone in the text is respected."""
     monkeypatch.setenv("TZ", "America/New_York")
-    told = datetime.fromtimestamp(parse_time_ms(text, NOW_MS) / 1000, UTC)
-    assert told.replace(tzinfo=None).isoformat(timespec="milliseconds") == utc
+    printed = datetime.fromtimestamp(parse_time_ms(text, NOW_MS) / 1000, UTC)
+    assert printed.replace(tzinfo=None).isoformat(timespec="milliseconds") == utc
 
 
 @pytest.mark.parametrize("text", ["", "soon", "2h", "2 fortnights ago", "-2h ago", "ago", "2026-13-01"])
@@ -70,5 +70,5 @@ def test_help_says_so(command: list[str], capsys: pytest.CaptureFixture[str]) ->
 
     with pytest.raises(SystemExit):
         main([*command, "--help"])
-    told = " ".join(capsys.readouterr().out.split())
-    assert "UTC without a zone; 2h ago; yesterday" in told
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "UTC without a zone; 2h ago; yesterday" in printed

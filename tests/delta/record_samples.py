@@ -25,7 +25,7 @@ def run(lock: ArchiveLock, number: int, start: int, end: int, *, topic: str = "t
     files = [_file(lock, ingest_id, topic, start, end)] if end > start else []
     positions = {**lock.topics, topic: Archived(topic_id="id", partitions={0: Position(next_offset=end)})}
     reconciled = Reconciled(
-        ranges=[_range(ingest_id, topic, start, end)],
+        ranges=[range_row(ingest_id, topic, start, end)],
         problems=[_problem(ingest_id, topic, start + n) for n in range(problems)],
         topics=positions,
         kept=frozenset({0}),
@@ -71,7 +71,8 @@ def _file(lock: ArchiveLock, ingest_id: str, topic: str, start: int, end: int) -
     )
 
 
-def _range(ingest_id: str, topic: str, start: int, end: int) -> RecordRangeRow:
+def range_row(ingest_id: str, topic: str, start: int, end: int) -> RecordRangeRow:
+    """The range of a run that archived one record for each offset."""
     return RecordRangeRow(
         ingest_id=ingest_id,
         cluster="name",

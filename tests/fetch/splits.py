@@ -42,5 +42,5 @@ def in_epochs(state: FakeCluster, *epochs: int) -> None:
 
 def splits(cluster: Cluster, *ranges: PlannedRange, into: int) -> list[Split]:
     """The range divided, and each split with the epoch before it."""
-    tasks = divide(ranges, lambda one: one.offsets, 1, ranges[0].offsets // into)
+    tasks = divide(ranges, lambda planned: planned.offsets, 1, ranges[0].offsets // into)
     return [split for task in with_last_epochs(cluster, tasks, soon()) for split in task.splits]

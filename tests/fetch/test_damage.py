@@ -55,8 +55,8 @@ def test_a_corrupt_batch(state: FakeCluster, connect: Connect) -> None:
     assert list(values) == [*range(8), *range(12, 20)]
     assert (outcome.counts.corrupt, outcome.failure) == (4, None)
     assert [(one.base_offset, one.last_offset) for one in outcome.problems] == [(8, 11)]
-    asked = [request.topics[0].partitions[0].fetch_offset for request in state.fetches]
-    assert asked.count(8) == 2
+    offsets = [request.topics[0].partitions[0].fetch_offset for request in state.fetches]
+    assert offsets.count(8) == 2
 
 
 def test_a_batch_that_was_damaged_in_transit(state: FakeCluster, connect: Connect) -> None:
@@ -158,8 +158,8 @@ def test_whole_batches_cost_no_second_look(state: FakeCluster, connect: Connect)
     """A batch with as many records as offsets is read once, whatever follows it."""
     fill(state)
     read(connect(), split(state), small())
-    asked = [request.topics[0].partitions[0].fetch_offset for request in state.fetches]
-    assert asked == [0, 4, 8, 12, 16]
+    offsets = [request.topics[0].partitions[0].fetch_offset for request in state.fetches]
+    assert offsets == [0, 4, 8, 12, 16]
 
 
 def fill_from(state: FakeCluster, start: int, end: int) -> None:

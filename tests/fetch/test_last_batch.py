@@ -19,7 +19,7 @@ def of(base: int, records: int, last_delta: int) -> FakeBatch:
 
 
 @pytest.mark.parametrize(
-    ("one", "doubtful"),
+    ("last", "doubtful"),
     [
         (of(8, 4, 3), False),  # as many records as offsets
         (of(8, 4, 7), True),  # fewer: compaction, or a wrong last offset
@@ -27,10 +27,10 @@ def of(base: int, records: int, last_delta: int) -> FakeBatch:
         (of(8, 2, 200), True),  # beyond the log
     ],
 )
-def test_which_batches_are_doubtful(one: FakeBatch, doubtful: bool) -> None:
+def test_which_batches_are_doubtful(last: FakeBatch, doubtful: bool) -> None:
     """Only a last batch that neither its count nor the log's end confirms."""
-    assert is_doubtful(answer(one), to_offset=50, high_watermark=100, last_stable_offset=100) is doubtful
-    followed = answer(one).followed_by(30)
+    assert is_doubtful(answer(last), to_offset=50, high_watermark=100, last_stable_offset=100) is doubtful
+    followed = answer(last).followed_by(30)
     assert not is_doubtful(followed, to_offset=50, high_watermark=100, last_stable_offset=100)
 
 
@@ -39,11 +39,11 @@ def test_the_end_of_the_split_is_among_the_records() -> None:
     assert not is_doubtful(answer(of(8, 4, 7)), to_offset=10, high_watermark=100, last_stable_offset=100)
 
 
-def log_of(*batches: FakeBatch, asked: list[int]) -> object:
+def log_of(*batches: FakeBatch, requested: list[int]) -> object:
     """A leader that answers with the first batch whose last offset is not below the requested one, by the headers."""
 
     def look(offset: int) -> Batches | None:
-        asked.append(offset)
+        requested.append(offset)
         following = [one for one in batches if one.last_offset >= offset]
         return answer(*following) if following else None
 
@@ -55,16 +55,16 @@ def test_the_next_batch_is_found(last_delta: int) -> None:
     """Whatever the batch claims to cover, in a few requests: the true next batch begins at 12."""
     wrong = of(8, 4, last_delta)
     others = [of(base, 4, 3) for base in range(12, 96, 4)]
-    asked: list[int] = []
-    look = log_of(FakeBatch(8, 11, wrong.data), *others, asked=asked)
+    requested: list[int] = []
+    look = log_of(FakeBatch(8, 11, wrong.data), *others, requested=requested)
     assert next_base(answer(wrong), 96, look) == 12  # type: ignore[arg-type]
-    assert len(asked) <= 8
+    assert len(requested) <= 8
 
 
 def test_nothing_contradicts_a_thinned_batch() -> None:
     """Compaction keeps a batch's last offset: the leader answers with the same batch, and the one after it follows."""
     thinned = of(8, 2, 9)
-    look = log_of(FakeBatch(8, 17, thinned.data), of(18, 4, 3), asked=[])
+    look = log_of(FakeBatch(8, 17, thinned.data), of(18, 4, 3), requested=[])
     assert next_base(answer(thinned), 22, look) == 18  # type: ignore[arg-type]
     assert next_base(answer(thinned), 22, lambda _: None) is None
 

@@ -9,8 +9,8 @@ from tests.fetch.splits import in_epochs, splits, whole
 def test_splits_know_the_epoch_before_them(state: FakeCluster, connect: Connect) -> None:
     """As the leader has it, in as many requests as there are epochs; the first has what the archive ended with."""
     in_epochs(state, 0, 0, 3, 5, 5)
-    found = splits(connect(), whole(state, last_epoch=9), into=5)
-    assert [(one.from_offset, one.last_epoch) for one in found] == [(0, 9), (4, 0), (8, 0), (12, 3), (16, 5)]
+    parts = splits(connect(), whole(state, last_epoch=9), into=5)
+    assert [(one.from_offset, one.last_epoch) for one in parts] == [(0, 9), (4, 0), (8, 0), (12, 3), (16, 5)]
     assert state.count(OFFSET_FOR_LEADER_EPOCH.key) == 2
 
 

@@ -54,11 +54,11 @@ def test_offsets(state: FakeCluster, connect: Connect, spec: OffsetSpec, uncommi
     log.log_start_offset, log.high_watermark, log.last_stable_offset = 10, 100, 70
     log.times = ((1_000, 20), (2_000, 90))
     for level, expected in ((READ_UNCOMMITTED, uncommitted), (READ_COMMITTED, committed)):
-        found = resolved(connect, spec, level)
-        assert found.offsets == {PARTITION: expected}
-        assert not found.outside
-        assert not found.failures
-        assert found.without_record == ({PARTITION: 9_000} if spec == AtTime(9_000) else {})
+        result = resolved(connect, spec, level)
+        assert result.offsets == {PARTITION: expected}
+        assert not result.outside
+        assert not result.failures
+        assert result.without_record == ({PARTITION: 9_000} if spec == AtTime(9_000) else {})
 
 
 @pytest.mark.parametrize(("offset", "is_outside"), [(9, True), (10, False), (70, False), (71, True)])
@@ -66,9 +66,9 @@ def test_offsets_outside_of_the_log(state: FakeCluster, connect: Connect, offset
     """They are returned as they are, and named: what they mean differs by caller. The end itself is inside."""
     log = state.topics["t"].partitions[0]
     log.log_start_offset, log.high_watermark, log.last_stable_offset = 10, 100, 70
-    found = resolved(connect, AtOffset(offset), READ_COMMITTED)
-    assert found.offsets == {PARTITION: offset}
-    assert found.outside == ({PARTITION: offset} if is_outside else {})
+    result = resolved(connect, AtOffset(offset), READ_COMMITTED)
+    assert result.offsets == {PARTITION: offset}
+    assert result.outside == ({PARTITION: offset} if is_outside else {})
 
 
 def test_brokers_are_asked_about_times_only(state: FakeCluster, connect: Connect) -> None:
@@ -93,5 +93,5 @@ def test_a_leader_that_refuses_a_time(state: FakeCluster, connect: Connect) -> N
     """Its partition is a failure, not an offset that looks like an answer."""
     log = state.topics["t"].partitions[0]
     log.refused[1_000, 0] = 29
-    found = resolved(connect, AtTime(1_000))
-    assert (found.offsets, found.failures[PARTITION].name) == ({}, "TOPIC_AUTHORIZATION_FAILED")
+    result = resolved(connect, AtTime(1_000))
+    assert (result.offsets, result.failures[PARTITION].name) == ({}, "TOPIC_AUTHORIZATION_FAILED")

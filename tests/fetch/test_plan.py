@@ -63,20 +63,25 @@ def archived_to(state: FakeCluster, *offsets: int, topic: str = "t", epoch: int 
     return {topic: Archived(topic_id=uuid_text(state.topics[topic].topic_id), partitions=positions)}
 
 
-def spans(found: Plan) -> list[tuple[str, int, int, int]]:
-    return [(one.topic, one.partition, one.from_offset, one.to_offset) for one in found.ranges]
+def spans(result: Plan) -> list[tuple[str, int, int, int]]:
+    return [(one.topic, one.partition, one.from_offset, one.to_offset) for one in result.ranges]
 
 
-def events(found: Plan) -> list[tuple[str, int, int, int, str | None]]:
-    return [(one.topic, one.partition, one.from_offset, one.to_offset, one.problem) for one in found.events]
+def events(result: Plan) -> list[tuple[str, int, int, int, str | None]]:
+    return [(one.topic, one.partition, one.from_offset, one.to_offset, one.problem) for one in result.events]
 
 
 def test_a_new_topic_begins_where_its_log_does(state: FakeCluster, connect: Connect):
     """Earliest is the start of the log, not 0, and what retention had taken before is no loss of ours."""
     state.topics["t"].partitions[0].log_start_offset = 40
     state.topics["t"].partitions[0].high_watermark = 100
-    (one,) = planned(connect, spec("t")).ranges
-    assert (one.from_offset, one.first_readable, one.to_offset, one.stable_end) == (40, 40, 100, 100)
+    (planned_range,) = planned(connect, spec("t")).ranges
+    assert (
+        planned_range.from_offset,
+        planned_range.first_readable,
+        planned_range.to_offset,
+        planned_range.stable_end,
+    ) == (40, 40, 100, 100)
 
 
 def test_committed_data_ends_at_the_last_stable_offset(state: FakeCluster, connect: Connect):
@@ -84,8 +89,8 @@ def test_committed_data_ends_at_the_last_stable_offset(state: FakeCluster, conne
     state.topics["t"].partitions[0].high_watermark = 100
     state.topics["t"].partitions[0].last_stable_offset = 70
     assert spans(planned(connect, spec("t"))) == [("t", 0, 0, 70)]
-    (one,) = planned(connect, spec("t", isolation_level=READ_UNCOMMITTED)).ranges
-    assert (one.to_offset, one.stable_end) == (100, 70)
+    (planned_range,) = planned(connect, spec("t", isolation_level=READ_UNCOMMITTED)).ranges
+    assert (planned_range.to_offset, planned_range.stable_end) == (100, 70)
 
 
 def test_a_topic_that_begins_at_its_end_is_known_from_then_on(state: FakeCluster, connect: Connect):
@@ -101,8 +106,8 @@ def test_a_topic_that_begins_at_its_end_is_known_from_then_on(state: FakeCluster
 def test_new_partitions_of_an_archived_topic_begin_at_their_beginning(state: FakeCluster, connect: Connect):
     """Whatever `--from` says: else what came between two runs would be lost."""
     state.add_topic("grown", 2, end=10)
-    found = planned(connect, spec("grown", start=LATEST), archived_to(state, 10, topic="grown"))
-    assert spans(found) == [("grown", 1, 0, 10)]
+    result = planned(connect, spec("grown", start=LATEST), archived_to(state, 10, topic="grown"))
+    assert spans(result) == [("grown", 1, 0, 10)]
 
 
 def test_a_pattern_finds_topics_as_they_come(state: FakeCluster, connect: Connect):
@@ -131,11 +136,11 @@ def test_a_topic_that_we_may_not_see_costs_itself_only(state: FakeCluster, conne
         return answer
 
     state.faults.append(Fault(METADATA.key, Altered(hide), times=1000))
-    found = planned(connect, spec("secret", "t"))
-    assert [(one.scope, one.name) for one in found.failures] == [
+    result = planned(connect, spec("secret", "t"))
+    assert [(one.scope, one.name) for one in result.failures] == [
         (Scope.of_topic("secret"), "TOPIC_AUTHORIZATION_FAILED")
     ]
-    assert spans(found) == [("t", 0, 0, 100)]
+    assert spans(result) == [("t", 0, 0, 100)]
 
 
 def test_offsets_outside_of_the_log_are_refused(state: FakeCluster, connect: Connect):
@@ -154,27 +159,27 @@ def test_an_offset_in_an_open_transaction_is_waited_for(state: FakeCluster, conn
     """It is after the end for readers of committed records, and still in the log: the archive starts there once it can."""
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.last_stable_offset = 10, 4
-    found = planned(connect, spec("t", offsets={TopicPartition("t", 0): 7}))
-    assert (spans(found), events(found)) == ([], [("t", 0, 7, 7, None)])
+    result = planned(connect, spec("t", offsets={TopicPartition("t", 0): 7}))
+    assert (spans(result), events(result)) == ([], [("t", 0, 7, 7, None)])
 
 
 def test_a_named_partition_without_a_leader_is_no_stranger(state: FakeCluster, connect: Connect):
     """It exists: its failure says why it is not planned, and the setting is not refused."""
     state.add_topic("led", 2)
     state.topics["led"].partitions[1].leader_id = -1
-    found = planned(connect, spec("led", offsets={TopicPartition("led", 1): 5}))
-    assert spans(found) == [("led", 0, 0, 100)]
-    assert [failure.scope for failure in found.failures] == [Scope.of_partition("led", 1)]
+    result = planned(connect, spec("led", offsets={TopicPartition("led", 1): 5}))
+    assert spans(result) == [("led", 0, 0, 100)]
+    assert [failure.scope for failure in result.failures] == [Scope.of_partition("led", 1)]
 
 
 def test_a_partition_without_a_leader_costs_itself_only(state: FakeCluster, connect: Connect):
     """A failure with its reason, an event in its ranges if it has any, and the others are planned."""
     state.add_topic("led", 3)
     state.topics["led"].partitions[1].leader_id = -1
-    found = planned(connect, spec("led"), archived_to(state, 5, 5, 5, topic="led"))
-    assert spans(found) == [("led", 0, 5, 100), ("led", 2, 5, 100)]
-    assert events(found) == [("led", 1, 5, 5, "LEADER_NOT_AVAILABLE")]
-    assert [failure.scope for failure in found.failures] == [Scope.of_partition("led", 1)]
+    result = planned(connect, spec("led"), archived_to(state, 5, 5, 5, topic="led"))
+    assert spans(result) == [("led", 0, 5, 100), ("led", 2, 5, 100)]
+    assert events(result) == [("led", 1, 5, 5, "LEADER_NOT_AVAILABLE")]
+    assert [failure.scope for failure in result.failures] == [Scope.of_partition("led", 1)]
 
 
 def test_a_re_created_topic_ends_one_sequence_and_begins_another(state: FakeCluster, connect: Connect):
@@ -182,9 +187,9 @@ def test_a_re_created_topic_ends_one_sequence_and_begins_another(state: FakeClus
     archived = archived_to(state, 80)
     state.topics["t"].topic_id = (99).to_bytes(16, "big")
     state.topics["t"].partitions[0].high_watermark = 100
-    found = planned(connect, spec("t"), archived)
-    assert events(found) == [("t", 0, 80, 80, TOPIC_RECREATED)]
-    assert spans(found) == [("t", 0, 0, 100)]
+    result = planned(connect, spec("t"), archived)
+    assert events(result) == [("t", 0, 80, 80, TOPIC_RECREATED)]
+    assert spans(result) == [("t", 0, 0, 100)]
 
 
 def test_a_deleted_topic_ends_its_sequence_once(state: FakeCluster, connect: Connect):
@@ -192,9 +197,9 @@ def test_a_deleted_topic_ends_its_sequence_once(state: FakeCluster, connect: Con
     archived = archived_to(state, 80)
     state.add_topic("other", 1)
     del state.topics["t"]
-    found = planned(connect, spec(pattern="t|other"), archived)
-    assert events(found) == [("t", 0, 80, 80, TOPIC_DELETED)]
-    assert spans(found) == [("other", 0, 0, 100)]
+    result = planned(connect, spec(pattern="t|other"), archived)
+    assert events(result) == [("t", 0, 80, 80, TOPIC_DELETED)]
+    assert spans(result) == [("other", 0, 0, 100)]
     closed = {"t": Archived(topic_id=archived["t"].topic_id, partitions={})}
     assert events(planned(connect, spec(pattern="t|other"), closed)) == []
 
@@ -203,9 +208,9 @@ def test_a_truncated_log_goes_back(state: FakeCluster, connect: Connect):
     """The leader says where the epoch of our last record ended; reading continues there."""
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.leader_epoch, log.epoch_ends = 100, 4, {3: 60, 4: 100}
-    found = planned(connect, spec("t"), archived_to(state, 80, epoch=3))
-    assert events(found) == [("t", 0, 80, 60, LOG_TRUNCATED)]
-    assert spans(found) == [("t", 0, 60, 100)]
+    result = planned(connect, spec("t"), archived_to(state, 80, epoch=3))
+    assert events(result) == [("t", 0, 80, 60, LOG_TRUNCATED)]
+    assert spans(result) == [("t", 0, 60, 100)]
 
 
 def kept(state: FakeCluster, *epochs: EpochRange, confirmed: bool = False) -> dict[str, Archived]:
@@ -217,29 +222,29 @@ def kept(state: FakeCluster, *epochs: EpochRange, confirmed: bool = False) -> di
 
 
 def test_a_divergence_before_the_newest_epoch(state: FakeCluster, connect: Connect):
-    """What an earlier run read of a dead history is found, although the newest epoch is the leader's own."""
+    """What an earlier run read of a dead history is result, although the newest epoch is the leader's own."""
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.leader_epoch, log.epoch_ends = 100, 2, {0: 30, 2: 100}
     mixed = kept(state, EpochRange(0, 0, 40), EpochRange(2, 40, 80))
-    found = planned(connect, spec("t"), mixed)
-    assert events(found) == [("t", 0, 80, 30, LOG_TRUNCATED)]
-    assert [(one.from_offset, one.last_epoch, one.epochs) for one in found.ranges] == [(30, 0, ((0, 0, 30),))]
+    result = planned(connect, spec("t"), mixed)
+    assert events(result) == [("t", 0, 80, 30, LOG_TRUNCATED)]
+    assert [(one.from_offset, one.last_epoch, one.epochs) for one in result.ranges] == [(30, 0, ((0, 0, 30),))]
 
 
 def test_confirmed_epochs_cost_one_request(state: FakeCluster, connect: Connect):
-    """Of epochs that a leader had all of, only the last is asked for, and the others where that one diverges."""
+    """Of epochs that a leader had all of, only the last is requests for, and the others where that one diverges."""
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.leader_epoch, log.epoch_ends = 100, 3, {0: 30, 1: 50, 3: 100}
     read = (EpochRange(0, 0, 30), EpochRange(1, 30, 50), EpochRange(3, 50, 80))
-    for confirmed, asked in ((True, 1), (False, 3)):
+    for confirmed, requests in ((True, 1), (False, 3)):
         state.asked.clear()
-        (one,) = planned(connect, spec("t"), kept(state, *read, confirmed=confirmed)).ranges
-        assert (one.from_offset, one.last_epoch, one.confirmed) == (80, 3, True)
-        assert state.count(OFFSET_FOR_LEADER_EPOCH.key) == asked
+        (planned_range,) = planned(connect, spec("t"), kept(state, *read, confirmed=confirmed)).ranges
+        assert (planned_range.from_offset, planned_range.last_epoch, planned_range.confirmed) == (80, 3, True)
+        assert state.count(OFFSET_FOR_LEADER_EPOCH.key) == requests
     log.epoch_ends = {0: 30, 1: 45, 4: 100}
     state.asked.clear()
-    found = planned(connect, spec("t"), kept(state, *read, confirmed=True))
-    assert events(found) == [("t", 0, 80, 45, LOG_TRUNCATED)]
+    result = planned(connect, spec("t"), kept(state, *read, confirmed=True))
+    assert events(result) == [("t", 0, 80, 45, LOG_TRUNCATED)]
     assert state.count(OFFSET_FOR_LEADER_EPOCH.key) == 1 + 3
 
 
@@ -261,15 +266,15 @@ def test_two_truncations_in_a_row(state: FakeCluster, connect: Connect):
 def test_a_leader_that_does_not_tell_epochs(state: FakeCluster, connect: Connect):
     """Nothing goes back for want of an answer, and the next run asks again for all."""
     state.topics["t"].partitions[0].high_watermark = 100
-    (one,) = planned(connect, spec("t"), kept(state, EpochRange(1, 0, 60), EpochRange(3, 60, 80))).ranges
-    assert (one.from_offset, one.confirmed) == (80, False)
+    (planned_range,) = planned(connect, spec("t"), kept(state, EpochRange(1, 0, 60), EpochRange(3, 60, 80))).ranges
+    assert (planned_range.from_offset, planned_range.confirmed) == (80, False)
 
 
 def test_an_end_before_the_position_is_not_believed(state: FakeCluster, connect: Connect):
     """Without an epoch that explains it, nothing is read and nothing goes back: the ranges say why."""
     state.topics["t"].partitions[0].high_watermark = 50
-    found = planned(connect, spec("t"), archived_to(state, 80, epoch=-1))
-    assert (spans(found), events(found)) == ([], [("t", 0, 80, 80, END_BEFORE_POSITION)])
+    result = planned(connect, spec("t"), archived_to(state, 80, epoch=-1))
+    assert (spans(result), events(result)) == ([], [("t", 0, 80, 80, END_BEFORE_POSITION)])
 
 
 def test_from_and_until_a_time(state: FakeCluster, connect: Connect):
@@ -286,8 +291,8 @@ def test_bytes_come_from_the_brokers_or_are_guessed(state: FakeCluster, connect:
     """The share of the leader's log that the range is; without an answer a guess by offsets."""
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.size = 100, 1_000_000
-    found = planned(connect, spec("t"), archived_to(state, 50))
-    assert found.bytes_of(found.ranges[0]) == 500_000
+    result = planned(connect, spec("t"), archived_to(state, 50))
+    assert result.bytes_of(result.ranges[0]) == 500_000
     state.faults.append(Fault(DESCRIBE_LOG_DIRS.key, Raw(b"\x00\x00\x00\x06\x00\x00\x00\x01ab"), times=1000))
     guessed = planned(connect, spec("t"), archived_to(state, 50))
     assert guessed.bytes_of(guessed.ranges[0]) == 50 * 512

@@ -75,9 +75,9 @@ def test_leader_epochs(state: FakeCluster, connect: Connect) -> None:
     log(state).append(batch(8, [b"c"] * 4, leader_epoch=5))
     log(state).leader_epoch = 5
     _, outcome = read(connect(), split(state, from_offset=2, last_epoch=2), small())
-    asked = [request.topics[0].partitions[0] for request in state.fetches]
-    assert [(one.fetch_offset, one.last_fetched_epoch) for one in asked] == [(2, 2), (4, 2), (8, 2)]
-    assert {one.current_leader_epoch for one in asked} == {5}
+    requested = [request.topics[0].partitions[0] for request in state.fetches]
+    assert [(one.fetch_offset, one.last_fetched_epoch) for one in requested] == [(2, 2), (4, 2), (8, 2)]
+    assert {one.current_leader_epoch for one in requested} == {5}
     assert (outcome.epochs, outcome.leader_epoch) == (((2, 2, 8), (5, 8, 12)), 5)
 
 
@@ -116,9 +116,9 @@ def test_uncommitted(state: FakeCluster, connect: Connect) -> None:
     check(split(state, stable_end=14), reader.outcome)
     assert [offset for offset, is_aborted in marked.items() if is_aborted] == [4, 5, 6, 7]
     assert [offset for offset, is_aborted in marked.items() if is_aborted is None] == [14, 15, 16, 17]
-    asked = {request.topics[0].partitions[0].fetch_offset: request.isolation_level for request in state.fetches}
-    assert {offset: level for offset, level in asked.items() if offset >= 14} == {14: 0}
-    assert {level for offset, level in asked.items() if offset < 14} == {1}
+    levels = {request.topics[0].partitions[0].fetch_offset: request.isolation_level for request in state.fetches}
+    assert {offset: level for offset, level in levels.items() if offset >= 14} == {14: 0}
+    assert {level for offset, level in levels.items() if offset < 14} == {1}
 
 
 def test_the_next_answer_is_under_way(state: FakeCluster, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,13 +304,14 @@ def test_every_offset_is_counted_once(
     made, expected, end = FakePartition(1, (1, 2, 3), (1, 2, 3)), set(), 0
     for gap, records, kind in shape:
         base = end + gap
-        one = aborted(base, [b"v"] * records, 7) if kind == "aborted" else batch(base, [b"v"] * records)
+        is_aborted = kind == "aborted"
+        appended = aborted(base, [b"v"] * records, 7) if is_aborted else batch(base, [b"v"] * records)
         if kind == "corrupt":
-            one.data = damage(one, len(one.data) - 1)
+            appended.data = damage(appended, len(appended.data) - 1)
         elif kind != "aborted" or isolation_level == "read_uncommitted":
             expected |= set(range(base, base + records))
-        made.append(one)
-        end = one.last_offset + 1
+        made.append(appended)
+        end = appended.last_offset + 1
         if kind == "aborted":
             made.append(marker(end, 7))
             end += 1

@@ -69,7 +69,7 @@ def test_other_racks_read_from_the_leader(state: FakeCluster, connect: Connect) 
         assert fetched_from(cluster) == {1}
 
 
-@pytest.mark.parametrize("action", [Close(), altered(lambda one: setattr(one, "error_code", 9))])
+@pytest.mark.parametrize("action", [Close(), altered(lambda partition: setattr(partition, "error_code", 9))])
 def test_a_replica_that_fails(state: FakeCluster, connect: Connect, action: Any) -> None:
     """The leader itself is read when the replica that it named refuses or drops us."""
     fill(state)
@@ -83,7 +83,7 @@ def test_a_replica_that_has_nothing_yet(state: FakeCluster, connect: Connect) ->
     """An empty answer of a replica is not taken for the end of the log: the leader has the records."""
     fill(state)
     log(state).preferred["here"] = 3
-    empty = altered(lambda one: setattr(one, "records", b""))
+    empty = altered(lambda partition: setattr(partition, "records", b""))
     state.faults.append(Fault(FETCH.key, empty, node_id=3, times=1000))
     values, outcome = read(connect(client_rack="here"), split(state), small())
     assert (len(values), outcome.failure, outcome.counts.compacted) == (20, None, 0)

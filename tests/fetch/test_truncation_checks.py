@@ -17,7 +17,7 @@ from tests.fake.faults import Close, Fault
 from tests.fetch.reading import Connect, log, read, small
 from tests.fetch.splits import in_epochs, soon, splits, whole
 
-AT = TopicPartition("t", 0)
+PARTITION = TopicPartition("t", 0)
 
 
 def checked_outcomes(cluster: Cluster, planned: PlannedRange, *outcomes: Outcome) -> CheckedEpochs:
@@ -60,7 +60,7 @@ def test_a_split_after_an_unclean_election(state: FakeCluster, connect: Connect)
     outcomes.append(read(cluster, second, small())[1])
     assert (outcomes[1].failure, outcomes[1].next_offset, outcomes[1].truncated_to) == ("LOG_TRUNCATED", 8, 4)
     checked = checked_outcomes(cluster, whole(state), *outcomes)
-    assert (checked.divergences, checked.confirmed) == ({AT: (4, 0)}, frozenset())
+    assert (checked.divergences, checked.confirmed) == ({PARTITION: (4, 0)}, frozenset())
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
@@ -76,7 +76,7 @@ def test_two_histories_in_one_range(state: FakeCluster, connect: Connect, order:
     outcomes.append(read(cluster, parts[order[1]], small())[1])
     assert [one.failure for one in outcomes] == [None, None]
     checked = checked_outcomes(cluster, planned, *outcomes)
-    assert checked.divergences == {AT: (4, 0) if order == (0, 1) else (8, 4)}
+    assert checked.divergences == {PARTITION: (4, 0) if order == (0, 1) else (8, 4)}
 
 
 def test_one_history(state: FakeCluster, connect: Connect) -> None:
@@ -88,7 +88,7 @@ def test_one_history(state: FakeCluster, connect: Connect) -> None:
     state.asked.clear()
     log(state).leader_id, log(state).leader_epoch, log(state).epoch_ends[5] = 2, 5, 16
     checked = checked_outcomes(cluster, planned, *outcomes)
-    assert (checked.divergences, checked.confirmed) == ({}, frozenset({AT}))
+    assert (checked.divergences, checked.confirmed) == ({}, frozenset({PARTITION}))
     assert state.count(OFFSET_FOR_LEADER_EPOCH.key) == 2
 
 
@@ -98,7 +98,7 @@ def test_the_archive_belongs_to_it(state: FakeCluster, connect: Connect) -> None
     archived = (EpochRange(0, 0, 4), EpochRange(2, 4, 8))
     outcome = done(state, 8, 16, EpochRange(4, 8, 16))
     planned = whole(state, start=8, epochs=archived, confirmed=True)
-    assert checked_outcomes(connect(), planned, outcome).divergences == {AT: (4, 0)}
+    assert checked_outcomes(connect(), planned, outcome).divergences == {PARTITION: (4, 0)}
 
 
 def test_a_re_created_topic(state: FakeCluster, connect: Connect) -> None:
@@ -120,4 +120,4 @@ def test_compaction_between_epochs(state: FakeCluster, connect: Connect) -> None
     planned = whole(state)
     outcomes = [read(cluster, part, small())[1] for part in splits(cluster, planned, into=4)]
     assert sum(one.counts.compacted for one in outcomes) == 8
-    assert checked_outcomes(cluster, planned, *outcomes).confirmed == {AT}
+    assert checked_outcomes(cluster, planned, *outcomes).confirmed == {PARTITION}

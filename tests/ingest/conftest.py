@@ -5,17 +5,15 @@ from pathlib import Path
 import pytest
 
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.ingest.archive_lock import archive_lock
-from kafka_lagoon.ingest.commit import commit
 from kafka_lagoon.ingest.staged_commit import commit_staged, staged_lock
 from tests.clock import CLOCK
 from tests.delta.record_samples import CLUSTER
-from tests.ingest.writers import Writer
+from tests.ingest.writers import Writer, kernel_writer
 
 
 @pytest.fixture
 def by_kernel(warehouse: Warehouse) -> Writer:
-    return Writer(lambda: archive_lock(warehouse, CLUSTER, CLOCK), commit)
+    return kernel_writer(warehouse)
 
 
 @pytest.fixture(params=["kernel", "spark"])

@@ -11,9 +11,10 @@ from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.ingest import staged_commit
-from kafka_lagoon.ingest.archive_lock import ArchiveLock
-from kafka_lagoon.ingest.commit import RunOutput
-from tests.delta.record_samples import run
+from kafka_lagoon.ingest.archive_lock import ArchiveLock, archive_lock
+from kafka_lagoon.ingest.commit import RunOutput, commit
+from tests.clock import CLOCK
+from tests.delta.record_samples import CLUSTER, run
 from tests.jobs.commands import rows as table_rows
 
 
@@ -27,6 +28,11 @@ class Writer:
 
     lock: Callable[[], AbstractContextManager[ArchiveLock]]
     commit: Callable[[ArchiveLock, RunOutput], None]
+
+
+def kernel_writer(warehouse: Warehouse) -> Writer:
+    """Writes through Delta Kernel."""
+    return Writer(lambda: archive_lock(warehouse, CLUSTER, CLOCK), commit)
 
 
 def ingest(writer: Writer, number: int, upto: int) -> None:

@@ -172,7 +172,9 @@ def killed_between_its_commits(job: Job) -> bool:
 
 
 State = Callable[[Job], bool]
-MOST_TELLING = (killed_while_reading, killed_between_its_commits)
+MOST_TELLING = (
+    killed_between_its_commits,
+)  # each state costs a start of Spark; in the other test reading is interrupted
 ALL = (killed_while_planning, killed_while_reading, killed_before_its_commit, killed_between_its_commits) * 3
 
 
@@ -180,7 +182,7 @@ ALL = (killed_while_planning, killed_while_reading, killed_before_its_commit, ki
 @pytest.mark.parametrize(
     "states",
     [MOST_TELLING, pytest.param(ALL, marks=[pytest.mark.proof, pytest.mark.timeout(1800)])],
-    ids=["two", "all"],
+    ids=["one", "all"],
 )
 def test_drivers_that_die(kafka: LocalKafka, tmp_path: Path, states: Sequence[State]) -> None:
     """SIGKILL of the driver and its workers in each state; then one run in peace."""
@@ -200,13 +202,14 @@ def test_drivers_that_die(kafka: LocalKafka, tmp_path: Path, states: Sequence[St
     assert_tiled(tmp_path)
 
 
-def test_executors_that_die(kafka: LocalKafka, tmp_path: Path) -> None:
+@pytest.mark.parametrize("executors", [1, pytest.param(2, marks=pytest.mark.proof)])
+def test_executors_that_die(kafka: LocalKafka, tmp_path: Path, executors: int) -> None:
     """SIGKILL of an executor in the middle of reading: Spark runs its tasks again, and the run ends well."""
-    topic = "kill-executor"
+    topic = f"kill-executor-{executors}"
     create_topics(kafka.bootstrap_servers, [NewTopic(topic, 8, 3)])
     for _ in range(ATTEMPTS):
         load(kafka, topic)
-        cluster = ("--master", "local-cluster[2,1,1024]", "--conf", "spark.executor.memory=512m")
+        cluster = ("--master", f"local-cluster[{executors},1,1024]", "--conf", "spark.executor.memory=512m")
         with started(kafka, tmp_path, topic, *cluster) as job:
             is_lost = executor_killed_while_reading(job)
         assert job.process.returncode == 0, "".join(job.output)

@@ -15,9 +15,9 @@ def reached(offsets: dict[TopicPartition, int], **topic_ids: str) -> StreamOffse
 
 def test_json_has_the_connectors_shape():
     """Topics, in them partitions, in them the next offset; in a fixed order, because Spark compares the text."""
-    found = reached({B0: 3, TopicPartition("a", 10): 2, A0: 1}).to_json()
-    assert json.dumps(found) == '{"a": {"0": 1, "10": 2}, "b": {"0": 3}, "#topic_ids": {"a": "id", "b": "id"}}'
-    assert StreamOffsets.from_json(found) == reached({B0: 3, TopicPartition("a", 10): 2, A0: 1})
+    shape = reached({B0: 3, TopicPartition("a", 10): 2, A0: 1}).to_json()
+    assert json.dumps(shape) == '{"a": {"0": 1, "10": 2}, "b": {"0": 3}, "#topic_ids": {"a": "id", "b": "id"}}'
+    assert StreamOffsets.from_json(shape) == reached({B0: 3, TopicPartition("a", 10): 2, A0: 1})
 
 
 def test_without_ids_it_is_the_connectors_json():

@@ -76,7 +76,7 @@ def _packed(small: Sequence[tuple[int, Split]], target: int) -> list[tuple[int, 
     packed: list[tuple[int, Task]] = []
     batch: list[Split] = []
     filled = 0
-    for size, split in sorted(small, key=lambda one: (one[1].topic, one[1].partition)):
+    for size, split in sorted(small, key=lambda sized: (sized[1].topic, sized[1].partition)):
         if batch and filled + size > target * 1.2:
             packed.append((filled, Task(splits=tuple(batch))))
             batch, filled = [], 0
