@@ -1,11 +1,15 @@
 """Rows of brokers, topics and partitions are made of metadata alone: unknown is null, with its reason."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from kafka_lagoon.admin.cluster import Identity
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.metadata import (
+    METADATA,
     MetadataBroker,
     MetadataPartition,
     MetadataResponse,
@@ -20,10 +24,14 @@ from kafka_lagoon.snapshot.topology import (
     broker_rows,
     changes,
     partition_rows,
+    read_topology,
     topic_rows,
     topology_of,
 )
+from tests.clock import CLOCK
+from tests.fake.cluster import FakeCluster
 
+NOT_READ = Durability(min_insync_replicas={}, eligible={}, problems={}, eligible_problem=None)
 UNKNOWN_TOPIC, REFUSED = 3, 29
 
 
@@ -114,3 +122,20 @@ def test_brokers_without_a_description() -> None:
     rows = list(broker_rows(metadata(), identity))
     assert [(row.broker_id, row.is_controller, row.is_fenced) for row in rows] == [(1, False, None), (2, True, None)]
     assert NOT_DESCRIBED not in {row.problem for row in rows}
+
+
+@pytest.mark.parametrize(("version", "offline"), [(4, None), (5, ()), (12, ())])
+def test_offline_replicas_that_brokers_do_not_return_are_null(
+    state: FakeCluster, connect: Callable[[], Cluster], version: int, offline: tuple[int, ...] | None
+) -> None:
+    """Metadata before v5 has no such field: an empty list would say that all replicas are online."""
+    state.highest[METADATA.key] = version
+    topology = read_topology(connect(), None, Deadline.after(CLOCK, 5_000))
+    assert {row.offline_replicas for row in partition_rows(topology, NOT_READ)} == {offline}
+
+
+def test_only_named_topics_are_read(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """Others are not in the topology."""
+    state.add_topic("other", 1)
+    topology = read_topology(connect(), ["other"], Deadline.after(CLOCK, 5_000))
+    assert list(topology.partitions) == ["other"]
