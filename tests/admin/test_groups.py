@@ -62,4 +62,4 @@ def test_groups_of_a_broker_that_fails_are_looked_for_again(state: FakeCluster, 
     listings = _without_broker(state, cluster, times=99)
     assert set(listings.groups) == {"a"}
     assert [str(failure.scope) for failure in listings.failures] == ["broker 2"]
-    assert sum(1 for node, key, _ in state.asked if (node, key) == (1, LIST_GROUPS.key)) == 2
+    assert sum(1 for node, key, _ in state.requests if (node, key) == (1, LIST_GROUPS.key)) == 2
