@@ -34,8 +34,11 @@ def test_bad_input_is_known_before_spark_starts(
 def test_maintain_by_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
     """Without tables there is one line and exit 1; with them one line each, done or to be done."""
     options = ("--warehouse", str(tmp_path / "lake"), "--tables", "records,brokers")
-    nothing = here("maintain", *options)
+    nothing = here("maintain", *options, "--log-file", str(tmp_path / "early"))
     assert nothing.returncode == 1
+    (event,) = finished(tmp_path / "early")
+    assert (event["status"], event["exit_code"], event["table"]) == ("failed", 1, None)
+    assert "there is no table snapshots at " in event["error"]
     assert "there is no table snapshots at " in nothing.stderr
     warehouse = open_warehouse(spark, settings(f"warehouse={tmp_path / 'lake'}"), CLOCK)
     for number in (1, 2):
