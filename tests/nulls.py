@@ -1,4 +1,4 @@
-"""Finds columns of rows that are null and do not say why.
+"""Finds columns that are null and do not say why.
 
 A null is explained by column `problem` of its row, or by `null_if` of its column, which DuckDB decides over the tables of
 the same snapshot.

@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -20,10 +21,11 @@ from kafka_lagoon.protocol.messages.describe_acls import (
     DescribeAclsResource,
     DescribeAclsResponse,
 )
+from kafka_lagoon.settings import SnapshotSettings
 from kafka_lagoon.snapshot.acls import ACLS, AclRow
 from kafka_lagoon.snapshot.collect import STEPS, collect
 from kafka_lagoon.snapshot.coverage import SKIPPED, CollectionFailureRow, CoverageRow
-from kafka_lagoon.snapshot.state_rows import Snapshot
+from kafka_lagoon.snapshot.state_rows import Snapshot, SnapshotRow
 from kafka_lagoon.snapshot.state_table import Phase, StateTable
 from kafka_lagoon.snapshot.tables import STATE_TABLES, required_permissions, skipped_tables
 from tests.clock import CLOCK
@@ -183,3 +185,13 @@ def test_only_some_tables_can_be_skipped() -> None:
     assert raised.value.problems == tuple(
         f"snapshot.skip_tables: {name} cannot be skipped; these can: acls" for name in ("akls", "brokers")
     )
+
+
+def test_what_people_read_names_the_tables() -> None:
+    """The setting's description lists every table that can be skipped, the column's comment every one that is not required."""
+    description = SnapshotSettings.model_fields["skip_tables"].description or ""
+    skippable = ", ".join(table.name for table in STATE_TABLES if table.may_be_skipped)
+    assert description.endswith(f": {skippable}."), f"settings.py, skip_tables: name {skippable}"
+    comment = {field.name: field.metadata["comment"] for field in fields(SnapshotRow)}["status"]
+    optional = ", ".join(table.name for table in STATE_TABLES if not table.required)
+    assert f"({optional})" in comment, f"state_rows.py, status: name {optional}"

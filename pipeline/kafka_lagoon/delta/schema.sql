@@ -271,7 +271,7 @@ CREATE TABLE IF NOT EXISTS snapshots (
   slot TIMESTAMP NOT NULL COMMENT 'The scheduler\'s time for the run; published at most once per cluster.',
   started_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   finished_at TIMESTAMP NOT NULL COMMENT 'When the last answer was in; what was true, was true between both.',
-  status STRING NOT NULL COMMENT 'complete, or partial if anything did not answer that a snapshot cannot do without: a failure of table acls alone leaves it complete.',
+  status STRING NOT NULL COMMENT 'complete, or partial if anything did not answer; tables that few may read (acls) do not count.',
   software_version STRING NOT NULL COMMENT 'Version of Kafka Lagoon that wrote the rows.',
   kafka_version_range STRING COMMENT 'Kafka release whose APIs the brokers list, or a range such as 2.8 to 3.9; between 2.4 and 3.0 if a broker\'s list is a mix that no release has; null if not known.',
   brokers INT NOT NULL COMMENT 'Rows in table brokers.',

@@ -25,7 +25,7 @@ Tell = Callable[[str, int], None]  # the step that begins, and how many items it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupState:
-    """Groups, their commits, and the ends of all partitions before and after those were read."""
+    """Groups, their commits, and the offsets of all partitions before and after those were read."""
 
     before: Offsets
     listed: Mapping[str, GroupListing]
@@ -44,9 +44,9 @@ def read_groups(
     kinds: Sequence[Kind] = ALL_KINDS,
     only: Collection[str] | None = None,
 ) -> GroupState:
-    """All that lag is made of, in the order that makes it honest; `kinds` of ends are read after the commits.
+    """Everything that lag is made of; `kinds` of offsets are read after the commits.
 
-    Groups other than `only` are not asked about, where it is given.
+    Where `only` is given, other groups are left out.
     """
     everywhere = topology.every_partition()
     tell("end offsets", len(everywhere))
@@ -72,7 +72,7 @@ def read_groups(
 
 
 def lag_of(topology: Topology, state: GroupState, offsets: Sequence[PartitionOffsetsRow]) -> list[ConsumerLagRow]:
-    """The lag of all groups that commit (share groups do not), given the rows of the ends read after their commits."""
+    """The lag of all groups that commit (share groups do not), given the rows of the offsets read after their commits."""
     ends = Ends(
         before={at: one.offset for at, one in state.before.answers.items() if one.offset >= 0},
         before_problems={at: failure.name for at, failure in state.before.failures.items()},

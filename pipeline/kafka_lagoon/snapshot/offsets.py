@@ -47,8 +47,8 @@ def offset_rows(topology: Topology, offsets: Mapping[Kind, Offsets]) -> Iterator
             source = sources.get(key)
             read_at_ms = source.read_at_ms if source else None
             problem = changed or _problem(key, offsets, (first, last, last_stable, first_local))
-            # By position, which takes a quarter of the time; tests/test_row_classes.py holds names and fields together.
-            max_timestamp = max_timestamp_ms
+            max_timestamp = max_timestamp_ms  # what no calendar has becomes null in the table
+            # By position, which takes a quarter of the time; tests/test_row_classes.py compares names and fields.
             yield PartitionOffsetsRow(
                 topic,
                 topic_id,
