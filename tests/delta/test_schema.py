@@ -24,8 +24,9 @@ BY_NAME = {table.name: table for table in TABLES}
 
 
 def test_the_committed_ddl_is_the_ddl() -> None:
-    """schema.sql says what the row classes say; `python -m kafka_lagoon.delta.schema` writes it again."""
-    assert (files("kafka_lagoon.delta") / "schema.sql").read_text("utf-8") == schema_sql()
+    """schema.sql says what the row classes say."""
+    stored = (files("kafka_lagoon.delta") / "schema.sql").read_text("utf-8")
+    assert stored == schema_sql(), "run python -m kafka_lagoon.delta.schema > pipeline/kafka_lagoon/delta/schema.sql"
 
 
 def test_every_row_class_has_its_table() -> None:

@@ -164,12 +164,14 @@ def test_a_partition_that_the_topic_does_not_have(connect: Connect, news: FakeCl
 
 @pytest.mark.parametrize(("acks", "offset"), [(LEADER_ACKS, 0), (NO_ACKS, None)])
 def test_without_a_producer_id(connect: Connect, news: FakeCluster, acks: int, offset: int | None) -> None:
-    """With acks 1 offsets are known, with acks 0 they are not."""
+    """With acks 1 offsets are known, with acks 0 they are not; the next batch on the connection comes after it."""
     cluster, target = connect(), Target(topic="news", acks=acks)
     layout = find_topic(cluster, "news", Deadline.after(CLOCK, 2_000))
     (result,) = TopicWriter(cluster, layout, target, SequenceNumbers()).write([ProducerRecord(None, b"v", partition=0)])
     assert [(batch.base_offset, batch.indexes) for batch in result.written] == [(offset, [0])]
-    assert [found.value for found in in_log(news, 0)] == [b"v"]
+    answered = TopicWriter(cluster, layout, Target(topic="news", acks=LEADER_ACKS), SequenceNumbers())
+    assert located(answered.write([ProducerRecord(None, b"w", partition=0)])) == {0: (0, 1)}
+    assert [stored.value for stored in in_log(news, 0)] == [b"v", b"w"]
 
 
 def test_a_topic_that_does_not_exist(connect: Connect) -> None:

@@ -207,15 +207,21 @@ def worth_a_row(failures: Iterable[Failure], topology: Topology) -> Iterator[Fai
 
 def failure_rows(failures: Iterable[Failure]) -> Iterator[CollectionFailureRow]:
     """One row per API, broker, type of scope and reason: a broker that is down fails for all of its partitions alike."""
+    for group in alike_failures(failures):
+        yield failure_row(group)
+
+
+def alike_failures(failures: Iterable[Failure]) -> Iterable[Sequence[Failure]]:
+    """The failures that share a row."""
     alike: defaultdict[tuple[Any, ...], list[Failure]] = defaultdict(list)
     for failure in failures:
         key = failure.api, failure.node_id, failure.scope.scope_type, failure.code, failure.name, failure.message
         alike[key].append(failure)
-    for group in alike.values():
-        yield _failure_row(group)
+    return alike.values()
 
 
-def _failure_row(failures: Sequence[Failure]) -> CollectionFailureRow:
+def failure_row(failures: Sequence[Failure]) -> CollectionFailureRow:
+    """The row of failures that are alike."""
     first, scopes = failures[0], [failure.scope for failure in failures]
     broker_id = _common(scope.broker_id for scope in scopes) if first.node_id is None else first.node_id
     return CollectionFailureRow(

@@ -35,7 +35,7 @@ def test_no_bytes_break_a_line(raw: bytes) -> None:
 
 
 @given(st.binary(), st.binary())
-def test_scripts_can_distinguish_all_bytes(one: bytes, other: bytes) -> None:
+def test_scripts_can_distinguish_all_bytes(first: bytes, second: bytes) -> None:
     """Two records that differ have different values in JSON, in each format but `json`, which parses."""
 
     def encoded(value: object) -> str:
@@ -43,7 +43,7 @@ def test_scripts_can_distinguish_all_bytes(one: bytes, other: bytes) -> None:
 
     for name, (_, for_json) in FORMATS.items():
         if name != "json":
-            assert (encoded(for_json(one)) == encoded(for_json(other))) == (one == other)
+            assert (encoded(for_json(first)) == encoded(for_json(second))) == (first == second)
 
 
 def test_raw_bytes_come_back() -> None:

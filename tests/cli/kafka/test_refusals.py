@@ -90,7 +90,7 @@ def test_acls_without_an_authorizer_are_a_failure(speak: Speak, ask: Ask) -> Non
     assert (shown.code, shown.out) == (3, "")
     assert shown.err == (
         "lagoon: ACLs: DescribeAcls: SECURITY_DISABLED "
-        "(the brokers have no authorizer: there are no rules, and everybody may do everything)\n"
+        "(the brokers have no authorizer: there are no ACLs, and everybody may do everything)\n"
     )
     people = ask("acls")
     assert (people.code, people.out, people.err) == (3, "", shown.err)

@@ -11,7 +11,7 @@ from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.error_codes import SECURITY_DISABLED
 from kafka_lagoon.snapshot.acls import acl_rows
 
-_NO_AUTHORIZER = "the brokers have no authorizer: there are no rules, and everybody may do everything"
+_NO_AUTHORIZER = "the brokers have no authorizer: there are no ACLs, and everybody may do everything"
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,7 @@ from kafka_lagoon.cli.kafka.verb import Answer, Part
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, warn
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.row_classes import Timestamp
-from kafka_lagoon.snapshot.coverage import failure_rows
+from kafka_lagoon.snapshot.coverage import alike_failures, failure_row
 from kafka_lagoon.snapshot.state_rows import TopicPartitions
 from kafka_lagoon.text import aligned, printable
 
@@ -79,8 +79,11 @@ def failure_lines(failures: Sequence[Failure]) -> Iterator[str]:
 
     Brokers that are too old for an API share a line: it is the release that matters, not which of them it is.
     """
-    for row in failure_rows(replace(one, node_id=None) if _is_too_old(one) else one for one in failures):
-        broker = "" if row.broker_id is None else f" of broker {row.broker_id}"
+    for alike in alike_failures(replace(one, node_id=None) if _is_too_old(one) else one for one in failures):
+        row, node_id = failure_row(alike), alike[0].node_id
+        broker = (
+            "" if node_id is None else f" of broker {node_id}"
+        )  # who answered; the broker of the scope may not have
         detail = f" ({row.message})" if row.message else ""
         yield " ".join(f"{row.scope}: {row.api}{broker}: {row.error_name}{detail}".split())
 
