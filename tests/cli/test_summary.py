@@ -38,12 +38,21 @@ UNKNOWN = PartitionRow(**dict.fromkeys(PartitionRow.__slots__))
 def line(
     rows: list[ConsumerLagRow],
     failures: int = 0,
+    status: str = "complete",
     brokers: list[BrokerRow] | None = None,
     partitions: list[PartitionRow] | None = None,
 ) -> str:
     counts = dict.fromkeys(SnapshotRow.__slots__, 0)
     published = SnapshotRow(
-        **{**counts, "brokers": 3, "topics": 12, "partitions": 1_048, "groups": 9, "failures": failures}
+        **{
+            **counts,
+            "brokers": 3,
+            "topics": 12,
+            "partitions": 1_048,
+            "groups": 9,
+            "failures": failures,
+            "status": status,
+        }
     )
     header = SnapshotHeader(snapshot_id="s", cluster="prod", cluster_id="abc", captured_at_ms=0)
     facts = {BrokerRow: brokers or BROKERS, PartitionRow: partitions or [partition()]}
@@ -94,9 +103,12 @@ def test_sizes_and_worst_lag() -> None:
 
 def test_what_is_unknown_is_said() -> None:
     """Unknown lag and failures are not silent."""
-    printed = line([lag("a", 5), lag("b", None)], failures=2)
+    printed = line([lag("a", 5), lag("b", None)], failures=2, status="partial")
     assert "lag unknown for 1 of 2" in printed
     assert "INCOMPLETE: 2 failures" in printed
+    complete = line([lag("a", 5)], failures=1)
+    assert ", 1 failures, see table collection_failures" in complete
+    assert "INCOMPLETE" not in complete
     assert "no lag known" in line([lag("a", None)])
 
 

@@ -27,7 +27,7 @@ from tests.clock import CLOCK
 from tests.delta.samples import NOON_MS, lag_row, row, snapshot
 
 
-def facts() -> list[rows.Row]:
+def facts() -> list[object]:
     """Something for several tables."""
     lag = [lag_row("group", "topic", partition, lag=partition) for partition in range(3)]
     group = row(rows.ConsumerGroupRow, group_id="group")

@@ -25,6 +25,7 @@ from kafka_lagoon.delta.schema import SNAPSHOT_DATE, STATE_TABLES
 from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
 from kafka_lagoon.errors import ChecksFailed, LockHeld, SnapshotExists
 from kafka_lagoon.snapshot import state_rows as rows
+from kafka_lagoon.snapshot.coverage import CoverageRow
 from tests.clock import CLOCK
 from tests.delta import other_run
 from tests.delta.samples import HOSTILE, HOUR_MS, NOON_MS, lag_row, row, snapshot
@@ -54,7 +55,7 @@ HOSTILE_FACTS = (
     row(rows.CommittedOffsetRow, group_id=HOSTILE, topic=HOSTILE, partition=0, read_at_ms=NOON_MS, metadata=HOSTILE),
     lag_row(HOSTILE, HOSTILE, 0, lag=-(2**62)),
     lag_row("", "b", 1),
-    row(rows.CoverageRow, api="Fetch", visibility="filtered"),
+    row(CoverageRow, api="Fetch", visibility="filtered"),
 )
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 import pytest
 
 from kafka_lagoon.errors import TableError
-from kafka_lagoon.fetch.epochs import EpochRange
+from kafka_lagoon.fetch.leader_epochs import EpochRange
 from kafka_lagoon.fetch.plan import Archived
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, PendingFile, from_json, to_json

@@ -28,8 +28,8 @@ def produce(bootstrap_servers: str, topic: str, records: int = RECORDS) -> None:
 def commit(bootstrap_servers: str, group_id: str, offsets: dict[tuple[str, int], int]) -> None:
     """Store offsets for a group without ever being a member."""
     consumer = _consumer(bootstrap_servers, group_id)
-    places = [TopicPartition(topic, partition, offset) for (topic, partition), offset in offsets.items()]
-    consumer.commit(offsets=places, asynchronous=False)
+    offsets_to_commit = [TopicPartition(topic, partition, offset) for (topic, partition), offset in offsets.items()]
+    consumer.commit(offsets=offsets_to_commit, asynchronous=False)
     consumer.close()
 
 

@@ -46,6 +46,7 @@ from kafka_lagoon.protocol.messages.incremental_alter_configs import (
 )
 from kafka_lagoon.snapshot import state_rows as rows
 from kafka_lagoon.snapshot.collect import collect
+from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
 from tests.clock import CLOCK
 from tests.integration.secured import PASSWORD, USER, Secured, add_rules, allow
 from tests.integration.state import commit, create_topics, live_member, produce, sharing
@@ -292,8 +293,8 @@ def _gathered(settings: Mapping[str, str]) -> tuple[str, str | None, Shape]:
     deadline = Deadline.after(CLOCK, 60_000)
     with Cluster.connect(KafkaSettings.model_validate(settings), CLOCK, RequestStats(), deadline) as cluster:
         snapshot = collect(cluster, "least", CLOCK.now_ms(), deadline, lambda _name, _items: None)
-    (groups,) = {one.visibility for one in snapshot.of(rows.CoverageRow) if one.api == "ListGroups"}
-    about_itself = {rows.SnapshotRow, rows.CoverageRow, rows.CollectionFailureRow}
+    (groups,) = {one.visibility for one in snapshot.of(CoverageRow) if one.api == "ListGroups"}
+    about_itself = {rows.SnapshotRow, CoverageRow, CollectionFailureRow}
     facts = (
         {"kind": kind.__name__, **asdict(one)}
         for kind, some in snapshot.rows.items()

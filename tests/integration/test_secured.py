@@ -21,11 +21,10 @@ from kafka_lagoon.fetch.split import ReadOptions, Split
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest
 from kafka_lagoon.snapshot.collect import collect
+from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
 from kafka_lagoon.snapshot.state_rows import (
     BrokerRow,
-    CollectionFailureRow,
     ConsumerLagRow,
-    CoverageRow,
     PartitionOffsetsRow,
     Snapshot,
     SnapshotRow,

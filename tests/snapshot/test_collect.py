@@ -16,13 +16,12 @@ from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.snapshot.collect import STEPS, collect
+from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
 from kafka_lagoon.snapshot.state_rows import (
     BrokerRow,
-    CollectionFailureRow,
     CommittedOffsetRow,
     ConsumerGroupRow,
     ConsumerLagRow,
-    CoverageRow,
     GroupMemberRow,
     PartitionOffsetsRow,
     PartitionRow,

@@ -35,8 +35,8 @@ def add_partitions(kafka: LocalKafka, topic: str, total: int) -> None:
 
 def delete_records(kafka: LocalKafka, topic: str, before_offset: int, partition: int = 0) -> None:
     """Move the start of a log."""
-    client, at = admin(kafka), TopicPartition(topic, partition, before_offset)
-    client.delete_records([at])[at].result()
+    client, position = admin(kafka), TopicPartition(topic, partition, before_offset)
+    client.delete_records([position])[position].result()
 
 
 def produce(kafka: LocalKafka, topic: str, values: Iterable[Any], partition: int = 0, **properties: Any) -> None:
@@ -51,7 +51,7 @@ def produce(kafka: LocalKafka, topic: str, values: Iterable[Any], partition: int
 def open_transaction(
     kafka: LocalKafka, topic: str, values: Sequence[Any], partition: int = 0, *, commits: bool
 ) -> Iterator[None]:
-    """As many records in a transaction that ends with the context: what stands behind it then is stable."""
+    """As many records in a transaction that ends with the context; what follows it is stable then."""
     producer = _producer(kafka, {"transactional.id": f"{topic}-{partition}-{commits}"})
     producer.init_transactions(30)
     producer.begin_transaction()
@@ -66,18 +66,18 @@ def open_transaction(
     _wait_until_stable(kafka, TopicPartition(topic, partition))
 
 
-def _wait_until_stable(kafka: LocalKafka, at: TopicPartition) -> None:
+def _wait_until_stable(kafka: LocalKafka, partition: TopicPartition) -> None:
     """Brokers write the markers of a transaction after they have said that it is over."""
-    client, latest = admin(kafka), {at: OffsetSpec.latest()}
+    client, latest = admin(kafka), {partition: OffsetSpec.latest()}
     for _ in range(300):
         ends = {
-            client.list_offsets(latest, isolation_level=level)[at].result().offset
+            client.list_offsets(latest, isolation_level=level)[partition].result().offset
             for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
         }
         if len(ends) == 1:
             return
         time.sleep(0.05)
-    raise AssertionError(f"the transaction on {at} does not end")
+    raise AssertionError(f"the transaction on {partition} does not end")
 
 
 def _producer(kafka: LocalKafka, properties: Mapping[str, Any]) -> Producer:

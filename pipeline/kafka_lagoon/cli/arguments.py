@@ -13,9 +13,10 @@ from typing import NoReturn, TypeVar
 from kafka_lagoon.cli.terminal import UsageError, log_to
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.fetch.offset_specs import Start, Wanted, parse_start
-from kafka_lagoon.fetch.split import READ_COMMITTED
+from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, SPELLINGS, AtTime, OffsetSpecs, parse_offset_specs
+from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.settings import IngestSettings, Settings, load
+from kafka_lagoon.snapshot.tables import skipped_tables
 from kafka_lagoon.times import FORMS, parse_time_ms
 
 T = TypeVar("T")
@@ -34,7 +35,7 @@ class IngestArguments:
     """Settings and options of one run of the ingest job; `after_restore` is repeat, keep, or None to refuse."""
 
     settings: Settings
-    wanted: Wanted
+    wanted: ReadSpec
     after_restore: str | None
 
 
@@ -59,6 +60,10 @@ def snapshot_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: C
             f"--slot {args.slot} is {distance_ms // 60_000} minutes from now: the state of a cluster can only be "
             "captured as it is; see snapshot.slot_max_age_ms"
         )
+    try:
+        skipped_tables(settings.snapshot.skip_tables)
+    except ConfigError as error:
+        problems += error.problems
     if problems:
         raise ConfigError(problems)
     return SnapshotArguments(settings=settings, slot_ms=slot_ms)
@@ -73,8 +78,7 @@ def ingest_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clo
         "--from",
         dest="start",
         metavar="WHERE",
-        help="where topics begin that were never archived: earliest (default), latest, topic:partition=offset,..., or a time "
-        f"({FORMS})",
+        help=f"where topics start that were never archived (default: earliest): {SPELLINGS}",
     )
     parser.add_argument("--until", metavar="TIME", help=f"end before the first record at or after this time ({FORMS})")
     parser.add_argument("--accept-loss", action="store_true", help="exit 0 although records were lost")
@@ -97,7 +101,7 @@ def ingest_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clo
     return IngestArguments(settings=settings, wanted=wanted, after_restore=args.after_restore)
 
 
-def _wanted(limits: IngestSettings, until: str | None, clock: Clock) -> Wanted:
+def _wanted(limits: IngestSettings, until: str | None, clock: Clock) -> ReadSpec:
     """What settings and `--until` choose; ConfigError lists every fault."""
     problems: list[str] = []
     topics = tuple(name.strip() for name in (limits.topics or "").split(",") if name.strip())
@@ -107,20 +111,23 @@ def _wanted(limits: IngestSettings, until: str | None, clock: Clock) -> Wanted:
         re.compile(limits.pattern or "")
     except re.error as error:
         problems.append(f"ingest.pattern: {limits.pattern}: {error}")
-    start = _checked(lambda: parse_start(limits.start, clock.now_ms()), "ingest.start", problems) or Start()
-    until_ms = _checked(lambda: parse_time_ms(until, clock.now_ms()), "--until", problems) if until else None
-    for name, moment in (("ingest.start", start.timestamp_ms), ("--until", until_ms)):
-        if moment is not None and moment > clock.now_ms():
-            problems.append(f"{name}: that time is still to come")
+    now_ms = clock.now_ms()
+    start = _checked(lambda: parse_offset_specs("ingest.start", limits.start, now_ms), "ingest.start", problems)
+    until_ms = _checked(lambda: parse_time_ms(until, now_ms), "--until", problems) if until else None
+    specs = (
+        start or OffsetSpecs(name="ingest.start", default=EARLIEST),
+        OffsetSpecs(name="--until", default=LATEST if until_ms is None else AtTime(until_ms)),
+    )
+    problems += [f"{spec.name}: that time is still to come" for spec in specs if max(spec.times(), default=0) > now_ms]
     if problems:
         raise ConfigError(problems)
-    return Wanted(
+    return ReadSpec(
         topics=topics,
         pattern=limits.pattern,
-        start=start,
-        until_ms=until_ms,
-        read_committed=limits.isolation_level == READ_COMMITTED,
-        most_offsets=limits.max_offsets_per_run,
+        start=specs[0],
+        end=specs[1],
+        isolation_level=limits.isolation_level,
+        max_offsets=limits.max_offsets_per_run,
     )
 
 

@@ -18,6 +18,7 @@ from kafka_lagoon.protocol.acls import (
     TRANSACTIONAL_ID,
     WRITE,
 )
+from kafka_lagoon.snapshot.tables import required_permissions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +47,8 @@ _READ = Permission(READ, TOPIC, "refused")
 # By command as it is typed; words in capitals stand for names.
 REQUIRED_PERMISSIONS: Mapping[str, Requirement] = {
     "snapshot": Requirement(
-        permissions=(
-            Permission(DESCRIBE, TOPIC, "topics are left out, with their partitions, offsets and commits"),
-            Permission(DESCRIBE_CONFIGS, TOPIC, "columns about min.insync.replicas are null"),
-            Permission(DESCRIBE, GROUP, "members, commits and lag are refused for each group"),
-            Permission(DESCRIBE, CLUSTER, "the controller is unknown, and the list of groups is filtered"),
-        ),
+        permissions=required_permissions(),
+        remark="What only a table needs that `snapshot.skip_tables` names is not needed.",
     ),
     "ingest": Requirement(
         permissions=(_READ,),

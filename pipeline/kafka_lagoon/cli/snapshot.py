@@ -51,7 +51,11 @@ def _take_one(context: RunContext, slot_ms: int, outcome: Outcome) -> int:
 
 
 def _repeated_line(name: str, earlier: PublishedSlot) -> str:
-    missing = f"; INCOMPLETE: {earlier.failures:,} failures, see table collection_failures" if earlier.failures else ""
+    missing = (
+        f"; INCOMPLETE: {earlier.failures:,} failures, see table collection_failures"
+        if earlier.status == PARTIAL
+        else ""
+    )
     return f"{name}: the slot is published as snapshot {earlier.snapshot_id}; nothing to do{missing}"
 
 

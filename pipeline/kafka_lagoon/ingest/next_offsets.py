@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_lagoon.errors import TableError
-from kafka_lagoon.fetch.epochs import EpochRange
+from kafka_lagoon.fetch.leader_epochs import EpochRange
 from kafka_lagoon.fetch.plan import Archived
 from kafka_lagoon.fetch.ranges import Position
 

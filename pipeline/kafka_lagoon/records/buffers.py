@@ -196,8 +196,8 @@ def escape(raw: bytes) -> str:
 
 
 def _repeated(type_: pa.DataType, entries: Table, values: _Numbers) -> pa.Array:
-    """Each batch's value for all its records, null where it is -1."""
-    return _array(type_, _spread(values.astype(type_.to_pandas_dtype()), entries[:, layout.ROWS]))
+    """Each batch's integer for all its records, null where it is -1."""
+    return _array(type_, _spread(values.astype(f"i{type_.bit_width // 8}"), entries[:, layout.ROWS]))
 
 
 def _spread(values: _Numbers, rows: _Numbers) -> _Numbers:

@@ -16,12 +16,14 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.fetch.accounting import LOSSES, Reconciled, is_loss, reconcile
-from kafka_lagoon.fetch.history import check_outcomes, with_last_epochs
-from kafka_lagoon.fetch.offset_specs import Wanted
+from kafka_lagoon.fetch.accounting import Reconciled, is_loss, reconcile
+from kafka_lagoon.fetch.last_epochs import with_last_epochs
 from kafka_lagoon.fetch.plan import Plan, plan
+from kafka_lagoon.fetch.ranges import LOSSES
+from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.fetch.tasks import Task, divide
+from kafka_lagoon.fetch.truncation_checks import check_outcomes
 from kafka_lagoon.ingest.archive_lock import ArchiveLock, archive_lock
 from kafka_lagoon.ingest.archive_task import TaskSettings
 from kafka_lagoon.ingest.commit import RunOutput, commit
@@ -105,7 +107,7 @@ class IngestResult:
 def ingest(
     context: RunContext,
     name: str,
-    wanted: Wanted,
+    wanted: ReadSpec,
     after_restore: str | None,
     request_stats: RequestStats,
     progress: Progress,
@@ -154,7 +156,7 @@ def archive_new_records(
     name: str,
     cluster: Cluster,
     settings: Settings,
-    wanted: Wanted,
+    wanted: ReadSpec,
     step: Callable[[str, int], None],
     deadline: RunDeadline,
 ) -> ArchivedRecords:
@@ -180,7 +182,9 @@ def archive_new_records(
     results = run_tasks(lock.warehouse, task_settings, tasks)
     outcomes = [result.outcome for result in results]
     of_splits = [outcome for task_outcome in outcomes for outcome in task_outcome.outcomes]
-    checked = check_outcomes(cluster, planned, of_splits, deadline.within(limits.stall_timeout_ms, _CHECK_MS))
+    checked = check_outcomes(
+        cluster, planned.ranges, planned.topic_ids, of_splits, deadline.within(limits.stall_timeout_ms, _CHECK_MS)
+    )
     reconciled = reconcile(ingest_id, name, lock.cluster_id, planned, lock.topics, outcomes, checked)
     files = [file for number in sorted(reconciled.kept) for file in results[number].files]
     step("commit", len(files))
@@ -214,7 +218,7 @@ def read_options(limits: IngestSettings) -> ReadOptions:
     )
 
 
-def _hidden_topics(cluster: Cluster, wanted: Wanted, deadline: Deadline) -> str | None:
+def _hidden_topics(cluster: Cluster, wanted: ReadSpec, deadline: Deadline) -> str | None:
     """What to say of the topics that a pattern matched, if there may be others that we are not allowed to see."""
     if not wanted.pattern:
         return None

@@ -10,6 +10,7 @@ from kafka_lagoon.delta.publish import PublishedSlot, publish, published, snapsh
 from kafka_lagoon.runs.context import Progress, RunContext
 from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, Snapshot
+from kafka_lagoon.snapshot.tables import skipped_tables
 
 
 def take_snapshot(
@@ -20,6 +21,7 @@ def take_snapshot(
     Raises PipelineError if the cluster does not answer, another run holds the lock, or a table cannot be written.
     """
     limits, clock = context.settings.snapshot, context.clock
+    skipped = skipped_tables(limits.skip_tables)
     kafka = context.settings.named_clusters()[name]
     with Cluster.connect(kafka, clock, request_stats, Deadline.after(clock, limits.deadline_ms)) as cluster:
         progress.connected(cluster.cluster_id)
@@ -28,7 +30,7 @@ def take_snapshot(
             if earlier:
                 return earlier
             deadline = Deadline.after(clock, limits.deadline_ms)
-            snapshot = collect(cluster, name, slot_ms, deadline, progress.step)
+            snapshot = collect(cluster, name, slot_ms, deadline, progress.step, skipped)
             publish(lock, snapshot)
     return snapshot
 

@@ -62,7 +62,7 @@ def test_json_says_nothing() -> None:
         (b'{"partition": true}', "a partition is a number"),
         (b'{"partition": -1}', "no partition -1: the topic has 3"),
         (b'{"timestamp": 9223372036854775808}', "a timestamp is epoch milliseconds or ISO 8601"),
-        (b'{"timestamp": "yesterday"}', "yesterday"),
+        (b'{"timestamp": "yesterday"}', "a timestamp is epoch milliseconds or ISO 8601"),
     ],
 )
 def test_json_that_is_refused(line: bytes, reason: str) -> None:

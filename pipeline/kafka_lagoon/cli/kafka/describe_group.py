@@ -1,4 +1,4 @@
-"""`lagoon kafka describe-group`: groups of every type with their members and what those were given."""
+"""`lagoon kafka describe-group`: groups of every type with their members and assignments."""
 
 import argparse
 from collections.abc import Mapping

@@ -1,9 +1,9 @@
-"""Where what was read and a leader's log part: told by epochs alone, held against the logs themselves."""
+"""Where a leader's log differs from what was read: by epochs alone, compared with the logs themselves."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_lagoon.fetch.epochs import Divergence, EpochEnd, EpochRange, cut, divergence, joined
+from kafka_lagoon.fetch.leader_epochs import Divergence, EpochEnd, EpochRange, cut, divergence, joined
 from tests.fetch.elections import Partition
 
 Action = tuple[str, int]
@@ -32,20 +32,20 @@ def test_the_first_record_that_differs(actions: list[Action], compacted: set[int
     Whatever elections there were between two reads, and whatever compaction had removed before.
     """
     partition = played(actions)
-    told = [(offset, epoch) for offset, epoch in enumerate(partition.read) if offset not in compacted]
-    epochs = joined(EpochRange(epoch, offset, offset + 1) for offset, epoch in told)
+    seen = [(offset, epoch) for offset, epoch in enumerate(partition.read) if offset not in compacted]
+    epochs = joined(EpochRange(epoch, offset, offset + 1) for offset, epoch in seen)
     log = partition.leader.log
-    wrong = [offset for offset, epoch in told if offset >= len(log) or log[offset] != epoch]
-    found = divergence(epochs, [partition.leader.end_of(one.leader_epoch) for one in epochs])
-    assert (found is not None) == bool(wrong)
-    if found:
-        assert found.offset <= wrong[0]
-        assert found.offset == wrong[0] or compacted
-        before = [epoch for offset, epoch in told if offset < found.offset]
-        assert [one.leader_epoch for one in cut(epochs, found.offset)] == list(dict.fromkeys(before))
+    wrong = [offset for offset, epoch in seen if offset >= len(log) or log[offset] != epoch]
+    diverged = divergence(epochs, [partition.leader.end_of(one.leader_epoch) for one in epochs])
+    assert (diverged is not None) == bool(wrong)
+    if diverged:
+        assert diverged.offset <= wrong[0]
+        assert diverged.offset == wrong[0] or compacted
+        before = [epoch for offset, epoch in seen if offset < diverged.offset]
+        assert [one.leader_epoch for one in cut(epochs, diverged.offset)] == list(dict.fromkeys(before))
 
 
-def test_a_broker_that_tells_no_epoch():
+def test_a_broker_that_answers_without_an_epoch():
     """Before Kafka 2.0 the answer is an offset alone, which still is where our epoch ends at the latest."""
     read = [EpochRange(3, 0, 50), EpochRange(5, 50, 80)]
     assert divergence(read, [EpochEnd(-1, 50), EpochEnd(-1, 60)]) == Divergence(60, 5)
@@ -59,5 +59,5 @@ def test_what_nobody_knows_is_no_divergence():
 
 
 def test_a_log_that_lost_its_oldest_epochs():
-    """Retention removes them from the leader's memory: it answers with the asked epoch and the start of its first."""
+    """Retention removes them from the leader's memory: it answers with the requested epoch and the start of its first."""
     assert divergence([EpochRange(3, 0, 50)], [EpochEnd(3, 70)]) is None

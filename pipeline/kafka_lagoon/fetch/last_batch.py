@@ -1,8 +1,8 @@
-"""Finds where the last batch of an answer ends if neither its count of records nor another batch confirms what it says.
+"""Finds where the last batch of an answer ends if neither its count of records nor another batch confirms its last offset.
 
-Compaction removes records and keeps a batch's last offset, so fewer records than offsets are legal. A last offset that lies
-looks the same, and reading on after it would pass over the batches in between. A leader answers with the first batch whose
-last offset is not below the wanted one, in the segment that the wanted offset belongs to; so it shows what follows.
+Compaction removes records and keeps a batch's last offset, so fewer records than offsets are legal. A wrong last offset looks
+the same, and reading on after it would skip the batches in between. A leader answers with the first batch whose last offset is
+not below the requested one, in the segment that the requested offset belongs to; so it shows what follows.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from kafka_lagoon.records.batches import Batches
 from kafka_lagoon.records.layout import BASE_OFFSET, COUNT, CURRENT_MAGIC, DECODE, DISPOSITION, LAST_OFFSET, MAGIC
 
-Look = Callable[[int], Batches | None]  # what the leader answers at an offset, None if it does not
+Look = Callable[[int], Batches | None]  # the leader's answer at an offset, None if there is none
 
 
 def is_doubtful(batches: Batches, to_offset: int, high_watermark: int, last_stable_offset: int) -> bool:
@@ -28,24 +28,27 @@ def is_doubtful(batches: Batches, to_offset: int, high_watermark: int, last_stab
 
 
 def next_base(batches: Batches, high_watermark: int, look: Look) -> int | None:
-    """Where the batch after the last one begins; the high watermark if there is none, None if nothing contradicts it."""
+    """Where the batch after the last one begins; the high watermark if there is none, None if the last offset seems right."""
     base, last, count = (int(batches.table[-1, column]) for column in (BASE_OFFSET, LAST_OFFSET, COUNT))
     if count > last - base + 1:
         return _first_base(look(last + 1))
     reach = min(last, high_watermark - 1)
-    found = look(reach)
-    first = _first_base(found)
-    if found is None or first is None:
+    seen = look(reach)
+    first = _first_base(seen)
+    if seen is None or first is None:
         return None
     if first != base:
         return _search(base + count - 1, reach, first, base, look)
-    following = int(found.table[1, BASE_OFFSET]) if found.count > 1 else found.next_base
+    following = int(seen.table[1, BASE_OFFSET]) if seen.count > 1 else seen.next_base
     return high_watermark if following is None and last >= high_watermark else following
 
 
-def _search(low: int, high: int, found: int, base: int, look: Look) -> int:
-    """The first batch after the one at `base`: `low` is an offset of that one, `found` begins a batch at or before `high`."""
-    high = min(high, found)
+def _search(low: int, high: int, later: int, base: int, look: Look) -> int:
+    """Where the first batch after the one at `base` begins.
+
+    `low` is an offset of that one; `later` is where another batch begins, at or before `high`.
+    """
+    high = min(high, later)
     while high - low > 1:
         middle = (low + high) // 2
         first = _first_base(look(middle))
@@ -54,8 +57,8 @@ def _search(low: int, high: int, found: int, base: int, look: Look) -> int:
         if first <= base:
             low = middle
         else:
-            high, found = min(middle, first), first
-    return found
+            high, later = min(middle, first), first
+    return later
 
 
 def _first_base(batches: Batches | None) -> int | None:

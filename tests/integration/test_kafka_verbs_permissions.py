@@ -1,4 +1,4 @@
-"""Verbs on a broker with an authorizer: rules are those that kafka-acls prints, and what rights hide is said."""
+"""Verbs on a broker with an authorizer: ACLs are those that kafka-acls prints, and what missing permissions hide is said."""
 
 import json
 import re
@@ -41,13 +41,13 @@ def _shown(secured: Secured, capsys: pytest.CaptureFixture[str], *argv: str) -> 
 
 def _printed(secured: Secured, *argv: str) -> set[tuple[str, ...]]:
     command = ("org.apache.kafka.tools.AclCommand", "--bootstrap-server", secured.kafka.bootstrap_servers, "--list")
-    found, resource = set(), ()
+    rules, resource = set(), ()
     for line in secured.kafka.tool(*command, *argv).splitlines():
-        if told := _RESOURCE.search(line):
-            resource = told.groups()
-        elif told := _RULE.search(line):
-            found.add((*resource, *told.groups()))
-    return found
+        if match := _RESOURCE.search(line):
+            resource = match.groups()
+        elif match := _RULE.search(line):
+            rules.add((*resource, *match.groups()))
+    return rules
 
 
 def test_acls_equal_kafka_acls(secured: Secured, capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,19 +58,19 @@ def test_acls_equal_kafka_acls(secured: Secured, capsys: pytest.CaptureFixture[s
     assert _shown(secured, capsys) == every
     matching = ("--topic", ORDERS, "--resource-pattern-type", "match")
     applying = ("--resource-type", "topic", "--resource-name", ORDERS, "--pattern-type", "match")
-    found = _printed(secured, *matching)
-    assert {"ruled-ord", "*"} <= {rule[1] for rule in found}
-    assert _shown(secured, capsys, *applying) == found
+    expected = _printed(secured, *matching)
+    assert {"ruled-ord", "*"} <= {rule[1] for rule in expected}
+    assert _shown(secured, capsys, *applying) == expected
     assert len(_shown(secured, capsys, "--principal", "User:mallory", "--permission", "deny")) == 1
 
 
-def test_what_rights_hide_is_said(secured: Secured, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without any right verbs say what is missing, and never that all is well."""
+def test_what_missing_permissions_hide_is_said(secured: Secured, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without any permission verbs say what is missing, and never that all is well."""
     servers = secured.kafka.bootstrap_servers
     create_topics(servers, [NewTopic(ORDERS, 1, 1)])
     commit(servers, READER, {(ORDERS, 0): 5})
     guest = secured.settings("plain-tls") | {"sasl_username": GUEST}
-    way_in = [word for name, value in guest.items() for word in ("--set", f"kafka.{name}={value}")]
+    login = [word for name, value in guest.items() for word in ("--set", f"kafka.{name}={value}")]
     refused = "CLUSTER_AUTHORIZATION_FAILED"
     for argv, code, line in (
         (("acls",), 3, f"ACLs: DescribeAcls: {refused}"),
@@ -84,7 +84,7 @@ def test_what_rights_hide_is_said(secured: Secured, capsys: pytest.CaptureFixtur
         (("transactions",), 0, "transactions: perhaps not all of them"),
     ):
         capsys.readouterr()
-        found = run([*argv, *way_in], {}, CLOCK)
-        told = capsys.readouterr()
-        assert (argv, found) == (argv, code), told.err
-        assert line in told.err
+        exit_code = run([*argv, *login], {}, CLOCK)
+        output = capsys.readouterr()
+        assert (argv, exit_code) == (argv, code), output.err
+        assert line in output.err
