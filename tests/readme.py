@@ -74,9 +74,9 @@ def _permissions(requirement: Requirement) -> str:
 def events_table() -> str:
     """Every field of the event that ends a run."""
     lines = ["| field | in events of | meaning |", "|---|---|---|"]
-    for one in event_fields():
-        jobs = one.metadata["jobs"]
-        lines.append(f"| `{one.name}` | {'all' if jobs == JOBS else ', '.join(jobs)} | {one.metadata['meaning']} |")
+    for field in event_fields():
+        jobs = field.metadata["jobs"]
+        lines.append(f"| `{field.name}` | {'all' if jobs == JOBS else ', '.join(jobs)} | {field.metadata['meaning']} |")
     return "\n".join(lines)
 
 
@@ -94,8 +94,8 @@ def renewed(readme: str) -> str:
     }
     for name, text in parts.items():
         pattern = rf"(<!-- {name}: generated -->\n).*?(\n<!-- end of {name} -->)"
-        readme, found = re.subn(pattern, lambda m, t=text: m[1] + t + m[2], readme, flags=re.DOTALL)
-        assert found == 1, name
+        readme, count = re.subn(pattern, lambda m, t=text: m[1] + t + m[2], readme, flags=re.DOTALL)
+        assert count == 1, name
     return readme
 
 

@@ -20,7 +20,7 @@ _CLUSTER = ("--set", "kafka.bootstrap_servers=a:1", "--warehouse", "w")
 
 
 def test_generated_parts_are_fresh() -> None:
-    """Tables, settings and permissions in README are those of the code; `python -m tests.readme` writes them anew."""
+    """Tables, settings and permissions in README are those of the code; `python -m tests.readme` writes them."""
     text = README.read_text("utf-8")
     assert renewed(text) == text
 

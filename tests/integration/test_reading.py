@@ -1,6 +1,5 @@
 """Splits read from real brokers, beside librdkafka's consumer and what was produced."""
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
@@ -31,6 +30,7 @@ from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.integration.producers import folder
+from tests.integration.state import delete_topics
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
@@ -223,9 +223,7 @@ def test_a_re_created_topic(kafka: LocalKafka, connect: Callable[[LocalKafka], C
     produce(kafka, "reading-re-created", [b"old"] * 10)
     cluster = connect(kafka)
     split = plan(cluster, "reading-re-created")
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-    admin.delete_topics(["reading-re-created"])["reading-re-created"].result(30)
-    time.sleep(1)
+    delete_topics(kafka.bootstrap_servers, ["reading-re-created"])
     values, outcome = read(cluster, split)
     assert (values, outcome.failure) == ({}, "TOPIC_DELETED")
     create(kafka, "reading-re-created", replicas=1)

@@ -41,7 +41,7 @@ def test_each_scope_fills_its_columns(scope: Scope, text: str, columns: dict[str
 
 
 def test_failures_alike_are_one_row() -> None:
-    """What all of them share is kept, what differs is null, and their number is told."""
+    """What all of them share is kept, what differs is null, and their number is given."""
     rows = list(failure_rows(failed(Scope.of_partition("t", number), attempts=number) for number in range(1, 6)))
     (row,) = rows
     assert (row.topic, row.partition, row.items, row.attempts) == ("t", None, 5, 5)

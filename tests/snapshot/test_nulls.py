@@ -73,7 +73,7 @@ def row_classes() -> Iterator[type[Any]]:
 
 
 def _declared(module: ModuleType) -> Iterator[type[Any]]:
-    for one in vars(module).values():
-        columns = getattr(one, "__dataclass_fields__", {}).values() if isinstance(one, type) else ()
-        if any("null_if" in column.metadata for column in columns) and one.__module__ == module.__name__:
-            yield one
+    for value in vars(module).values():
+        columns = getattr(value, "__dataclass_fields__", {}).values() if isinstance(value, type) else ()
+        if any("null_if" in column.metadata for column in columns) and value.__module__ == module.__name__:
+            yield value

@@ -8,7 +8,13 @@ from typing import Any
 from confluent_kafka import IsolationLevel, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
 from kafka_lagoon.sandbox.kafka import LocalKafka
+from tests.clock import CLOCK
 
 DAY_MS = 86_400_000
 START_MS = 1_700_000_000_000
@@ -28,9 +34,21 @@ def create(kafka: LocalKafka, topic: str, partitions: int = 1, replicas: int = 1
 
 
 def add_partitions(kafka: LocalKafka, topic: str, total: int) -> None:
-    """More partitions for a topic."""
+    """More partitions for a topic, which every broker knows when this returns."""
     client = admin(kafka)
     client.create_partitions([NewPartitions(topic, total)])[topic].result()
+    _wait_until_known(kafka, topic, total)
+
+
+def _wait_until_known(kafka: LocalKafka, topic: str, partitions: int) -> None:
+    """Brokers learn metadata one after the other, and a query may ask any of them."""
+    deadline = Deadline.after(CLOCK, 30_000)
+    settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers)
+    request = MetadataRequest(topics=(MetadataRequestTopic(name=topic),), allow_auto_topic_creation=False)
+    with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as cluster:
+        for broker in cluster.brokers.values():
+            while len(broker.ask(METADATA, request, deadline).topics[0].partitions) < partitions:
+                assert deadline.pause(0.05)
 
 
 def delete_records(kafka: LocalKafka, topic: str, before_offset: int, partition: int = 0) -> None:

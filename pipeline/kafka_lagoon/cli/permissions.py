@@ -1,6 +1,6 @@
 """The permissions that each command needs on the cluster, for README and for the help of `lagoon kafka`.
 
-Every list is enough, and no entry can be left out: tests/integration/test_least_rights.py proves both on real brokers.
+Every list is enough, and no entry can be left out: tests/integration/test_least_permissions.py proves both on real brokers.
 DESCRIBE comes with READ, WRITE, ALTER and DELETE, and DESCRIBE_CONFIGS with ALTER_CONFIGS.
 """
 

@@ -78,7 +78,7 @@ CREATE TABLE IF NOT EXISTS partition_offsets (
   max_timestamp_offset BIGINT COMMENT 'Offset of the record with the largest timestamp; null if no record has one, the brokers are older than Kafka 3.0, or problem is set.',
   max_timestamp TIMESTAMP COMMENT 'Largest timestamp of any record; null if max_timestamp_ms is, or is outside the years 1 to 9999.',
   max_timestamp_ms BIGINT COMMENT 'The same as stored, in milliseconds since 1970; null if max_timestamp_offset is.',
-  local_log_start_offset BIGINT COMMENT 'First offset on the broker\'s own disk (KIP-405); null if the brokers are older than Kafka 3.6, or problem is set.',
+  local_log_start_offset BIGINT COMMENT 'First offset on the broker\'s own disk (KIP-405); null if the brokers are older than Kafka 3.5, or problem is set.',
   tiered_offset BIGINT COMMENT 'Last offset in tiered storage (KIP-1005); null if there is none, the brokers are older than Kafka 3.9, or problem is set.',
   leader_epoch INT COMMENT 'Leader epoch at the high watermark; null if the log is empty, or the brokers do not tell it.',
   read_at TIMESTAMP COMMENT 'When the high watermark was received; null if it was not.',

@@ -20,7 +20,7 @@ from kafka_lagoon.snapshot.min_isr import read_durability
 from kafka_lagoon.snapshot.state_rows import Snapshot, SnapshotHeader
 from kafka_lagoon.snapshot.state_table import Collection, Phase, StateTable
 from kafka_lagoon.snapshot.tables import STATE_TABLES
-from kafka_lagoon.snapshot.topology import Topology, changes, topology_of
+from kafka_lagoon.snapshot.topology import Topology, changes, read_topology
 from kafka_lagoon.uuid7 import new_id
 
 STEPS = (
@@ -57,7 +57,7 @@ def _gather_lag(cluster: Cluster, slot_ms: int, deadline: Deadline, tell: Tell) 
     started_at_ms = cluster.clock.now_ms()
     tell("cluster", len(cluster.brokers))
     identity = identify(cluster, deadline)
-    topology = topology_of(cluster.refresh(None, deadline))
+    topology = read_topology(cluster, None, deadline)
     group_state = read_groups(cluster, topology, deadline, tell)
     tell("topics again", len(topology.partitions))
     topology, unchecked = check_again(cluster, topology, deadline)
@@ -81,7 +81,7 @@ def _gather_lag(cluster: Cluster, slot_ms: int, deadline: Deadline, tell: Tell) 
 def check_again(cluster: Cluster, before: Topology, deadline: Deadline) -> tuple[Topology, list[Failure]]:
     """The topology, with the topics named that were deleted or re-created since."""
     try:
-        after = topology_of(cluster.refresh(None, deadline))
+        after = read_topology(cluster, None, deadline)
     except PipelineError as error:
         return before, [failure_of(METADATA, Scope.list("all topics"), error)]
     return replace(before, changed=changes(before.topic_ids, after.topic_ids)), []

@@ -169,7 +169,7 @@ class PartitionOffsetsRow:
         null_if="max_timestamp_offset IS NULL",
     )
     local_log_start_offset: Int64 | None = column(
-        "First offset on the broker's own disk (KIP-405); null if the brokers are older than Kafka 3.6, or problem is set.",
+        "First offset on the broker's own disk (KIP-405); null if the brokers are older than Kafka 3.5, or problem is set.",
         null_if=before("ListOffsets", 8),
     )
     tiered_offset: Int64 | None = column(

@@ -3,14 +3,20 @@
 A partition without a leader, and a topic that we may not see into, is a row that says so.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka_lagoon.admin.cluster import Identity
-from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsPartition
-from kafka_lagoon.protocol.messages.metadata import MetadataPartition, MetadataResponse
+from kafka_lagoon.protocol.messages.metadata import (
+    METADATA,
+    WITH_OFFLINE_REPLICAS,
+    MetadataPartition,
+    MetadataResponse,
+)
 from kafka_lagoon.snapshot.state_rows import BrokerRow, PartitionRow, TopicRow
 from kafka_lagoon.wire.primitives import uuid_text
 
@@ -31,6 +37,7 @@ class Topology:
     partitions: Mapping[str, Sequence[int]]
     hidden: Mapping[str, str] = field(default_factory=dict)  # topic -> Kafka's name of the error that hides it
     changed: Mapping[str, str] = field(default_factory=dict)  # topic -> problem, for topics that did not last
+    has_offline_replicas: bool = True  # else the brokers return none, and an empty list would say that all are online
 
     def every_partition(self) -> list[TopicPartition]:
         """All partitions in the order of the metadata."""
@@ -45,7 +52,19 @@ class Topology:
         return {topic_id: name for name, topic_id in self.topic_ids.items() if topic_id is not None}
 
 
-def topology_of(metadata: MetadataResponse) -> Topology:
+def read_topology(cluster: Cluster, topics: Collection[str] | None, deadline: Deadline) -> Topology:
+    """The topology of these topics, or of all (None), from any broker."""
+    metadata = cluster.refresh(topics, deadline)
+    return topology_of(metadata, has_offline_replicas=returns_offline_replicas(cluster))
+
+
+def returns_offline_replicas(cluster: Cluster) -> bool:
+    """Whether all Metadata that this cluster was asked for came in versions with offline replicas (KIP-112)."""
+    versions = (stats.api_version for (api, _), stats in cluster.request_stats.by_api.items() if api == METADATA.name)
+    return all(version is not None and version >= WITH_OFFLINE_REPLICAS for version in versions)
+
+
+def topology_of(metadata: MetadataResponse, *, has_offline_replicas: bool = True) -> Topology:
     """What later steps need of the metadata, by topic name."""
     named = {topic.name: topic for topic in metadata.topics if topic.name is not None}
     return Topology(
@@ -53,6 +72,7 @@ def topology_of(metadata: MetadataResponse) -> Topology:
         topic_ids={name: uuid_text(topic.topic_id) for name, topic in named.items()},
         partitions={name: sorted(each.partition_index for each in topic.partitions) for name, topic in named.items()},
         hidden={name: error_code(topic.error_code).name for name, topic in named.items() if topic.error_code},
+        has_offline_replicas=has_offline_replicas,
     )
 
 
@@ -124,7 +144,8 @@ def partition_rows(topology: Topology, durability: Durability) -> Iterator[Parti
         topic_id = topology.topic_ids.get(name)
         fallback = topology.changed.get(name) or durability.problems.get(name)
         for partition in sorted(topic.partitions, key=lambda each: each.partition_index):
-            yield _partition_row(name, topic_id, partition, durability, racks, fallback)
+            offline = partition.offline_replicas if topology.has_offline_replicas else None
+            yield _partition_row(name, topic_id, partition, durability, racks, fallback, offline)
 
 
 def _partition_row(
@@ -134,6 +155,7 @@ def _partition_row(
     durability: Durability,
     racks: Mapping[int, str | None],
     fallback: str | None,
+    offline_replicas: tuple[int, ...] | None,
 ) -> PartitionRow:
     leaderless, replicas = partition.leader_id == _NONE, partition.replica_nodes
     isr = partition.isr_nodes
@@ -149,7 +171,7 @@ def _partition_row(
         leader_epoch=None if partition.leader_epoch == _NONE else partition.leader_epoch,
         replicas=replicas,
         isr=isr,
-        offline_replicas=partition.offline_replicas,
+        offline_replicas=offline_replicas,
         eligible_leader_replicas=eligible.eligible_leader_replicas if eligible else None,
         last_known_elr=eligible.last_known_elr if eligible else None,
         is_leaderless=leaderless,

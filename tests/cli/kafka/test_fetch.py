@@ -223,6 +223,25 @@ def when_read(state: FakeCluster, change: Callable[[], object]) -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
+def test_following_from_a_time_in_an_open_transaction(state: FakeCluster, ask: Ask) -> None:
+    """It waits for that record: those before it are older than the time, although the readable log ends there."""
+    (log,) = state.add_topic("open", 1, end=0).partitions
+    append(log, Record(0, None, b"older"))
+    append(log, Record(5_000, None, b"in time"))
+    log.times, log.last_stable_offset = ((0, 0), (5_000, 1)), 1
+
+    def commit() -> None:
+        asked_before = state.count(LIST_OFFSETS.key)
+        while state.count(LIST_OFFSETS.key) < asked_before + 9:
+            time.sleep(0.01)
+        log.last_stable_offset = None
+
+    threading.Thread(target=commit, daemon=True).start()
+    from_time = ("--from", "1970-01-01T00:00:05", "--fields", "value", "--timeout", "30")
+    assert ask("fetch", "open", *from_time).out == ""
+    assert ask("fetch", "open", "-f", "-n", "1", *from_time).out == "in time\n"
+
+
 def test_following_a_topic_that_is_deleted(state: FakeCluster, ask: Ask, news: list[FakePartition]) -> None:
     """It ends with one line that says so."""
     assert news

@@ -124,7 +124,7 @@ def test_what_brokers_are_too_old_for_is_said_and_is_no_failure(state: FakeClust
     shown = ask("offsets", "--topic", "other")
     assert shown.code == 0
     assert shown.err == (
-        "lagoon: brokers are too old to tell the largest timestamp (Kafka 3.0), the local start (Kafka 3.6), "
+        "lagoon: brokers are too old to tell the largest timestamp (Kafka 3.0), the local start (Kafka 3.5), "
         "the tiered end (Kafka 3.9)\n"
     )
 

@@ -11,7 +11,7 @@ from kafka_lagoon.cli.kafka.run import VERBS
 from kafka_lagoon.cli.kafka.verb import Verb
 from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
 from tests.cli.kafka import test_old_releases
-from tests.integration import test_least_rights
+from tests.integration import test_least_permissions
 from tests.readme import README
 
 _MODULES = {path.stem for path in Path(str(kafka.__file__)).parent.glob("*.py")}
@@ -30,7 +30,7 @@ def test_a_verb_has_all_that_verbs_have(name: str) -> None:
     ways = {command.split()[1] for command in REQUIRED_PERMISSIONS if command.startswith("kafka ")}
     assert name in ways, f"cli/permissions.py: which permissions does `kafka {name}` need?"
     assert re.search(rf"\bkafka {name}\b", README.read_text("utf-8")), "python -m tests.readme"
-    run = {command.split()[1] for command in test_least_rights.RUN}
-    assert name in run, f"tests/integration/test_least_rights.py: RUN needs `kafka {name}`"
+    run = {command.split()[1] for command in test_least_permissions.RUN}
+    assert name in run, f"tests/integration/test_least_permissions.py: RUN needs `kafka {name}`"
     old = {words.split()[0] for words in test_old_releases.VERBS}
     assert name in old, f"tests/cli/kafka/test_old_releases.py: VERBS needs `{name}`"

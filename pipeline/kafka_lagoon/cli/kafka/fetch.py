@@ -32,15 +32,15 @@ _FEW_RECORDS, _FEW_BYTES, _MANY_BYTES = 1_000, 1 << 20, 8 << 20
 
 _EPILOG = """\
 order:
-  one partition after the other, each in the order of its offsets; -n 10 may so be ten records of one partition.
-  --by-time merges the partitions by timestamp, and opens connections for each of them. --follow polls them by turns.
+  one partition after the other, each in the order of its offsets; the ten records of -n 10 may all be of one partition.
+  --by-time merges the partitions by timestamp, and opens connections for each of them. --follow reads them in rounds.
 
 output:
-  a line for each record, fields separated by tabs: partition, offset, time, key, value, and each header as key=value. A dash is
-  null. text is UTF-8 with escapes (\\n, \\t, \\x1b) for what is no text, so that a record is one line and steers no
-  terminal; raw writes the bytes as they are. json is for records that hold JSON; what does not is shown as text.
-  --json prints every field of a record: key, value and header values are texts, or {"base64": ...} where they are no
-  UTF-8; `produce --json` takes these lines.
+  a line for each record, with fields separated by tabs: partition, offset, time, key, value, and each header as key=value.
+  A dash is null. text is UTF-8; other bytes and control characters are escaped (\\n, \\t, \\x1b), so that a record is one
+  line and cannot steer the terminal. raw writes the bytes as they are. json is for records that hold JSON; others are
+  shown as text. --json prints every field of a record: key, value and header values are texts, or {"base64": ...} where
+  they are not UTF-8; `produce --json` takes these lines.
 """
 
 

@@ -21,7 +21,7 @@ from kafka_lagoon.snapshot.group_state import GroupState, lag_of, read_groups
 from kafka_lagoon.snapshot.offsets import offset_rows
 from kafka_lagoon.snapshot.share_offsets import ShareOffsetRow, share_offset_rows
 from kafka_lagoon.snapshot.state_rows import ConsumerGroupRow, ConsumerLagRow
-from kafka_lagoon.snapshot.topology import Topology, topology_of
+from kafka_lagoon.snapshot.topology import Topology, read_topology
 
 _GROUP = (
     "group_id",
@@ -67,7 +67,7 @@ def _declare(parser: argparse.ArgumentParser) -> None:
 
 def _answer(context: Context) -> Answer:
     wanted: list[str] = context.options.group
-    topology = topology_of(context.cluster.refresh(None, context.deadline))
+    topology = read_topology(context.cluster, None, context.deadline)
     state = read_groups(
         context.cluster, topology, context.deadline, _ignore_progress, KINDS_OF_LAG, only=wanted or None
     )

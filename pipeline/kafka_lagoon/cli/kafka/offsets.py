@@ -27,7 +27,7 @@ NO_LATER_RECORD = "NO_LATER_RECORD"
 _SINCE = {
     LAST_STABLE: "the end for read_committed (Kafka 0.11)",
     LARGEST_TIMESTAMP: "the largest timestamp (Kafka 3.0)",
-    LOCAL_START: "the local start (Kafka 3.6)",
+    LOCAL_START: "the local start (Kafka 3.5)",
     TIERED_END: "the tiered end (Kafka 3.9)",
 }
 

@@ -13,7 +13,7 @@ from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.snapshot.coverage import list_note
-from kafka_lagoon.snapshot.topology import Topology, topology_of
+from kafka_lagoon.snapshot.topology import Topology, returns_offline_replicas, topology_of
 
 
 def add_topic_option(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,8 @@ def selected_topology(context: Context) -> tuple[Topology, list[Failure]]:
         for topic in metadata.topics
         if topic.error_code
     ]
-    return topology_of(metadata), refused
+    topology = topology_of(metadata, has_offline_replicas=returns_offline_replicas(context.cluster))
+    return topology, refused
 
 
 def topic_notes(context: Context, operations: int | None = None) -> Sequence[str]:

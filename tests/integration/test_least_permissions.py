@@ -1,4 +1,4 @@
-"""The rights that every command needs, on a real broker: with them it shows what a super user sees, and with one less it
+"""The permissions that every command needs, on a real broker: with them it shows what a super user sees, and with one less it
 neither does nor looks as if it did.
 """
 
@@ -100,7 +100,7 @@ _KINDS = {
     acls.CLUSTER: (ResourceType.BROKER, acls.CLUSTER_NAME),
     acls.TRANSACTIONAL_ID: (ResourceType.TRANSACTIONAL_ID, acls.WILDCARD),
 }
-# Nothing but the right to do everything proves these lists.
+# Nothing but the permission to do everything proves these lists.
 _NEVER_PROVEN = ("topics", "topics of groups", "transactions", "topics of transactions")
 NEVER_PROVEN = {
     f"lagoon: {what}: perhaps not all of them: brokers leave out those that we may not describe"
@@ -124,7 +124,7 @@ class Shown:
 
 
 class Place:
-    """A secured broker, and a user whose rights are those that a test gives it."""
+    """A secured broker, and a user whose permissions are those that a test gives it."""
 
     def __init__(self, secured: Secured) -> None:
         self.plain = secured.kafka.bootstrap_servers
@@ -140,9 +140,9 @@ class Place:
             future.result(30)
 
     @contextmanager
-    def granted(self, rights: Iterable[Permission], topic: str = acls.WILDCARD) -> Iterator[None]:
-        """The user has these rights, and no other, while the context lasts; those on topics may be for one alone."""
-        rules = [_rule(right, topic) for right in rights]
+    def granted(self, permissions: Iterable[Permission], topic: str = acls.WILDCARD) -> Iterator[None]:
+        """The user has these permissions, and no other, while the context lasts; those on topics may be for one alone."""
+        rules = [_rule(permission, topic) for permission in permissions]
         if rules:
             add_rules(self._kafka, *rules)
         self._wait_for(len(rules))
@@ -172,10 +172,10 @@ class Place:
         return _shown([*command, "-b", self.plain])
 
 
-def _rule(right: Permission, topic: str) -> AclBinding:
-    kind, name = _KINDS[right.resource_type]
+def _rule(permission: Permission, topic: str) -> AclBinding:
+    kind, name = _KINDS[permission.resource_type]
     name = topic if kind == ResourceType.TOPIC else name
-    return allow(kind, name, AclOperation[acls.OPERATIONS[right.operation]], user=LEAST)
+    return allow(kind, name, AclOperation[acls.OPERATIONS[permission.operation]], user=LEAST)
 
 
 def _of_user() -> AclBindingFilter:
@@ -254,20 +254,20 @@ def test_every_verb_is_in_the_table() -> None:
 
 
 @pytest.mark.parametrize("name", RUN)
-def test_rights_of_verbs_are_enough_and_least(place: Place, name: str) -> None:
-    """With the rights of the table the user is shown what a super user is, and nothing is refused. With one less that is
+def test_permissions_of_verbs_are_enough_and_least(place: Place, name: str) -> None:
+    """With the permissions of the table the user is shown what a super user is, and nothing is refused. With one less that is
     not so, and either the exit code or a line says so.
     """
-    command, rights = [*_typed(name), *RUN[name]], REQUIRED_PERMISSIONS[name].permissions
-    with place.granted(rights):
+    command, permissions = [*_typed(name), *RUN[name]], REQUIRED_PERMISSIONS[name].permissions
+    with place.granted(permissions):
         whole, expected = place.as_user(command), place.as_super_user(command)
     assert (whole.code, whole.shape) == (0, expected.shape), whole.lines
     assert whole.lines <= expected.lines | NEVER_PROVEN
-    for right in rights:
-        with place.granted(one for one in rights if one is not right):
+    for permission in permissions:
+        with place.granted(one for one in permissions if one is not permission):
             lacking = place.as_user(command)
-        assert lacking != whole, f"{right} is not needed"
-        assert lacking.code or lacking.lines, f"without {right} it looks as if all were there"
+        assert lacking != whole, f"{permission} is not needed"
+        assert lacking.code or lacking.lines, f"without {permission} it looks as if all were there"
         assert not any("Traceback" in line for line in lacking.lines)
 
 
@@ -276,16 +276,16 @@ def _typed(name: str) -> list[str]:
     return [word for word in name.split() if not word.isupper()]
 
 
-def test_rights_of_a_snapshot_are_enough_and_least(place: Place) -> None:
-    """With the rights of the table all rows are those that a super user gets, and the list of groups is proven."""
-    rights = REQUIRED_PERMISSIONS["snapshot"].permissions
-    with place.granted(rights):
+def test_permissions_of_a_snapshot_are_enough_and_least(place: Place) -> None:
+    """With the permissions of the table all rows are those that a super user gets, and the list of groups is proven."""
+    permissions = REQUIRED_PERMISSIONS["snapshot"].permissions
+    with place.granted(permissions):
         whole, expected = _gathered(place.settings), _gathered({"bootstrap_servers": place.plain})
     assert whole == expected
     assert whole[:2] == ("complete", "complete")
-    for right in rights:
-        with place.granted(one for one in rights if one is not right):
-            assert _gathered(place.settings) != whole, f"{right} is not needed"
+    for permission in permissions:
+        with place.granted(one for one in permissions if one is not permission):
+            assert _gathered(place.settings) != whole, f"{permission} is not needed"
 
 
 def _gathered(settings: Mapping[str, str]) -> tuple[str, str | None, Shape]:
@@ -305,12 +305,12 @@ def _gathered(settings: Mapping[str, str]) -> tuple[str, str | None, Shape]:
 
 
 @pytest.mark.usefixtures("spark")
-def test_rights_of_an_ingest_are_enough_and_least(place: Place, tmp_path: Path) -> None:
-    """With READ on a topic every record of it is archived, and no other topic matches a pattern. Without that right
+def test_permissions_of_an_ingest_are_enough_and_least(place: Place, tmp_path: Path) -> None:
+    """With READ on a topic every record of it is archived, and no other topic matches a pattern. Without that permission
     nothing is archived, and the exit code says so.
     """
-    (right,) = REQUIRED_PERMISSIONS["ingest"].permissions
-    with place.granted([right], ORDERS):
+    (permission,) = REQUIRED_PERMISSIONS["ingest"].permissions
+    with place.granted([permission], ORDERS):
         whole = _ingested(place, tmp_path / "whole", "--pattern", "least-.*")
     assert whole.returncode == 0, whole.stdout + whole.stderr
     archived = commands.rows(tmp_path / "whole", "records", "topic")
@@ -325,7 +325,7 @@ def _ingested(place: Place, warehouse: Path, *topics: str) -> subprocess.Complet
     return commands.here("ingest", "--warehouse", str(warehouse), *topics, *place.options())
 
 
-def test_what_fewer_rights_still_show(place: Place) -> None:
+def test_what_fewer_permissions_still_show(place: Place) -> None:
     """DESCRIBE on groups lists those, as a part of all; groups of the old type are described without their topics."""
     groups, described = ["kafka", "groups"], ["kafka", "describe-group", READERS]
     with place.granted([_DESCRIBE_GROUP]):
@@ -337,7 +337,7 @@ def test_what_fewer_rights_still_show(place: Place) -> None:
 
 @pytest.mark.parametrize("group_type", ["share", "streams"])
 def test_newer_groups_want_the_right_to_their_topics(place: Place, group_type: str) -> None:
-    """With the rights of the table groups of these types are shown; without the one to topics they are refused."""
+    """With the permissions of the table groups of these types are shown; without the one to topics they are refused."""
     group_id = f"{READERS}-{group_type}"
     member = {
         "share": lambda: sharing(place.plain, group_id, WRITTEN),
@@ -345,27 +345,27 @@ def test_newer_groups_want_the_right_to_their_topics(place: Place, group_type: s
     }[group_type]
     with member():
         for name in ("kafka describe-group GROUP", "kafka lag GROUP"):
-            command, rights = [*_typed(name), group_id], REQUIRED_PERMISSIONS[name].permissions
-            with place.granted(rights):
+            command, permissions = [*_typed(name), group_id], REQUIRED_PERMISSIONS[name].permissions
+            with place.granted(permissions):
                 whole, expected = place.as_user(command), place.as_super_user(command)
-            with place.granted(one for one in rights if one.resource_type != acls.TOPIC):
+            with place.granted(one for one in permissions if one.resource_type != acls.TOPIC):
                 lacking = place.as_user(command)
             assert (whole.code, whole.shape) == (0, expected.shape), whole.lines
             assert lacking.code == 3
             assert any("TOPIC_AUTHORIZATION_FAILED" in line for line in lacking.lines), lacking.lines
 
 
-def test_rights_on_the_oldest_release(secured_282: Secured) -> None:
-    """Kafka 2.8 on ZooKeeper: the controller is known without a right on the cluster, and WRITE is enough to write."""
+def test_permissions_on_the_oldest_release(secured_282: Secured) -> None:
+    """Kafka 2.8 on ZooKeeper: the controller is known without a permission on the cluster, and WRITE is enough to write."""
     place = Place(secured_282)
     place.make_user()
     create_topics(place.plain, [NewTopic(WRITTEN, 1, 1)])
     topics, _ = REQUIRED_PERMISSIONS["kafka metadata"].permissions
-    for name, rights in (
+    for name, permissions in (
         ("kafka metadata", [topics]),
         ("kafka produce", REQUIRED_PERMISSIONS["kafka produce"].permissions),
     ):
         command = [*_typed(name), *RUN[name]]
-        with place.granted(rights):
+        with place.granted(permissions):
             whole, expected = place.as_user(command), place.as_super_user(command)
         assert (whole.code, whole.shape) == (0, expected.shape), whole.lines
