@@ -11,7 +11,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
 CONF ?= conf/local.toml
-WORKERS ?= 2
+WORKERS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+SIDE_BY_SIDE = --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 
 # spark-submit and Spark's workers take the python3 that PATH has.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -42,10 +43,10 @@ demo: $(READY) ## two snapshots and two ingests of a real three-broker Kafka, an
 	$(BIN)/python -m kafka_lagoon.sandbox.demo
 
 test: $(READY) ## all tests: units, properties, Kafka's own codec, real brokers, Spark
-	$(BIN)/python -m pytest --ignore=tests/bench --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder -m "not proof" tests
+	$(BIN)/python -m pytest --ignore=tests/bench $(SIDE_BY_SIDE) -m "not proof" tests
 
 quick: $(READY) ## tests without brokers, Java and Spark
-	$(BIN)/python -m pytest --ignore=tests/bench -m "not kafka and not spark and not java and not proof" tests
+	$(BIN)/python -m pytest --ignore=tests/bench $(SIDE_BY_SIDE) -m "not kafka and not spark and not java and not proof" tests
 
 proof: $(READY) ## what takes long, by hand: every filter in Spark, runs that are killed, fifty short runs of each job
 	$(BIN)/python -m pytest --ignore=tests/bench -m proof tests

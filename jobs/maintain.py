@@ -1,4 +1,4 @@
-"""Fewer and larger files for days that are over, and away with files that nobody needs any more.
+"""Joins small files of days that are over, and removes files that no version of a table needs.
 
     spark-submit jobs/maintain.py --conf conf/local.toml --dry-run
 

@@ -33,7 +33,7 @@ hypothesis.settings.register_profile("shared machine", deadline=None)
 hypothesis.settings.load_profile("shared machine")
 
 # Files are shared out between workers in this order, what takes longest first, so that all end at about the same time.
-_LONGEST_FIRST = ("jobs", "sandbox", "ingest", "delta", "source", "query", "integration")
+_LONGEST_FIRST = ("jobs", "sandbox", "ingest", "delta", "source", "query", "integration", "oracle", "records", "cli")
 
 # A fixture that costs a broker or a JVM marks every test that uses it, so that `make quick` can leave those out.
 _BROKERS = ("kafka", "kafka_392", "kafka_282", "secured", "secured_392", "secured_282")

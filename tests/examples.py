@@ -1,4 +1,4 @@
-"""Message classes in, random values of them out; and the list of all messages in all versions.
+"""Draws random values of message classes, and lists all messages in all versions.
 
 A value holds only what the version can carry: fields that it lacks keep their default, null stands where it may. Plain
 chance and not Hypothesis, which takes ten times as long over a message as all that is asked of it; extremes are likely, and

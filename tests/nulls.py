@@ -1,4 +1,4 @@
-"""No null without its reason: rows in, the columns that are null and do not say why out.
+"""Finds columns that are null and do not say why.
 
 A null is explained by column `problem` of its row, or by `null_if` of its column, which DuckDB decides over the tables of
 the same snapshot.
@@ -34,8 +34,8 @@ def _lines(database: duckdb.DuckDBPyConnection, name: str, cls: type[Any]) -> li
         if not column.nullable or column.name == "problem":
             continue
         explained = f"coalesce({declared[column.field] or 'false'}, false){reason}"
-        found = database.table(name).filter(f'"{column.name}" IS NULL AND NOT ({explained})')
-        if rows := found.to_arrow_table().to_pylist():
+        unexplained_rows = database.table(name).filter(f'"{column.name}" IS NULL AND NOT ({explained})')
+        if rows := unexplained_rows.to_arrow_table().to_pylist():
             lines.append(f"{name}.{column.name}: {len(rows)} nulls without a reason, first {rows[0]}")
     return lines
 

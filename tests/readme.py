@@ -1,4 +1,4 @@
-"""The generated parts of README: tables, settings, rights and the event that ends a run, from the code that makes them.
+"""The generated parts of README: tables, settings, permissions and the event that ends a run, from the code that makes them.
 
 `python -m tests.readme` writes them; a test compares.
 """
@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from kafka_lagoon.cli.outcome import JOBS, event_fields
-from kafka_lagoon.cli.permissions import NEEDS, Need
+from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS, Requirement
 from kafka_lagoon.delta.schema import TABLES
 from kafka_lagoon.delta.views import VIEWS
 from kafka_lagoon.settings import SECTIONS, Settings
@@ -59,22 +59,24 @@ def _default(field: FieldInfo) -> str:
     return "" if value is None else f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
-def rights_table() -> str:
-    """Every way to run a command with the least rights that it needs, and what each is for."""
-    lines = ["| command | least rights, and what happens without each | remark |", "|---|---|---|"]
-    return "\n".join([*lines, *(f"| `{name}` | {_rights(need)} | {need.remark} |" for name, need in NEEDS.items())])
+def permissions_table() -> str:
+    """Every form of a command with the least permissions that it needs, and what each is for."""
+    lines = ["| command | required permissions, and what happens without each | remark |", "|---|---|---|"]
+    return "\n".join(
+        [*lines, *(f"| `{name}` | {_permissions(one)} | {one.remark} |" for name, one in REQUIRED_PERMISSIONS.items())]
+    )
 
 
-def _rights(need: Need) -> str:
-    return "<br>".join(f"**{right}**: {right.without}" for right in need.rights) or "none"
+def _permissions(requirement: Requirement) -> str:
+    return "<br>".join(f"**{one}**: {one.without}" for one in requirement.permissions) or "none"
 
 
 def events_table() -> str:
     """Every field of the event that ends a run."""
     lines = ["| field | in events of | meaning |", "|---|---|---|"]
-    for one in event_fields():
-        jobs = one.metadata["jobs"]
-        lines.append(f"| `{one.name}` | {'all' if jobs == JOBS else ', '.join(jobs)} | {one.metadata['meaning']} |")
+    for field in event_fields():
+        jobs = field.metadata["jobs"]
+        lines.append(f"| `{field.name}` | {'all' if jobs == JOBS else ', '.join(jobs)} | {field.metadata['meaning']} |")
     return "\n".join(lines)
 
 
@@ -87,13 +89,13 @@ def renewed(readme: str) -> str:
     parts = {
         "tables": table_dictionary(),
         "settings": settings_table(),
-        "rights": rights_table(),
+        "permissions": permissions_table(),
         "events": events_table(),
     }
     for name, text in parts.items():
         pattern = rf"(<!-- {name}: generated -->\n).*?(\n<!-- end of {name} -->)"
-        readme, found = re.subn(pattern, lambda m, t=text: m[1] + t + m[2], readme, flags=re.DOTALL)
-        assert found == 1, name
+        readme, count = re.subn(pattern, lambda m, t=text: m[1] + t + m[2], readme, flags=re.DOTALL)
+        assert count == 1, name
     return readme
 
 

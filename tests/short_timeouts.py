@@ -6,7 +6,7 @@ from tests.fake.cluster import FakeCluster
 
 def short_timeouts(state: FakeCluster, **more: int | str) -> KafkaSettings:
     """Settings for a fake cluster; `more` replaces some of them."""
-    told = {
+    values = {
         "bootstrap_servers": ",".join(f"{host}:{port}" for host, port in state.addresses.values()),
         "request_timeout_ms": 500,
         "socket_connection_setup_timeout_ms": 500,
@@ -15,4 +15,4 @@ def short_timeouts(state: FakeCluster, **more: int | str) -> KafkaSettings:
         "retry_backoff_max_ms": 50,
         **more,
     }
-    return KafkaSettings.model_validate(told)
+    return KafkaSettings.model_validate(values)

@@ -20,9 +20,9 @@ _CLUSTER = ("--set", "kafka.bootstrap_servers=a:1", "--warehouse", "w")
 
 
 def test_generated_parts_are_fresh() -> None:
-    """The generated parts of README are those of the code; `python -m tests.readme` renews them."""
+    """Tables, settings and permissions in README are those of the code; `python -m tests.readme` writes them."""
     text = README.read_text("utf-8")
-    assert renewed(text) == text
+    assert renewed(text) == text, "run python -m tests.readme"
 
 
 def test_every_make_target_that_is_named_exists() -> None:

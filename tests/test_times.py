@@ -8,6 +8,7 @@ from kafka_lagoon.cli.arguments import ingest_arguments, snapshot_arguments
 from kafka_lagoon.cli.kafka.arguments import parse
 from kafka_lagoon.cli.kafka.offsets import VERB
 from kafka_lagoon.clock import Clock
+from kafka_lagoon.fetch.offset_specs import AtTime
 from kafka_lagoon.times import parse_time_ms
 
 NOW_MS = round(datetime(2026, 11, 21, 14, 30, 15, 250_000, tzinfo=UTC).timestamp() * 1000)
@@ -38,8 +39,8 @@ CLOCK = Clock(now_ms=lambda: NOW_MS, monotonic=lambda: 0.0, sleep=lambda _: None
 def test_a_time_is_in_utc_or_relative_to_now(text: str, utc: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every spelling means the same on machines in any zone; a zone in the text is respected."""
     monkeypatch.setenv("TZ", "America/New_York")
-    told = datetime.fromtimestamp(parse_time_ms(text, NOW_MS) / 1000, UTC)
-    assert told.replace(tzinfo=None).isoformat(timespec="milliseconds") == utc
+    printed = datetime.fromtimestamp(parse_time_ms(text, NOW_MS) / 1000, UTC)
+    assert printed.replace(tzinfo=None).isoformat(timespec="milliseconds") == utc
 
 
 @pytest.mark.parametrize("text", ["", "soon", "2h", "2 fortnights ago", "-2h ago", "ago", "2026-13-01"])
@@ -55,7 +56,7 @@ def test_every_option_that_takes_a_time_takes_these() -> None:
     assert snapshot_arguments(["--slot", "30m ago"], given, CLOCK).slot_ms == NOW_MS - 1_800_000
     wanted = ingest_arguments(["--topics", "a", "--from", "yesterday", "--until", "2h ago"], given, CLOCK).wanted
     midnight_ms = parse_time_ms("2026-11-20", NOW_MS)
-    assert (wanted.start.timestamp_ms, wanted.until_ms) == (midnight_ms, NOW_MS - 7_200_000)
+    assert (wanted.start.default, wanted.end.default) == (AtTime(midnight_ms), AtTime(NOW_MS - 7_200_000))
     for text in ("yesterday", "2026-11-20T02:00+02:00", str(midnight_ms)):
         assert parse(VERB, "offsets", ["--at", text, "-b", "localhost:9"]).at.at_ms(NOW_MS) == midnight_ms
 
@@ -69,5 +70,5 @@ def test_help_says_so(command: list[str], capsys: pytest.CaptureFixture[str]) ->
 
     with pytest.raises(SystemExit):
         main([*command, "--help"])
-    told = " ".join(capsys.readouterr().out.split())
-    assert "UTC without a zone; 2h ago; yesterday" in told
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "UTC without a zone; 2h ago; yesterday" in printed

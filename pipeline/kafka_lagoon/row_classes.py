@@ -1,7 +1,6 @@
-"""The vocabulary in which the rows of tables are declared: annotated classes in, their columns' facts beside the fields.
+"""Declares the rows of tables: annotated classes with the type, nullability and meaning of each column beside its field.
 
-Guards one rule: a column's type, nullability and meaning are written once, beside the field. Unknown is None, never 0, -1
-or a default, so no field has a default.
+These facts are written nowhere else. Unknown is None, never 0, -1 or a default, so no field has a default.
 """
 
 import dataclasses

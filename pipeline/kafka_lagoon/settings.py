@@ -32,6 +32,10 @@ class SnapshotSettings(Strict):
         False, description="Exit 0 instead of 3 when something did not answer; `--accept-incomplete` for short."
     )
     fail_when_incomplete: bool = Field(False, description="Exit 1 instead of 3 when something did not answer.")
+    skip_tables: str | None = Field(
+        None,
+        description="Comma-separated names of tables that snapshots leave empty, as table coverage says; these can be: acls.",
+    )
 
     @model_validator(mode="after")
     def _one_exit_code(self) -> "SnapshotSettings":
@@ -49,8 +53,9 @@ class IngestSettings(Strict):
     )
     start: str = Field(
         "earliest",
-        description="Where topics begin that were never archived: earliest, latest, topic:partition=offset,..., or a "
-        "time (ISO 8601, UTC without a zone; 2h ago; yesterday); `--from` for short.",
+        description="Where topics start that were never archived: earliest, latest, latest-N (N offsets before the end), an "
+        "offset, topic:partition=offset,..., or a time (ISO 8601, UTC without a zone; 2h ago; yesterday); `--from` for "
+        "short.",
     )
     isolation_level: Literal["read_committed", "read_uncommitted"] = Field(
         "read_committed", description="Whether records of aborted transactions are left out, or kept and marked."

@@ -7,6 +7,15 @@ import pytest
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from tests.clock import CLOCK
+from tests.fake import quorum
+from tests.fake.answers import SPOKEN
+
+
+@pytest.fixture
+def kraft(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brokers that speak DescribeQuorum."""
+    for api, answer in quorum.ANSWERS:
+        monkeypatch.setitem(SPOKEN, api.key, (api, answer))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Questions about logs, put to fake leaders."""
+"""Offsets and leader epochs of fake leaders."""
 
 from kafka_lagoon.admin.offsets import epoch_ends, offsets_at
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
@@ -10,31 +10,31 @@ ORDERS = [TopicPartition("orders", partition) for partition in range(6)]
 
 
 def test_a_time_of_each_partition(state: FakeCluster, cluster: Cluster) -> None:
-    """Every partition has a time of its own; one that nothing was written at or behind yet has offset -1."""
+    """Every partition has a time of its own; without a record at this time or later the offset is -1."""
     for partition in state.topics["orders"].partitions:
         partition.times = ((1_000, 10), (2_000, 20))
-    asked = {ORDERS[0]: 1_000, ORDERS[1]: 1_001, ORDERS[2]: 2_001}
-    found = offsets_at(cluster, asked, soon())
-    assert {at: one.offset for at, one in found.answers.items()} == {ORDERS[0]: 10, ORDERS[1]: 20, ORDERS[2]: -1}
-    assert not found.failures
+    times_ms = {ORDERS[0]: 1_000, ORDERS[1]: 1_001, ORDERS[2]: 2_001}
+    offsets = offsets_at(cluster, times_ms, soon())
+    assert {item: one.offset for item, one in offsets.answers.items()} == {ORDERS[0]: 10, ORDERS[1]: 20, ORDERS[2]: -1}
+    assert not offsets.failures
 
 
-def test_ends_of_terms(state: FakeCluster, cluster: Cluster) -> None:
-    """Where the leader's log ends for a term; a term that it does not know is -1 and no failure."""
+def test_ends_of_epochs(state: FakeCluster, cluster: Cluster) -> None:
+    """Where the leader's log ends for an epoch; an epoch that it does not know is -1 and no failure."""
     for partition in state.topics["orders"].partitions:
         partition.epoch_ends = {3: 33}
-    found = epoch_ends(cluster, {ORDERS[0]: 3, ORDERS[1]: 4}, soon())
-    ends = {at: (one.leader_epoch, one.end_offset) for at, one in found.answers.items()}
+    offsets = epoch_ends(cluster, {ORDERS[0]: 3, ORDERS[1]: 4}, soon())
+    ends = {item: (one.leader_epoch, one.end_offset) for item, one in offsets.answers.items()}
     assert ends == {ORDERS[0]: (3, 33), ORDERS[1]: (-1, -1)}
 
 
-def test_ends_of_terms_follow_the_leader(state: FakeCluster, cluster: Cluster) -> None:
+def test_ends_of_epochs_follow_the_leader(state: FakeCluster, cluster: Cluster) -> None:
     """A leader that moved is looked up again."""
     moved = state.topics["orders"].partitions[0]
     moved.leader_id, moved.leader_epoch, moved.epoch_ends = 3, 1, {0: 5}
-    found = epoch_ends(cluster, {ORDERS[0]: 0}, soon())
-    assert found.answers[ORDERS[0]].end_offset == 5
-    assert found.sources[ORDERS[0]].node_id == 3
+    offsets = epoch_ends(cluster, {ORDERS[0]: 0}, soon())
+    assert offsets.answers[ORDERS[0]].end_offset == 5
+    assert offsets.sources[ORDERS[0]].node_id == 3
     assert state.count(OFFSET_FOR_LEADER_EPOCH.key) == 2
 
 
@@ -42,5 +42,5 @@ def test_epochs_of_a_topic_that_is_re_created_meanwhile(state: FakeCluster, clus
     """They belong to the topic as it was: the new one's leader, at another epoch, is not asked where they end in its log."""
     again = state.topics["orders"].partitions[0]
     state.topics["orders"].topic_id, again.leader_id, again.epoch_ends = b"another topic id", 2, {0: 5}
-    found = epoch_ends(cluster, {ORDERS[0]: 0}, soon())
-    assert (found.answers, found.failures[ORDERS[0]].name) == ({}, "UNKNOWN_TOPIC_ID")
+    offsets = epoch_ends(cluster, {ORDERS[0]: 0}, soon())
+    assert (offsets.answers, offsets.failures[ORDERS[0]].name) == ({}, "UNKNOWN_TOPIC_ID")

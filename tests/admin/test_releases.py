@@ -13,7 +13,7 @@ KNOWN = [one for one in LISTS if not one[0].startswith("0.10")]
 ZK_241, ZK_251, ZK_282 = (LISTS[one, "zookeeper"] for one in ("2.4.1", "2.5.1", "2.8.2"))
 
 
-def told(listed: Listed, level: int | None = None) -> ApiVersionsResponse:
+def answer(listed: Listed, level: int | None = None) -> ApiVersionsResponse:
     """What a broker answers to ApiVersions that lists these APIs, and supports metadata.version up to `level`."""
     apis = (OfferedApi(api_key=key, min_version=low, max_version=high) for key, (low, high) in listed.items())
     feature = SupportedFeature(name="metadata.version", min_version=1, max_version=level or 0)
@@ -23,25 +23,25 @@ def told(listed: Listed, level: int | None = None) -> ApiVersionsResponse:
 
 
 @pytest.mark.parametrize(("release", "mode"), KNOWN)
-def test_a_release_is_told_as_narrowly_as_its_apis_allow(release: str, mode: str) -> None:
+def test_the_range_is_as_narrow_as_the_apis_allow(release: str, mode: str) -> None:
     """The range holds the release, and beside it only releases that list exactly the same."""
     listed = LISTS[release, mode]
     alike = list(dict.fromkeys(minor(other) for other, some in LISTS if LISTS[other, some] == listed))
     assert minor(release) in alike
-    assert kafka_version_range([told(listed)]) == " to ".join(dict.fromkeys((alike[0], alike[-1])))
+    assert kafka_version_range([answer(listed)]) == " to ".join(dict.fromkeys((alike[0], alike[-1])))
 
 
-def test_releases_are_told_apart() -> None:
+def test_releases_are_distinguished() -> None:
     """2.4.1 is no 2.2, and only two releases share a list."""
-    assert kafka_version_range([told(ZK_241)]) == "2.4"
-    named = {kafka_version_range([told(LISTS[one])]) for one in KNOWN}
+    assert kafka_version_range([answer(ZK_241)]) == "2.4"
+    named = {kafka_version_range([answer(LISTS[one])]) for one in KNOWN}
     assert {one for one in named if one and " " in one} == {"3.3 to 3.4"}
 
 
 @pytest.mark.parametrize(("level", "expected"), [(7, "3.3"), (8, "3.4"), (99, "3.4"), (0, "3.3 to 3.4")])
-def test_metadata_version_tells_where_apis_do_not(level: int, expected: str) -> None:
+def test_metadata_version_decides_where_apis_do_not(level: int, expected: str) -> None:
     """3.3 and 3.4 with KRaft list the same APIs, but support different levels of metadata.version."""
-    assert kafka_version_range([told(LISTS["3.3.2", "kraft"], level)]) == expected
+    assert kafka_version_range([answer(LISTS["3.3.2", "kraft"], level)]) == expected
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_metadata_version_tells_where_apis_do_not(level: int, expected: str) -> 
 )
 def test_several_brokers(lists: Sequence[Listed], expected: str | None) -> None:
     """From the oldest to the newest, of those that list anything."""
-    assert kafka_version_range([told(one) for one in lists]) == expected
+    assert kafka_version_range([answer(one) for one in lists]) == expected
 
 
 @pytest.mark.parametrize(
@@ -75,19 +75,19 @@ def test_several_brokers(lists: Sequence[Listed], expected: str | None) -> None:
         (LISTS["4.3.1", "kraft"] | {80: LISTS["4.1.1", "kraft"][80]}, "between 4.1 and 4.3"),
         # 2.4 without an API that only brokers ask.
         ({key: one for key, one in ZK_241.items() if key != 4}, "close to 2.4"),
-        # Not even all of 0.11: nothing newer than 3.1 is all that can be said.
+        # Not even all of 0.11: all that is known is that nothing is newer than 3.1.
         ({3: (0, 12), 18: (0, 3)}, "3.1 or older"),
         ({3: (0, 99), 18: (0, 3)}, "unlike any release"),
         (LISTS["0.10.2.2", "zookeeper"], "0.11 or older"),
     ],
 )
 def test_what_fits_no_release(listed: Listed, expected: str) -> None:
-    """A broker whose APIs no release has is never called one: what is said of it is true all the same."""
-    assert kafka_version_range([told(listed)]) == expected
+    """A broker whose APIs no release has is never called one; the range is true all the same."""
+    assert kafka_version_range([answer(listed)]) == expected
 
 
 def test_a_mix_makes_the_range_of_a_cluster_one() -> None:
     """One broker that fits no release: the cluster's range says between, not from and to."""
     odd = ZK_241 | {66: (0, 0)}
-    assert kafka_version_range([told(ZK_251), told(odd)]) == "between 2.4 and 3.0"
-    assert kafka_version_range([told(ZK_251), told({3: (0, 12)})]) == "3.1 or older"
+    assert kafka_version_range([answer(ZK_251), answer(odd)]) == "between 2.4 and 3.0"
+    assert kafka_version_range([answer(ZK_251), answer({3: (0, 12)})]) == "3.1 or older"

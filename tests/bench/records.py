@@ -22,9 +22,10 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
 from kafka_lagoon.delta import register_source
 from kafka_lagoon.delta.warehouse import Warehouse, open_warehouse
-from kafka_lagoon.fetch.offset_specs import Start, Wanted
+from kafka_lagoon.fetch.offset_specs import EARLIEST, OffsetSpecs
+from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.jars.locked_jars import jar_paths
-from kafka_lagoon.runs.ingest import ingest, lock_archive
+from kafka_lagoon.runs.ingest import RunDeadline, archive_new_records, lock_archive
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.settings import Settings, load
 from tests.bench.measure import Comparison, Findings, Sample, alternate, timed
@@ -140,14 +141,14 @@ def _prepared(prepare: Callable[[], None], function: Callable[[], None]) -> Call
 def _ingest(warehouse: Warehouse, settings: Settings, topic: BenchTopic) -> None:
     kafka = settings.named_clusters()["default"]
     deadline = Deadline.after(SYSTEM_CLOCK, 60_000)
-    wanted = Wanted(
-        topics=(topic.name,), pattern=None, start=Start(), until_ms=None, read_committed=True, most_offsets=None
-    )
+    start = OffsetSpecs(name="ingest.start", default=EARLIEST)
+    wanted = ReadSpec(topics=(topic.name,), pattern=None, start=start)
     with (
         Cluster.connect(kafka, SYSTEM_CLOCK, RequestStats(), deadline) as cluster,
         lock_archive(warehouse, settings, "bench", SYSTEM_CLOCK) as lock,
     ):
-        done = ingest(lock, "bench", cluster, settings, wanted, lambda *_: None)
+        until = RunDeadline(clock=SYSTEM_CLOCK)
+        done = archive_new_records(lock, "bench", cluster, settings, wanted, lambda *_: None, until)
     assert sum(row.records for row in done.reconciled.ranges) == topic.records, done.reconciled.ranges
 
 

@@ -30,32 +30,32 @@ from kafka_lagoon.cli.main import SPARK_SETTINGS, main
 def test_a_wrong_word_is_one_line(argv: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Which word, and where help is: exit 2, and no page of usage before it."""
     assert main(argv) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith(f"lagoon: {line}")
-    assert told.err.count("\n") == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(f"lagoon: {line}")
+    assert printed.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("argv", [[], ["kafka"]])
 def test_usage(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """On standard output for those who ask for it, and exit 0; for those who say nothing an error."""
     assert main([*argv, "--help"]) == 0
-    asked = capsys.readouterr()
-    assert asked.out.startswith(f"usage: lagoon {'kafka VERB' if argv else 'COMMAND'}")
+    page = capsys.readouterr()
+    assert page.out.startswith(f"usage: lagoon {'kafka VERB' if argv else 'COMMAND'}")
     assert main(argv) == 2
-    assert capsys.readouterr() == ("", asked.out)
-    assert asked.err == ""
+    assert capsys.readouterr() == ("", page.out)
+    assert page.err == ""
 
 
 def test_which_settings_spark_reads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Those of the package, unless the user has named a folder, or a Spark that has settings."""
 
-    def conf_dir(**told: str) -> str | None:
+    def conf_dir(**environ: str) -> str | None:
         with monkeypatch.context() as patch:
             for name in ("SPARK_CONF_DIR", "SPARK_HOME"):
                 patch.setenv(name, "")  # so that it is put back afterwards
                 patch.delenv(name)
-            for name, value in told.items():
+            for name, value in environ.items():
                 patch.setenv(name, value)
             assert main(["path", "nowhere"]) == 2
             return os.environ.get("SPARK_CONF_DIR")

@@ -25,9 +25,9 @@ def broker(broker_id: int, is_fenced: bool | None = False) -> BrokerRow:
     return BrokerRow(**{**dict.fromkeys(BrokerRow.__slots__), "broker_id": broker_id, "is_fenced": is_fenced})
 
 
-def partition(**told: bool) -> PartitionRow:
+def partition(**changed: bool) -> PartitionRow:
     healthy = {"is_under_replicated": False, "is_leaderless": False, "is_under_min_isr": False, "replicas": REPLICAS}
-    return PartitionRow(**{**dict.fromkeys(PartitionRow.__slots__), **healthy, **told})
+    return PartitionRow(**{**dict.fromkeys(PartitionRow.__slots__), **healthy, **changed})
 
 
 BROKERS = [broker(number) for number in REPLICAS]
@@ -38,12 +38,21 @@ UNKNOWN = PartitionRow(**dict.fromkeys(PartitionRow.__slots__))
 def line(
     rows: list[ConsumerLagRow],
     failures: int = 0,
+    status: str = "complete",
     brokers: list[BrokerRow] | None = None,
     partitions: list[PartitionRow] | None = None,
 ) -> str:
-    told = dict.fromkeys(SnapshotRow.__slots__, 0)
+    counts = dict.fromkeys(SnapshotRow.__slots__, 0)
     published = SnapshotRow(
-        **{**told, "brokers": 3, "topics": 12, "partitions": 1_048, "groups": 9, "failures": failures}
+        **{
+            **counts,
+            "brokers": 3,
+            "topics": 12,
+            "partitions": 1_048,
+            "groups": 9,
+            "failures": failures,
+            "status": status,
+        }
     )
     header = SnapshotHeader(snapshot_id="s", cluster="prod", cluster_id="abc", captured_at_ms=0)
     facts = {BrokerRow: brokers or BROKERS, PartitionRow: partitions or [partition()]}
@@ -79,7 +88,7 @@ def line(
         ),
     ],
 )
-def test_an_outage_is_told(brokers: list[BrokerRow], partitions: list[PartitionRow], expected: str) -> None:
+def test_an_outage_is_printed(brokers: list[BrokerRow], partitions: list[PartitionRow], expected: str) -> None:
     """Brokers that are down and what partitions suffer come first; a cluster in health has neither."""
     assert line([], brokers=brokers, partitions=partitions) == f"prod (abc): {expected}, {SIZES}"
 
@@ -94,9 +103,12 @@ def test_sizes_and_worst_lag() -> None:
 
 def test_what_is_unknown_is_said() -> None:
     """Unknown lag and failures are not silent."""
-    told = line([lag("a", 5), lag("b", None)], failures=2)
-    assert "lag unknown for 1 of 2" in told
-    assert "INCOMPLETE: 2 failures" in told
+    printed = line([lag("a", 5), lag("b", None)], failures=2, status="partial")
+    assert "lag unknown for 1 of 2" in printed
+    assert "INCOMPLETE: 2 failures" in printed
+    complete = line([lag("a", 5)], failures=1)
+    assert ", 1 failures, see table collection_failures" in complete
+    assert "INCOMPLETE" not in complete
     assert "no lag known" in line([lag("a", None)])
 
 

@@ -27,7 +27,8 @@ from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.accounting import Reconciled
 from kafka_lagoon.fetch.plan import Archived
 from kafka_lagoon.fetch.ranges import Position
-from kafka_lagoon.ingest.archive import Run, archive_lock, commit
+from kafka_lagoon.ingest.archive_lock import archive_lock
+from kafka_lagoon.ingest.commit import RunOutput, commit
 from kafka_lagoon.snapshot import state_rows as rows
 from tests.clock import CLOCK
 from tests.delta.samples import HOSTILE, HOUR_MS, NOON_MS
@@ -121,7 +122,7 @@ def _archive(warehouse: Warehouse, number: int, batches: tuple[tuple[str, str | 
             topics={"whole": Archived(topic_id="id", partitions={0: Position(next_offset=number)})},
             kept=frozenset({0}),
         )
-        commit(lock, Run(ingest_id=ingest_id, ingest_date=day, reconciled=reconciled, files=files))
+        commit(lock, RunOutput(ingest_id=ingest_id, ingest_date=day, reconciled=reconciled, files=files))
 
 
 def make_old(lake: Path) -> None:
@@ -152,6 +153,6 @@ def _old(folder: Path, table: Table, action: dict[str, Any]) -> dict[str, Any]:
             add["size"] = path.stat().st_size
         stats = json.loads(add["stats"])
         for kind in ("minValues", "maxValues", "nullCount"):
-            stats[kind] = {name: told for name, told in stats[kind].items() if name in table.bounded_in_0_1}
+            stats[kind] = {name: value for name, value in stats[kind].items() if name in table.bounded_in_0_1}
         add["stats"] = json.dumps(stats, ensure_ascii=False)
     return action

@@ -32,10 +32,10 @@ def make_lake(folder: Path, snapshots: Sequence[rows.Snapshot] = SNAPSHOTS) -> P
     for table in TABLES:
         schema = pa.schema([*table.file_schema(), pa.field(table.partition_by, pa.date32(), nullable=False)])
         DeltaTable.create(str(folder / table.name), schema, partition_by=[table.partition_by])
-    for one in snapshots:
+    for made in snapshots:
         for table in STATE_TABLES:
-            if facts := one.rows[table.row]:
-                _append(folder, table, arrow_table(table, one.header, facts), snapshot_date(one.header))
+            if facts := made.rows[table.row]:
+                _append(folder, table, arrow_table(table, made.header, facts), snapshot_date(made.header))
     _append(folder, RECORDS, records_like("orders", 0, 4, key=b"k", value=b"text", timestamp=NOON), NOON.date())
     _append(folder, RECORDS, records_like("orders", 4, 1, value=b"\xff\x1b", key=b""), NOON.date())
     return folder

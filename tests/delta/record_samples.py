@@ -12,24 +12,25 @@ from kafka_lagoon.fetch.accounting import Reconciled
 from kafka_lagoon.fetch.plan import Archived
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.fetch.record_rows import RecordProblemRow, RecordRangeRow
-from kafka_lagoon.ingest.archive import ArchiveLock, Run
+from kafka_lagoon.ingest.archive_lock import ArchiveLock
+from kafka_lagoon.ingest.commit import RunOutput
 
 DAY = date(2026, 11, 21)
 CLUSTER = "cluster-id"
 
 
-def run(lock: ArchiveLock, number: int, start: int, end: int, *, topic: str = "t", problems: int = 0) -> Run:
+def run(lock: ArchiveLock, number: int, start: int, end: int, *, topic: str = "t", problems: int = 0) -> RunOutput:
     """Run `number`: one record for each offset from `start` to `end` of partition 0 of a topic."""
     ingest_id = f"0192-{number:04d}"
     files = [_file(lock, ingest_id, topic, start, end)] if end > start else []
     positions = {**lock.topics, topic: Archived(topic_id="id", partitions={0: Position(next_offset=end)})}
     reconciled = Reconciled(
-        ranges=[_range(ingest_id, topic, start, end)],
+        ranges=[range_row(ingest_id, topic, start, end)],
         problems=[_problem(ingest_id, topic, start + n) for n in range(problems)],
         topics=positions,
         kept=frozenset({0}),
     )
-    return Run(ingest_id=ingest_id, ingest_date=DAY, reconciled=reconciled, files=files)
+    return RunOutput(ingest_id=ingest_id, ingest_date=DAY, reconciled=reconciled, files=files)
 
 
 def _file(lock: ArchiveLock, ingest_id: str, topic: str, start: int, end: int) -> DataFile:
@@ -70,7 +71,8 @@ def _file(lock: ArchiveLock, ingest_id: str, topic: str, start: int, end: int) -
     )
 
 
-def _range(ingest_id: str, topic: str, start: int, end: int) -> RecordRangeRow:
+def range_row(ingest_id: str, topic: str, start: int, end: int) -> RecordRangeRow:
+    """The range of a run that archived one record for each offset."""
     return RecordRangeRow(
         ingest_id=ingest_id,
         cluster="name",

@@ -26,7 +26,7 @@ def row(cls: type[T], **values: Any) -> T:
     return cls(**given)
 
 
-def snapshot(number: int = 1, *facts: rows.Row, cluster: str = "default", **published: Any) -> rows.Snapshot:
+def snapshot(number: int = 1, *facts: object, cluster: str = "default", **published: Any) -> rows.Snapshot:
     """Attempt `number` at the hour of that number, with these facts; `published` are columns of its `snapshots` row."""
     header = rows.SnapshotHeader(
         snapshot_id=f"0192-{number:04d}-{cluster}",
@@ -34,7 +34,7 @@ def snapshot(number: int = 1, *facts: rows.Row, cluster: str = "default", **publ
         cluster_id="cluster-id",
         captured_at_ms=NOON_MS + number * HOUR_MS,
     )
-    by_class: dict[type[rows.Row], Sequence[rows.Row]] = {
+    by_class: dict[type[Any], Sequence[object]] = {
         table.row: [fact for fact in facts if isinstance(fact, table.row)] for table in STATE_TABLES
     }
     slot_ms = published.pop("slot_ms", NOON_MS + number * HOUR_MS)

@@ -60,11 +60,11 @@ def test_rows_come_back_from_parquet(table: Any, data: st.DataObject) -> None:
     made = data.draw(st.lists(st.builds(table.row, **{c.field: values_of(c) for c in own}), min_size=1, max_size=3))
     back = pq.read_table(pa.BufferReader(parquet_bytes(arrow_table(table, HEADER_OF_ONE, made))))
     for column in own:
-        found = back[column.name].to_pylist()
+        stored = back[column.name].to_pylist()
         wanted = [as_read(getattr(one, column.field)) for one in made]
         if column.type == TIMESTAMP:
-            found = [at and (at - EPOCH) // (datetime.resolution * 1000) for at in found]
-        assert found == wanted
+            stored = [at and (at - EPOCH) // (datetime.resolution * 1000) for at in stored]
+        assert stored == wanted
 
 
 def test_header_is_stamped_on_every_row() -> None:

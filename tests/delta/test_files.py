@@ -39,8 +39,8 @@ def in_log(arrow: pa.Table) -> dict[str, Any]:
     """The statistics of a file with these rows, as a reader of the log finds them."""
     file = DataFile(url="f", size=1, modified_at_ms=1, statistics=statistics_of(arrow))
     add = json.loads(add_action(file, "f", DAY))["add"]
-    told: dict[str, Any] = json.loads(add["stats"], parse_constant=lambda name: f"{name} is no JSON")
-    return told
+    stats: dict[str, Any] = json.loads(add["stats"], parse_constant=lambda name: f"{name} is no JSON")
+    return stats
 
 
 def value(name: str, spelled: Any) -> Any:
@@ -54,14 +54,14 @@ def value(name: str, spelled: Any) -> Any:
 def test_bounds_and_nulls_hold_for_every_row(rows: list[dict[str, Any]]) -> None:
     """No value lies outside its bounds, nulls are counted, and a column with an order and values always has bounds."""
     arrow = pa.Table.from_pylist(rows, pa.schema([(name, kind) for name, (_, kind) in COLUMNS.items()]))
-    told = in_log(arrow)
-    assert told["numRecords"] == len(rows)
-    assert told["nullCount"] == {name: sum(row[name] is None for row in rows) for name in COLUMNS}
-    assert told["minValues"].keys() == told["maxValues"].keys()
+    stats = in_log(arrow)
+    assert stats["numRecords"] == len(rows)
+    assert stats["nullCount"] == {name: sum(row[name] is None for row in rows) for name in COLUMNS}
+    assert stats["minValues"].keys() == stats["maxValues"].keys()
     for name in COLUMNS:
         present = [row[name] for row in rows if row[name] is not None]
-        if name in told["minValues"]:
-            least, greatest = value(name, told["minValues"][name]), value(name, told["maxValues"][name])
+        if name in stats["minValues"]:
+            least, greatest = value(name, stats["minValues"][name]), value(name, stats["maxValues"][name])
             latest = greatest + timedelta(microseconds=999) if name == "time" and greatest.year == 9999 else greatest
             assert all(least <= one <= latest for one in present)
         else:
@@ -70,21 +70,21 @@ def test_bounds_and_nulls_hold_for_every_row(rows: list[dict[str, Any]]) -> None
 
 def test_long_text_is_cut_on_both_sides() -> None:
     """A bound of text has 32 characters as Delta's own, the upper one a last character above all that was cut off."""
-    told = in_log(pa.table({"text": ["a" * 100, "b" * 31 + LAST + LAST + "c" * 40]}))
-    assert told["minValues"] == {"text": "a" * 32}
-    assert told["maxValues"] == {"text": "b" * 31 + LAST + LAST + LAST}
+    stats = in_log(pa.table({"text": ["a" * 100, "b" * 31 + LAST + LAST + "c" * 40]}))
+    assert stats["minValues"] == {"text": "a" * 32}
+    assert stats["maxValues"] == {"text": "b" * 31 + LAST + LAST + LAST}
 
 
 def test_times_are_rounded_outwards() -> None:
     """A bound in milliseconds is not later than the earliest and not earlier than the latest microsecond."""
     times = [datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC), datetime(2025, 1, 1, 0, 0, 0, 1, UTC)]
-    told = in_log(pa.table({"time": times}))
-    assert told["minValues"] == {"time": "1969-12-31T23:59:59.999Z"}
-    assert told["maxValues"] == {"time": "2025-01-01T00:00:00.001Z"}
+    stats = in_log(pa.table({"time": times}))
+    assert stats["minValues"] == {"time": "1969-12-31T23:59:59.999Z"}
+    assert stats["maxValues"] == {"time": "2025-01-01T00:00:00.001Z"}
 
 
 def test_numbers_that_json_has_not_leave_a_column_without_bounds() -> None:
     """NaN and the infinities neither stand in the log nor hide a row: their column has its count of nulls alone."""
     for odd in (float("nan"), float("inf")):
-        told = in_log(pa.table({"ratio": [0.5, odd, None]}))
-        assert (told["minValues"], told["nullCount"]) == ({}, {"ratio": 1})
+        stats = in_log(pa.table({"ratio": [0.5, odd, None]}))
+        assert (stats["minValues"], stats["nullCount"]) == ({}, {"ratio": 1})

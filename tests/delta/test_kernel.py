@@ -85,13 +85,13 @@ def test_statistics_leave_out_files(warehouse: Warehouse) -> None:
     append(
         warehouse, written(warehouse, "a", "t", 0), written(warehouse, "b", "u", 0), written(warehouse, "c", "u", 50)
     )
-    asked = warehouse.spark.table(warehouse.identifiers["records"]).where("topic = 'u' AND offset >= 65")
-    assert asked.count() == 0
-    assert [Path(one).stem for one in asked.inputFiles()] == []
-    asked = warehouse.spark.table(warehouse.identifiers["records"]).where(
+    filtered = warehouse.spark.table(warehouse.identifiers["records"]).where("topic = 'u' AND offset >= 65")
+    assert filtered.count() == 0
+    assert [Path(one).stem for one in filtered.inputFiles()] == []
+    filtered = warehouse.spark.table(warehouse.identifiers["records"]).where(
         f"timestamp >= '{NOON:%F %T}' AND offset = 55"
     )
-    assert [Path(one).stem for one in asked.inputFiles()] == ["c"]
+    assert [Path(one).stem for one in filtered.inputFiles()] == ["c"]
     assert [Path(url).stem for url in warehouse.kernel.files(warehouse.state("records"), {"topic": "u"})] == ["b", "c"]
 
 
@@ -117,15 +117,15 @@ def test_compaction_meanwhile_is_no_obstacle(warehouse: Warehouse) -> None:
 
 
 def test_a_used_fence_lets_nothing_pass(warehouse: Warehouse) -> None:
-    """Whoever commits second under a transaction id is told and adds nothing, at once or later; other ids are free."""
+    """Whoever commits second under a transaction id gets an error and adds nothing, at once or later; other ids are free."""
     ours, theirs = warehouse.state("records"), warehouse.state("records")
     warehouse.kernel.append(theirs, [described(warehouse, "a")], DAY, fence=Fence("app", 1))
     for state in (ours, warehouse.state("records")):
         with pytest.raises(Fenced):
             warehouse.kernel.append(state, [described(warehouse, "b")], DAY, fence=Fence("app", 1))
     warehouse.kernel.append(ours, [described(warehouse, "c")], DAY, fence=Fence("another", 1))
-    found = warehouse.kernel.files(warehouse.state("records"), {"topic": "t"})
-    assert sorted(Path(url).stem for url in found) == ["a", "c"]
+    files = warehouse.kernel.files(warehouse.state("records"), {"topic": "t"})
+    assert sorted(Path(url).stem for url in files) == ["a", "c"]
 
 
 def test_a_position_that_another_run_moved_is_not_overwritten(warehouse: Warehouse) -> None:

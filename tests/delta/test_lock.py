@@ -1,4 +1,4 @@
-"""One holder at a time, whatever becomes of it."""
+"""One holder at a time, however it ends."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ from kafka_lagoon.errors import LockHeld, TableError
 from tests.clock import CLOCK
 
 
-def test_the_second_is_told_who_holds_it(tmp_path: Path) -> None:
+def test_the_second_learns_who_holds_it(tmp_path: Path) -> None:
     """Who comes second gets LockHeld with the holder's process and since when, and may try again afterwards."""
     lock = tmp_path / "a.lock"
     with (
@@ -36,10 +36,10 @@ def test_a_wait_ends_when_the_lock_is_free(tmp_path: Path) -> None:
         if len(naps) == 3:
             first.__exit__(None, None, None)
 
-    patient = Clock(now_ms=CLOCK.now_ms, monotonic=lambda: sum(naps), sleep=sleep)
-    with locked(lock, patient, wait_ms=10_000):
+    clock = Clock(now_ms=CLOCK.now_ms, monotonic=lambda: sum(naps), sleep=sleep)
+    with locked(lock, clock, wait_ms=10_000):
         assert len(naps) == 3
-        with pytest.raises(LockHeld), locked(lock, patient, wait_ms=1_000):
+        with pytest.raises(LockHeld), locked(lock, clock, wait_ms=1_000):
             pass
     assert 1.2 < sum(naps) < 1.5
 

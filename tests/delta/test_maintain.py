@@ -98,10 +98,10 @@ def test_rewritten_files_hold_few_topics(warehouse: Warehouse) -> None:
         ingest(warehouse, YESTERDAY, run, topics)
     options = replace(RECORDS, target_bytes=25_000)
     (done,) = maintain(warehouse, options, CLOCK)
-    asked = warehouse.spark.table(warehouse.identifiers["records"]).where("topic = 'topic-3' AND partition = 1")
-    assert asked.count() == 40
+    filtered = warehouse.spark.table(warehouse.identifiers["records"]).where("topic = 'topic-3' AND partition = 1")
+    assert filtered.count() == 40
     assert done.after.count > 2
-    assert len(asked.inputFiles()) < done.after.count
+    assert len(filtered.inputFiles()) < done.after.count
 
 
 def test_a_dry_run_changes_nothing(warehouse: Warehouse) -> None:
@@ -119,8 +119,8 @@ def test_what_nobody_needs_is_removed_after_a_week(warehouse: Warehouse) -> None
     """Files that a task left behind, and files no version names any more, go when they are old enough; others stay."""
     for run in (1, 2):
         ingest(warehouse, YESTERDAY, run)
-    (one,) = {path.parent for path in paths(warehouse)}
-    old, new = one / "old.parquet", one / "new.parquet"
+    (folder,) = {path.parent for path in paths(warehouse)}
+    old, new = folder / "old.parquet", folder / "new.parquet"
     for path in (old, new):
         path.write_bytes(b"left behind")
     os.utime(old, (time.time() - WEEK_S,) * 2)
@@ -133,15 +133,15 @@ def test_what_nobody_needs_is_removed_after_a_week(warehouse: Warehouse) -> None
 def left_behind(warehouse: Warehouse, *hours: int) -> dict[int, Path]:
     """Files that no version of `records` names, by their age in hours."""
     folder = next(iter(paths(warehouse))).parent
-    found = {age: folder / f"{age}.parquet" for age in hours}
-    for age, path in found.items():
+    files = {age: folder / f"{age}.parquet" for age in hours}
+    for age, path in files.items():
         path.write_bytes(b"left behind")
         os.utime(path, (time.time() - age * 3600,) * 2)
-    return found
+    return files
 
 
 @pytest.mark.parametrize(("keep_hours", "removed"), [(24, {30, 200, 1_100}), (1_000, {1_100})])
-def test_files_are_kept_for_the_hours_that_are_told(warehouse: Warehouse, keep_hours: int, removed: set[int]) -> None:
+def test_files_are_kept_for_the_hours_that_are_given(warehouse: Warehouse, keep_hours: int, removed: set[int]) -> None:
     """What a run under way has written and what a reader of an older version may need stay that long, and no longer.
 
     A file that a version of the last hours has needed stays, however long ago it was written.
@@ -151,11 +151,11 @@ def test_files_are_kept_for_the_hours_that_are_told(warehouse: Warehouse, keep_h
     needed = paths(warehouse)
     for path in needed:
         os.utime(path, (time.time() - 2_000 * 3600,) * 2)
-    found = left_behind(warehouse, 0, 20, 30, 200, 1_100)
+    files = left_behind(warehouse, 0, 20, 30, 200, 1_100)
     options = replace(RECORDS, keep_hours=keep_hours, force=keep_hours < 168)
     (would,) = maintain(warehouse, replace(options, dry_run=True), CLOCK)
     (done,) = maintain(warehouse, options, CLOCK)
-    assert {age for age, path in found.items() if not path.exists()} == removed
+    assert {age for age, path in files.items() if not path.exists()} == removed
     assert would.removed == done.removed == Files(count=len(removed), size=11 * len(removed))
     assert done.days == 1
     assert needed < paths(warehouse)

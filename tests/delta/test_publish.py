@@ -25,9 +25,10 @@ from kafka_lagoon.delta.schema import SNAPSHOT_DATE, STATE_TABLES
 from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
 from kafka_lagoon.errors import ChecksFailed, LockHeld, SnapshotExists
 from kafka_lagoon.snapshot import state_rows as rows
+from kafka_lagoon.snapshot.coverage import CoverageRow
 from tests.clock import CLOCK
+from tests.delta import other_run
 from tests.delta.samples import HOSTILE, HOUR_MS, NOON_MS, lag_row, row, snapshot
-from tests.ingest import other_run
 from tests.warehouses import settings
 
 HOSTILE_FACTS = (
@@ -54,7 +55,7 @@ HOSTILE_FACTS = (
     row(rows.CommittedOffsetRow, group_id=HOSTILE, topic=HOSTILE, partition=0, read_at_ms=NOON_MS, metadata=HOSTILE),
     lag_row(HOSTILE, HOSTILE, 0, lag=-(2**62)),
     lag_row("", "b", 1),
-    row(rows.CoverageRow, api="Fetch", visibility="filtered"),
+    row(CoverageRow, api="Fetch", visibility="filtered"),
 )
 
 
@@ -72,8 +73,8 @@ def slot_of(warehouse: Warehouse, slot_ms: int = NOON_MS, cluster: str = "defaul
 
 def rows_of(warehouse: Warehouse, table: str) -> list[dict[str, Any]]:
     """All rows of a table, published or not, as a reader other than Spark sees them."""
-    found: list[dict[str, Any]] = deltalake.DeltaTable(warehouse.locations[table]).to_pyarrow_table().to_pylist()
-    return found
+    stored: list[dict[str, Any]] = deltalake.DeltaTable(warehouse.locations[table]).to_pyarrow_table().to_pylist()
+    return stored
 
 
 def trusted(warehouse: Warehouse) -> dict[str, int]:
@@ -89,9 +90,9 @@ def test_another_reader_finds_every_row(warehouse: Warehouse) -> None:
         written = publish(lock, made)
     for table in STATE_TABLES:
         wanted = arrow_table(table, made.header, made.rows[table.row]).to_pylist()
-        found = rows_of(warehouse, table.name)
-        assert [one.pop("snapshot_date") for one in found] == [date(2025, 11, 21)] * len(wanted)
-        assert sorted(map(repr, found)) == sorted(map(repr, wanted))
+        stored = rows_of(warehouse, table.name)
+        assert [one.pop("snapshot_date") for one in stored] == [date(2025, 11, 21)] * len(wanted)
+        assert sorted(map(repr, stored)) == sorted(map(repr, wanted))
         assert written.rows[table.name] == len(wanted)
 
 
@@ -99,9 +100,9 @@ def test_spark_reads_what_rows_say(warehouse: Warehouse) -> None:
     """Null is null, negative is negative, and the oddest names and numbers come back as they were."""
     publish_once(warehouse, snapshot(1, *HOSTILE_FACTS))
     columns = "group_id", "topic", "partition", "lag", "lag_basis", "time_lag_ms"
-    found = warehouse.spark.table(warehouse.identifiers["consumer_lag"]).select(*columns)
+    stored = warehouse.spark.table(warehouse.identifiers["consumer_lag"]).select(*columns)
     wanted = [(HOSTILE, HOSTILE, 0, -(2**62), "committed", None), ("", "b", 1, None, "unknown", None)]
-    assert_df_equality(found, warehouse.spark.createDataFrame(wanted, found.schema), ignore_row_order=True)
+    assert_df_equality(stored, warehouse.spark.createDataFrame(wanted, stored.schema), ignore_row_order=True)
     (member,) = warehouse.spark.table(warehouse.identifiers["group_members"]).collect()
     assert member["assignment"] == [(HOSTILE, None, [0, 2])]
     assert (member["subscribed_topics"], member["target_assignment"]) == ([HOSTILE, ""], [])
@@ -117,21 +118,21 @@ def test_tables_stay_readable_for_all(warehouse: Warehouse) -> None:
     """Reader version 1, table and column comments in the log, partitioned by day, no file for a table without rows."""
     publish_once(warehouse, snapshot(1, *HOSTILE_FACTS))
     for table in STATE_TABLES:
-        found = deltalake.DeltaTable(warehouse.locations[table.name])
-        assert found.protocol().min_reader_version == 1
-        assert found.metadata().partition_columns == ["snapshot_date"]
-        assert found.metadata().configuration["comment"] == table.comment
-        comments = {field.name: field.metadata["comment"] for field in found.schema().fields}
+        stored = deltalake.DeltaTable(warehouse.locations[table.name])
+        assert stored.protocol().min_reader_version == 1
+        assert stored.metadata().partition_columns == ["snapshot_date"]
+        assert stored.metadata().configuration["comment"] == table.comment
+        comments = {field.name: field.metadata["comment"] for field in stored.schema().fields}
         assert comments == {column.name: column.comment for column in table.columns}
-        assert (found.version() == 0) == (table.name == "collection_failures")
+        assert (stored.version() == 0) == (table.name == "collection_failures")
 
 
 def test_a_slot_is_published_once(warehouse: Warehouse) -> None:
     """A second attempt finds the first one; if it goes on regardless, it is refused and nothing is added."""
     publish_once(warehouse, snapshot(1, lag_row("g", "t", 0), status="partial"))
-    found = slot_of(warehouse, NOON_MS + HOUR_MS)
-    assert found is not None
-    assert (found.snapshot_id, found.status, found.captured_at_ms) == (
+    stored = slot_of(warehouse, NOON_MS + HOUR_MS)
+    assert stored is not None
+    assert (stored.snapshot_id, stored.status, stored.captured_at_ms) == (
         "0192-0001-default",
         "partial",
         NOON_MS + HOUR_MS,
@@ -210,12 +211,12 @@ def shared_jvm(spark: SparkSession) -> dict[str, str]:
 @contextmanager
 def running(*arguments: str, env: dict[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
     """Another run; it is over when the block is."""
-    command = [sys.executable, "-m", "tests.ingest.other_run", *arguments]
+    command = [sys.executable, "-m", "tests.delta.other_run", *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) as process:
         yield process
 
 
-def told(process: subprocess.Popen[str]) -> str:
+def next_line(process: subprocess.Popen[str]) -> str:
     """The next line of another run."""
     assert process.stdout is not None
     return process.stdout.readline().strip()
@@ -248,7 +249,7 @@ def test_a_killed_run_leaves_a_whole_snapshot_or_none(
 ) -> None:
     """After SIGKILL at any point the lock is free, and the slot is either published whole or can be published."""
     with running(warehouse.name, "1", method, str(count), when, env=shared_jvm) as process:
-        assert told(process) == "locked"
+        assert next_line(process) == "locked"
         go(process)
         assert process.wait(timeout=60) == -signal.SIGKILL
     assert (slot_of(warehouse) is not None) == is_published
@@ -257,10 +258,10 @@ def test_a_killed_run_leaves_a_whole_snapshot_or_none(
     assert trusted(warehouse) == {"0192-0001-default" if is_published else "0192-0002-default": 3}
 
 
-def test_two_runs_at_once_and_the_second_is_told(warehouse: Warehouse, shared_jvm: dict[str, str]) -> None:
+def test_two_runs_at_once_and_the_second_is_refused(warehouse: Warehouse, shared_jvm: dict[str, str]) -> None:
     """While one run holds a cluster's lock, another one learns who holds it; another cluster is free."""
     with running(warehouse.name, "1", env=shared_jvm) as process:
-        assert told(process) == "locked"
+        assert next_line(process) == "locked"
         with (
             pytest.raises(LockHeld, match=f"process {process.pid} on "),
             snapshot_lock(warehouse, "default", CLOCK, wait_ms=50),
@@ -268,7 +269,7 @@ def test_two_runs_at_once_and_the_second_is_told(warehouse: Warehouse, shared_jv
             pass
         publish_once(warehouse, snapshot(3, cluster="another"))
         go(process)
-        assert told(process) == "published"
+        assert next_line(process) == "published"
     assert slot_of(warehouse) is not None
 
 
@@ -276,9 +277,9 @@ def test_without_a_lock_the_fence_lets_one_publish(warehouse: Warehouse, monkeyp
     """Two runs in two JVMs that no lock kept apart: whoever publishes first wins, the other fails and is not seen."""
     monkeypatch.setattr(Warehouse, "exclusively", lambda *_: nullcontext())
     with running(warehouse.name, "1") as process, snapshot_lock(warehouse, "default", CLOCK) as lock:
-        assert told(process) == "locked"
+        assert next_line(process) == "locked"
         go(process)
-        assert told(process) == "published"
+        assert next_line(process) == "published"
         with pytest.raises(LockHeld):
             publish(lock, other_run.attempt(2))
     assert trusted(warehouse) == {"0192-0001-default": 3}

@@ -47,17 +47,17 @@ class Filter:
 
     def holds(self, row: dict[str, Any]) -> bool:
         """Whether a row meets the condition, as SQL has it: null is neither equal to nor less than anything."""
-        found = row[self.column]
+        value = row[self.column]
         match self.operator:
             case "null":
-                return found is None
+                return value is None
             case "not null":
-                return found is not None
+                return value is not None
             case "=":
-                return found is not None and found == self.value
+                return value is not None and value == self.value
             case "<=":
-                return found is not None and found <= self.value
-        return found is not None and found >= self.value
+                return value is not None and value <= self.value
+        return value is not None and value >= self.value
 
     def sql(self) -> str:
         """The condition with a place for its value."""
@@ -83,30 +83,30 @@ def rows_of(location: str) -> list[dict[str, Any]]:
     table = DeltaTable(location)
     names = [field.name for field in table.schema().fields]
     (partition,) = table.metadata().partition_columns
-    found = []
+    rows = []
     for url in table.file_uris():
         day = date.fromisoformat(Path(url).parent.name.partition("=")[2])
         arrow = pq.ParquetFile(url.removeprefix("file://"), coerce_int96_timestamp_unit="us").read()
         for number, field in enumerate(arrow.schema):
             if pa.types.is_timestamp(field.type):  # Spark may write INT96, which has no zone
                 arrow = arrow.set_column(number, field.name, arrow[field.name].cast(TIMESTAMP))
-        rows = arrow.to_pylist()
-        found += [{name: row.get(name) for name in names} | {partition: day} for row in rows]
-    return found
+        in_file = arrow.to_pylist()
+        rows += [{name: row.get(name) for name in names} | {partition: day} for row in in_file]
+    return rows
 
 
 def by_deltalake(location: str, wanted: Sequence[Filter]) -> list[int]:
     """Counts of a dataset of deltalake's."""
     dataset = DeltaTable(location).to_pyarrow_dataset()
 
-    def condition(one: Filter) -> Any:
-        column = pc.field(one.column)
-        if "null" in one.operator:
-            return column.is_null() if one.operator == "null" else column.is_valid()
-        value = pa.scalar(one.value, dataset.schema.field(one.column).type)
-        return {"=": column == value, "<=": column <= value, ">=": column >= value}[one.operator]
+    def expression(condition: Filter) -> Any:
+        column = pc.field(condition.column)
+        if "null" in condition.operator:
+            return column.is_null() if condition.operator == "null" else column.is_valid()
+        value = pa.scalar(condition.value, dataset.schema.field(condition.column).type)
+        return {"=": column == value, "<=": column <= value, ">=": column >= value}[condition.operator]
 
-    return [dataset.count_rows(filter=condition(one), use_threads=False) for one in wanted]
+    return [dataset.count_rows(filter=expression(condition), use_threads=False) for condition in wanted]
 
 
 def by_duckdb(location: str, wanted: Sequence[Filter]) -> list[int]:
@@ -119,9 +119,9 @@ def by_duckdb(location: str, wanted: Sequence[Filter]) -> list[int]:
 def counts_in_duckdb(connection: duckdb.DuckDBPyConnection, name: str, wanted: Sequence[Filter]) -> list[int]:
     """Counts of one of a connection's relations."""
     counts: list[int] = []
-    for one in wanted:
-        values = [] if "null" in one.operator else [one.value]
-        counts += connection.execute(f"SELECT count(*) FROM {name} WHERE {one.sql()}", values).fetchone() or ()
+    for condition in wanted:
+        values = [] if "null" in condition.operator else [condition.value]
+        counts += connection.execute(f"SELECT count(*) FROM {name} WHERE {condition.sql()}", values).fetchone() or ()
     return counts
 
 
@@ -130,14 +130,14 @@ def by_polars(location: str, wanted: Sequence[Filter]) -> list[int]:
     frame = pl.scan_delta(location.removeprefix("file:"))
     kinds = frame.collect_schema()
 
-    def condition(one: Filter) -> pl.Expr:
-        column = pl.col(one.column)
-        if "null" in one.operator:
-            return column.is_null() if one.operator == "null" else column.is_not_null()
-        value = pl.lit(one.value, dtype=kinds[one.column])
-        return {"=": column == value, "<=": column <= value, ">=": column >= value}[one.operator]
+    def expression(condition: Filter) -> pl.Expr:
+        column = pl.col(condition.column)
+        if "null" in condition.operator:
+            return column.is_null() if condition.operator == "null" else column.is_not_null()
+        value = pl.lit(condition.value, dtype=kinds[condition.column])
+        return {"=": column == value, "<=": column <= value, ">=": column >= value}[condition.operator]
 
-    return [frame.filter(condition(one)).select(pl.len()).collect().item() for one in wanted]
+    return [frame.filter(expression(condition)).select(pl.len()).collect().item() for condition in wanted]
 
 
 READERS = {"deltalake": by_deltalake, "duckdb": by_duckdb, "polars": by_polars}
@@ -148,35 +148,37 @@ def wrong(location: str, count: Callable[[str, Sequence[Filter]], list[int]]) ->
     rows = rows_of(location)
     assert rows, location
     wanted = list(filters(rows))
-    truth = [sum(map(one.holds, rows)) for one in wanted]
+    truth = [sum(map(condition.holds, rows)) for condition in wanted]
     return differences(wanted, count(location, wanted), truth)
 
 
-def differences(wanted: Sequence[Filter], told: Sequence[int], truth: Sequence[int]) -> list[tuple[Filter, int, int]]:
+def differences(
+    wanted: Sequence[Filter], counted: Sequence[int], truth: Sequence[int]
+) -> list[tuple[Filter, int, int]]:
     """The conditions whose counts are not the true ones."""
-    return [found for found in zip(wanted, told, truth, strict=True) if found[1] != found[2]]
+    return [compared for compared in zip(wanted, counted, truth, strict=True) if compared[1] != compared[2]]
 
 
 def like(row: dict[str, Any]) -> list[Filter]:
     """Conditions on every column that the row meets: null or not, or its value by equality and as both bounds."""
-    found = []
+    conditions = []
     for name, value in row.items():
         if value is None or isinstance(value, list):
-            found.append(Filter(name, "null" if value is None else "not null"))
+            conditions.append(Filter(name, "null" if value is None else "not null"))
         else:
-            found += [Filter(name, operator, value) for operator in ("=", ">=", "<=")]
-    return found
+            conditions += [Filter(name, operator, value) for operator in ("=", ">=", "<=")]
+    return conditions
 
 
-def spark_condition(one: Filter) -> SparkColumn:
+def spark_condition(condition: Filter) -> SparkColumn:
     """A condition in Spark's words."""
-    column = F.col(f"`{one.column}`")
-    if "null" in one.operator:
-        return column.isNull() if one.operator == "null" else column.isNotNull()
-    value = F.lit(bytearray(one.value) if isinstance(one.value, bytes) else one.value)
-    if isinstance(one.value, datetime):  # in the calendar of year 1 that Spark has too
-        value = F.expr(f"TIMESTAMP '{one.value.isoformat()}'")
-    return {"=": column == value, "<=": column <= value, ">=": column >= value}[one.operator]
+    column = F.col(f"`{condition.column}`")
+    if "null" in condition.operator:
+        return column.isNull() if condition.operator == "null" else column.isNotNull()
+    value = F.lit(bytearray(condition.value) if isinstance(condition.value, bytes) else condition.value)
+    if isinstance(condition.value, datetime):  # in the calendar of year 1 that Spark has too
+        value = F.expr(f"TIMESTAMP '{condition.value.isoformat()}'")
+    return {"=": column == value, "<=": column <= value, ">=": column >= value}[condition.operator]
 
 
 def missed_in_spark(frames: Mapping[str, tuple[DataFrame, Sequence[dict[str, Any]]]]) -> dict[str, list[Filter]]:
@@ -189,8 +191,8 @@ def missed_in_spark(frames: Mapping[str, tuple[DataFrame, Sequence[dict[str, Any
         frames[name][0].where(reduce(and_, map(spark_condition, conditions))).agg(F.count("*"), F.lit(name))
         for name, conditions in wanted.items()
     ]
-    found = {name for count, name in reduce(DataFrame.union, counts).collect() if count}
-    return {name: conditions for name, conditions in wanted.items() if name not in found}
+    shown = {name for count, name in reduce(DataFrame.union, counts).collect() if count}
+    return {name: conditions for name, conditions in wanted.items() if name not in shown}
 
 
 @pytest.fixture(scope="module")
@@ -217,8 +219,8 @@ def test_filters_in_lagoon_sql_find_what_is_there(lake: Warehouse, name: str) ->
         rows = connection.table(name).to_arrow_table().to_pylist()
         assert rows
         wanted = list(filters(rows))
-        told = counts_in_duckdb(connection, name, wanted)
-    assert differences(wanted, told, [sum(map(one.holds, rows)) for one in wanted]) == []
+        counted = counts_in_duckdb(connection, name, wanted)
+    assert differences(wanted, counted, [sum(map(condition.holds, rows)) for condition in wanted]) == []
 
 
 def in_spark(warehouse: Warehouse, *tables: Table) -> dict[str, tuple[DataFrame, Sequence[dict[str, Any]]]]:
@@ -235,8 +237,8 @@ def test_spark_finds_what_is_there(lake: Warehouse) -> None:
     frames = in_spark(lake, *TABLES)
     assert missed_in_spark(frames) == {}
     lag, rows = frames["consumer_lag"]
-    asked = lag.where(reduce(and_, map(spark_condition, like(rows[0]))))
-    assert len(asked.inputFiles()) == 1 < len(lag.inputFiles())
+    filtered = lag.where(reduce(and_, map(spark_condition, like(rows[0]))))
+    assert len(filtered.inputFiles()) == 1 < len(lag.inputFiles())
 
 
 @pytest.mark.proof

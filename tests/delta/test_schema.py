@@ -1,7 +1,6 @@
 """Row classes become columns, Arrow schemas, Delta's JSON and DDL."""
 
 from importlib.resources import files
-from typing import get_args
 
 import pyarrow as pa
 import pytest
@@ -18,20 +17,22 @@ from kafka_lagoon.delta.schema import (
     schema_sql,
 )
 from kafka_lagoon.fetch import record_rows as records
-from kafka_lagoon.snapshot import state_rows as rows
+from kafka_lagoon.snapshot import tables
+from kafka_lagoon.snapshot.state_rows import SnapshotRow
 
 BY_NAME = {table.name: table for table in TABLES}
 
 
 def test_the_committed_ddl_is_the_ddl() -> None:
-    """schema.sql says what the row classes say; `python -m kafka_lagoon.delta.schema` writes it anew."""
-    assert (files("kafka_lagoon.delta") / "schema.sql").read_text("utf-8") == schema_sql()
+    """schema.sql says what the row classes say."""
+    stored = (files("kafka_lagoon.delta") / "schema.sql").read_text("utf-8")
+    assert stored == schema_sql(), "run python -m kafka_lagoon.delta.schema > pipeline/kafka_lagoon/delta/schema.sql"
 
 
 def test_every_row_class_has_its_table() -> None:
     """No row class is forgotten, and `snapshots` is published last."""
-    assert {table.row for table in STATE_TABLES} == set(get_args(rows.Row))
-    assert STATE_TABLES[-1].row is rows.SnapshotRow
+    assert [table.name for table in STATE_TABLES] == [table.name for table in tables.STATE_TABLES]
+    assert STATE_TABLES[-1].row is SnapshotRow
     assert {table.row for table in RECORD_TABLES} == {
         records.RecordRow,
         records.RecordRangeRow,
@@ -103,3 +104,21 @@ def test_positions_can_be_stored_beside_records() -> None:
     """SQL makes table `records` with the feature that domain metadata needs; other tables stay as plain as they are."""
     asking = [table.name for table in TABLES if "'delta.feature.domainMetadata' = 'supported'" in table.ddl("t")]
     assert asking == ["records"]
+
+
+def test_tables_of_0_2_0_go_on() -> None:
+    """The columns of 0.2.0 are as they were, and every later one may be null, so that it can be added to a table with rows.
+
+    `scope` stays what it was, a text for people, so that queries over the failures of old snapshots and new ones go on.
+    """
+    of_0_2_0 = {
+        "coverage": "api api_version broker_id expected answered failed visibility requests bytes elapsed_ms throttle_ms",
+        "collection_failures": "api broker_id scope error_code error_name attempts elapsed_ms message",
+    }
+    for name, columns in of_0_2_0.items():
+        own = BY_NAME[name].stored()[len(HEADER) :]
+        old = columns.split()
+        assert [column.name for column in own[: len(old)]] == old
+        assert all(column.nullable for column in own[len(old) :])
+    scope = BY_NAME["collection_failures"].file_schema().field("scope")
+    assert (scope.type, scope.nullable) == (pa.string(), False)

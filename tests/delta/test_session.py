@@ -62,7 +62,7 @@ def test_jars_that_cannot_be_had_are_one_line(spark: SparkSession, monkeypatch: 
 
 @pytest.mark.java
 def test_without_java_there_is_one_clear_line(tmp_path: Path) -> None:
-    """A machine without Java is told what is missing."""
+    """On a machine without Java one line says what is missing."""
     show = "from kafka_lagoon.errors import TableError\nfrom kafka_lagoon.delta.session import session\n"
     show += "try: session('x')\nexcept TableError as error: print(error)\n"
     env = {**os.environ, "JAVA_HOME": str(tmp_path)}

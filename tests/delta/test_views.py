@@ -88,19 +88,19 @@ def archive_a_truncation(warehouse: Warehouse) -> None:
     schema = RECORD_RANGES.file_schema()
     numbers = {field.name: 0 for field in schema if not field.nullable and pa.types.is_integer(field.type)}
     ranges = [
-        {**numbers, "ingest_id": run, "cluster_id": "cluster", "topic": topic, "topic_id": topic_id, **told}
+        {**numbers, "ingest_id": run, "cluster_id": "cluster", "topic": topic, "topic_id": topic_id, **counts}
         for topic, topic_id in ids.items()
-        for run, told in (
+        for run, counts in (
             ("1", {"from_offset": 0, "to_offset": 10, "records": 10}),
             ("2", {"from_offset": 10, "to_offset": 4, "problem": "LOG_TRUNCATED"}),
             ("2", {"from_offset": 4, "to_offset": 6, "records": 2, "lost": 2**62}),
         )
-        if not (topic == "b" and told.get("lost"))
+        if not (topic == "b" and counts.get("lost"))
     ]
     filled_in = [{**{field.name: None for field in schema}, **one} for one in ranges]
-    for one in filled_in:
-        one["planned_at"] = one["planned_at"] or NOON
-        one["codec"] = one["codec"] or ""
+    for ranged in filled_in:
+        ranged["planned_at"] = ranged["planned_at"] or NOON
+        ranged["codec"] = ranged["codec"] or ""
     append(warehouse, RECORD_RANGES, pa.Table.from_pylist(filled_in, schema))
 
 
@@ -119,8 +119,8 @@ def append(warehouse: Warehouse, table: Table, rows: pa.Table) -> None:
 def by_both(warehouse: Warehouse, statement: str) -> pa.Table:
     """The result, which has the same columns, types and rows by both engines; sorted."""
     folder = Path(urlsplit(warehouse.name).path)
-    with sql_duckdb.rows_of(folder, statement) as one, sql_spark.rows_of(warehouse, statement) as other:
-        duck, spark = (pa.Table.from_batches(list(found.batches), found.schema) for found in (one, other))
+    with sql_duckdb.rows_of(folder, statement) as ours, sql_spark.rows_of(warehouse, statement) as other:
+        duck, spark = (pa.Table.from_batches(list(result.batches), result.schema) for result in (ours, other))
     assert [(one.name, type_name(one.type)) for one in duck.schema] == [
         (one.name, type_name(one.type)) for one in spark.schema
     ]
@@ -130,8 +130,8 @@ def by_both(warehouse: Warehouse, statement: str) -> pa.Table:
 
 def check(warehouse: Warehouse, statement: str, wanted: Sequence[tuple[Any, ...]]) -> None:
     """Both engines answer with these rows, in whatever order."""
-    found = [tuple(one.values()) for one in by_both(warehouse, statement).to_pylist()]
-    assert sorted(found, key=repr) == sorted(wanted, key=repr)
+    result = [tuple(one.values()) for one in by_both(warehouse, statement).to_pylist()]
+    assert sorted(result, key=repr) == sorted(wanted, key=repr)
 
 
 @pytest.mark.parametrize("view", [*WRITTEN, "consumer_lag_published"])
@@ -154,12 +154,12 @@ def test_published_rows_carry_their_slot(filled: Warehouse) -> None:
         [("default", 13, "", 1, 100), ("default", 14, "", 8, 7), ("other", 13, "", 1, 1)],
     )
     for table in STATE_TABLES[:-1]:
-        found = sql_duckdb.columns_of(f"{table.name}_published")
-        assert found.names == [*(column.name for column in table.columns), "slot", "status"]
+        result = sql_duckdb.columns_of(f"{table.name}_published")
+        assert result.names == [*(column.name for column in table.columns), "slot", "status"]
 
 
 def test_records_now_leaves_out_what_a_truncation_took_back(filled: Warehouse) -> None:
-    """Records of the first run from where the log was cut on, also of topics whose id nobody told."""
+    """Records of the first run from where the log was cut on, also of topics whose id nobody knew."""
     check(
         filled,
         "SELECT topic, ingest_id, min(records_now.offset) AS first, count(*) AS n FROM records_now GROUP BY 1, 2",

@@ -29,8 +29,8 @@ def test_any_folder_will_do(spark: SparkSession, tmp_path: Path, name: str) -> N
     """Tables are made and filled in folders of any name, and found there again."""
     place = settings(f"warehouse={tmp_path / name}")
     publish_once(open_warehouse(spark, place, CLOCK), snapshot(1, lag_row("g", "t", 0)))
-    found = find_warehouse(spark, place)
-    assert spark.table(found.identifiers["consumer_lag"]).count() == 1
+    existing = find_warehouse(spark, place)
+    assert spark.table(existing.identifiers["consumer_lag"]).count() == 1
     assert {path.name for path in (tmp_path / name).iterdir() if not path.name.startswith(".")} == set(BY_NAME)
 
 
@@ -59,7 +59,7 @@ def test_s3_needs_a_log_store_that_excludes(spark: SparkSession, log_store: str 
 
 
 def test_reading_makes_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    """Who only wants to read an empty place is told that there are no tables, and none are made."""
+    """Who only wants to read an empty place gets the error that there are no tables, and none are made."""
     with pytest.raises(TableError, match="there is no table snapshots at file:"):
         find_warehouse(spark, settings(f"warehouse={tmp_path / 'wh'}"))
     assert not (tmp_path / "wh").exists()

@@ -1,4 +1,4 @@
-"""Records in, batches of magic 2 out, uncompressed: enough of an encoder to give fake logs content."""
+"""Encodes batches of magic 2, uncompressed: enough to give fake logs content."""
 
 import struct
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ def _varint(value: int) -> bytes:
 
 def _record(delta: int, key: bytes | None, value: bytes | None) -> bytes:
     body = b"\0" + _varint(0) + _varint(delta)
-    for one in (key, value):
-        body += _varint(-1) if one is None else _varint(len(one)) + one
+    for field in (key, value):
+        body += _varint(-1) if field is None else _varint(len(field)) + field
     body += _varint(0)
     return _varint(len(body)) + body
 

@@ -1,7 +1,7 @@
 """Brokers that are not: real sockets, scripted faults, clusters of any size.
 
 It shares our codec, so it proves behaviour and scale and never the codec: the oracle and real brokers do that. Not spoken:
-TLS, SASL, transactions, quotas, DescribeQuorum and DescribeTopicPartitions.
+TLS, SASL, transactional writes, quotas and DescribeTopicPartitions.
 """
 
 import socket

@@ -88,7 +88,17 @@ class FakeGroup:
     state: str = "Empty"
     protocol_type: str = "consumer"
     error_code: int = 0
+    share_topics: tuple[Any, ...] = ()  # of DescribeShareGroupOffsets
     has_names: bool = True  # of topics in the assignments of members; brokers may give their ids only
+
+
+@dataclass(slots=True)
+class FakeTransaction:
+    """A transactional id: its coordinator, its description, and how long its transaction is open."""
+
+    coordinator_id: int
+    described: Any
+    open_for_ms: int = 0
 
 
 @dataclass(slots=True)
@@ -104,6 +114,10 @@ class FakeCluster:
     missing: dict[int, set[int]] = field(default_factory=dict)  # node -> API keys that this broker does not offer
     controller_id: int = 1  # as metadata name it
     cluster_operations: int = 8096
+    acls: tuple[Any, ...] | None = None  # of DescribeAcls, by resource; None is no authorizer
+    quorum: Any = None  # of DescribeQuorum: the partition of the metadata log
+    transactions: dict[str, FakeTransaction] = field(default_factory=dict)
+    producers: dict[tuple[str, int], tuple[Any, ...]] = field(default_factory=dict)  # of DescribeProducers
     faults: list[Fault] = field(default_factory=list)
     asked: list[tuple[int, int, int]] = field(default_factory=list)  # (node, api key, version), in order of arrival
     fetches: list[Any] = field(default_factory=list)  # FetchRequests, in order of arrival

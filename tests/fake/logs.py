@@ -7,7 +7,6 @@ from kafka_lagoon.protocol.messages import describe_log_dirs, fetch, offset_for_
 from tests.fake.cluster import FakeBatch, FakeCluster, FakePartition
 
 OUT_OF_RANGE, UNKNOWN_TOPIC, NOT_LEADER, FENCED, UNKNOWN_EPOCH, UNKNOWN_ID = 1, 3, 6, 74, 75, 100
-_WHOLE_BATCH_SINCE = 3  # KIP-74
 
 
 def _fetch(state: FakeCluster, node: int, version: int, request: Any) -> fetch.FetchResponse:
@@ -68,7 +67,7 @@ def _data(log: FakePartition, version: int, request: Any, asked: Any) -> fetch.P
         partition_index=asked.partition,
         error_code=0,
         high_watermark=log.high_watermark,
-        last_stable_offset=stable if version >= 4 else -1,
+        last_stable_offset=stable,
         log_start_offset=log.log_start_offset if version >= 5 else -1,
         records=b"",  # type: ignore[arg-type]
     )
@@ -78,9 +77,9 @@ def _data(log: FakePartition, version: int, request: Any, asked: Any) -> fetch.P
         return data
     found = _found(log, asked.fetch_offset, end)
     records = b"".join(one.data for one in found)
-    least = len(found[0].data) if found and version >= _WHOLE_BATCH_SINCE else 0
+    least = len(found[0].data) if found else 0
     data.records = records[: max(least, asked.partition_max_bytes)]  # type: ignore[assignment]
-    if request.isolation_level and version >= 4:
+    if request.isolation_level:
         data.aborted_transactions = tuple(_aborted(found))
     return data
 

@@ -177,7 +177,7 @@ ODDITIES: dict[str, Odd] = {
     ),
     "lists of groups that fail": fails(LIST_GROUPS),
     "commits that may not be read": altered(OFFSET_FETCH, _each_group(GROUP_AUTHORIZATION_FAILED)),
-    "brokers before Kafka 3.6": older(ListOffsets=7),
+    "brokers before Kafka 3.5": older(ListOffsets=7),
     "brokers before Kafka 2.8": both(older(ListOffsets=5, Metadata=9, ListGroups=3, OffsetFetch=7), no_topic_ids),
     "brokers before Kafka 1.0": both(older(ListOffsets=1, Metadata=4, ListGroups=1, OffsetFetch=3), no_topic_ids),
 }

@@ -1,4 +1,4 @@
-"""State and request in, response out: the APIs that write to a partition's log.
+"""The APIs of the fake cluster that write to a partition's log.
 
 A batch that a producer id numbers is written once; without an id it is written as often as it comes.
 """
@@ -20,10 +20,10 @@ def _produce(state: FakeCluster, node: int, version: int, request: Any) -> produ
     for topic in request.topic_data:
         known = state.topics.get(topic.name) if version < _BY_ID else _by_id(state, topic.topic_id)
         some = tuple(
-            _written(known.partitions[one.index], node, one)
+            _written(known.partitions[batch.index], node, batch)
             if known
-            else _refused(one, UNKNOWN_ID if version >= _BY_ID else UNKNOWN_TOPIC)
-            for one in topic.partition_data
+            else _refused(batch, UNKNOWN_ID if version >= _BY_ID else UNKNOWN_TOPIC)
+            for batch in topic.partition_data
         )
         answer = produce.TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=some)
         topics.append(answer)
@@ -34,27 +34,29 @@ def _by_id(state: FakeCluster, topic_id: bytes) -> Any:
     return next((topic for topic in state.topics.values() if topic.topic_id == topic_id), None)
 
 
-def _refused(asked: Any, code: int) -> produce.PartitionProduceResponse:
-    return produce.PartitionProduceResponse(index=asked.index, error_code=code, base_offset=-1, record_errors=())
+def _refused(requested: Any, code: int) -> produce.PartitionProduceResponse:
+    return produce.PartitionProduceResponse(index=requested.index, error_code=code, base_offset=-1, record_errors=())
 
 
-def _written(log: FakePartition, node: int, asked: Any) -> produce.PartitionProduceResponse:
+def _written(log: FakePartition, node: int, requested: Any) -> produce.PartitionProduceResponse:
     if log.leader_id != node:
-        return _refused(asked, NOT_LEADER)
-    data = bytes(asked.records)
+        return _refused(requested, NOT_LEADER)
+    data = bytes(requested.records)
     (last_delta,) = struct.unpack_from(">i", data, 23)
     producer_id, _, sequence = struct.unpack_from(">qhi", data, 43)
-    written = [one for one in log.log if producer_id >= 0 and struct.unpack_from(">q", one.data, 43)[0] == producer_id]
-    for one in written:
-        if struct.unpack_from(">i", one.data, 53)[0] == sequence:
+    written = [
+        batch for batch in log.log if producer_id >= 0 and struct.unpack_from(">q", batch.data, 43)[0] == producer_id
+    ]
+    for batch in written:
+        if struct.unpack_from(">i", batch.data, 53)[0] == sequence:
             return produce.PartitionProduceResponse(
-                index=asked.index, error_code=0, base_offset=one.base_offset, record_errors=()
+                index=requested.index, error_code=0, base_offset=batch.base_offset, record_errors=()
             )
-    if producer_id >= 0 and sequence != sum(one.last_offset - one.base_offset + 1 for one in written):
-        return _refused(asked, OUT_OF_ORDER)
+    if producer_id >= 0 and sequence != sum(batch.last_offset - batch.base_offset + 1 for batch in written):
+        return _refused(requested, OUT_OF_ORDER)
     base = log.high_watermark
     log.append(FakeBatch(base, base + last_delta, struct.pack(">q", base) + data[8:], log.leader_epoch))
-    return produce.PartitionProduceResponse(index=asked.index, error_code=0, base_offset=base, record_errors=())
+    return produce.PartitionProduceResponse(index=requested.index, error_code=0, base_offset=base, record_errors=())
 
 
 def _init_producer_id(_state: FakeCluster, _node: int, _version: int, _request: Any) -> Any:

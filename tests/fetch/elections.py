@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from kafka_lagoon.fetch.epochs import EpochEnd
+from kafka_lagoon.fetch.leader_epochs import EpochEnd
 
 
 @dataclass
@@ -16,14 +16,14 @@ class Replica:
         self.starts.setdefault(epoch, len(self.log))
         self.log.append(epoch)
 
-    def end_of(self, asked: int) -> EpochEnd:
+    def end_of(self, requested: int) -> EpochEnd:
         """LeaderEpochFileCache.endOffsetFor."""
-        if asked == max(self.starts, default=None):
-            return EpochEnd(asked, len(self.log))
-        later = [first for epoch, first in self.starts.items() if epoch > asked]
+        if requested == max(self.starts, default=None):
+            return EpochEnd(requested, len(self.log))
+        later = [first for epoch, first in self.starts.items() if epoch > requested]
         if not later:
             return EpochEnd(-1, -1)
-        return EpochEnd(max((epoch for epoch in self.starts if epoch <= asked), default=asked), min(later))
+        return EpochEnd(max((epoch for epoch in self.starts if epoch <= requested), default=requested), min(later))
 
 
 class Partition:
@@ -57,5 +57,5 @@ class Partition:
         self.append(4 + 5 * number)
 
     def fetch(self, records: int) -> None:
-        """Go on from the last offset, knowing nothing of what became of the log since."""
+        """Continue from the last offset, without a look at what happened to the log since."""
         self.read += self.leader.log[len(self.read) : len(self.read) + records]

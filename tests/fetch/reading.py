@@ -1,4 +1,4 @@
-"""A log with content, a split of it, and what reading that gives, of which everything is checked that holds always."""
+"""A log with content, a split of it, and reading it, with checks of everything that always holds."""
 
 import threading
 from collections.abc import Callable
@@ -34,8 +34,8 @@ def fill(state: FakeCluster, batches: int = 5, records: int = 4) -> None:
 
 
 def split(state: FakeCluster, **more: Any) -> Split:
-    """All of the log, unless told otherwise."""
-    told = {
+    """All of the log, or what the arguments say."""
+    fields = {
         "topic": "t",
         "topic_id": uuid_text(state.topics["t"].topic_id),
         "partition": 0,
@@ -44,7 +44,7 @@ def split(state: FakeCluster, **more: Any) -> Split:
         "stable_end": log(state).high_watermark,
         **more,
     }
-    return Split(**told)
+    return Split(**fields)
 
 
 def read(cluster: Cluster, wanted: Split, options: ReadOptions = QUICK) -> tuple[dict[int, bytes | None], Outcome]:
@@ -80,6 +80,7 @@ def altered(change: Callable[[Any], None]) -> Altered:
     return Altered(apply)
 
 
-def damage(one: FakeBatch, position: int) -> bytes:
-    """The batch with one byte turned round."""
-    return one.data[:position] + bytes([one.data[position] ^ 0xFF]) + one.data[position + 1 :]
+def damage(fake_batch: FakeBatch, position: int) -> bytes:
+    """The batch with one byte inverted."""
+    data = fake_batch.data
+    return data[:position] + bytes([data[position] ^ 0xFF]) + data[position + 1 :]

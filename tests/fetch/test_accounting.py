@@ -4,8 +4,7 @@ from dataclasses import replace
 
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.fetch.accounting import FILE_LEFT_OUT, STOPPED, TaskOutcome, reconcile
-from kafka_lagoon.fetch.epoch_checks import Checked
-from kafka_lagoon.fetch.epochs import Divergence, EpochRange
+from kafka_lagoon.fetch.leader_epochs import Divergence, EpochRange
 from kafka_lagoon.fetch.plan import Archived, Plan
 from kafka_lagoon.fetch.ranges import (
     LOG_TRUNCATED,
@@ -17,9 +16,10 @@ from kafka_lagoon.fetch.ranges import (
     Position,
 )
 from kafka_lagoon.fetch.split import Outcome, Split
+from kafka_lagoon.fetch.truncation_checks import CheckedEpochs
 from kafka_lagoon.records.decoding import Counts, Problem
 
-AT = TopicPartition("t", 0)
+PARTITION = TopicPartition("t", 0)
 
 
 def planned(start: int = 0, end: int = 30, *, partition: int = 0, log_start: int = 0, topic: str = "t") -> PlannedRange:
@@ -54,7 +54,7 @@ def task(*outcomes: Outcome, files: int = 1) -> TaskOutcome:
 
 
 def reconciled(
-    plan: Plan, *tasks: TaskOutcome, archived: dict[str, Archived] | None = None, checked: Checked | None = None
+    plan: Plan, *tasks: TaskOutcome, archived: dict[str, Archived] | None = None, checked: CheckedEpochs | None = None
 ):
     return reconcile("id", "name", "cluster", plan, archived or {}, tasks, checked)
 
@@ -67,83 +67,90 @@ def event(problem: str | None, start: int = 10, to: int = 10, partition: int = 0
 
 def test_splits_of_a_partition_are_one_range():
     """In the order of their offsets, whatever order the tasks ended in."""
-    found = reconciled(
+    result = reconciled(
         plan_of(planned(0, 30)),
         task(read(20, 30, leader_epoch=3, epochs=[EpochRange(3, 25, 30)])),
         task(read(0, 10, leader_epoch=1, epochs=[EpochRange(1, 0, 10)])),
         task(read(10, 20, leader_epoch=2, epochs=[EpochRange(1, 10, 15), EpochRange(2, 15, 25)]), files=2),
     )
-    (row,) = found.ranges
+    (row,) = result.ranges
     assert (row.from_offset, row.to_offset, row.records, row.files, row.leader_epoch) == (0, 30, 30, 4, 3)
     assert (row.problem, row.ingest_id, row.cluster, row.cluster_id) == (None, "id", "name", "cluster")
-    assert found.kept == {0, 1, 2}
-    position = found.topics["t"].partitions[0]
+    assert result.kept == {0, 1, 2}
+    position = result.topics["t"].partitions[0]
     assert position == Position(next_offset=30, leader_epoch=3, epochs=((1, 0, 15), (2, 15, 25), (3, 25, 30)))
 
 
 def test_what_lies_behind_a_failure_is_left_out():
     """The range ends where reading stopped; later splits' files do not belong to the run."""
-    found = reconciled(
+    result = reconciled(
         plan_of(planned(0, 30)),
         task(read(0, 10)),
         task(read(10, 20, reached=14, failure="NOT_LEADER_OR_FOLLOWER")),
         task(read(20, 30)),
     )
-    (row,) = found.ranges
+    (row,) = result.ranges
     assert (row.to_offset, row.records, row.problem, row.files) == (14, 14, "NOT_LEADER_OR_FOLLOWER", 2)
-    assert found.kept == {0, 1}
-    assert found.topics["t"].partitions[0].next_offset == 14
+    assert result.kept == {0, 1}
+    assert result.topics["t"].partitions[0].next_offset == 14
 
 
 def test_what_a_truncation_took_back_is_left_out():
-    """The split that reaches beyond the divergence and all behind it are not committed, and the next run reads on there."""
-    found = reconciled(
+    """The split that reaches beyond the divergence and all after it are not committed, and the next run continues there."""
+    result = reconciled(
         plan_of(planned(0, 30)),
         task(read(0, 10, epochs=[EpochRange(1, 0, 10)])),
         task(read(10, 20, epochs=[EpochRange(1, 10, 20)])),
         task(read(20, 30, epochs=[EpochRange(3, 20, 30)])),
-        checked=Checked(divergences={AT: Divergence(14, 1)}),
+        checked=CheckedEpochs(divergences={PARTITION: Divergence(14, 1)}),
     )
-    (row,) = found.ranges
+    (row,) = result.ranges
     assert (row.from_offset, row.to_offset, row.records, row.problem) == (0, 10, 10, LOG_TRUNCATED)
-    assert (found.kept, found.unread) == ({0}, 20)
-    assert found.topics["t"].partitions[0] == Position(next_offset=10, leader_epoch=1, epochs=((1, 0, 10),))
+    assert (result.kept, result.unread) == ({0}, 20)
+    assert result.topics["t"].partitions[0] == Position(next_offset=10, leader_epoch=1, epochs=((1, 0, 10),))
 
 
 def test_a_divergence_before_the_range():
     """What was archived before is not this run's to take back: nothing is read on, and the next plan goes back."""
-    found = reconciled(plan_of(planned(5, 30)), task(read(5, 30)), checked=Checked(divergences={AT: Divergence(3, 1)}))
-    assert [(one.from_offset, one.to_offset, one.problem) for one in found.ranges] == [(5, 5, LOG_TRUNCATED)]
-    assert found.kept == set()
+    result = reconciled(
+        plan_of(planned(5, 30)), task(read(5, 30)), checked=CheckedEpochs(divergences={PARTITION: Divergence(3, 1)})
+    )
+    assert [(one.from_offset, one.to_offset, one.problem) for one in result.ranges] == [(5, 5, LOG_TRUNCATED)]
+    assert result.kept == set()
 
 
 def test_neighbours_in_the_same_file():
     """A file is committed whole or not: other partitions of a task that holds dead records are read again."""
-    found = reconciled(
+    result = reconciled(
         plan_of(planned(0, 30), planned(0, 30, partition=1)),
         task(read(0, 30), read(0, 30, partition=1)),
-        checked=Checked(divergences={AT: Divergence(14, 1)}, confirmed=frozenset({AT._replace(partition=1)})),
+        checked=CheckedEpochs(
+            divergences={PARTITION: Divergence(14, 1)}, confirmed=frozenset({PARTITION._replace(partition=1)})
+        ),
     )
-    assert [(one.to_offset, one.problem) for one in found.ranges] == [(0, LOG_TRUNCATED), (0, FILE_LEFT_OUT)]
-    assert (found.kept, found.unread) == (set(), 60)
+    assert [(one.to_offset, one.problem) for one in result.ranges] == [(0, LOG_TRUNCATED), (0, FILE_LEFT_OUT)]
+    assert (result.kept, result.unread) == (set(), 60)
 
 
 def test_a_divergence_that_no_split_reached():
     """A split that a broker stopped in time has nothing of the other history."""
     stopped = read(10, 20, reached=14, failure=LOG_TRUNCATED, truncated_to=14)
-    found = reconciled(
-        plan_of(planned(0, 20)), task(read(0, 10)), task(stopped), checked=Checked(divergences={AT: Divergence(14, 1)})
+    result = reconciled(
+        plan_of(planned(0, 20)),
+        task(read(0, 10)),
+        task(stopped),
+        checked=CheckedEpochs(divergences={PARTITION: Divergence(14, 1)}),
     )
-    (row,) = found.ranges
-    assert (row.to_offset, row.records, row.problem, found.kept) == (14, 14, LOG_TRUNCATED, {0, 1})
+    (row,) = result.ranges
+    assert (row.to_offset, row.records, row.problem, result.kept) == (14, 14, LOG_TRUNCATED, {0, 1})
 
 
 def test_only_what_was_asked_is_confirmed():
     """A position is confirmed if its older epochs were when the run was planned, and what was read when it ended."""
     for before, after in ((True, True), (True, False), (False, True)):
-        checked = Checked(confirmed=frozenset({AT} if after else ()))
-        found = reconciled(plan_of(replace(planned(5, 30), confirmed=before)), task(read(5, 30)), checked=checked)
-        assert found.topics["t"].partitions[0].confirmed == (before and after)
+        checked = CheckedEpochs(confirmed=frozenset({PARTITION} if after else ()))
+        result = reconciled(plan_of(replace(planned(5, 30), confirmed=before)), task(read(5, 30)), checked=checked)
+        assert result.topics["t"].partitions[0].confirmed == (before and after)
 
 
 def test_a_split_that_just_ends_early_is_a_failure_too():
@@ -154,10 +161,10 @@ def test_a_split_that_just_ends_early_is_a_failure_too():
 
 def test_a_task_without_an_outcome_moves_nothing():
     """A range of which nothing was read is a row of no length, so that the gap in time is seen."""
-    found = reconciled(plan_of(planned(5, 30)))
-    (row,) = found.ranges
+    result = reconciled(plan_of(planned(5, 30)))
+    (row,) = result.ranges
     assert (row.from_offset, row.to_offset, row.problem) == (5, 5, STOPPED)
-    assert found.topics["t"].partitions[0].next_offset == 5
+    assert result.topics["t"].partitions[0].next_offset == 5
 
 
 def test_lost_before_and_while_reading_add_up():
@@ -169,63 +176,63 @@ def test_lost_before_and_while_reading_add_up():
 
 def test_all_lost_needs_no_task():
     """A range that is gone whole is accounted for without a split."""
-    found = reconciled(plan_of(planned(10, 30, log_start=50)))
-    (row,) = found.ranges
+    result = reconciled(plan_of(planned(10, 30, log_start=50)))
+    (row,) = result.ranges
     assert (row.to_offset, row.lost, row.problem) == (30, 20, LOST)
-    assert found.topics["t"].partitions[0].next_offset == 30
+    assert result.topics["t"].partitions[0].next_offset == 30
 
 
 def test_a_problem_that_two_splits_met_is_one_row():
-    """A corrupt batch on the border of two splits is read by both and told once."""
+    """A corrupt batch on the border of two splits is read by both and is one row."""
     broken = Problem(base_offset=8, last_offset=12, reason="CORRUPT_BATCH", raw=b"x")
-    found = reconciled(
+    result = reconciled(
         plan_of(planned(0, 20)), task(read(0, 10, problems=[broken])), task(read(10, 20, problems=[broken]))
     )
-    assert [(one.base_offset, one.reason, one.raw) for one in found.problems] == [(8, "CORRUPT_BATCH", b"x")]
+    assert [(one.base_offset, one.reason, one.raw) for one in result.problems] == [(8, "CORRUPT_BATCH", b"x")]
 
 
 def test_events_come_before_the_range_they_explain():
     """A truncation goes back, the range goes on from there: each row begins where the one before ended."""
-    found = reconciled(
+    result = reconciled(
         plan_of(planned(6, 20), events=(event(LOG_TRUNCATED, 10, 6),)),
         task(read(6, 20)),
         archived={"t": Archived(topic_id="new", partitions={0: Position(next_offset=10)})},
     )
-    assert [(one.from_offset, one.to_offset, one.problem) for one in found.ranges] == [
+    assert [(one.from_offset, one.to_offset, one.problem) for one in result.ranges] == [
         (10, 6, LOG_TRUNCATED),
         (6, 20, None),
     ]
 
 
-def test_a_recreated_topic_begins_anew():
+def test_a_re_created_topic_begins_a_sequence_of_its_own():
     """The old sequence is closed under the old id, the new one has the new id and its own offsets."""
-    found = reconciled(
+    result = reconciled(
         plan_of(planned(0, 5), events=(event(TOPIC_RECREATED), event(TOPIC_RECREATED, partition=1))),
         task(read(0, 5)),
         archived={"t": Archived(topic_id="old", partitions={0: Position(next_offset=10), 1: Position(next_offset=10)})},
     )
-    assert [one.topic_id for one in found.ranges] == ["old", "old", "new"]
-    assert found.topics["t"] == Archived(topic_id="new", partitions={0: Position(next_offset=5, leader_epoch=1)})
+    assert [one.topic_id for one in result.ranges] == ["old", "old", "new"]
+    assert result.topics["t"] == Archived(topic_id="new", partitions={0: Position(next_offset=5, leader_epoch=1)})
 
 
 def test_a_deleted_topic_is_closed_once():
     """Its id is kept, so that a topic of that name is known to be another; its positions are not."""
-    found = reconciled(
+    result = reconciled(
         plan_of(events=(event(TOPIC_DELETED),), t="old"),
         archived={"t": Archived(topic_id="old", partitions={0: Position(next_offset=10)})},
     )
-    assert found.topics == {"t": Archived(topic_id="old", partitions={})}
+    assert result.topics == {"t": Archived(topic_id="old", partitions={})}
 
 
 def test_topics_that_the_run_did_not_touch_stay():
     """Another pattern today does not forget where yesterday's topics were left."""
     other = Archived(topic_id="x", partitions={3: Position(next_offset=9, leader_epoch=2)})
-    found = reconciled(plan_of(planned(0, 5)), task(read(0, 5)), archived={"other": other})
-    assert found.topics["other"] == other
+    result = reconciled(plan_of(planned(0, 5)), task(read(0, 5)), archived={"other": other})
+    assert result.topics["other"] == other
 
 
 def test_where_a_sequence_begins_is_kept():
     """A topic that begins at its end has nothing to read yet, and must not begin later still next time."""
-    found = reconciled(plan_of(events=(event(None, 42, 42),), t="new"))
-    assert found.topics["t"].partitions[0].next_offset == 42
-    assert [(one.from_offset, one.to_offset, one.problem) for one in found.ranges] == [(42, 42, None)]
+    result = reconciled(plan_of(events=(event(None, 42, 42),), t="new"))
+    assert result.topics["t"].partitions[0].next_offset == 42
+    assert [(one.from_offset, one.to_offset, one.problem) for one in result.ranges] == [(42, 42, None)]

@@ -11,19 +11,33 @@ from tests.fake.faults import Fault
 from tests.fetch.reading import Connect, altered, damage, fill, log, read, small, split
 
 
-@pytest.mark.parametrize("version", [2, 4])
+@pytest.mark.parametrize("version", [18, 4])
 def test_a_batch_beyond_the_limit(state: FakeCluster, connect: Connect, version: int) -> None:
-    """Old brokers cut it off: then the limit is raised for it. Others send it whole."""
+    """Brokers send it whole, so the limit stays as it is."""
     log(state).append(batch(0, [bytes(10_000)]), batch(1, [b"a"]))
     state.highest[FETCH.key] = version
     values, outcome = read(connect(), split(state), small())
     assert (list(values), outcome.failure) == ([0, 1], None)
     limits = [request.topics[0].partitions[0].partition_max_bytes for request in state.fetches]
-    assert max(limits) > 10_000 if version == 2 else set(limits) == {150}
-    assert limits[-1] == 150
+    assert limits == [150, 150]
 
 
-@pytest.mark.parametrize("version", [2, 4])
+def test_a_first_batch_that_was_cut(state: FakeCluster, connect: Connect) -> None:
+    """No broker does that from Fetch v3 on: once it may be an accident, twice it is damage, and never the end of a log."""
+
+    def cut(partition: Any) -> None:
+        partition.records = bytes(partition.records or b"")[:80]
+
+    fill(state)
+    state.faults.append(Fault(FETCH.key, altered(cut)))
+    values, outcome = read(connect(), split(state), small())
+    assert (list(values), outcome.failure) == (list(range(20)), None)
+    state.faults.append(Fault(FETCH.key, altered(cut), times=1000))
+    values, outcome = read(connect(), split(state), small())
+    assert (values, outcome.failure, outcome.next_offset) == ({}, "CORRUPT_LOG", 0)
+
+
+@pytest.mark.parametrize("version", [18, 4])
 def test_a_batch_that_no_answer_may_hold(state: FakeCluster, connect: Connect, version: int) -> None:
     """Beyond the largest answer the split ends and names the setting."""
     log(state).append(batch(0, [b"a"]), batch(1, [bytes(200_000)]), batch(2, [b"a"]))
@@ -34,18 +48,18 @@ def test_a_batch_that_no_answer_may_hold(state: FakeCluster, connect: Connect, v
 
 
 def test_a_corrupt_batch(state: FakeCluster, connect: Connect) -> None:
-    """It is asked for once more, then it is a problem, and reading goes on behind it."""
+    """It is asked for once more, then it is a problem, and reading continues after it."""
     fill(state)
     log(state).log[2].data = damage(log(state).log[2], 70)
     values, outcome = read(connect(), split(state), small())
     assert list(values) == [*range(8), *range(12, 20)]
     assert (outcome.counts.corrupt, outcome.failure) == (4, None)
     assert [(one.base_offset, one.last_offset) for one in outcome.problems] == [(8, 11)]
-    asked = [request.topics[0].partitions[0].fetch_offset for request in state.fetches]
-    assert asked.count(8) == 2
+    offsets = [request.topics[0].partitions[0].fetch_offset for request in state.fetches]
+    assert offsets.count(8) == 2
 
 
-def test_a_batch_that_suffered_on_the_way(state: FakeCluster, connect: Connect) -> None:
+def test_a_batch_that_was_damaged_in_transit(state: FakeCluster, connect: Connect) -> None:
     """If it is whole the second time, nothing is lost and nothing is doubled."""
 
     def damaged(partition: Any) -> None:
@@ -60,7 +74,7 @@ def test_a_batch_that_suffered_on_the_way(state: FakeCluster, connect: Connect) 
 
 @pytest.mark.parametrize("position", [23, 24])
 def test_a_last_offset_that_cannot_be(state: FakeCluster, connect: Connect, position: int) -> None:
-    """A batch that lies about its end, and so has another checksum, reaches to the next one."""
+    """A batch with a wrong end, and so another checksum, reaches to the next one."""
     fill(state)
     log(state).log[2].data = damage(log(state).log[2], position)
     values, outcome = read(connect(), split(state))
@@ -144,8 +158,8 @@ def test_whole_batches_cost_no_second_look(state: FakeCluster, connect: Connect)
     """A batch with as many records as offsets is read once, whatever follows it."""
     fill(state)
     read(connect(), split(state), small())
-    asked = [request.topics[0].partitions[0].fetch_offset for request in state.fetches]
-    assert asked == [0, 4, 8, 12, 16]
+    offsets = [request.topics[0].partitions[0].fetch_offset for request in state.fetches]
+    assert offsets == [0, 4, 8, 12, 16]
 
 
 def fill_from(state: FakeCluster, start: int, end: int) -> None:
@@ -154,8 +168,8 @@ def fill_from(state: FakeCluster, start: int, end: int) -> None:
         log(state).append(batch(base, [b"%d" % offset for offset in range(base, base + 4)]))
 
 
-def test_a_broken_batch_behind_the_end(state: FakeCluster, connect: Connect) -> None:
-    """It is for whoever reads there; what it leaves open before it is a gap."""
+def test_a_broken_batch_after_the_end(state: FakeCluster, connect: Connect) -> None:
+    """It is for the split that reads there; the offsets before it are a gap."""
     fill(state, batches=1)
     log(state).append(batch(6, [b"6"]))
     log(state).log[1].data = damage(log(state).log[1], 60)
@@ -165,7 +179,7 @@ def test_a_broken_batch_behind_the_end(state: FakeCluster, connect: Connect) -> 
 
 @pytest.mark.parametrize("position", [8, 0])
 def test_a_header_that_cannot_be(state: FakeCluster, connect: Connect, position: int) -> None:
-    """Behind a wrong length or base offset nothing can be found: what was read before stands."""
+    """After a wrong length or base offset nothing can be read: what was read before stays."""
     fill(state)
     log(state).log[2].data = damage(log(state).log[2], position)
     values, outcome = read(connect(), split(state))

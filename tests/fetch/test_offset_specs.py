@@ -1,50 +1,74 @@
-"""What a run is told to read: spelled out by people, refused when it cannot mean anything."""
+"""Where reading starts: every spelling is parsed to a spec, and refused when it can mean nothing."""
 
 import pytest
 
 from kafka_lagoon.client.cluster import TopicPartition
-from kafka_lagoon.fetch.offset_specs import Start, Wanted, parse_start
+from kafka_lagoon.fetch.offset_specs import (
+    EARLIEST,
+    LATEST,
+    AtOffset,
+    AtTime,
+    BeforeEnd,
+    OffsetSpec,
+    OffsetSpecs,
+    parse_offset_specs,
+)
 
 NOW_MS = 1_795_300_000_000
-
-
-def wanted(*topics: str, pattern: str | None = None) -> Wanted:
-    return Wanted(topics=topics, pattern=pattern, start=Start(), until_ms=None, read_committed=True, most_offsets=None)
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("earliest", Start()),
-        (" Latest ", Start(latest=True)),
-        ("2026-11-21T06:00:00Z", Start(timestamp_ms=1_795_240_800_000)),
-        ("2026-11-21", Start(timestamp_ms=1_795_219_200_000)),
-        ("2h ago", Start(timestamp_ms=NOW_MS - 7_200_000)),
-        ("a.b-c_d:0=5,x:12=0", Start(offsets={TopicPartition("a.b-c_d", 0): 5, TopicPartition("x", 12): 0})),
+        ("earliest", EARLIEST),
+        (" Latest ", LATEST),
+        ("latest-1000", BeforeEnd(1_000)),
+        ("latest - 5", BeforeEnd(5)),
+        ("17", AtOffset(17)),
+        ("2026-11-21T06:00:00Z", AtTime(1_795_240_800_000)),
+        ("2026-11-21", AtTime(1_795_219_200_000)),
+        ("2h ago", AtTime(NOW_MS - 7_200_000)),
     ],
 )
-def test_starts(text: str, expected: Start):
-    """Every spelling that the setting names."""
-    assert parse_start(text, NOW_MS) == expected
+def test_one_spec_for_all_partitions(text: str, expected: OffsetSpec):
+    """Every spelling that the setting and the verb name."""
+    assert parse_offset_specs("--from", text, NOW_MS) == OffsetSpecs(name="--from", default=expected)
 
 
-@pytest.mark.parametrize("text", ["", "soon", "orders=5", "orders:x=5", "a:0=5,", "a:0=-1"])
-def test_no_start(text: str):
+def test_offsets_of_partitions():
+    """Partitions that the list does not name start at the earliest; a TopicPartition finds its spec."""
+    specs = parse_offset_specs("ingest.start", "a.b-c_d:0=5,x:12=0", NOW_MS)
+    assert specs.by_partition == {("a.b-c_d", 0): AtOffset(5), ("x", 12): AtOffset(0)}
+    assert [specs.of(TopicPartition("x", number)) for number in (12, 13)] == [AtOffset(0), EARLIEST]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "soon", "orders=5", "orders:x=5", "a:0=5,", "a:0=-1", "-5", "latest-", "latest+5", "earliest-5", "9" * 20],
+)
+def test_no_spec(text: str):
     """Anything else is refused with the words that were given."""
     with pytest.raises(ValueError, match="is not"):
-        parse_start(text, NOW_MS)
+        parse_offset_specs("--from", text, NOW_MS)
 
 
-def test_a_pattern_means_whole_names_and_no_internal_topics():
-    """Internal topics are archived when somebody names them, never by accident."""
-    topics = ["orders", "orders-eu", "my-orders", "__consumer_offsets"]
-    assert wanted(pattern="orders.*").matching(topics) == ["orders", "orders-eu"]
-    assert wanted(pattern=".*").matching(topics, internal=["__consumer_offsets"]) == [
-        "my-orders",
-        "orders",
-        "orders-eu",
+def test_times_of_specs():
+    """All times are found, so that one that is still to come can be refused."""
+    specs = OffsetSpecs(name="x", default=AtTime(5), by_partition={("t", 0): AtTime(9), ("t", 1): AtOffset(7)})
+    assert specs.times() == [5, 9]
+    assert OffsetSpecs(name="x", default=LATEST).times() == []
+
+
+def test_specs_that_do_not_fit_the_partitions():
+    """Without a default every partition must be named, and no other; offsets of a re-created topic are refused."""
+    named = {("t", 0): EARLIEST, ("t", 7): EARLIEST}
+    partitions, topic_ids = [TopicPartition("t", 0), TopicPartition("t", 1)], {"t": "new", "u": None}
+    specs = OffsetSpecs(name="startingOffsets", by_partition=named, topic_ids={"t": "old"})
+    assert specs.problems(partitions, topic_ids) == [
+        "startingOffsets: nothing is said of t:1",
+        "startingOffsets: t:7 is not among what is read",
+        "startingOffsets: topic t was re-created since",
     ]
-    assert wanted("__consumer_offsets", pattern="my-.*").matching(topics, internal=["__consumer_offsets"]) == [
-        "__consumer_offsets",
-        "my-orders",
-    ]
+    with_default = OffsetSpecs(name="--from", default=EARLIEST, by_partition=named)
+    assert with_default.problems(partitions, topic_ids) == ["--from: t:7 is not among what is read"]
+    assert OffsetSpecs(name="--from", default=LATEST).problems(partitions, topic_ids) == []

@@ -1,4 +1,4 @@
-"""A run is planned against brokers in every state: what is wanted is planned, or is a failure with its reason."""
+"""A run is planned against brokers in every state: each partition is planned, or is a failure with its reason."""
 
 from collections.abc import Callable, Mapping
 
@@ -9,8 +9,8 @@ from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.accounting import reconcile
-from kafka_lagoon.fetch.epochs import EpochRange
-from kafka_lagoon.fetch.offset_specs import Start, Wanted
+from kafka_lagoon.fetch.leader_epochs import EpochRange
+from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, AtOffset, AtTime, OffsetSpec, OffsetSpecs
 from kafka_lagoon.fetch.plan import Archived, Plan, plan
 from kafka_lagoon.fetch.ranges import (
     END_BEFORE_POSITION,
@@ -19,6 +19,8 @@ from kafka_lagoon.fetch.ranges import (
     TOPIC_RECREATED,
     Position,
 )
+from kafka_lagoon.fetch.read_spec import ReadSpec
+from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED
 from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
 from kafka_lagoon.protocol.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
@@ -30,75 +32,96 @@ from tests.fake.faults import Altered, Fault, Raw
 Connect = Callable[..., Cluster]
 
 
-def wanted(*topics: str, pattern: str | None = None, start: Start | None = None, **more: object) -> Wanted:
-    told = {"until_ms": None, "read_committed": True, "most_offsets": None} | more
-    return Wanted(topics=topics, pattern=pattern, start=start or Start(), **told)  # type: ignore[arg-type]
+def spec(
+    *topics: str,
+    pattern: str | None = None,
+    start: OffsetSpec = EARLIEST,
+    offsets: Mapping[TopicPartition, int] | None = None,
+    until_ms: int | None = None,
+    isolation_level: str = READ_COMMITTED,
+) -> ReadSpec:
+    return ReadSpec(
+        topics=topics,
+        pattern=pattern,
+        start=OffsetSpecs(
+            name="start",
+            default=start,
+            by_partition={partition: AtOffset(offset) for partition, offset in (offsets or {}).items()},
+        ),
+        end=OffsetSpecs(name="--until", default=LATEST if until_ms is None else AtTime(until_ms)),
+        isolation_level=isolation_level,
+    )
 
 
-def planned(connect: Connect, what: Wanted, archived: Mapping[str, Archived] | None = None) -> Plan:
-    return plan(connect(), what, archived or {}, Deadline.after(CLOCK, 10_000))
+def planned(connect: Connect, read_spec: ReadSpec, archived: Mapping[str, Archived] | None = None) -> Plan:
+    return plan(connect(), read_spec, archived or {}, Deadline.after(CLOCK, 10_000))
 
 
-def at(state: FakeCluster, *offsets: int, topic: str = "t", epoch: int = 0) -> dict[str, Archived]:
+def archived_to(state: FakeCluster, *offsets: int, topic: str = "t", epoch: int = 0) -> dict[str, Archived]:
     """A topic that is archived up to these offsets of its partitions."""
     positions = {n: Position(next_offset=offset, leader_epoch=epoch) for n, offset in enumerate(offsets)}
     return {topic: Archived(topic_id=uuid_text(state.topics[topic].topic_id), partitions=positions)}
 
 
-def spans(found: Plan) -> list[tuple[str, int, int, int]]:
-    return [(one.topic, one.partition, one.from_offset, one.to_offset) for one in found.ranges]
+def spans(result: Plan) -> list[tuple[str, int, int, int]]:
+    return [(one.topic, one.partition, one.from_offset, one.to_offset) for one in result.ranges]
 
 
-def events(found: Plan) -> list[tuple[str, int, int, int, str | None]]:
-    return [(one.topic, one.partition, one.from_offset, one.to_offset, one.problem) for one in found.events]
+def events(result: Plan) -> list[tuple[str, int, int, int, str | None]]:
+    return [(one.topic, one.partition, one.from_offset, one.to_offset, one.problem) for one in result.events]
 
 
 def test_a_new_topic_begins_where_its_log_does(state: FakeCluster, connect: Connect):
     """Earliest is the start of the log, not 0, and what retention had taken before is no loss of ours."""
     state.topics["t"].partitions[0].log_start_offset = 40
     state.topics["t"].partitions[0].high_watermark = 100
-    (one,) = planned(connect, wanted("t")).ranges
-    assert (one.from_offset, one.first_readable, one.to_offset, one.stable_end) == (40, 40, 100, 100)
+    (planned_range,) = planned(connect, spec("t")).ranges
+    assert (
+        planned_range.from_offset,
+        planned_range.first_readable,
+        planned_range.to_offset,
+        planned_range.stable_end,
+    ) == (40, 40, 100, 100)
 
 
 def test_committed_data_ends_at_the_last_stable_offset(state: FakeCluster, connect: Connect):
     """An open transaction ends the range for read_committed, and not for read_uncommitted, which knows where it is."""
     state.topics["t"].partitions[0].high_watermark = 100
     state.topics["t"].partitions[0].last_stable_offset = 70
-    assert spans(planned(connect, wanted("t"))) == [("t", 0, 0, 70)]
-    (one,) = planned(connect, wanted("t", read_committed=False)).ranges
-    assert (one.to_offset, one.stable_end) == (100, 70)
+    assert spans(planned(connect, spec("t"))) == [("t", 0, 0, 70)]
+    (planned_range,) = planned(connect, spec("t", isolation_level=READ_UNCOMMITTED)).ranges
+    assert (planned_range.to_offset, planned_range.stable_end) == (100, 70)
 
 
 def test_a_topic_that_begins_at_its_end_is_known_from_then_on(state: FakeCluster, connect: Connect):
-    """With nothing to read yet, an event keeps where it begins; a second run goes on from there, not from the new end."""
+    """With nothing to read yet, an event keeps where it begins; a second run continues there, not from the new end."""
     state.topics["t"].partitions[0].high_watermark = 100
-    latest = wanted("t", start=Start(latest=True))
+    latest = spec("t", start=LATEST)
     first = planned(connect, latest)
     assert (spans(first), events(first)) == ([], [("t", 0, 100, 100, None)])
     state.topics["t"].partitions[0].high_watermark = 130
-    assert spans(planned(connect, latest, at(state, 100))) == [("t", 0, 100, 130)]
+    assert spans(planned(connect, latest, archived_to(state, 100))) == [("t", 0, 100, 130)]
 
 
 def test_new_partitions_of_an_archived_topic_begin_at_their_beginning(state: FakeCluster, connect: Connect):
     """Whatever `--from` says: else what came between two runs would be lost."""
     state.add_topic("grown", 2, end=10)
-    found = planned(connect, wanted("grown", start=Start(latest=True)), at(state, 10, topic="grown"))
-    assert spans(found) == [("grown", 1, 0, 10)]
+    result = planned(connect, spec("grown", start=LATEST), archived_to(state, 10, topic="grown"))
+    assert spans(result) == [("grown", 1, 0, 10)]
 
 
 def test_a_pattern_finds_topics_as_they_come(state: FakeCluster, connect: Connect):
     """The same arguments, one more topic."""
     state.add_topic("orders", 1)
-    assert {one.topic for one in planned(connect, wanted(pattern="ord.*")).ranges} == {"orders"}
+    assert {one.topic for one in planned(connect, spec(pattern="ord.*")).ranges} == {"orders"}
     state.add_topic("orders-eu", 1)
-    assert {one.topic for one in planned(connect, wanted(pattern="ord.*")).ranges} == {"orders", "orders-eu"}
+    assert {one.topic for one in planned(connect, spec(pattern="ord.*")).ranges} == {"orders", "orders-eu"}
 
 
 def test_an_unknown_topic_is_refused(connect: Connect):
     """With the name that it may have meant."""
     with pytest.raises(ConfigError, match="there is no topic tt \\(did you mean t"):
-        planned(connect, wanted("tt", "t"))
+        planned(connect, spec("tt", "t"))
 
 
 def test_a_topic_that_we_may_not_see_costs_itself_only(state: FakeCluster, connect: Connect):
@@ -113,64 +136,81 @@ def test_a_topic_that_we_may_not_see_costs_itself_only(state: FakeCluster, conne
         return answer
 
     state.faults.append(Fault(METADATA.key, Altered(hide), times=1000))
-    found = planned(connect, wanted("secret", "t"))
-    assert [(one.scope, one.name) for one in found.failures] == [
+    result = planned(connect, spec("secret", "t"))
+    assert [(one.scope, one.name) for one in result.failures] == [
         (Scope.of_topic("secret"), "TOPIC_AUTHORIZATION_FAILED")
     ]
-    assert spans(found) == [("t", 0, 0, 100)]
+    assert spans(result) == [("t", 0, 0, 100)]
 
 
 def test_offsets_outside_of_the_log_are_refused(state: FakeCluster, connect: Connect):
     """All of them at once, and partitions that are not there."""
     state.topics["t"].partitions[0].high_watermark = 10
-    start = Start(offsets={TopicPartition("t", 0): 11, TopicPartition("t", 5): 0})
+    offsets = {TopicPartition("t", 0): 11, TopicPartition("t", 5): 0, TopicPartition("later", 0): 7}
     with pytest.raises(ConfigError) as refused:
-        planned(connect, wanted("t", start=start))
+        planned(connect, spec("t", offsets=offsets))
     assert refused.value.problems == (
         "start: t:0=11 is outside of its log, which has 0 to 10",
         "start: there is no partition t:5",
     )
 
 
+def test_an_offset_in_an_open_transaction_is_waited_for(state: FakeCluster, connect: Connect):
+    """It is after the end for readers of committed records, and still in the log: the archive starts there once it can."""
+    log = state.topics["t"].partitions[0]
+    log.high_watermark, log.last_stable_offset = 10, 4
+    result = planned(connect, spec("t", offsets={TopicPartition("t", 0): 7}))
+    assert (spans(result), events(result)) == ([], [("t", 0, 7, 7, None)])
+
+
+def test_a_named_partition_without_a_leader_is_no_stranger(state: FakeCluster, connect: Connect):
+    """It exists: its failure says why it is not planned, and the setting is not refused."""
+    state.add_topic("led", 2)
+    state.topics["led"].partitions[1].leader_id = -1
+    result = planned(connect, spec("led", offsets={TopicPartition("led", 1): 5}))
+    assert spans(result) == [("led", 0, 0, 100)]
+    assert [failure.scope for failure in result.failures] == [Scope.of_partition("led", 1)]
+
+
 def test_a_partition_without_a_leader_costs_itself_only(state: FakeCluster, connect: Connect):
     """A failure with its reason, an event in its ranges if it has any, and the others are planned."""
     state.add_topic("led", 3)
     state.topics["led"].partitions[1].leader_id = -1
-    found = planned(connect, wanted("led"), at(state, 5, 5, 5, topic="led"))
-    assert spans(found) == [("led", 0, 5, 100), ("led", 2, 5, 100)]
-    assert events(found) == [("led", 1, 5, 5, "LEADER_NOT_AVAILABLE")]
-    assert [failure.scope for failure in found.failures] == [Scope.of_partition("led", 1)]
+    result = planned(connect, spec("led"), archived_to(state, 5, 5, 5, topic="led"))
+    assert spans(result) == [("led", 0, 5, 100), ("led", 2, 5, 100)]
+    assert events(result) == [("led", 1, 5, 5, "LEADER_NOT_AVAILABLE")]
+    assert [failure.scope for failure in result.failures] == [Scope.of_partition("led", 1)]
 
 
-def test_a_topic_created_anew_ends_one_sequence_and_begins_another(state: FakeCluster, connect: Connect):
+def test_a_re_created_topic_ends_one_sequence_and_begins_another(state: FakeCluster, connect: Connect):
     """By its id, whatever its offsets look like."""
-    archived = at(state, 80)
+    archived = archived_to(state, 80)
     state.topics["t"].topic_id = (99).to_bytes(16, "big")
     state.topics["t"].partitions[0].high_watermark = 100
-    found = planned(connect, wanted("t"), archived)
-    assert events(found) == [("t", 0, 80, 80, TOPIC_RECREATED)]
-    assert spans(found) == [("t", 0, 0, 100)]
+    result = planned(connect, spec("t"), archived)
+    assert events(result) == [("t", 0, 80, 80, TOPIC_RECREATED)]
+    assert spans(result) == [("t", 0, 0, 100)]
 
 
 def test_a_deleted_topic_ends_its_sequence_once(state: FakeCluster, connect: Connect):
     """Also when only a pattern named it; a second run has nothing to say any more."""
-    archived = at(state, 80)
+    archived = archived_to(state, 80)
     state.add_topic("other", 1)
     del state.topics["t"]
-    found = planned(connect, wanted(pattern="t|other"), archived)
-    assert events(found) == [("t", 0, 80, 80, TOPIC_DELETED)]
-    assert spans(found) == [("other", 0, 0, 100)]
+    result = planned(connect, spec(pattern="t|other"), archived)
+    assert events(result) == [("t", 0, 80, 80, TOPIC_DELETED)]
+    assert spans(result) == [("other", 0, 0, 100)]
     closed = {"t": Archived(topic_id=archived["t"].topic_id, partitions={})}
-    assert events(planned(connect, wanted(pattern="t|other"), closed)) == []
+    assert events(planned(connect, spec(pattern="t|other"), closed)) == []
 
 
 def test_a_truncated_log_goes_back(state: FakeCluster, connect: Connect):
-    """The leader says where the term of our last record ended; reading goes on there."""
+    """The leader says where the epoch of our last record ended; reading continues there."""
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.leader_epoch, log.epoch_ends = 100, 4, {3: 60, 4: 100}
-    found = planned(connect, wanted("t"), at(state, 80, epoch=3))
-    assert events(found) == [("t", 0, 80, 60, LOG_TRUNCATED)]
-    assert spans(found) == [("t", 0, 60, 100)]
+    result = planned(connect, spec("t"), archived_to(state, 80, epoch=3))
+    assert events(result) == [("t", 0, 80, 60, LOG_TRUNCATED)]
+    assert spans(result) == [("t", 0, 60, 100)]
 
 
 def kept(state: FakeCluster, *epochs: EpochRange, confirmed: bool = False) -> dict[str, Archived]:
@@ -182,29 +222,29 @@ def kept(state: FakeCluster, *epochs: EpochRange, confirmed: bool = False) -> di
 
 
 def test_a_divergence_before_the_newest_epoch(state: FakeCluster, connect: Connect):
-    """What an earlier run read of a dead history is found, although the newest epoch is the leader's own."""
+    """What an earlier run read of a dead history is result, although the newest epoch is the leader's own."""
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.leader_epoch, log.epoch_ends = 100, 2, {0: 30, 2: 100}
     mixed = kept(state, EpochRange(0, 0, 40), EpochRange(2, 40, 80))
-    found = planned(connect, wanted("t"), mixed)
-    assert events(found) == [("t", 0, 80, 30, LOG_TRUNCATED)]
-    assert [(one.from_offset, one.last_epoch, one.epochs) for one in found.ranges] == [(30, 0, ((0, 0, 30),))]
+    result = planned(connect, spec("t"), mixed)
+    assert events(result) == [("t", 0, 80, 30, LOG_TRUNCATED)]
+    assert [(one.from_offset, one.last_epoch, one.epochs) for one in result.ranges] == [(30, 0, ((0, 0, 30),))]
 
 
-def test_confirmed_epochs_cost_one_question(state: FakeCluster, connect: Connect):
-    """Of epochs that a leader had all of, only the last is asked for, and the others where that one diverges."""
+def test_confirmed_epochs_cost_one_request(state: FakeCluster, connect: Connect):
+    """Of epochs that a leader had all of, only the last is requests for, and the others where that one diverges."""
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.leader_epoch, log.epoch_ends = 100, 3, {0: 30, 1: 50, 3: 100}
     read = (EpochRange(0, 0, 30), EpochRange(1, 30, 50), EpochRange(3, 50, 80))
-    for confirmed, asked in ((True, 1), (False, 3)):
+    for confirmed, requests in ((True, 1), (False, 3)):
         state.asked.clear()
-        (one,) = planned(connect, wanted("t"), kept(state, *read, confirmed=confirmed)).ranges
-        assert (one.from_offset, one.last_epoch, one.confirmed) == (80, 3, True)
-        assert state.count(OFFSET_FOR_LEADER_EPOCH.key) == asked
+        (planned_range,) = planned(connect, spec("t"), kept(state, *read, confirmed=confirmed)).ranges
+        assert (planned_range.from_offset, planned_range.last_epoch, planned_range.confirmed) == (80, 3, True)
+        assert state.count(OFFSET_FOR_LEADER_EPOCH.key) == requests
     log.epoch_ends = {0: 30, 1: 45, 4: 100}
     state.asked.clear()
-    found = planned(connect, wanted("t"), kept(state, *read, confirmed=True))
-    assert events(found) == [("t", 0, 80, 45, LOG_TRUNCATED)]
+    result = planned(connect, spec("t"), kept(state, *read, confirmed=True))
+    assert events(result) == [("t", 0, 80, 45, LOG_TRUNCATED)]
     assert state.count(OFFSET_FOR_LEADER_EPOCH.key) == 1 + 3
 
 
@@ -213,12 +253,12 @@ def test_two_truncations_in_a_row(state: FakeCluster, connect: Connect):
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.leader_epoch, log.epoch_ends = 150, 6, {1: 100, 3: 150, 6: 150}
     read = kept(state, EpochRange(1, 0, 100), EpochRange(3, 100, 180), EpochRange(5, 180, 200))
-    first = planned(connect, wanted("t"), read)
+    first = planned(connect, spec("t"), read)
     assert (events(first), first.ranges) == ([("t", 0, 200, 150, LOG_TRUNCATED)], [])
     after = reconcile("id", "name", "cluster", first, read, []).topics
     assert after["t"].partitions[0].next_offset == 150
     log.high_watermark, log.leader_epoch, log.epoch_ends = 300, 7, {1: 110, 7: 300}  # a third replica, without epoch 3
-    second = planned(connect, wanted("t"), after)
+    second = planned(connect, spec("t"), after)
     assert events(second) == [("t", 0, 150, 100, LOG_TRUNCATED)]
     assert [(one.from_offset, one.last_epoch) for one in second.ranges] == [(100, 1)]
 
@@ -226,33 +266,33 @@ def test_two_truncations_in_a_row(state: FakeCluster, connect: Connect):
 def test_a_leader_that_does_not_tell_epochs(state: FakeCluster, connect: Connect):
     """Nothing goes back for want of an answer, and the next run asks again for all."""
     state.topics["t"].partitions[0].high_watermark = 100
-    (one,) = planned(connect, wanted("t"), kept(state, EpochRange(1, 0, 60), EpochRange(3, 60, 80))).ranges
-    assert (one.from_offset, one.confirmed) == (80, False)
+    (planned_range,) = planned(connect, spec("t"), kept(state, EpochRange(1, 0, 60), EpochRange(3, 60, 80))).ranges
+    assert (planned_range.from_offset, planned_range.confirmed) == (80, False)
 
 
 def test_an_end_before_the_position_is_not_believed(state: FakeCluster, connect: Connect):
-    """Without a term that explains it, nothing is read and nothing goes back: the ranges say why."""
+    """Without an epoch that explains it, nothing is read and nothing goes back: the ranges say why."""
     state.topics["t"].partitions[0].high_watermark = 50
-    found = planned(connect, wanted("t"), at(state, 80, epoch=-1))
-    assert (spans(found), events(found)) == ([], [("t", 0, 80, 80, END_BEFORE_POSITION)])
+    result = planned(connect, spec("t"), archived_to(state, 80, epoch=-1))
+    assert (spans(result), events(result)) == ([], [("t", 0, 80, 80, END_BEFORE_POSITION)])
 
 
 def test_from_and_until_a_time(state: FakeCluster, connect: Connect):
-    """The first record at or behind each; a time without a later record is the end of the log."""
+    """The first record at or after each; a time without a later record is the end of the log."""
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.times = 100, ((1000, 20), (2000, 50))
-    timed = wanted("t", start=Start(timestamp_ms=1000), until_ms=2000)
+    timed = spec("t", start=AtTime(1000), until_ms=2000)
     assert spans(planned(connect, timed)) == [("t", 0, 20, 50)]
-    assert spans(planned(connect, wanted("t", until_ms=9000))) == [("t", 0, 0, 100)]
-    assert spans(planned(connect, wanted("t", until_ms=1000), at(state, 30))) == []
+    assert spans(planned(connect, spec("t", until_ms=9000))) == [("t", 0, 0, 100)]
+    assert spans(planned(connect, spec("t", until_ms=1000), archived_to(state, 30))) == []
 
 
 def test_bytes_come_from_the_brokers_or_are_guessed(state: FakeCluster, connect: Connect):
     """The share of the leader's log that the range is; without an answer a guess by offsets."""
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.size = 100, 1_000_000
-    found = planned(connect, wanted("t"), at(state, 50))
-    assert found.bytes_of(found.ranges[0]) == 500_000
+    result = planned(connect, spec("t"), archived_to(state, 50))
+    assert result.bytes_of(result.ranges[0]) == 500_000
     state.faults.append(Fault(DESCRIBE_LOG_DIRS.key, Raw(b"\x00\x00\x00\x06\x00\x00\x00\x01ab"), times=1000))
-    guessed = planned(connect, wanted("t"), at(state, 50))
+    guessed = planned(connect, spec("t"), archived_to(state, 50))
     assert guessed.bytes_of(guessed.ranges[0]) == 50 * 512

@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_lagoon.fetch.epochs import Divergence, EpochRange
+from kafka_lagoon.fetch.leader_epochs import Divergence, EpochRange
 from kafka_lagoon.fetch.ranges import (
     LOG_TRUNCATED,
-    LogNow,
+    LogBounds,
     PlannedRange,
     Position,
     limited,
@@ -15,8 +15,8 @@ from kafka_lagoon.fetch.ranges import (
 )
 
 
-def log(start: int = 0, end: int = 100) -> LogNow:
-    return LogNow(log_start_offset=start, high_watermark=end, last_stable_offset=end, end=end)
+def log(start: int = 0, end: int = 100) -> LogBounds:
+    return LogBounds(log_start_offset=start, high_watermark=end, last_stable_offset=end, end=end)
 
 
 def planned(number: int, start: int, end: int, log_start: int = 0) -> PlannedRange:
@@ -31,12 +31,17 @@ def planned(number: int, start: int, end: int, log_start: int = 0) -> PlannedRan
     )
 
 
-def test_a_partition_goes_on_where_it_ended():
-    """No event, and the range begins at the position with the term of the record before it."""
-    events, found = next_range("t", "id", 0, Position(next_offset=40, leader_epoch=3), log())
+def test_a_partition_continues_where_it_ended():
+    """No event, and the range begins at the position with the epoch of the record before it."""
+    events, next_planned = next_range("t", "id", 0, Position(next_offset=40, leader_epoch=3), log())
     assert events == []
-    assert found is not None
-    assert (found.from_offset, found.to_offset, found.first_readable, found.last_epoch) == (40, 100, 40, 3)
+    assert next_planned is not None
+    assert (next_planned.from_offset, next_planned.to_offset, next_planned.first_readable, next_planned.last_epoch) == (
+        40,
+        100,
+        40,
+        3,
+    )
 
 
 def test_nothing_new_is_no_range():
@@ -46,10 +51,10 @@ def test_nothing_new_is_no_range():
 
 def test_retention_that_overtook_us_is_part_of_the_range():
     """The range begins at the position, not at the log's start: what is between is lost, and counted."""
-    _, found = next_range("t", "id", 0, Position(next_offset=40, leader_epoch=3), log(start=60))
-    assert found is not None
-    assert (found.from_offset, found.first_readable) == (40, 60)
-    assert found.last_epoch == -1  # the record before offset 60 is not the one whose term we know
+    _, next_planned = next_range("t", "id", 0, Position(next_offset=40, leader_epoch=3), log(start=60))
+    assert next_planned is not None
+    assert (next_planned.from_offset, next_planned.first_readable) == (40, 60)
+    assert next_planned.last_epoch == -1  # the record before offset 60 is not the one whose epoch we know
 
 
 def test_everything_lost():
@@ -58,14 +63,14 @@ def test_everything_lost():
 
 
 def test_a_truncated_log_goes_back_first():
-    """The event runs from the position back to where the histories part, the range on from there: they tile."""
+    """The event runs from the position back to the divergence, the range from there on: they join."""
     position = Position(next_offset=10, leader_epoch=2, epochs=(EpochRange(1, 0, 6), EpochRange(2, 6, 10)))
-    events, found = next_range("t", "id", 0, position, log(end=20), Divergence(5, 1))
+    events, next_planned = next_range("t", "id", 0, position, log(end=20), Divergence(5, 1))
     assert [(one.problem, one.from_offset, one.to_offset, one.leader_epoch) for one in events] == [
         (LOG_TRUNCATED, 10, 5, 1)
     ]
-    assert found is not None
-    assert (found.from_offset, found.last_epoch, found.epochs) == (5, 1, ((1, 0, 5),))
+    assert next_planned is not None
+    assert (next_planned.from_offset, next_planned.last_epoch, next_planned.epochs) == (5, 1, ((1, 0, 5),))
 
 
 def test_a_log_truncated_to_nothing():

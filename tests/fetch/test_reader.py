@@ -1,4 +1,4 @@
-"""Splits read from fake leaders: what is read, and what is counted."""
+"""Splits are read from fake leaders: their records, and the counts."""
 
 import threading
 import time
@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.fetch.prefetcher import Prefetcher
 from kafka_lagoon.fetch.reader import SplitReader
+from kafka_lagoon.fetch.requests import FetchPosition
 from kafka_lagoon.fetch.split import READ_UNCOMMITTED, ReadOptions
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
@@ -49,9 +51,9 @@ def test_nothing(state: FakeCluster, connect: Connect) -> None:
     assert not state.fetches
 
 
-@pytest.mark.parametrize("version", [18, 13, 12, 11, 9, 4, 3, 0])
+@pytest.mark.parametrize("version", [18, 13, 12, 11, 9, 4])
 def test_names_and_ids(state: FakeCluster, connect: Connect, version: int) -> None:
-    """The id is asked for from v13 on, the name before; both read the same."""
+    """Topics are requested by id from v13 on, by name before; both read the same."""
     fill(state)
     state.highest[FETCH.key] = version
     values, _ = read(connect(), split(state, last_epoch=-1), small())
@@ -67,15 +69,15 @@ def test_without_an_id(state: FakeCluster, connect: Connect) -> None:
     assert {asked for _, key, asked in state.asked if key == FETCH.key} == {12}
 
 
-def test_terms(state: FakeCluster, connect: Connect) -> None:
-    """The term of the record before goes with every request, and the terms met are told with their first offsets."""
+def test_leader_epochs(state: FakeCluster, connect: Connect) -> None:
+    """Every request has the epoch of the record before, and the outcome has the epochs with their offsets."""
     log(state).append(batch(0, [b"a"] * 4, leader_epoch=2), batch(4, [b"b"] * 4, leader_epoch=2))
     log(state).append(batch(8, [b"c"] * 4, leader_epoch=5))
     log(state).leader_epoch = 5
     _, outcome = read(connect(), split(state, from_offset=2, last_epoch=2), small())
-    asked = [request.topics[0].partitions[0] for request in state.fetches]
-    assert [(one.fetch_offset, one.last_fetched_epoch) for one in asked] == [(2, 2), (4, 2), (8, 2)]
-    assert {one.current_leader_epoch for one in asked} == {5}
+    requested = [request.topics[0].partitions[0] for request in state.fetches]
+    assert [(one.fetch_offset, one.last_fetched_epoch) for one in requested] == [(2, 2), (4, 2), (8, 2)]
+    assert {one.current_leader_epoch for one in requested} == {5}
     assert (outcome.epochs, outcome.leader_epoch) == (((2, 2, 8), (5, 8, 12)), 5)
 
 
@@ -114,20 +116,27 @@ def test_uncommitted(state: FakeCluster, connect: Connect) -> None:
     check(split(state, stable_end=14), reader.outcome)
     assert [offset for offset, is_aborted in marked.items() if is_aborted] == [4, 5, 6, 7]
     assert [offset for offset, is_aborted in marked.items() if is_aborted is None] == [14, 15, 16, 17]
-    asked = {request.topics[0].partitions[0].fetch_offset: request.isolation_level for request in state.fetches}
-    assert {offset: level for offset, level in asked.items() if offset >= 14} == {14: 0}
-    assert {level for offset, level in asked.items() if offset < 14} == {1}
+    levels = {request.topics[0].partitions[0].fetch_offset: request.isolation_level for request in state.fetches}
+    assert {offset: level for offset, level in levels.items() if offset >= 14} == {14: 0}
+    assert {level for offset, level in levels.items() if offset < 14} == {1}
 
 
-def test_the_next_answer_is_under_way(state: FakeCluster, connect: Connect) -> None:
-    """While the caller works on the first answer the second is asked for, and no third."""
+def test_the_next_answer_is_under_way(state: FakeCluster, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the caller works on the first answer the second is requested, and no third."""
+    prefetched: list[int] = []
+    start = Prefetcher.start
+
+    def noted(self: Prefetcher, position: FetchPosition) -> None:
+        prefetched.append(position.offset)
+        start(self, position)
+
+    monkeypatch.setattr(Prefetcher, "start", noted)
     fill(state)
     reader = SplitReader(connect(), split(state), small())
     batches = reader.batches()
     next(batches)
+    assert prefetched == [4]
     until(lambda: len(state.fetches) == 2)
-    time.sleep(0.1)
-    assert len(state.fetches) == 2
     assert sum(rows.num_rows for rows in batches) == 16
     check(split(state), reader.outcome)
 
@@ -140,25 +149,24 @@ def until(holds: Callable[[], bool], seconds: float = 5) -> None:
         time.sleep(0.005)
 
 
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("ending", ["close the reader", "close the iterator", "drop the iterator"])
 def test_an_early_exit_leaves_nothing(state: FakeCluster, connect: Connect, ending: str) -> None:
-    """Whoever stops early waits for no broker, and neither thread nor request is left."""
+    """Whoever stops early waits for no broker, which would take an hour; neither thread nor request is left."""
     fill(state)
-    cluster = connect(request_timeout_ms=30_000)
-    reader = SplitReader(cluster, split(state), small(stall_timeout_ms=30_000))
+    cluster = connect(request_timeout_ms=3_600_000)
+    reader = SplitReader(cluster, split(state), small(stall_timeout_ms=3_600_000))
     batches = reader.batches()
     state.faults += [Fault(FETCH.key, Altered(lambda answer: answer), times=2), Fault(FETCH.key, Hang(), times=9)]
     next(batches)
     next(batches)
     until(lambda: state.count(FETCH.key) == 3)
-    started = time.monotonic()
     if ending == "close the reader":
         reader.close()
     elif ending == "close the iterator":
         batches.close()  # type: ignore[attr-defined]
     else:
         del batches
-    assert time.monotonic() - started < 2
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("fetch")]
     state.faults.clear()
     assert list(read(cluster, split(state))[0]) == list(range(20))
@@ -180,7 +188,7 @@ def test_throttled_without_topics(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_throttled_for_ever(state: FakeCluster, connect: Connect) -> None:
-    """Patience ends, and says that it was throttling."""
+    """The stall timeout ends it, and the failure says that it was throttling."""
 
     def throttle(answer: Any) -> Any:
         answer.responses, answer.throttle_time_ms = (), 100
@@ -193,7 +201,7 @@ def test_throttled_for_ever(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_empty_answers(state: FakeCluster, connect: Connect) -> None:
-    """An empty answer is not the end, also one with a high watermark that is behind."""
+    """An empty answer is not the end, also one with an old high watermark."""
 
     def empty(partition: Any) -> None:
         partition.records, partition.high_watermark = None, 3
@@ -205,7 +213,7 @@ def test_empty_answers(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_nothing_more_comes(state: FakeCluster, connect: Connect) -> None:
-    """Where the log ends before the split does, patience ends too."""
+    """Where the log ends before the split does, the stall timeout ends it."""
     fill(state)
     values, outcome = read(connect(), split(state, to_offset=25))
     assert (len(values), outcome.next_offset, outcome.failure) == (20, 20, "NO_PROGRESS")
@@ -213,7 +221,7 @@ def test_nothing_more_comes(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_gaps(state: FakeCluster, connect: Connect) -> None:
-    """What cleaning removed is counted, before, between, within and behind batches."""
+    """What cleaning removed is counted, before, between, within and after batches."""
     log(state).append(batch(3, [b"a"] * 2, deltas=[0, 3], last_delta=5), batch(12, [b"b"] * 2))
     values, outcome = read(connect(), split(state), small())
     assert list(values) == [3, 6, 12, 13]
@@ -221,7 +229,7 @@ def test_gaps(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_nothing_is_left_at_the_end(state: FakeCluster, connect: Connect) -> None:
-    """Cleaning may remove a log's last records: empty answers of a log that goes on there prove it."""
+    """Cleaning may remove a log's last records: empty answers of a log that continues there prove it."""
     fill(state)
     log(state).high_watermark = 25
     values, outcome = read(connect(), split(state))
@@ -296,13 +304,14 @@ def test_every_offset_is_counted_once(
     made, expected, end = FakePartition(1, (1, 2, 3), (1, 2, 3)), set(), 0
     for gap, records, kind in shape:
         base = end + gap
-        one = aborted(base, [b"v"] * records, 7) if kind == "aborted" else batch(base, [b"v"] * records)
+        is_aborted = kind == "aborted"
+        appended = aborted(base, [b"v"] * records, 7) if is_aborted else batch(base, [b"v"] * records)
         if kind == "corrupt":
-            one.data = damage(one, len(one.data) - 1)
+            appended.data = damage(appended, len(appended.data) - 1)
         elif kind != "aborted" or isolation_level == "read_uncommitted":
             expected |= set(range(base, base + records))
-        made.append(one)
-        end = one.last_offset + 1
+        made.append(appended)
+        end = appended.last_offset + 1
         if kind == "aborted":
             made.append(marker(end, 7))
             end += 1

@@ -1,4 +1,4 @@
-"""Splits read while leaders, replicas, connections, logs and topics change: it goes on, or says why it cannot."""
+"""Splits are read while leaders, replicas, connections, logs and topics change, or the outcome says why not."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.reader import SplitReader
 from kafka_lagoon.protocol.messages.fetch import FETCH
+from kafka_lagoon.protocol.messages.metadata import METADATA
 from tests.clock import CLOCK
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster
@@ -22,10 +23,10 @@ def test_the_leader_moves(state: FakeCluster, connect: Connect, version: int) ->
     state.highest[FETCH.key] = version
     cluster = connect()
     log(state).leader_id, log(state).leader_epoch = 2, 1
-    asked = len([one for one in state.asked if one[1] == 3])
+    refreshes = state.count(METADATA.key)
     values, outcome = read(cluster, split(state), small())
     assert (len(values), outcome.failure) == (20, None)
-    assert len([one for one in state.asked if one[1] == 3]) - asked == (0 if version == 18 else 1)
+    assert state.count(METADATA.key) - refreshes == (0 if version == 18 else 1)
 
 
 def test_the_leader_moves_meanwhile(state: FakeCluster, connect: Connect) -> None:
@@ -62,13 +63,13 @@ def test_other_racks_read_from_the_leader(state: FakeCluster, connect: Connect) 
     """Without a rack of ours, or with another one, nobody else is asked."""
     fill(state)
     log(state).preferred["here"] = 3
-    for told in ({}, {"client_rack": "there"}):
-        cluster = connect(**told)
+    for rack in ({}, {"client_rack": "there"}):
+        cluster = connect(**rack)
         assert len(read(cluster, split(state))[0]) == 20
         assert fetched_from(cluster) == {1}
 
 
-@pytest.mark.parametrize("action", [Close(), altered(lambda one: setattr(one, "error_code", 9))])
+@pytest.mark.parametrize("action", [Close(), altered(lambda partition: setattr(partition, "error_code", 9))])
 def test_a_replica_that_fails(state: FakeCluster, connect: Connect, action: Any) -> None:
     """The leader itself is read when the replica that it named refuses or drops us."""
     fill(state)
@@ -82,7 +83,7 @@ def test_a_replica_that_has_nothing_yet(state: FakeCluster, connect: Connect) ->
     """An empty answer of a replica is not taken for the end of the log: the leader has the records."""
     fill(state)
     log(state).preferred["here"] = 3
-    empty = altered(lambda one: setattr(one, "records", b""))
+    empty = altered(lambda partition: setattr(partition, "records", b""))
     state.faults.append(Fault(FETCH.key, empty, node_id=3, times=1000))
     values, outcome = read(connect(client_rack="here"), split(state), small())
     assert (len(values), outcome.failure, outcome.counts.compacted) == (20, None, 0)
@@ -158,7 +159,7 @@ def test_the_log_starts_later(state: FakeCluster, connect: Connect) -> None:
     assert outcome.counts.lost == 6
 
 
-def test_the_log_starts_behind_the_split(state: FakeCluster, connect: Connect) -> None:
+def test_the_log_starts_after_the_split(state: FakeCluster, connect: Connect) -> None:
     """All of it is lost, and that is no failure to read."""
     fill(state)
     log(state).log_start_offset = 15
@@ -167,21 +168,28 @@ def test_the_log_starts_behind_the_split(state: FakeCluster, connect: Connect) -
 
 
 @pytest.mark.parametrize("start", [5, 6, 8, 20])
-def test_the_log_start_moves_meanwhile(state: FakeCluster, connect: Connect, start: int) -> None:
-    """An answer that still holds deleted records says so: they are lost."""
+@pytest.mark.parametrize(("answers", "position"), [(1, 4), (2, 8)], ids=["next answer", "answer after the next"])
+def test_the_log_start_moves_meanwhile(
+    state: FakeCluster, connect: Connect, start: int, answers: int, position: int
+) -> None:
+    """What is deleted before it was requested is lost; records that are under way already are read.
+
+    The log start moves when that many answers are made, each of them a batch of four.
+    """
+
+    def move(answer: Any) -> Any:
+        log(state).log_start_offset = start
+        return answer
+
     fill(state)
-    reader = SplitReader(connect(), split(state), small())
-    batches = reader.batches()
-    offsets = next(batches)["offset"].to_pylist()
-    state.faults.clear()
-    log(state).log_start_offset = start
-    for rows in batches:
-        offsets += rows["offset"].to_pylist()
-    check(split(state), reader.outcome)
-    held = offsets[-1] if start == 20 else None  # the second answer was under way already
-    assert held in {None, 3, 7}
-    assert reader.outcome.counts.lost + len(offsets) == 20
-    assert reader.outcome.counts.lost > 0 or start in {5, 6, 8}
+    state.faults += [
+        Fault(FETCH.key, Altered(lambda answer: answer), times=answers - 1),
+        Fault(FETCH.key, Altered(move)),
+    ]
+    values, outcome = read(connect(), split(state), small())
+    first_left = max(position, start)
+    assert list(values) == [*range(position), *range(first_left, 20)]
+    assert (outcome.counts.lost, outcome.failure) == (first_left - position, None)
 
 
 def test_within_an_answer(state: FakeCluster, connect: Connect) -> None:
@@ -195,22 +203,22 @@ def test_within_an_answer(state: FakeCluster, connect: Connect) -> None:
 
 
 def test_the_log_ends_earlier(state: FakeCluster, connect: Connect) -> None:
-    """A position behind the end of the log means that it was cut off, and nothing is reset."""
+    """A position after the end of the log means that it was truncated, and nothing is reset."""
     fill(state)
     values, outcome = read(connect(), split(state, from_offset=30, to_offset=40, stable_end=40))
     assert (values, outcome.failure, outcome.truncated_to) == ({}, "LOG_TRUNCATED", 20)
 
 
-def test_a_diverging_term(state: FakeCluster, connect: Connect) -> None:
-    """A leader whose log ends earlier for our term is believed; what was read stands and the point is told."""
+def test_a_diverging_epoch(state: FakeCluster, connect: Connect) -> None:
+    """A leader whose log ends earlier for our epoch is believed; what was read stays, and the outcome has the offset."""
     fill(state)
     log(state).epoch_ends = {0: 6}
     _, outcome = read(connect(), split(state, from_offset=8, last_epoch=0), small())
     assert (outcome.failure, outcome.truncated_to, outcome.next_offset) == ("LOG_TRUNCATED", 6, 8)
 
 
-def test_a_term_that_is_forgotten(state: FakeCluster, connect: Connect) -> None:
-    """A leader that cannot judge the term answers out of range: within its log that proves nothing."""
+def test_an_epoch_that_is_forgotten(state: FakeCluster, connect: Connect) -> None:
+    """A leader that does not know the epoch answers out of range: within its log that proves nothing."""
 
     def refuse(answer: Any) -> Any:
         if state.fetches[-1].topics[0].partitions[0].last_fetched_epoch == 3:
@@ -224,7 +232,7 @@ def test_a_term_that_is_forgotten(state: FakeCluster, connect: Connect) -> None:
 
 
 @pytest.mark.parametrize("version", [18, 12, 11])
-def test_a_topic_made_anew(state: FakeCluster, connect: Connect, version: int) -> None:
+def test_a_re_created_topic(state: FakeCluster, connect: Connect, version: int) -> None:
     """Its id is another one: nothing of it is read, by brokers either that take names only (Kafka 2.8 to 3.0)."""
     fill(state)
     state.highest[FETCH.key] = version

@@ -9,19 +9,18 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kafka_lagoon.client.cluster import TopicPartition
-from kafka_lagoon.fetch import epoch_checks
+from kafka_lagoon.fetch import truncation_checks
 from kafka_lagoon.fetch.accounting import TaskOutcome, reconcile
-from kafka_lagoon.fetch.epoch_checks import check, check_positions
-from kafka_lagoon.fetch.epochs import EpochRange, joined
-from kafka_lagoon.fetch.history import _read_epochs
+from kafka_lagoon.fetch.leader_epochs import EpochRange, joined
 from kafka_lagoon.fetch.plan import Archived, Plan
-from kafka_lagoon.fetch.ranges import LogNow, Position, next_range
+from kafka_lagoon.fetch.ranges import LogBounds, Position, next_range
 from kafka_lagoon.fetch.split import Outcome
 from kafka_lagoon.fetch.tasks import divide
+from kafka_lagoon.fetch.truncation_checks import check_epochs, check_positions, epochs_read
 from kafka_lagoon.records.decoding import Counts
 from tests.fetch.elections import Partition
 
-AT = TopicPartition("t", 0)
+PARTITION = TopicPartition("t", 0)
 ACTIONS = st.lists(
     st.one_of(
         st.tuples(st.just("append"), st.integers(1, 6)),
@@ -48,7 +47,7 @@ RUNS = st.lists(
 
 
 class Archive:
-    """What is archived of the partition: the leader epoch of the record at each offset, and where to go on."""
+    """What is archived of the partition: the leader epoch of the record at each offset, and the next position."""
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -60,8 +59,12 @@ class Archive:
         """In the place of `several_epoch_ends`: what the leader says, if it answers."""
         leader = self.partition.leader
         return [
-            SimpleNamespace(answers={at: leader.end_of(epoch) for at, epoch in asked.items()} if self.answers else {})
-            for asked in several
+            SimpleNamespace(
+                answers={partition: leader.end_of(epoch) for partition, epoch in requested.items()}
+                if self.answers
+                else {}
+            )
+            for requested in several
         ]
 
     def act(self, actions: Sequence[tuple[str, int]]) -> None:
@@ -69,15 +72,15 @@ class Archive:
             getattr(self.partition, action)(argument)
 
     def run(self, splits: int, order: Sequence[int], between: Sequence[Sequence[tuple[str, int]]]) -> None:
-        """Plan, read each split whenever its turn comes from whoever leads then, check, and commit."""
+        """Plan, read each split from whoever leads at that time, check, and commit."""
         plan = self._plan()
         self.epochs = self.epochs[: min((one.to_offset for one in plan.events), default=len(self.epochs))]
-        tasks = divide(plan.ranges, lambda one: one.offsets, splits, max(1, plan.sizes[AT] // splits))
+        tasks = divide(plan.ranges, lambda planned: planned.offsets, splits, max(1, plan.sizes[PARTITION] // splits))
         outcomes: dict[int, Outcome] = {}
         read: dict[int, list[int]] = {}
-        for turn, number in enumerate([*(one for one in order if one < len(tasks)), *range(4, len(tasks))]):
+        for step, number in enumerate([*(one for one in order if one < len(tasks)), *range(4, len(tasks))]):
             (split,) = tasks[number].splits
-            self.act(between[turn % 4])
+            self.act(between[step % 4])
             read[number] = self.partition.leader.log[split.from_offset : split.to_offset]
             met = joined(EpochRange(epoch, n, n + 1) for n, epoch in enumerate(read[number], split.from_offset))
             reached = split.from_offset + len(read[number])
@@ -85,8 +88,8 @@ class Archive:
                 split=split, next_offset=reached, counts=Counts(records=len(read[number])), epochs=met
             )
         self.act(between[-1])
-        checked = check(None, _read_epochs(plan.ranges, outcomes.values()), None)  # type: ignore[arg-type]
-        results = [TaskOutcome(outcomes=[outcomes[n]], files={AT: 1}) for n in range(len(tasks))]
+        checked = check_epochs(None, epochs_read(plan.ranges, outcomes.values()), None)  # type: ignore[arg-type]
+        results = [TaskOutcome(outcomes=[outcomes[n]], files={PARTITION: 1}) for n in range(len(tasks))]
         reconciled = reconcile("id", "name", "cluster", plan, self.topics, results, checked)
         for number in sorted(reconciled.kept, key=lambda n: tasks[n].splits[0].from_offset):
             self.epochs += read[number]
@@ -98,17 +101,17 @@ class Archive:
 
     def _plan(self) -> Plan:
         end = len(self.partition.leader.log)
-        log = LogNow(log_start_offset=0, high_watermark=end, last_stable_offset=end, end=end)
-        checked = check_positions(None, {AT: self.position()}, None)  # type: ignore[arg-type]
+        log = LogBounds(log_start_offset=0, high_watermark=end, last_stable_offset=end, end=end)
+        checked = check_positions(None, {PARTITION: self.position()}, None)  # type: ignore[arg-type]
         position = Position(
             next_offset=self.position().next_offset,
             leader_epoch=self.position().leader_epoch,
             epochs=self.position().epochs,
-            confirmed=AT in checked.confirmed,
+            confirmed=PARTITION in checked.confirmed,
         )
-        events, found = next_range("t", "id", 0, position, log, checked.divergences.get(AT))
-        ranges = [found] if found else []
-        sizes = {AT: found.offsets if found else 0}
+        events, planned = next_range("t", "id", 0, position, log, checked.divergences.get(PARTITION))
+        ranges = [planned] if planned else []
+        sizes = {PARTITION: planned.offsets if planned else 0}
         return Plan(topic_ids={"t": "id"}, ranges=ranges, events=events, failures=(), sizes=sizes, planned_at_ms=0)
 
 
@@ -127,11 +130,11 @@ def test_the_archive_is_the_leaders_log(runs: list[dict[str, Any]]):
     """Whoever was elected when, and whether leaders answered the checks or not: two quiet runs later nothing is wrong."""
     archive = Archive(Partition())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(epoch_checks, "several_epoch_ends", archive.epoch_ends)
-        for one in runs:
-            archive.act(one["before"])
-            archive.answers = one["answers"]
-            archive.run(one["splits"], one["order"], one["between"])
+        patch.setattr(truncation_checks, "several_epoch_ends", archive.epoch_ends)
+        for run in runs:
+            archive.act(run["before"])
+            archive.answers = run["answers"]
+            archive.run(run["splits"], run["order"], run["between"])
         archive.answers = True
         for _ in range(2):
             archive.run(1, range(4), [[]] * 5)

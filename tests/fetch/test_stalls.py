@@ -1,4 +1,4 @@
-"""How long brokers are waited for: one stall is not paid for once per partition, and a run ends at its deadline."""
+"""How long brokers are waited for: one stall does not cost its time once per partition, and a run ends at its deadline."""
 
 import time
 from collections import Counter

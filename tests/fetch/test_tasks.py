@@ -29,29 +29,29 @@ def ranges_of(spans: list[tuple[int, int, int]]) -> list[PlannedRange]:
 
 @given(SPANS, st.integers(1, 8), st.integers(1, 1 << 22), st.integers(1, 1 << 16))
 def test_splits_tile_what_can_be_read(spans: list[tuple[int, int, int]], parallelism: int, most: int, each: int):
-    """Nothing is left out, nothing is read twice, and only the first split of a range knows the term before it."""
+    """Nothing is left out, nothing is read twice, and only the first split of a range knows the epoch before it."""
     ranges = ranges_of(spans)
-    tasks = divide(ranges, lambda one: one.offsets * each, parallelism, most)
+    tasks = divide(ranges, lambda planned: planned.offsets * each, parallelism, most)
     splits = sorted(
-        (split for task in tasks for split in task.splits), key=lambda one: (one.partition, one.from_offset)
+        (split for task in tasks for split in task.splits), key=lambda split: (split.partition, split.from_offset)
     )
-    for one in ranges:
-        own = [split for split in splits if split.partition == one.partition]
-        reached = one.first_readable
+    for planned in ranges:
+        own = [split for split in splits if split.partition == planned.partition]
+        reached = planned.first_readable
         for split in own:
             assert split.from_offset == reached < split.to_offset
             assert split.continues == (split is not own[0])
-            assert split.last_epoch == (7 if split.from_offset == one.from_offset else -1)
+            assert split.last_epoch == (7 if split.from_offset == planned.from_offset else -1)
             reached = split.to_offset
-        assert reached == one.to_offset
+        assert reached == planned.to_offset
     pieces = Counter(split.partition for split in splits)
     assert all(len(task.splits) == 1 for task in tasks if pieces[task.splits[0].partition] > 1)
 
 
 def test_a_large_partition_is_divided_evenly():
     """A gigabyte at 256 MiB a task is four splits of the same length."""
-    (one,) = ranges_of([(0, 4000, 0)])
-    tasks = divide([one], lambda _: 1 << 30, 2, 256 << 20)
+    ranges = ranges_of([(0, 4000, 0)])
+    tasks = divide(ranges, lambda _: 1 << 30, 2, 256 << 20)
     assert [(task.splits[0].from_offset, task.splits[0].to_offset) for task in tasks] == [
         (0, 1000),
         (1000, 2000),

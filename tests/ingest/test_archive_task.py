@@ -24,9 +24,9 @@ from tests.short_timeouts import short_timeouts
 def state() -> Iterator[FakeCluster]:
     """Topic t with eight partitions of four records each, led by one broker."""
     state = FakeCluster()
-    for one in state.add_topic("t", 8, end=0).partitions:
-        one.append(batch(0, [b"v"] * 4))
-        one.leader_id = 1
+    for partition in state.add_topic("t", 8, end=0).partitions:
+        partition.append(batch(0, [b"v"] * 4))
+        partition.leader_id = 1
     with fake_cluster(state):
         yield state
 
@@ -41,7 +41,7 @@ def task(state: FakeCluster, *partitions: int) -> Task:
     )
 
 
-def told(state: FakeCluster, folder: Path, run: str = "run", **options: int) -> TaskSettings:
+def task_settings(state: FakeCluster, folder: Path, run: str = "run", **options: int) -> TaskSettings:
     return TaskSettings(
         kafka=short_timeouts(state),
         clock=CLOCK,
@@ -61,26 +61,26 @@ def failures(settings: TaskSettings, task: Task) -> list[str | None]:
 
 def test_a_task_whose_turn_comes_too_late(state: FakeCluster, tmp_path: Path) -> None:
     """The run's deadline is one moment, however long tasks wait for a core: nobody is asked, and nothing is written."""
-    settings = told(state, tmp_path, ends_at_ms=CLOCK.now_ms() - 1)
+    settings = task_settings(state, tmp_path, ends_at_ms=CLOCK.now_ms() - 1)
     assert failures(settings, task(state, 0, 1)) == [RUN_DEADLINE_PASSED] * 2
     assert state.asked == []
     assert not list(tmp_path.iterdir())
 
 
 def test_a_stall_is_known_to_later_tasks(state: FakeCluster, tmp_path: Path) -> None:
-    """Also to those of the same run that this process gets later; another run begins anew."""
+    """Also to those of the same run that this process gets later; another run asks all of them."""
     state.faults.append(Fault(FETCH.key, Close(), times=1_000_000))
-    settings = told(state, tmp_path, stall_timeout_ms=100)
+    settings = task_settings(state, tmp_path, stall_timeout_ms=100)
     assert failures(settings, task(state, 0, 1)) == ["CONNECTION_LOST"] * 2
     assert failures(settings, task(state, 2, 3, 4)) == ["CONNECTION_LOST"] * 2 + [BROKER_STALLED]
     state.faults.clear()
-    assert failures(told(state, tmp_path, "next", stall_timeout_ms=5_000), task(state, 4, 5)) == [None, None]
+    assert failures(task_settings(state, tmp_path, "next", stall_timeout_ms=5_000), task(state, 4, 5)) == [None, None]
 
 
 def test_a_broker_that_is_well_again(state: FakeCluster, tmp_path: Path) -> None:
     """What stalled once is read by a later task, and partitions after it as well."""
     state.faults.append(Fault(FETCH.key, Close(), times=1_000_000))
-    settings = told(state, tmp_path, stall_timeout_ms=100)
+    settings = task_settings(state, tmp_path, stall_timeout_ms=100)
     assert failures(settings, task(state, 0, 1, 2)) == ["CONNECTION_LOST"] * 3
     state.faults.clear()
     assert failures(settings, task(state, 0, 1, 2, 3)) == [None] * 4

@@ -1,4 +1,4 @@
-"""What stands in the log of table records: read back as it was written."""
+"""Next offsets in the log of table records are read back as they were written."""
 
 import json
 from dataclasses import asdict
@@ -6,12 +6,12 @@ from dataclasses import asdict
 import pytest
 
 from kafka_lagoon.errors import TableError
-from kafka_lagoon.fetch.epochs import EpochRange
+from kafka_lagoon.fetch.leader_epochs import EpochRange
 from kafka_lagoon.fetch.plan import Archived
 from kafka_lagoon.fetch.ranges import Position
-from kafka_lagoon.ingest.next_offsets import LastRun, Ledger, StagedFile, from_json, to_json
+from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, PendingFile, from_json, to_json
 
-FILE = StagedFile(name="ingest_date=2026-11-21/a.parquet", size=3, rows=2, modified_at_ms=1)
+FILE = PendingFile(name="ingest_date=2026-11-21/a.parquet", size=3, rows=2, modified_at_ms=1)
 RUN = LastRun(
     ingest_id="id",
     sequence=7,
@@ -30,15 +30,17 @@ TOPICS = {
 }
 
 
-@pytest.mark.parametrize("ledger", [Ledger(), Ledger(topics=TOPICS), Ledger(topics=TOPICS, last=RUN)])
-def test_round_trip(ledger: Ledger):
-    """Positions with their terms, closed topics, the last run and what it owes."""
-    assert from_json(to_json(ledger)) == ledger
+@pytest.mark.parametrize(
+    "offsets", [NextOffsets(), NextOffsets(topics=TOPICS), NextOffsets(topics=TOPICS, last_run=RUN)]
+)
+def test_round_trip(offsets: NextOffsets):
+    """Positions with their epochs, closed topics, the last run and its pending files."""
+    assert from_json(to_json(offsets)) == offsets
 
 
-def test_nothing_written_is_an_empty_ledger():
+def test_without_a_stored_value_there_are_no_offsets():
     """The first run begins with no topics."""
-    assert from_json(None) == Ledger()
+    assert from_json(None) == NextOffsets()
 
 
 def test_a_newer_format_is_refused():
@@ -48,12 +50,12 @@ def test_a_newer_format_is_refused():
 
 
 def test_the_first_format_is_still_read():
-    """It had the first offset of each epoch: one ended where the next began, and nobody had confirmed them."""
+    """It had the first offset of each epoch: one ended where the next began, and none was confirmed."""
     topics = {"t": {"id": "x", "partitions": {"0": [40000, 2, [[0, 0], [2, 20480]]], "1": [5, -1, []]}}}
-    ledger = from_json(json.dumps({"format": 1, "run": asdict(RUN), "topics": topics}))
+    offsets = from_json(json.dumps({"format": 1, "run": asdict(RUN), "topics": topics}))
     read = (EpochRange(0, 0, 20480), EpochRange(2, 20480, 40000))
-    assert ledger.topics["t"].partitions == {
+    assert offsets.topics["t"].partitions == {
         0: Position(next_offset=40000, leader_epoch=2, epochs=read),
         1: Position(next_offset=5),
     }
-    assert ledger.last == RUN
+    assert offsets.last_run == RUN

@@ -1,10 +1,10 @@
-"""Segment files in; batches, records and aborted transactions as Kafka's DumpLogSegments prints them out.
+"""Reads batches, records and aborted transactions of segment files as Kafka's DumpLogSegments prints them.
 
-Guards one rule: what is compared is Kafka's own reading of the very bytes that we read. Keys and payloads are printed as
+What is compared is Kafka's own reading of the very bytes that we read. Keys and payloads are printed as
 hexadecimal digits, by a decoder that we give to the tool. It cannot show:
 
 - values of headers, and where in `a,b` one header key ends and the next begins: it joins them by commas;
-- keys of records without a payload in 2.8, which prints neither: `key` is UNTOLD then;
+- keys of records without a payload in 2.8, which prints neither: `key` is UNPRINTED then;
 - timestamps of magic 0, where it says that there is no type and prints -1;
 - attributes of the messages inside a compressed message set of magic 0 and 1: only those of the outer message.
 """
@@ -20,7 +20,7 @@ from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.sandbox.tools import run_tool
 from tests.java_source import compile_java
 
-UNTOLD = b"(not told)"
+UNPRINTED = b"(not printed)"
 TIMESTAMP_TYPES = {"CreateTime": 0, "LogAppendTime": 1, "NoTimestampType": -1}
 
 _SOURCE = Path(__file__).with_name("HexDecoder.java")
@@ -125,23 +125,23 @@ def _batches(entries: Sequence[str]) -> Iterator[DumpedBatch]:
 
 
 def _batch(entry: str, records: tuple[DumpedRecord, ...]) -> DumpedBatch:
-    told = dict(_NUMBERS.findall(entry))
+    numbers = dict(_NUMBERS.findall(entry))
     (codec,) = re.findall(r"compresscodec: (\w+)", entry)
-    last_offset = int(told["lastOffset"] if "lastOffset" in told else told["offset"])
+    last_offset = int(numbers["lastOffset"] if "lastOffset" in numbers else numbers["offset"])
     return DumpedBatch(
-        magic=int(told["magic"]),
+        magic=int(numbers["magic"]),
         codec=codec.lower(),
-        base_offset=int(told.get("baseOffset", records[0].offset if records else last_offset)),
+        base_offset=int(numbers.get("baseOffset", records[0].offset if records else last_offset)),
         last_offset=last_offset,
-        count=int(told.get("count", len(records))),
-        base_sequence=int(told.get("baseSequence", -1)),
-        producer_id=int(told.get("producerId", -1)),
-        producer_epoch=int(told.get("producerEpoch", -1)),
-        leader_epoch=int(told.get("partitionLeaderEpoch", -1)),
-        is_transactional=told.get("isTransactional") == "true",
-        is_control=told.get("isControl") == "true",
-        is_valid=told["isvalid"] == "true",
-        size=int(told["size"]),
+        count=int(numbers.get("count", len(records))),
+        base_sequence=int(numbers.get("baseSequence", -1)),
+        producer_id=int(numbers.get("producerId", -1)),
+        producer_epoch=int(numbers.get("producerEpoch", -1)),
+        leader_epoch=int(numbers.get("partitionLeaderEpoch", -1)),
+        is_transactional=numbers.get("isTransactional") == "true",
+        is_control=numbers.get("isControl") == "true",
+        is_valid=numbers["isvalid"] == "true",
+        size=int(numbers["size"]),
         records=records,
     )
 
@@ -149,31 +149,31 @@ def _batch(entry: str, records: tuple[DumpedRecord, ...]) -> DumpedBatch:
 def _record(entry: str) -> DumpedRecord:
     keys = _HEADER_KEYS.search(entry)
     plain = entry[: keys.start()] + entry[keys.end() :] if keys else entry
-    told, printed = dict(_NUMBERS.findall(plain)), dict(_BYTES.findall(plain))
+    numbers, printed = dict(_NUMBERS.findall(plain)), dict(_BYTES.findall(plain))
     timestamp = _TIMESTAMP.search(plain)
     marker = re.search(r" endTxnMarker: (\w+)", plain)
     assert timestamp is not None, entry
     return DumpedRecord(
-        offset=int(told["offset"]),
+        offset=int(numbers["offset"]),
         timestamp_type=TIMESTAMP_TYPES[timestamp[1]],
         timestamp_ms=int(timestamp[2]),
-        key=_bytes(int(told["keySize"]), printed.get("key")),
-        value=_bytes(int(told["valueSize"]), printed.get("payload")),
-        sequence=int(told.get("sequence", -1)),
+        key=_bytes(int(numbers["keySize"]), printed.get("key")),
+        value=_bytes(int(numbers["valueSize"]), printed.get("payload")),
+        sequence=int(numbers.get("sequence", -1)),
         header_keys=keys[1] if keys else None,
         marker=marker[1] if marker else None,
     )
 
 
 def _bytes(size: int, digits: str | None) -> bytes | None:
-    """Null where there is a size of -1; as many bytes as the size says, where they are told."""
+    """Null where there is a size of -1; as many bytes as the size says, where they are printed."""
     if size < 0 or digits is None:
-        return None if size < 0 else UNTOLD
-    told = bytes.fromhex(digits)
-    assert len(told) == size
-    return told
+        return None if size < 0 else UNPRINTED
+    raw = bytes.fromhex(digits)
+    assert len(raw) == size
+    return raw
 
 
 def _aborted(entry: str) -> tuple[int, int]:
-    told = dict(_NUMBERS.findall(entry))
-    return int(told["producerId"]), int(told["firstOffset"])
+    numbers = dict(_NUMBERS.findall(entry))
+    return int(numbers["producerId"]), int(numbers["firstOffset"])

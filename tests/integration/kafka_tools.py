@@ -64,12 +64,12 @@ def _group_offset(parts: list[str]) -> GroupOffset:
 
 def group_states(kafka: Tools) -> dict[str, tuple[int, str, str, int]]:
     """Coordinator, assignor, state and number of members of every group."""
-    found = {}
+    states = {}
     for line in _describe(kafka, "--state").splitlines():
         match = _STATE.match(line)
         if match:
-            found[match[1]] = (int(match[2]), match[3].strip("-"), match[4], int(match[5]))
-    return found
+            states[match[1]] = (int(match[2]), match[3].strip("-"), match[4], int(match[5]))
+    return states
 
 
 def group_members(kafka: Tools) -> set[tuple[str, str, str, str, int]]:
@@ -88,12 +88,12 @@ def _describe(kafka: Tools, what: str) -> str:
 def topics(kafka: Tools, *only: str) -> dict[tuple[str, int], TopicLine]:
     """The partitions that `kafka-topics --describe` prints with these further options."""
     printed = kafka.tool(TOPICS, "--bootstrap-server", kafka.bootstrap_servers, "--describe", *only)
-    found = {}
+    partitions = {}
     for line in printed.splitlines():
         values = dict(_PARTITION.findall(line))
         if "Partition" in values:
-            found[values["Topic"].strip(), int(values["Partition"])] = _topic_line(values)
-    return found
+            partitions[values["Topic"].strip(), int(values["Partition"])] = _topic_line(values)
+    return partitions
 
 
 def topic_ids(kafka: Tools) -> dict[str, str]:
@@ -120,8 +120,8 @@ def _numbers(text: str) -> tuple[int, ...]:
 def offsets(kafka: Tools, time: str) -> dict[tuple[str, int], int | None]:
     """What `kafka-get-offsets --time` prints for every partition; an empty offset is None."""
     printed = kafka.tool(GET_OFFSETS, "--bootstrap-server", kafka.bootstrap_servers, "--time", time)
-    found = {}
+    printed_offsets = {}
     for line in printed.splitlines():
         topic, partition, offset = line.rsplit(":", 2)
-        found[topic, int(partition)] = int(offset) if offset else None
-    return found
+        printed_offsets[topic, int(partition)] = int(offset) if offset else None
+    return printed_offsets

@@ -185,52 +185,52 @@ def java_producers(kafka: LocalKafka) -> Iterator[JavaProducers]:
 
 def transactions(java: JavaProducers, topic: str, codec: str) -> None:
     """Two producers in turns: committed, aborted, both at once, an empty one, and one that stays open at the end."""
-    one, two = (
+    producer, other = (
         java.producer(transactional_id=f"{topic}-{name}", compression_type=codec, transaction_timeout_ms="600000")
         for name in ("one", "two")
     )
-    one.beginTransaction()
-    java.send(one, topic, ODD_FOR_JAVA)
-    one.commitTransaction()
+    producer.beginTransaction()
+    java.send(producer, topic, ODD_FOR_JAVA)
+    producer.commitTransaction()
     for _ in range(2):
-        one.beginTransaction()
-        two.beginTransaction()
-        java.send(one, topic, plain(20, "aborted"))
-        java.send(two, topic, plain(20, "committed"))
-        java.send(one, topic, plain(5, "aborted"))
-        one.abortTransaction()
-        java.send(two, topic, plain(5, "committed"))
-        two.commitTransaction()
-    one.beginTransaction()
-    java.send(one, topic, plain(5, "open"))
-    two.beginTransaction()
-    java.send(two, topic, plain(5, "committed behind the open one"))
-    two.commitTransaction()
-    two.beginTransaction()
-    java.send(two, topic, plain(5, "aborted behind the open one"))
-    two.abortTransaction()
+        producer.beginTransaction()
+        other.beginTransaction()
+        java.send(producer, topic, plain(20, "aborted"))
+        java.send(other, topic, plain(20, "committed"))
+        java.send(producer, topic, plain(5, "aborted"))
+        producer.abortTransaction()
+        java.send(other, topic, plain(5, "committed"))
+        other.commitTransaction()
+    producer.beginTransaction()
+    java.send(producer, topic, plain(5, "open"))
+    other.beginTransaction()
+    java.send(other, topic, plain(5, "committed after the open one"))
+    other.commitTransaction()
+    other.beginTransaction()
+    java.send(other, topic, plain(5, "aborted after the open one"))
+    other.abortTransaction()
 
 
 def compacted(kafka: LocalKafka, java: JavaProducers, topic: str, codec: str) -> None:
     """Keys overwritten within and across batches, tombstones, transactions; a new segment for each of several rounds."""
     create(kafka, topic, **_COMPACTED)
     several = [b"%d" % number for number in range(60)]
-    one = java.producer(compression_type=codec)
-    two = java.producer(compression_type=codec, transactional_id=topic)
+    producer = java.producer(compression_type=codec)
+    other = java.producer(compression_type=codec, transactional_id=topic)
     silent = java.producer(compression_type=codec)  # its last batch stays for its sequence, without a record
     java.send(silent, topic, [Sent(key, b"overwritten", _now_ms()) for key in several[::6]])
     for step in (1, 2, 3):
-        java.send(one, topic, [Sent(key, key + b"-%d" % step, _now_ms()) for key in several[::step]])
-        two.beginTransaction()
-        java.send(two, topic, [Sent(key, b"aborted", _now_ms()) for key in several[::7]])
-        two.abortTransaction()
-        two.beginTransaction()
-        java.send(two, topic, [Sent(b"tx" + key, b"committed %d" % step, _now_ms()) for key in several[::step]])
-        two.commitTransaction()
+        java.send(producer, topic, [Sent(key, key + b"-%d" % step, _now_ms()) for key in several[::step]])
+        other.beginTransaction()
+        java.send(other, topic, [Sent(key, b"aborted", _now_ms()) for key in several[::7]])
+        other.abortTransaction()
+        other.beginTransaction()
+        java.send(other, topic, [Sent(b"tx" + key, b"committed %d" % step, _now_ms()) for key in several[::step]])
+        other.commitTransaction()
         time.sleep(2 * _SEGMENT_S)  # the next record begins a segment
-    java.send(one, topic, [Sent(key, None, _now_ms()) for key in several[:50:10]])
+    java.send(producer, topic, [Sent(key, None, _now_ms()) for key in several[:50:10]])
     time.sleep(2 * _SEGMENT_S)
-    java.send(one, topic, [Sent(b"last", b"in the active segment, which is never compacted", _now_ms())])
+    java.send(producer, topic, [Sent(b"last", b"in the active segment, which is never compacted", _now_ms())])
 
 
 def compacted_messages(kafka: LocalKafka, topic: str, codec: str) -> None:

@@ -191,18 +191,18 @@ def _write_certificates(folder: Path) -> Certificate:
     ours, theirs = authority("sandbox CA"), authority("somebody else's CA")
     over = datetime.now(UTC) - timedelta(days=1)
     server = issue(ours, "broker", ["localhost", "127.0.0.1"])
-    for name, one in (
+    for name, certificate in (
         ("server", server),
         ("expired", issue(ours, "broker", ["localhost"], valid_until=over)),
         ("elsewhere", issue(ours, "broker", ["kafka.example.org"])),
     ):
-        (folder / f"{name}.p12").write_bytes(one.pkcs12(KEY_PASSWORD))
-    for name, one, password in (
+        (folder / f"{name}.p12").write_bytes(certificate.pkcs12(KEY_PASSWORD))
+    for name, certificate, password in (
         ("client", issue(ours, USER), KEY_PASSWORD),
         ("lapsed", issue(ours, USER, valid_until=over), None),
         ("stranger", issue(theirs, USER), None),
     ):
-        (folder / f"{name}.pem").write_text(one.key_pem(password) + one.chain_pem())
+        (folder / f"{name}.pem").write_text(certificate.key_pem(password) + certificate.chain_pem())
     (folder / "ca.pem").write_text(pem(ours.chain[0]))
     (folder / "other-ca.pem").write_text(pem(theirs.chain[0]))
     return server
@@ -266,8 +266,8 @@ def _make_users(kafka: LocalKafka) -> None:
         for user in (USER, LIMITED, GUEST)
         for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
     ]
-    for one in users:  # a request may name a user once
-        for future in admin.alter_user_scram_credentials([one]).values():
+    for user in users:  # a request may name a user once
+        for future in admin.alter_user_scram_credentials([user]).values():
             future.result(30)
     kinds = (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID)
     everything = [allow(kind, "*", AclOperation.ALL, user=USER) for kind in kinds]

@@ -7,6 +7,13 @@ from contextlib import ExitStack, contextmanager
 from confluent_kafka import Consumer, Producer, ShareConsumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
+from tests.clock import CLOCK
+
 RECORDS = 120
 
 
@@ -15,6 +22,21 @@ def create_topics(bootstrap_servers: str, topics: list[NewTopic]) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap_servers})
     for future in admin.create_topics(topics, operation_timeout=30).values():
         future.result(30)
+
+
+def delete_topics(bootstrap_servers: str, topics: list[str]) -> None:
+    """Delete topics and wait until no broker knows them any more."""
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    for future in admin.delete_topics(topics, operation_timeout=30).values():
+        future.result(30)
+    deadline = Deadline.after(CLOCK, 30_000)
+    named = tuple(MetadataRequestTopic(name=topic) for topic in topics)
+    request = MetadataRequest(topics=named, allow_auto_topic_creation=False)
+    settings = KafkaSettings(bootstrap_servers=bootstrap_servers)
+    with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as cluster:
+        for broker in cluster.brokers.values():
+            while not all(topic.error_code for topic in broker.ask(METADATA, request, deadline).topics):
+                CLOCK.sleep(0.05)
 
 
 def produce(bootstrap_servers: str, topic: str, records: int = RECORDS) -> None:
@@ -28,8 +50,8 @@ def produce(bootstrap_servers: str, topic: str, records: int = RECORDS) -> None:
 def commit(bootstrap_servers: str, group_id: str, offsets: dict[tuple[str, int], int]) -> None:
     """Store offsets for a group without ever being a member."""
     consumer = _consumer(bootstrap_servers, group_id)
-    places = [TopicPartition(topic, partition, offset) for (topic, partition), offset in offsets.items()]
-    consumer.commit(offsets=places, asynchronous=False)
+    offsets_to_commit = [TopicPartition(topic, partition, offset) for (topic, partition), offset in offsets.items()]
+    consumer.commit(offsets=offsets_to_commit, asynchronous=False)
     consumer.close()
 
 

@@ -1,6 +1,6 @@
 """Members of a streams group (KIP-1071) that join, take their tasks and commit, without Kafka Streams.
 
-They speak by our own messages, which the oracle compares with Kafka's; what the broker makes of them is its own tool's to say.
+They speak by our own messages, which the oracle compares with Kafka's; Kafka's own tool shows what the broker makes of them.
 """
 
 import time
@@ -34,7 +34,7 @@ from kafka_lagoon.protocol.messages.streams_group_heartbeat import (
 )
 from tests.clock import CLOCK
 
-_PATIENCE_S = 60
+_TIMEOUT_S = 60
 
 
 def topology(group_id: str, source: str) -> StreamsTopology:
@@ -64,7 +64,7 @@ def _part(subtopology_id: str, **topics: tuple[str, ...] | tuple[StreamsTopicInf
 
 @dataclass(slots=True)
 class Member:
-    """A member, and what the coordinator gave it last."""
+    """A member, and what the coordinator assigned to it last."""
 
     group_id: str
     member_id: str
@@ -74,15 +74,15 @@ class Member:
     is_ready: bool = False
 
     def beat(self, topology: StreamsTopology | None = None) -> None:
-        """Say that it is there and has the tasks it was given, and take what it is given now."""
-        told = self._ask(self.epoch, topology)
-        self.epoch = told.member_epoch
-        has_news = told.active_tasks is not None and told.active_tasks != self.tasks
-        self.tasks = self.tasks if told.active_tasks is None else told.active_tasks
-        self.is_ready = not has_news and not told.status and bool(self.tasks)
+        """Send a heartbeat with its tasks, and take those of the answer."""
+        answer = self._ask(self.epoch, topology)
+        self.epoch = answer.member_epoch
+        has_news = answer.active_tasks is not None and answer.active_tasks != self.tasks
+        self.tasks = self.tasks if answer.active_tasks is None else answer.active_tasks
+        self.is_ready = not has_news and not answer.status and bool(self.tasks)
 
     def leave(self) -> None:
-        """Be no member any more."""
+        """Leave the group."""
         self._ask(LEAVE, None)
 
     def _ask(self, epoch: int, topology: StreamsTopology | None) -> StreamsGroupHeartbeatResponse:
@@ -112,19 +112,19 @@ def streams_members(
     with Cluster.connect(KafkaSettings(bootstrap_servers=bootstrap_servers), CLOCK, RequestStats(), _soon()) as cluster:
         broker = _coordinator(cluster, group_id)
         members = [Member(group_id, member_id, broker) for member_id in member_ids]
-        for one in members:
-            one.beat(topology(group_id, source))
+        for member in members:
+            member.beat(topology(group_id, source))
         deadline = _soon()
         while not all(one.is_ready for one in members) or len({one.epoch for one in members}) > 1:
             assert not deadline.passed(), members
             time.sleep(0.2)
-            for one in members:
-                one.beat()
+            for member in members:
+                member.beat()
         try:
             yield members
         finally:
-            for one in members:
-                one.leave()
+            for member in members:
+                member.leave()
 
 
 def commit(member: Member, topic: str, offsets: dict[int, int]) -> None:
@@ -140,11 +140,11 @@ def commit(member: Member, topic: str, offsets: dict[int, int]) -> None:
         topics=(OffsetCommitRequestTopic(name=topic, partitions=partitions),),
     )
     answer = member.broker.ask(OFFSET_COMMIT, request, _soon(), BY_NAME)
-    assert {one.error_code for told in answer.topics for one in told.partitions} == {0}, answer
+    assert {one.error_code for some in answer.topics for one in some.partitions} == {0}, answer
 
 
 def _coordinator(cluster: Cluster, group_id: str) -> Broker:
-    """Asked until there is one: the first group of a cluster waits for __consumer_offsets."""
+    """Looked up until there is one: the first group of a cluster waits for __consumer_offsets."""
     deadline = _soon()
     while (node_id := cluster.coordinator_of(group_id)) is None and not deadline.passed():
         cluster.find_coordinators([group_id], deadline)
@@ -154,4 +154,4 @@ def _coordinator(cluster: Cluster, group_id: str) -> Broker:
 
 
 def _soon() -> Deadline:
-    return Deadline.after(CLOCK, _PATIENCE_S * 1000)
+    return Deadline.after(CLOCK, _TIMEOUT_S * 1000)

@@ -20,7 +20,7 @@ from kafka_lagoon.records.columns import Decoding, decode
 from kafka_lagoon.records.decoding import DecodeOptions
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.clock import CLOCK
-from tests.integration.dump import UNTOLD
+from tests.integration.dump import UNPRINTED
 from tests.integration.logs import Log, logs
 from tests.integration.producers import (
     CODECS,
@@ -146,15 +146,15 @@ def as_dumped(row: dict[str, Any], dumped: dict[str, Any]) -> dict[str, Any]:
     joined = ",".join(header["key"] for header in row["headers"])
     has_headers = dumped["header_keys"] is not None
     assert has_headers or not row["headers"]
-    key = UNTOLD if dumped["key"] == UNTOLD else row["key"]
+    key = UNPRINTED if dumped["key"] == UNPRINTED else row["key"]
     return {**shown, "key": key, "header_keys": joined if has_headers else None}
 
 
 def as_consumed(row: dict[str, Any]) -> Consumed:
     """A row of ours as librdkafka gives a record: the Python client ends a header's key at a NUL."""
     headers = tuple((header["key"].split("\0")[0], header["value"]) for header in row["headers"])
-    told = (row[name] for name in ("offset", "timestamp_ms", "timestamp_type", "key", "value"))
-    return Consumed(*told, headers)
+    printed = (row[name] for name in ("offset", "timestamp_ms", "timestamp_type", "key", "value"))
+    return Consumed(*printed, headers)
 
 
 def as_sent(row: dict[str, Any]) -> Sent:

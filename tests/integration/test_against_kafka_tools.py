@@ -141,10 +141,10 @@ def test_the_earliest_offset_that_waits_for_upload(cluster: LocalKafka) -> None:
     with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as client:
         topics = client.refresh(None, deadline).topics
         everywhere = [TopicPartition(one.name or "", p.partition_index) for one in topics for p in one.partitions]
-        found = list_offsets(client, everywhere, [kind], deadline)[kind]
+        listed = list_offsets(client, everywhere, [kind], deadline)[kind]
     printed = tools.offsets(cluster, "-6")
-    assert len(found.answers) == len(everywhere)
-    assert {at for at, one in found.answers.items() if one.offset >= 0} == {
+    assert len(listed.answers) == len(everywhere)
+    assert {at for at, one in listed.answers.items() if one.offset >= 0} == {
         at for at, offset in printed.items() if offset is not None and offset >= 0
     }
 

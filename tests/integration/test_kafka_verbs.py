@@ -55,17 +55,17 @@ def _api_versions(printed: str) -> Iterator[tuple[int, str, int, int, int]]:
     """What the tool has of APIs, by the names that they have today."""
     broker_id = -1
     for line in printed.splitlines():
-        if found := re.search(r"\(id: (\d+) ", line):
-            broker_id = int(found[1])
-        elif found := re.match(r"\s*(\w+)\((\d+)\): (\d+)(?: to (\d+))? \[usable", line):
-            yield broker_id, _RENAMED.get(found[1], found[1]), int(found[2]), int(found[3]), int(found[4] or found[3])
+        if match := re.search(r"\(id: (\d+) ", line):
+            broker_id = int(match[1])
+        elif match := re.match(r"\s*(\w+)\((\d+)\): (\d+)(?: to (\d+))? \[usable", line):
+            yield broker_id, _RENAMED.get(match[1], match[1]), int(match[2]), int(match[3]), int(match[4] or match[3])
 
 
 def test_log_dirs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
     """Directories of every broker, and the bytes of every replica of a topic."""
     rows = release.shown(capsys, "log-dirs", "--topic", TOPIC)
     printed = release.printed(LOG_DIRS, "--describe", "--topic-list", TOPIC)
-    told = json.loads(printed[printed.index("{") :])
+    description = json.loads(printed[printed.index("{") :])
     replicas = {
         (
             broker["broker"],
@@ -75,7 +75,7 @@ def test_log_dirs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
             replica["offsetLag"],
             replica["isFuture"],
         )
-        for broker in told["brokers"]
+        for broker in description["brokers"]
         for one in broker["logDirs"]
         for replica in one["partitions"]
     }
@@ -92,17 +92,17 @@ def test_log_dirs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
         for one in of_kind(rows, "replica")
     }
     assert {(one["broker_id"], one["log_dir"]) for one in of_kind(rows, "log_dir")} == {
-        (broker["broker"], one["logDir"]) for broker in told["brokers"] for one in broker["logDirs"]
+        (broker["broker"], one["logDir"]) for broker in description["brokers"] for one in broker["logDirs"]
     }
 
 
 @only(NEWEST)
-def test_a_topic_that_is_on_no_disk(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_topic_without_a_log_dir(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
     """What was named and is not there is a failure, and not an empty list."""
     assert run(["log-dirs", "-b", release.bootstrap_servers, "--topic", f"{TOPIC},no-such-topic"], {}, CLOCK) == 3
-    told = capsys.readouterr()
-    assert "topic no-such-topic: DescribeLogDirs: NOT_LISTED" in told.err
-    assert f"topic {TOPIC}:" not in told.err
+    output = capsys.readouterr()
+    assert "topic no-such-topic: DescribeLogDirs: NOT_LISTED" in output.err
+    assert f"topic {TOPIC}:" not in output.err
 
 
 @only(OLDEST)
@@ -113,7 +113,7 @@ def test_state_of_the_oldest_release(release: Release, capsys: pytest.CaptureFix
         assert {
             (one["topic"], one["partition"]): (one["leader_id"], tuple(one["replicas"]), tuple(one["isr"]))
             for one in partitions
-        } == {at: (one.leader_id, one.replicas, one.isr) for at, one in tools.topics(release).items()}
+        } == {partition: (one.leader_id, one.replicas, one.isr) for partition, one in tools.topics(release).items()}
         described = release.shown(capsys, "describe-group")
         assert {
             one["group_id"]: (one["coordinator_id"], one["protocol"] or "", one["state"], one["members"])
@@ -134,11 +134,11 @@ def test_state_of_the_oldest_release(release: Release, capsys: pytest.CaptureFix
 
 @only(OLDEST)
 def test_offsets_of_the_oldest_release(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
-    """Ends are there, and what those brokers cannot tell is said and is no failure."""
+    """Ends are there; a line names what those brokers do not offer, which is no failure."""
     assert run(["offsets", "-b", release.bootstrap_servers, "--topic", TOPIC, "--json"], {}, CLOCK) == 0
-    told = capsys.readouterr()
-    assert told.err.startswith("lagoon: brokers are too old to tell the largest timestamp (Kafka 3.0)")
-    rows = [json.loads(line) for line in told.out.splitlines()]
+    output = capsys.readouterr()
+    assert output.err.startswith("lagoon: brokers are too old to tell the largest timestamp (Kafka 3.0)")
+    rows = [json.loads(line) for line in output.out.splitlines()]
     where = ("--broker-list", release.bootstrap_servers, "--topic", TOPIC)
     printed = release.tool(tools.GET_OFFSETS, *where, "--time", "-1").split()
     assert {f"{TOPIC}:{one['partition']}:{one['high_watermark']}" for one in rows} == set(printed)
@@ -164,16 +164,16 @@ def _lag(release: Release, capsys: pytest.CaptureFixture[str]) -> set[tools.Grou
 
 @only(OLDER)
 def test_offsets_at_a_time(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
-    """The first record at or behind a time, as kafka-get-offsets has it."""
+    """The first record at or after a time, as kafka-get-offsets has it."""
     (newest, *_) = sorted(
-        (one for one in release.shown(capsys, "offsets", "--topic", TOPIC)), key=lambda one: -one["max_timestamp_ms"]
+        (row for row in release.shown(capsys, "offsets", "--topic", TOPIC)), key=lambda row: -row["max_timestamp_ms"]
     )
-    asked_ms = newest["max_timestamp_ms"] - 1
-    ours = release.shown(capsys, "offsets", "--topic", TOPIC, "--at", str(asked_ms))
-    printed = release.printed(tools.GET_OFFSETS, "--topic-partitions", TOPIC, "--time", str(asked_ms))
-    told = [line.split(":") for line in printed.splitlines()]
+    time_ms = newest["max_timestamp_ms"] - 1
+    ours = release.shown(capsys, "offsets", "--topic", TOPIC, "--at", str(time_ms))
+    printed = release.printed(tools.GET_OFFSETS, "--topic-partitions", TOPIC, "--time", str(time_ms))
+    lines = [line.split(":") for line in printed.splitlines()]
     assert {one["partition"]: one["offset"] for one in ours} == {
-        int(partition): int(offset) if offset else None for _, partition, offset in told
+        int(partition): int(offset) if offset else None for _, partition, offset in lines
     }
 
 
@@ -194,8 +194,8 @@ def test_transactions(release: Release, capsys: pytest.CaptureFixture[str]) -> N
         ] in lines
         (described,) = release.shown(capsys, "transactions", transactional_id)
         printed = release.printed(command, "describe", "--transactional-id", transactional_id)
-        told = printed.splitlines()[1].split()
-        assert told[:7] == [
+        words = printed.splitlines()[1].split()
+        assert words[:7] == [
             str(described["coordinator_id"]),
             transactional_id,
             str(described["producer_id"]),
@@ -205,11 +205,11 @@ def test_transactions(release: Release, capsys: pytest.CaptureFixture[str]) -> N
             str(described["started_at_ms"]),
         ]
         assert described["partitions"] == [{"topic": TOPIC, "topic_id": None, "partitions": [1]}]
-        assert told[8] == f"{TOPIC}-1"
+        assert words[8] == f"{TOPIC}-1"
         (producer,) = release.shown(capsys, "transactions", "--topic", TOPIC, "--open")
         printed = release.printed(command, "describe-producers", "--topic", TOPIC, "--partition", "1")
         assert [str(producer["producer_id"]), str(producer["producer_epoch"]), str(producer["open_since_offset"])] in [
-            [told[0], told[1], told[5]] for line in printed.splitlines() if (told := line.split())
+            [words[0], words[1], words[5]] for line in printed.splitlines() if (words := line.split())
         ]
 
 
@@ -280,10 +280,10 @@ def test_what_the_oldest_release_lacks(release: Release, capsys: pytest.CaptureF
     for verb, api in (("quorum", "DescribeQuorum"), ("transactions", "ListTransactions")):
         capsys.readouterr()
         assert run([verb, "-b", release.bootstrap_servers, "--json"], {}, CLOCK) == 3
-        told = capsys.readouterr()
-        assert told.out == ""
-        assert f"{api}" in told.err
-        assert "UNSUPPORTED_VERSION" in told.err
+        output = capsys.readouterr()
+        assert output.out == ""
+        assert f"{api}" in output.err
+        assert "UNSUPPORTED_VERSION" in output.err
 
 
 @only(NEWEST)

@@ -106,32 +106,41 @@ def test_metadata_is_what_librdkafka_reads(mock: Mock, cluster: Cluster) -> None
 @pytest.mark.parametrize("codec", CODECS)
 def test_what_we_produce_librdkafka_reads(mock: Mock, cluster: Cluster, codec: str) -> None:
     """Keys, values, times and headers, null and repeated ones too, numbered and not."""
-    at = mock.make(f"ours-{codec}")
-    cluster.refresh({at.topic}, soon())
+    partition = mock.make(f"ours-{codec}")
+    cluster.refresh({partition.topic}, soon())
     sequences, written = init_producer_id(cluster, soon()), []
     for used, delivery in (
         (sequences, Delivery()),
         (SequenceNumbers(), Delivery(acks=LEADER_ACKS)),
         (sequences, Delivery()),
     ):
-        batch = used.encode(at, ours(), CODECS[codec])
-        answer = send_batches(cluster, {at: batch}, delivery, soon())
+        batch = used.encode(partition, ours(), CODECS[codec])
+        answer = send_batches(cluster, {partition: batch}, delivery, soon())
         assert not answer.failures
-        used.written(at, len(ODD))
-        written.append(answer.answers[at].base_offset)
+        used.advance(partition, len(ODD))
+        written.append(answer.answers[partition].base_offset)
     assert written == [0, len(ODD), 2 * len(ODD)]
     expected = [Consumed(offset, one[2], 0, one[0], one[1], one[3]) for offset, one in enumerate([*ODD, *ODD, *ODD])]
-    assert consume(mock, {at.topic: 0}, "read_uncommitted") == {at.topic: expected}
+    assert consume(mock, {partition.topic: 0}, "read_uncommitted") == {partition.topic: expected}
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_what_librdkafka_produces_we_fetch(mock: Mock, codec: str, capsys: pytest.CaptureFixture[str]) -> None:
     """`lagoon kafka fetch` prints each record once, in order."""
-    at = mock.make(f"theirs-{codec}")
-    by_librdkafka(mock, at.topic, ODD, compression_type=codec)
+    partition = mock.make(f"theirs-{codec}")
+    by_librdkafka(mock, partition.topic, ODD, compression_type=codec)
     assert (
         run(
-            ["fetch", f"{at.topic}:0", "-b", mock.bootstrap_servers, "--fields", "offset,key", "--format", "hex"],
+            [
+                "fetch",
+                f"{partition.topic}:0",
+                "-b",
+                mock.bootstrap_servers,
+                "--fields",
+                "offset,key",
+                "--format",
+                "hex",
+            ],
             {},
             CLOCK,
         )
@@ -143,29 +152,29 @@ def test_what_librdkafka_produces_we_fetch(mock: Mock, codec: str, capsys: pytes
 
 def test_offsets_are_what_librdkafka_reads(mock: Mock, cluster: Cluster) -> None:
     """Both ends of a log. Mock brokers have no index of times, and answer a time with an end."""
-    at = mock.make("ends")
-    by_librdkafka(mock, at.topic, ODD[:5])
-    cluster.refresh({at.topic}, soon())
-    answer = list_offsets(cluster, [at], [LOG_START, HIGH_WATERMARK], soon())
+    partition = mock.make("ends")
+    by_librdkafka(mock, partition.topic, ODD[:5])
+    cluster.refresh({partition.topic}, soon())
+    answer = list_offsets(cluster, [partition], [LOG_START, HIGH_WATERMARK], soon())
     consumer = Consumer({"bootstrap.servers": mock.bootstrap_servers, "group.id": "ends", "log_level": 0})
-    theirs = consumer.get_watermark_offsets(TheirPartition(*at), timeout=10)
+    theirs = consumer.get_watermark_offsets(TheirPartition(*partition), timeout=10)
     consumer.close()
-    assert tuple(answer[kind].answers[at].offset for kind in (LOG_START, HIGH_WATERMARK)) == theirs == (0, 5)
-    assert not offsets_at(cluster, {at: AS_SENT}, soon()).failures
+    assert tuple(answer[kind].answers[partition].offset for kind in (LOG_START, HIGH_WATERMARK)) == theirs == (0, 5)
+    assert not offsets_at(cluster, {partition: AS_SENT}, soon()).failures
 
 
 def test_commits_are_found(mock: Mock, cluster: Cluster) -> None:
     """A group's coordinator and what it has committed there, by the versions that mock brokers know."""
-    at = mock.make("committed")
+    partition = mock.make("committed")
     consumer = Consumer({"bootstrap.servers": mock.bootstrap_servers, "group.id": "readers", "log_level": 0})
-    consumer.commit(offsets=[TheirPartition(*at, 7)], asynchronous=False)
+    consumer.commit(offsets=[TheirPartition(*partition, 7)], asynchronous=False)
     consumer.close()
     cluster.find_coordinators(["readers"], soon(), GROUP)
     coordinator_id = cluster.coordinator_of("readers", GROUP)
     assert coordinator_id is not None
     coordinator = cluster.brokers[coordinator_id]
     requested = OffsetFetchTopic(
-        name=at.topic, partition_indexes=(0, 1)
+        name=partition.topic, partition_indexes=(0, 1)
     )  # all topics, null, mock brokers take for none
     request = OffsetFetchRequest(group_id="readers", topics=(requested,))
     (topic,) = coordinator.ask(OFFSET_FETCH, request, soon(), Versions(0, 7)).topics

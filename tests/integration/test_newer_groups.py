@@ -48,22 +48,22 @@ def test_a_streams_group(release: Release, capsys: pytest.CaptureFixture[str]) -
     group_id = "newer-streaming"
     between = f"{group_id}-by-key-repartition"
     with streams_members(release.bootstrap_servers, group_id, TOPIC, ["one", "two"]) as members:
-        for one in members:
-            mine = next((task.partitions for task in one.tasks if task.subtopology_id == "0"), ())
-            commit(one, TOPIC, {partition: 1 + partition for partition in mine if partition != 2})
+        for member in members:
+            reads = next((task.partitions for task in member.tasks if task.subtopology_id == "0"), ())
+            commit(member, TOPIC, {partition: 1 + partition for partition in reads if partition != 2})
         described = release.shown(capsys, "describe-group", group_id)
         (group,) = of_kind(described, "group")
         (line,) = _lines(release, STREAMS_GROUPS, group_id, "--state")
         assert (group["group_type"], group["group_id"]) == ("streams", group_id)
         assert line[2:] == [f"({group['coordinator_id']})", group["state"], str(group["members"])]
         assert (group["state"], group["members"]) == ("Stable", 2)
-        reads = {"0": TOPIC, "1": between}  # the topic of each subtopology
+        topics = {"0": TOPIC, "1": between}  # read by each subtopology
         assert {
             (one["member_id"], one["client_id"], one["member_epoch"], topic, partition)
             for one in of_kind(described, "member")
             for topic, partition in _owned(one["assignment"])
         } == {
-            (member_id, client_id, int(epoch), reads[subtopology], int(partition))
+            (member_id, client_id, int(epoch), topics[subtopology], int(partition))
             for _, _, _, member_id, _, epoch, _, client_id, _, *tasks in _lines(
                 release, STREAMS_GROUPS, group_id, "--members", "--verbose"
             )
@@ -72,10 +72,10 @@ def test_a_streams_group(release: Release, capsys: pytest.CaptureFixture[str]) -
         }
         ours = of_kind(release.shown(capsys, "lag", group_id), "lag")
         assert len(ours) == 5
-        told = _lines(release, STREAMS_GROUPS, group_id, "--offsets", "--verbose")
+        lines = _lines(release, STREAMS_GROUPS, group_id, "--offsets", "--verbose")
         assert {(one["topic"], one["partition"], one["committed_offset"], one["high_watermark"]) for one in ours} == {
             (topic, int(partition), None if current == "-" else int(current), int(end))
-            for _, topic, partition, current, _, end, _ in told
+            for _, topic, partition, current, _, end, _ in lines
         }
     release.printed(STREAMS_GROUPS, "--delete", "--group", group_id, "--delete-all-internal-topics")
 

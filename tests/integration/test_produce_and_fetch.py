@@ -52,9 +52,9 @@ def ask(capsys: pytest.CaptureFixture[str]) -> Ask:
 
     def verb(kafka: LocalKafka, *argv: str) -> str:
         code = run([*argv, "-b", kafka.bootstrap_servers], {}, CLOCK)
-        told = capsys.readouterr()
-        assert (code, told.err) == (0, "")
-        return told.out
+        captured = capsys.readouterr()
+        assert (code, captured.err) == (0, "")
+        return captured.out
 
     return verb
 
@@ -76,8 +76,8 @@ def connected(kafka: LocalKafka, *topics: str) -> Iterator[tuple[Cluster, dict[s
     """Our client, which knows the topics, and their ids where there are any."""
     settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers)
     with Cluster.connect(settings, CLOCK, RequestStats(), soon()) as cluster:
-        told = cluster.refresh(topics, soon()).topics
-        yield cluster, {one.name: one.topic_id for one in told if one.name and any(one.topic_id)}
+        known = cluster.refresh(topics, soon()).topics
+        yield cluster, {one.name: one.topic_id for one in known if one.name and any(one.topic_id)}
 
 
 def dumped(kafka: LocalKafka, topics: Iterable[str]) -> dict[str, list[DumpedBatch]]:
@@ -105,8 +105,8 @@ def test_every_codec_is_read_by_others(release: LocalKafka) -> None:
                 TopicPartition(name, 0): used.encode(TopicPartition(name, 0), OURS, CODECS[codec])
                 for codec, name in topics.items()
             }
-            found = send_batches(cluster, encoded, delivery, soon())
-            assert not found.failures
+            answer = send_batches(cluster, encoded, delivery, soon())
+            assert not answer.failures
         spoken = max(
             one.api_version or 0 for (api, _), one in cluster.request_stats.by_api.items() if api == PRODUCE.name
         )
@@ -127,33 +127,39 @@ def test_every_codec_is_read_by_others(release: LocalKafka) -> None:
 def test_a_repeated_batch_is_there_once(release: LocalKafka) -> None:
     """A broker knows a batch by its producer id and number, and tells where it is; without, it writes it again."""
     create(release, "repeated")
-    at = TopicPartition("repeated", 0)
+    partition = TopicPartition("repeated", 0)
     with connected(release, "repeated") as (cluster, ids):
-        numbered = init_producer_id(cluster, soon()).encode(at, OURS[:2], 0)
-        plain = SequenceNumbers().encode(at, OURS[:2], 0)
+        numbered = init_producer_id(cluster, soon()).encode(partition, OURS[:2], 0)
+        plain = SequenceNumbers().encode(partition, OURS[:2], 0)
         for batch, delivery in (
             (numbered, Delivery(topic_ids=ids)),
             (plain, Delivery(acks=LEADER_ACKS, topic_ids=ids)),
         ):
-            offsets = [send_batches(cluster, {at: batch}, delivery, soon()).answers[at].base_offset for _ in range(2)]
+            offsets = [
+                send_batches(cluster, {partition: batch}, delivery, soon()).answers[partition].base_offset
+                for _ in range(2)
+            ]
             assert offsets == ([0, 0] if batch is numbered else [2, 4])
 
 
 def test_without_acks(release: LocalKafka) -> None:
-    """Nobody answers, and the connection goes on: what is sent behind it comes behind it."""
+    """Nobody answers, and the connection goes on: what is sent after it arrives after it."""
     create(release, "unanswered")
-    at = TopicPartition("unanswered", 0)
+    partition = TopicPartition("unanswered", 0)
     with connected(release, "unanswered") as (cluster, ids):
         for value in (b"one", b"two"):
-            batch = SequenceNumbers().encode(at, [Record(CLOCK.now_ms(), None, value)], 0)
+            batch = SequenceNumbers().encode(partition, [Record(CLOCK.now_ms(), None, value)], 0)
             assert (
-                send_batches(cluster, {at: batch}, Delivery(acks=NO_ACKS, topic_ids=ids), soon())
-                .answers[at]
+                send_batches(cluster, {partition: batch}, Delivery(acks=NO_ACKS, topic_ids=ids), soon())
+                .answers[partition]
                 .base_offset
                 == -1
             )
-        batch = SequenceNumbers().encode(at, [Record(CLOCK.now_ms(), None, b"three")], 0)
-        assert send_batches(cluster, {at: batch}, Delivery(acks=LEADER_ACKS), soon()).answers[at].base_offset == 2
+        batch = SequenceNumbers().encode(partition, [Record(CLOCK.now_ms(), None, b"three")], 0)
+        assert (
+            send_batches(cluster, {partition: batch}, Delivery(acks=LEADER_ACKS), soon()).answers[partition].base_offset
+            == 2
+        )
     assert [one.value for one in consume(release, {"unanswered": 0}, "read_uncommitted")["unanswered"]] == [
         b"one",
         b"two",
@@ -162,7 +168,7 @@ def test_without_acks(release: LocalKafka) -> None:
 
 
 def test_keys_go_where_others_put_them(kafka: LocalKafka) -> None:
-    """Kafka's Java producer, and librdkafka's as it is told to do the same, choose the partition that we choose."""
+    """Kafka's Java producer, and librdkafka's configured to do the same, choose the partition that we choose."""
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
     admin.create_topics([NewTopic("keyed", num_partitions=7, replication_factor=1)])["keyed"].result(60)
     ours = {key: partition_of(key, 7) for key in KEYS}
@@ -223,9 +229,9 @@ def test_refusals_of_real_brokers(kafka: LocalKafka, capsys: pytest.CaptureFixtu
 
     def refused(*argv: str) -> list[str]:
         assert run(["produce", *argv, "-b", kafka.bootstrap_servers], {}, CLOCK) == 3
-        told = capsys.readouterr()
-        assert not told.out
-        return told.err.splitlines()
+        captured = capsys.readouterr()
+        assert not captured.out
+        return captured.err.splitlines()
 
     assert ": MESSAGE_TOO_LARGE" in refused("small", "--value", "x" * 2_000)[0]
     lines = refused("compacted-by-key", "--value", "no key")
@@ -238,11 +244,13 @@ def test_copies(kafka: LocalKafka, ask: Ask, monkeypatch: pytest.MonkeyPatch, tm
     for topic in ("source", "copied"):
         kept(kafka, topic)
     with connected(kafka, "source") as (cluster, ids):
-        at = TopicPartition("source", 0)
+        partition = TopicPartition("source", 0)
         many = [Record(one, b"k%d" % one, b"v" * 100) for one in range(3_000)]
         for records in (OURS, many):
-            batch = SequenceNumbers().encode(at, records, 4)
-            assert not send_batches(cluster, {at: batch}, Delivery(acks=LEADER_ACKS, topic_ids=ids), soon()).failures
+            batch = SequenceNumbers().encode(partition, records, 4)
+            assert not send_batches(
+                cluster, {partition: batch}, Delivery(acks=LEADER_ACKS, topic_ids=ids), soon()
+            ).failures
     lines = tmp_path / "lines"
     lines.write_text(ask(kafka, "fetch", "source", "--json"))
     monkeypatch.setattr("sys.stdin", lines.open())
@@ -257,9 +265,9 @@ def test_a_pipe_that_closes(kafka: LocalKafka) -> None:
     create(kafka, "raw")
     values = [b"\n\r\0\xff", b"two", *(b"x" * 1000 for _ in range(500))]
     with connected(kafka, "raw") as (cluster, _):
-        at = TopicPartition("raw", 0)
-        batch = SequenceNumbers().encode(at, [Record(CLOCK.now_ms(), None, value) for value in values], 0)
-        assert not send_batches(cluster, {at: batch}, Delivery(acks=LEADER_ACKS), soon()).failures
+        partition = TopicPartition("raw", 0)
+        batch = SequenceNumbers().encode(partition, [Record(CLOCK.now_ms(), None, value) for value in values], 0)
+        assert not send_batches(cluster, {partition: batch}, Delivery(acks=LEADER_ACKS), soon()).failures
     words = f"{sys.executable} -m kafka_lagoon kafka fetch raw --format raw --fields value -b {kafka.bootstrap_servers}"
     head = subprocess.run(["bash", "-c", f"{words} | head -3"], capture_output=True, check=False, timeout=120)
     assert (head.returncode, head.stdout, head.stderr) == (0, b"\n\r\0\xff\ntwo\n", b"")
@@ -291,9 +299,9 @@ def test_a_pipe_that_pauses_is_written_and_followed(kafka: LocalKafka) -> None:
 
 
 def test_following_a_topic_that_is_re_created(kafka: LocalKafka) -> None:
-    """It ends with exit code 3 and a line that says what became of the topic."""
+    """It ends with exit code 3 and a line that says that the topic was deleted."""
     create(kafka, "followed")
-    at, servers = TopicPartition("followed", 0), ["-b", kafka.bootstrap_servers]
+    partition, servers = TopicPartition("followed", 0), ["-b", kafka.bootstrap_servers]
     base = [sys.executable, "-m", "kafka_lagoon", "kafka"]
     subprocess.run(
         [*base, "produce", "followed", "--value", "v", *servers], check=True, timeout=60, capture_output=True
@@ -303,23 +311,23 @@ def test_following_a_topic_that_is_re_created(kafka: LocalKafka) -> None:
         assert follow.stdout
         assert follow.stdout.readline() == b"v\n"
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-        admin.delete_topics([at.topic])[at.topic].result(30)
+        admin.delete_topics([partition.topic])[partition.topic].result(30)
         create(kafka, "followed")
-        _, told = follow.communicate(timeout=60)
+        _, complaint = follow.communicate(timeout=60)
     assert follow.returncode == 3
-    assert told.startswith(
+    assert complaint.startswith(
         (b"lagoon: topic followed: Fetch: TOPIC_DELETED (", b"lagoon: topic followed: Fetch: TOPIC_RECREATED (")
-    ), told
+    ), complaint
 
 
 def test_which_offsets_a_time_begins_at(release: LocalKafka, ask: Ask) -> None:
-    """`--from TIME` begins at the first record at or behind it, and `--last` counts from the end."""
+    """`--from TIME` begins at the first record at or after it, and `--last` counts from the end."""
     kept(release, "timed")
-    at, start = TopicPartition("timed", 0), 1_790_000_000_000
+    partition, start = TopicPartition("timed", 0), 1_790_000_000_000
     with connected(release, "timed") as (cluster, _):
         for number in range(5):
-            batch = SequenceNumbers().encode(at, [Record(start + 1000 * number, None, b"%d" % number)], 0)
-            assert not send_batches(cluster, {at: batch}, Delivery(acks=LEADER_ACKS), soon()).failures
+            batch = SequenceNumbers().encode(partition, [Record(start + 1000 * number, None, b"%d" % number)], 0)
+            assert not send_batches(cluster, {partition: batch}, Delivery(acks=LEADER_ACKS), soon()).failures
 
     fields = ("fetch", "timed", "--fields", "value")
     assert ask(release, *fields, "--from", "2026-09-21T14:13:22.5Z").split() == ["3", "4"]
@@ -330,21 +338,21 @@ def test_a_leader_that_dies(kafka: LocalKafka) -> None:
     """Killed while it is written to: the new leader gets what is left, and every record is there once, in order."""
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
     admin.create_topics([NewTopic("survives", num_partitions=1, replication_factor=3)])["survives"].result(60)
-    at, count = TopicPartition("survives", 0), 400
+    partition, count = TopicPartition("survives", 0), 400
     with connected(kafka, "survives") as (cluster, ids):
-        sequences, leader_id = init_producer_id(cluster, soon()), cluster.leader_of(at)
+        sequences, leader_id = init_producer_id(cluster, soon()), cluster.leader_of(partition)
         assert leader_id is not None
         killing = threading.Timer(0.3, kafka.kill, (leader_id,))
         killing.start()
         try:
             for number in range(count):
-                batch = sequences.encode(at, [Record(CLOCK.now_ms(), None, b"%d" % number)], 0)
-                found = send_batches(cluster, {at: batch}, Delivery(topic_ids=ids), soon())
-                assert not found.failures
-                sequences.advance(at, 1)
+                batch = sequences.encode(partition, [Record(CLOCK.now_ms(), None, b"%d" % number)], 0)
+                answer = send_batches(cluster, {partition: batch}, Delivery(topic_ids=ids), soon())
+                assert not answer.failures
+                sequences.advance(partition, 1)
                 if number == count // 2:
                     killing.join()
-            assert cluster.leader_of(at) != leader_id
+            assert cluster.leader_of(partition) != leader_id
         finally:
             killing.join()
             kafka.start(leader_id)

@@ -1,6 +1,5 @@
 """Splits read from real brokers, beside librdkafka's consumer and what was produced."""
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
@@ -31,6 +30,7 @@ from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.integration.producers import folder
+from tests.integration.state import delete_topics
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
@@ -113,9 +113,9 @@ def connect() -> Iterator[Callable[[LocalKafka], Cluster]]:
 def plan(cluster: Cluster, topic: str, isolation_level: str = READ_COMMITTED) -> Split:
     """All of the partition."""
     (described,) = cluster.refresh({topic}, soon()).topics
-    at = At(topic, 0)
-    found = list_offsets(cluster, [at], [LOG_START, HIGH_WATERMARK, LAST_STABLE], soon())
-    start, high, stable = (one.answers[at].offset for one in found.values())
+    partition = At(topic, 0)
+    answers = list_offsets(cluster, [partition], [LOG_START, HIGH_WATERMARK, LAST_STABLE], soon())
+    start, high, stable = (one.answers[partition].offset for one in answers.values())
     return Split(
         topic=topic,
         topic_id=uuid_text(described.topic_id),
@@ -145,8 +145,8 @@ def read(
 @pytest.fixture(params=["kafka", "kafka_392"])
 def each_release(request: pytest.FixtureRequest) -> LocalKafka:
     """Both releases."""
-    found: LocalKafka = request.getfixturevalue(request.param)
-    return found
+    kafka: LocalKafka = request.getfixturevalue(request.param)
+    return kafka
 
 
 def test_every_codec(each_release: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
@@ -217,19 +217,17 @@ def test_records_deleted_after_planning(kafka: LocalKafka, connect: Callable[[Lo
     assert outcome.counts.lost == 3_000 - len(values) > 5
 
 
-def test_a_topic_made_anew(kafka: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
-    """Deleted, then created again under its name: the old split is told so, and reads nothing of the new topic."""
-    create(kafka, "reading-anew", replicas=1)
-    produce(kafka, "reading-anew", [b"old"] * 10)
+def test_a_re_created_topic(kafka: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
+    """Deleted, then created again under its name: the old split fails with that reason, and reads nothing of the new topic."""
+    create(kafka, "reading-re-created", replicas=1)
+    produce(kafka, "reading-re-created", [b"old"] * 10)
     cluster = connect(kafka)
-    split = plan(cluster, "reading-anew")
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-    admin.delete_topics(["reading-anew"])["reading-anew"].result(30)
-    time.sleep(1)
+    split = plan(cluster, "reading-re-created")
+    delete_topics(kafka.bootstrap_servers, ["reading-re-created"])
     values, outcome = read(cluster, split)
     assert (values, outcome.failure) == ({}, "TOPIC_DELETED")
-    create(kafka, "reading-anew", replicas=1)
-    produce(kafka, "reading-anew", [b"new"] * 10)
+    create(kafka, "reading-re-created", replicas=1)
+    produce(kafka, "reading-re-created", [b"new"] * 10)
     values, outcome = read(cluster, split)
     assert (values, outcome.failure) == ({}, "TOPIC_RECREATED")
 
@@ -271,22 +269,22 @@ def test_the_replica_in_our_rack(kafka: LocalKafka, connect: Callable[..., Clust
     assert fetched[leader_id] < 1_000
 
 
-def test_questions_about_logs(each_release: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
-    """Times, ends of terms and sizes, from a leader that has them."""
+def test_requests_about_logs(each_release: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
+    """Times, ends of leader epochs and sizes, from a leader that has them."""
     create(each_release, "reading-asked", replicas=1)
     producer = Producer({"bootstrap.servers": each_release.bootstrap_servers, **IN_ORDER})
     for number in range(100):
         producer.produce("reading-asked", bytes(100), partition=0, timestamp=1_700_000_000_000 + number)
     producer.flush(60)
-    cluster, at = connect(each_release), At("reading-asked", 0)
+    cluster, partition = connect(each_release), At("reading-asked", 0)
     plan(cluster, "reading-asked")
-    assert offsets_at(cluster, {at: 1_700_000_000_040}, soon()).answers[at].offset == 40
-    assert offsets_at(cluster, {at: 1_800_000_000_000}, soon()).answers[at].offset == -1
-    told = epoch_ends(cluster, {at: 0}, soon()).answers[at]
-    assert (told.leader_epoch, told.end_offset) == (0, 100)
-    unknown = epoch_ends(cluster, {at: 7}, soon()).answers[at]
+    assert offsets_at(cluster, {partition: 1_700_000_000_040}, soon()).answers[partition].offset == 40
+    assert offsets_at(cluster, {partition: 1_800_000_000_000}, soon()).answers[partition].offset == -1
+    known = epoch_ends(cluster, {partition: 0}, soon()).answers[partition]
+    assert (known.leader_epoch, known.end_offset) == (0, 100)
+    unknown = epoch_ends(cluster, {partition: 7}, soon()).answers[partition]
     assert (unknown.leader_epoch, unknown.end_offset) == (-1, -1)
-    assert 10_000 < replica_sizes(cluster, [at], soon()).answers[at] < 30_000
+    assert 10_000 < replica_sizes(cluster, [partition], soon()).answers[partition] < 30_000
 
 
 @pytest.mark.parametrize("fetch_bytes", [5_000, 8 << 20], ids=["small", "large"])
@@ -301,10 +299,10 @@ def test_a_last_offset_changed_on_disk(
     (log,) = folder(kafka, topic).glob("*.log")
     raw = bytearray(log.read_bytes())
     table = find_batches(bytes(raw)).table
-    at, base, last = (int(table[len(table) // 2, column]) for column in (POSITION, BASE_OFFSET, LAST_OFFSET))
-    raw[at + 23 : at + 27] = (last - base + lie).to_bytes(4, "big")
-    size = 12 + int.from_bytes(raw[at + 8 : at + 12], "big")
-    raw[at + 17 : at + 21] = crc32c(bytes(raw[at + 21 : at + size])).to_bytes(4, "big")
+    position, base, last = (int(table[len(table) // 2, column]) for column in (POSITION, BASE_OFFSET, LAST_OFFSET))
+    raw[position + 23 : position + 27] = (last - base + lie).to_bytes(4, "big")
+    size = 12 + int.from_bytes(raw[position + 8 : position + 12], "big")
+    raw[position + 17 : position + 21] = crc32c(bytes(raw[position + 21 : position + size])).to_bytes(4, "big")
     with log.open("r+b") as file:
         file.write(raw)
     values, outcome = read(connect(kafka), plan(connect(kafka), topic), ReadOptions(fetch_bytes=fetch_bytes))

@@ -21,11 +21,10 @@ from kafka_lagoon.fetch.split import ReadOptions, Split
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest
 from kafka_lagoon.snapshot.collect import collect
+from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
 from kafka_lagoon.snapshot.state_rows import (
     BrokerRow,
-    CollectionFailureRow,
     ConsumerLagRow,
-    CoverageRow,
     PartitionOffsetsRow,
     Snapshot,
     SnapshotRow,
@@ -88,29 +87,29 @@ def facts(snapshot: Snapshot) -> Facts:
     """What a snapshot says of the cluster, whoever asked, wherever and whenever."""
     how = {"host", "port", "read_at_ms"}
     kinds = [kind for kind in snapshot.rows if kind not in (CoverageRow, SnapshotRow)]
-    told = {
+    tables = {
         kind.__name__: [
             {name: value for name, value in asdict(row).items() if name not in how} for row in snapshot.of(kind)
         ]
         for kind in kinds
     }
     seen = {row.api: (row.expected, row.answered, row.failed, row.visibility) for row in snapshot.of(CoverageRow)}
-    asked = {api: items for api, items in seen.items() if not api.startswith(("Sasl", "ApiVersions"))}
+    requested = {api: items for api, items in seen.items() if not api.startswith(("Sasl", "ApiVersions"))}
     published = {"status": snapshot.published.status, "completeness": snapshot.published.completeness}
-    return told | {"coverage": [asked], "snapshot": [published]}
+    return tables | {"coverage": [requested], "snapshot": [published]}
 
 
 def values_of(cluster: Cluster, topic: str) -> tuple[list[bytes | None], str | None]:
     """All values of a topic's partition 0, and what kept the reader from more."""
     (described,) = cluster.refresh({topic}, soon()).topics
-    at = TopicPartition(topic, 0)
-    ends = list_offsets(cluster, [at], [LOG_START, HIGH_WATERMARK], soon())
-    end = ends[HIGH_WATERMARK].answers[at].offset
+    partition = TopicPartition(topic, 0)
+    ends = list_offsets(cluster, [partition], [LOG_START, HIGH_WATERMARK], soon())
+    end = ends[HIGH_WATERMARK].answers[partition].offset
     split = Split(
         topic=topic,
         topic_id=uuid_text(described.topic_id),
         partition=0,
-        from_offset=ends[LOG_START].answers[at].offset,
+        from_offset=ends[LOG_START].answers[partition].offset,
         to_offset=end,
         stable_end=end,
     )
@@ -134,9 +133,9 @@ def test_every_way_leads_to_the_same_cluster(broker: Secured, plainly: Facts, wa
     (row,) = snapshot.of(BrokerRow)
     assert f"{row.host}:{row.port}" == settings["bootstrap_servers"]
     with connect(settings) as cluster:
-        found, failure = values_of(cluster, "single")
+        values, failure = values_of(cluster, "single")
     assert failure is None
-    assert found == [b"v" * 50] * len(found) != []
+    assert values == [b"v" * 50] * len(values) != []
 
 
 @pytest.mark.parametrize(
@@ -157,7 +156,7 @@ def test_signed_tokens_lead_in(request: pytest.FixtureRequest, release: str, way
 
 
 # How README calls a way; Kerberos has a test of its own, with a key distribution centre (tests/oracle/test_kerberos.py).
-TOLD = {
+IN_README = {
     "TLS": "tls",
     "TLS with a client certificate": "mutual",
     "PLAIN over TLS": "plain-tls",
@@ -170,22 +169,22 @@ TOLD = {
 
 
 def test_what_readme_tells_is_what_leads_in(secured: Secured) -> None:
-    """The settings in README's table of ways in are those that the tests above get in with, no more and no fewer."""
+    """The settings in README's table of security modes are those that the tests above get in with, no more and no fewer."""
     table = re.findall(r"^\| ([^|]+) \| (`security_protocol`[^|]+) \|$", README.read_text("utf-8"), re.MULTILINE)
-    assert dict(table).keys() == {*TOLD, "GSSAPI (Kerberos)"}
-    for name, way in TOLD.items():
-        told = dict(re.findall(r"`(\w+)`(?: = ([\w-]+))?", dict(table)[name]))
-        used = secured.settings(way)
-        assert told.keys() | {"bootstrap_servers"} == used.keys(), name
+    assert dict(table).keys() == {*IN_README, "GSSAPI (Kerberos)"}
+    for name, mode in IN_README.items():
+        documented = dict(re.findall(r"`(\w+)`(?: = ([\w-]+))?", dict(table)[name]))
+        used = secured.settings(mode)
+        assert documented.keys() | {"bootstrap_servers"} == used.keys(), name
         fixed = ("security_protocol", "sasl_mechanism")
-        assert {key: told.get(key) for key in fixed} == {key: used.get(key) for key in fixed}, name
+        assert {key: documented.get(key) for key in fixed} == {key: used.get(key) for key in fixed}, name
 
 
 def without(settings: Settings, part: str) -> Settings:
     return {name: value for name, value in settings.items() if part not in name}
 
 
-def at(listener: str, way: str) -> Callable[[Secured], Settings]:
+def mode_at(listener: str, way: str) -> Callable[[Secured], Settings]:
     """A way that leads to another listener; PLAIN is the one without anything."""
 
     def settings(broker: Secured) -> Settings:
@@ -212,7 +211,7 @@ def trusting(name: str) -> Callable[[Secured], Settings]:
 
 
 def verifying(listener: str) -> Callable[[Secured], Settings]:
-    return lambda broker: without(at(listener, "mutual")(broker), "ssl_key")
+    return lambda broker: without(mode_at(listener, "mutual")(broker), "ssl_key")
 
 
 WRONG, WRONG_KEY_PASSWORD = {"sasl_password": "Wq7-wrong"}, {"ssl_key_password": "Wq7-wrong"}
@@ -234,27 +233,27 @@ FAULTS: dict[str, tuple[Callable[[Secured], Settings], str]] = {
     "server's certificate has expired": (verifying("EXPIRED"), "the certificate of 'broker' expired on "),
     "server's certificate is of another host": (verifying("ELSEWHERE"), "for kafka.example.org, not for localhost"),
     "authority is unknown": (trusting("other-ca"), "signed by 'sandbox CA', which is not trusted"),
-    "no authority is told": (lambda broker: without(broker.settings("mutual"), "trust"), "which is not trusted"),
+    "no authority is given": (lambda broker: without(broker.settings("mutual"), "trust"), "which is not trusted"),
     "mechanism is not offered": (
         but("scram-512", sasl_mechanism="PLAIN", allow_plaintext_credentials="true"),
         "broker offers SCRAM-SHA-512, SCRAM-SHA-256; see sasl_mechanism",
     ),
-    "plain at TLS": (at("MUTUAL", "plain"), f"{TLS}; see security_protocol"),
-    "plain at SASL": (at("SCRAM", "plain"), f"{WANTS_SASL}; see security_protocol"),
-    "plain at SASL with TLS": (at("LOGIN", "plain"), f"{TLS}; see security_protocol"),
-    "TLS at plain": (at("PLAIN", "mutual"), f"{NOT_TLS}, see security_protocol"),
-    "TLS at SASL": (at("SCRAM", "mutual"), f"{NOT_TLS}, see security_protocol"),
-    "TLS at SASL with TLS": (at("LOGIN", "mutual"), f"{WANTS_SASL}; see security_protocol"),
-    "SASL at plain": (at("PLAIN", "scram-512"), f"{NO_SASL}; see security_protocol"),
-    "SASL at TLS": (at("MUTUAL", "scram-512"), f"{TLS}; see security_protocol"),
-    "SASL with TLS at plain": (at("PLAIN", "scram-tls"), f"{NOT_TLS}, see security_protocol"),
-    "SASL with TLS at SASL": (at("SCRAM", "scram-tls"), f"{NOT_TLS}, see security_protocol"),
-    "SASL with TLS at TLS that wants certificates": (at("MUTUAL", "scram-tls"), "see ssl_keystore_location"),
+    "plain at TLS": (mode_at("MUTUAL", "plain"), f"{TLS}; see security_protocol"),
+    "plain at SASL": (mode_at("SCRAM", "plain"), f"{WANTS_SASL}; see security_protocol"),
+    "plain at SASL with TLS": (mode_at("LOGIN", "plain"), f"{TLS}; see security_protocol"),
+    "TLS at plain": (mode_at("PLAIN", "mutual"), f"{NOT_TLS}, see security_protocol"),
+    "TLS at SASL": (mode_at("SCRAM", "mutual"), f"{NOT_TLS}, see security_protocol"),
+    "TLS at SASL with TLS": (mode_at("LOGIN", "mutual"), f"{WANTS_SASL}; see security_protocol"),
+    "SASL at plain": (mode_at("PLAIN", "scram-512"), f"{NO_SASL}; see security_protocol"),
+    "SASL at TLS": (mode_at("MUTUAL", "scram-512"), f"{TLS}; see security_protocol"),
+    "SASL with TLS at plain": (mode_at("PLAIN", "scram-tls"), f"{NOT_TLS}, see security_protocol"),
+    "SASL with TLS at SASL": (mode_at("SCRAM", "scram-tls"), f"{NOT_TLS}, see security_protocol"),
+    "SASL with TLS at TLS that wants certificates": (mode_at("MUTUAL", "scram-tls"), "see ssl_keystore_location"),
 }
 
 
 def refusal(settings: Settings, request_stats: RequestStats | None = None) -> PipelineError:
-    """Why there is no way in; it is told soon, and clearly, and no secret is in it."""
+    """Why a connection is refused; it is reported soon, and clearly, and no secret is in it."""
     began = time.monotonic()
     with pytest.raises(PipelineError) as caught, connect(settings, request_stats):
         pass
@@ -301,9 +300,9 @@ def test_tokens_that_are_refused(signed: Secured) -> None:
     expired = refusal(own | {"sasl_oauthbearer_token": given})
     tokens.lifetime_s, tokens.key = 600, rsa.generate_private_key(65537, 2048)
     forged = refusal(own | {"sasl_oauthbearer_token": tokens.token()})
-    for one in (expired, forged):
-        assert "OAUTHBEARER: the broker refuses the token" in str(one)
-        assert not any(token.rpartition(".")[2] in str(one) for token in tokens.given)
+    for refused in (expired, forged):
+        assert "OAUTHBEARER: the broker refuses the token" in str(refused)
+        assert not any(token.rpartition(".")[2] in str(refused) for token in tokens.given)
     unsigned = refusal(own | {"sasl_oauthbearer_unsecured_principal": "lagoon"})
     assert "the broker refuses the token" in str(unsigned)
     elsewhere = refusal(settings | {"sasl_oauthbearer_allowed_urls": "https://tokens.example.org/"})
@@ -324,17 +323,17 @@ def test_a_connection_outlives_its_session(broker: Secured) -> None:
     """Longer than the broker lets us be who we are, busy or idle, without an error or another connection (KIP-368)."""
     request_stats = RequestStats()
     with connect(broker.settings("scram-512"), request_stats) as cluster:
-        asked = ask_for(cluster, SESSION_MS / 1000 + 0.1)
+        count = ask_for(cluster, SESSION_MS / 1000 + 0.1)
         time.sleep(SESSION_MS / 1000)
-        asked += ask_for(cluster, 0.1)
+        count += ask_for(cluster, 0.1)
     answered = answers(request_stats)
-    assert answered["Metadata"] == asked + 1
+    assert answered["Metadata"] == count + 1
     assert answered["SaslHandshake"] >= 3
     assert answered["SaslAuthenticate"] == 2 * answered["SaslHandshake"]
 
 
 def test_sessions_of_a_second(secured: Secured) -> None:
-    """Brokers refuse to be told twice within a second who we are: nobody notices, though it may cost a connection."""
+    """Brokers refuse a second authentication within a second: nobody notices, though it may cost a connection."""
     with connect(secured.settings("scram-256")) as cluster:
         assert ask_for(cluster, 2.5) > 3
 
@@ -352,23 +351,23 @@ def test_tokens_are_renewed_before_they_expire(signed: Secured) -> None:
 
 
 def answers(request_stats: RequestStats) -> Counter[str]:
-    """How often the broker answered what, on a connection that was never made anew."""
-    found: Counter[str] = Counter()
-    for (api, broker), one in request_stats.by_api.items():
+    """How often the broker answered what, on a connection that was never opened again."""
+    counts: Counter[str] = Counter()
+    for (api, broker), stats in request_stats.by_api.items():
         assert api != "ApiVersions" or broker is None, "a broker was connected to again"
-        found[api] += one.answers
-    return found
+        counts[api] += stats.answers
+    return counts
 
 
 def requests(request_stats: RequestStats) -> Counter[str]:
     """How many requests of each API were sent."""
-    found: Counter[str] = Counter()
-    for (api, _), one in request_stats.by_api.items():
-        found[api] += one.requests
-    return found
+    counts: Counter[str] = Counter()
+    for (api, _), stats in request_stats.by_api.items():
+        counts[api] += stats.requests
+    return counts
 
 
-def test_rights_that_are_denied(broker: Secured) -> None:
+def test_permissions_that_are_denied(broker: Secured) -> None:
     """A topic that may not be read is one that says so; one that may not be seen is absent, and the list not called
     complete; all else is whole.
     """

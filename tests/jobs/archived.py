@@ -29,7 +29,7 @@ def consumed(bootstrap_servers: str, topics: Iterable[str]) -> Counter[Key]:
             "enable.partition.eof": True,
         }
     )
-    found: Counter[Key] = Counter()
+    records: Counter[Key] = Counter()
     try:
         known = consumer.list_topics(timeout=30).topics
         wanted = [TopicPartition(topic, number, 0) for topic in topics for number in known[topic].partitions]
@@ -41,10 +41,10 @@ def consumed(bootstrap_servers: str, topics: Iterable[str]) -> Counter[Key]:
                     open_ends.discard((message.topic(), message.partition()))
                     continue
                 where = (message.topic(), message.partition(), message.offset())
-                found[(*where, digest(message.key(), message.value()))] += 1
+                records[(*where, digest(message.key(), message.value()))] += 1
     finally:
         consumer.close()
-    return found
+    return records
 
 
 def archived(warehouse: Path) -> Counter[Key]:
@@ -58,7 +58,7 @@ def archived(warehouse: Path) -> Counter[Key]:
 def assert_tiled(warehouse: Path) -> None:
     """The ranges of each partition, in the order of the runs, have neither hole nor overlap, and their counts add up."""
     sequences = defaultdict(list)
-    for row in sorted(rows(warehouse, "record_ranges"), key=lambda one: (one["ingest_id"], one["from_offset"])):
+    for row in sorted(rows(warehouse, "record_ranges"), key=lambda row: (row["ingest_id"], row["from_offset"])):
         sequences[row["topic_id"], row["topic"], row["partition"]].append(row)
     for where, ranges in sequences.items():
         for before, after in pairwise(ranges):

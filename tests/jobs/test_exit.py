@@ -18,12 +18,12 @@ def test_short_runs_end_well(kafka: LocalKafka, tmp_path: Path) -> None:
     """Jobs that find nothing to do read tables and end at once, which is when such a thread is still at work."""
     create_topics(kafka.bootstrap_servers, [NewTopic("exit-codes", 1, 1)])
     slot = datetime.now(UTC).isoformat(timespec="seconds")
-    told = ["--warehouse", str(tmp_path / "lake"), "--set", f"kafka.bootstrap_servers={kafka.bootstrap_servers}"]
+    options = ["--warehouse", str(tmp_path / "lake"), "--set", f"kafka.bootstrap_servers={kafka.bootstrap_servers}"]
     commands = (
-        ["snapshot", *told, "--slot", slot],
-        ["ingest", *told, "--topics", "exit-codes"],
-        ["maintain", *told, "--dry-run"],
-        ["sql", *told, "--engine", "spark", "--json", "SELECT * FROM consumer_lag_published"],
+        ["snapshot", *options, "--slot", slot],
+        ["ingest", *options, "--topics", "exit-codes"],
+        ["maintain", *options, "--dry-run"],
+        ["sql", *options, "--engine", "spark", "--json", "SELECT * FROM consumer_lag_published"],
     )
     for number in range(RUNS):
         for command in commands:

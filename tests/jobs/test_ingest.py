@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafka_lagoon.sandbox.kafka import LocalKafka
-from tests.integration.state import create_topics, produce
+from tests.integration.state import create_topics, delete_topics, produce
 from tests.jobs.archived import archived, assert_tiled, consumed
 from tests.jobs.commands import ROOT, here, lagoon, rows, run, submit
 
@@ -56,21 +55,22 @@ def delete_records(admin: AdminClient, topic: str, before: int) -> None:
         future.result(30)
 
 
+@pytest.mark.usefixtures("spark")
 def test_ingest_by_spark_submit(kafka: LocalKafka, tmp_path: Path) -> None:
-    """Two runs with load between them, and a third with none: what a consumer sees, once each; ranges that tile."""
+    """A run by spark-submit, one after more load, and one with none: what a consumer sees, once each; ranges that tile."""
     names = ["ingest-plain", "ingest-tx", "ingest-empty"]
     create_topics(kafka.bootstrap_servers, [NewTopic(name, 3, 3) for name in names])
     produce(kafka.bootstrap_servers, names[0], 5_000)
     in_transactions(kafka.bootstrap_servers, names[1], 300)
-    told = arguments(kafka, tmp_path, "--pattern", "ingest-.*")
+    options = arguments(kafka, tmp_path, "--pattern", "ingest-.*")
 
-    first = submit("ingest", *told)
+    first = submit("ingest", *options)
     assert first.returncode == 0, first.stdout + first.stderr
     assert re.search(r"default \(\S+\): 3 topics, 5,300 records of \d+ partitions", first.stdout), first.stdout
     produce(kafka.bootstrap_servers, names[0], 1_000)
     create_topics(kafka.bootstrap_servers, [NewTopic("ingest-later", 1, 3)])
     produce(kafka.bootstrap_servers, "ingest-later", 10)
-    second = submit("ingest", *told)
+    second = here("ingest", *options)
     assert second.returncode == 0, second.stdout + second.stderr
     assert "4 topics, 1,010 records" in second.stdout
 
@@ -81,7 +81,7 @@ def test_ingest_by_spark_submit(kafka: LocalKafka, tmp_path: Path) -> None:
     assert sum(row["control"] for row in ranges) > 0
     assert {row["cluster"] for table in ("records", "record_ranges") for row in rows(tmp_path, table)} == {"default"}
 
-    third = lagoon("ingest", *told)
+    third = here("ingest", *options)
     assert third.returncode == 0, third.stderr
     assert "0 records" in third.stdout
     assert len(rows(tmp_path, "record_ranges")) == len(ranges)
@@ -92,11 +92,11 @@ def test_by_sparks_own_writer(kafka: LocalKafka, tmp_path: Path) -> None:
     """The same records and ranges where Spark writes the tables; the staging folder is empty of data afterwards."""
     create_topics(kafka.bootstrap_servers, [NewTopic("staged", 2, 3)])
     warehouse, staging = tmp_path / "lake", tmp_path / "staging"
-    told = arguments(kafka, warehouse, "--topics", "staged", "--set", "records.writer=spark")
-    told += ["--set", f"records.staging={staging}"]
+    options = arguments(kafka, warehouse, "--topics", "staged", "--set", "records.writer=spark")
+    options += ["--set", f"records.staging={staging}"]
     for records in (500, 200):
         produce(kafka.bootstrap_servers, "staged", records)
-        done = here("ingest", *told)
+        done = here("ingest", *options)
         assert done.returncode == 0, done.stderr
     assert archived(warehouse) == consumed(kafka.bootstrap_servers, ["staged"])
     assert_tiled(warehouse)
@@ -107,9 +107,9 @@ def test_two_at_once(kafka: LocalKafka, tmp_path: Path) -> None:
     """The second ends with exit 4, or comes late and finds nothing new; nothing is doubled."""
     create_topics(kafka.bootstrap_servers, [NewTopic("at-once", 2, 3)])
     produce(kafka.bootstrap_servers, "at-once", 2_000)
-    told = arguments(kafka, tmp_path, "--topics", "at-once")
+    options = arguments(kafka, tmp_path, "--topics", "at-once")
     with ThreadPoolExecutor(2) as threads:
-        runs = list(threads.map(lambda _: lagoon("ingest", *told), range(2)))
+        runs = list(threads.map(lambda _: lagoon("ingest", *options), range(2)))
     codes = sorted(one.returncode for one in runs)
     assert codes in ([0, 0], [0, 4]), [one.stderr for one in runs]
     assert archived(tmp_path) == consumed(kafka.bootstrap_servers, ["at-once"])
@@ -118,57 +118,55 @@ def test_two_at_once(kafka: LocalKafka, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("spark")
 def test_loss_and_change_are_facts(kafka: LocalKafka, tmp_path: Path) -> None:
-    """Records deleted before they were read, a topic created anew, and one that is gone: rows that say so, and exit 3.
+    """Records deleted before they were read, a topic re-created, and one that is gone: rows that say so, and exit 3.
 
     What a run was killed before it could say, the next one says.
     """
-    create_topics(kafka.bootstrap_servers, [NewTopic(name, 1, 3) for name in ("overtaken", "anew", "gone")])
-    for name in ("overtaken", "anew", "gone"):
+    create_topics(kafka.bootstrap_servers, [NewTopic(name, 1, 3) for name in ("overtaken", "re-created", "gone")])
+    for name in ("overtaken", "re-created", "gone"):
         produce(kafka.bootstrap_servers, name, 100)
-    told = arguments(kafka, tmp_path, "--pattern", "overtaken|anew|gone")
-    assert here("ingest", *told).returncode == 0
+    options = arguments(kafka, tmp_path, "--pattern", "overtaken|re-created|gone")
+    assert here("ingest", *options).returncode == 0
 
     produce(kafka.bootstrap_servers, "overtaken", 100)
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
     delete_records(admin, "overtaken", 150)
-    for future in admin.delete_topics(["anew", "gone"], operation_timeout=30).values():
-        future.result(30)
-    time.sleep(1)  # a deleted topic's name is free a moment later
-    create_topics(kafka.bootstrap_servers, [NewTopic("anew", 1, 3)])
-    produce(kafka.bootstrap_servers, "anew", 30)
+    delete_topics(kafka.bootstrap_servers, ["re-created", "gone"])
+    create_topics(kafka.bootstrap_servers, [NewTopic("re-created", 1, 3)])
+    produce(kafka.bootstrap_servers, "re-created", 30)
 
-    second = here("ingest", *told)
+    second = here("ingest", *options)
     assert second.returncode == 3, second.stdout + second.stderr
     assert "50 LOST" in second.stdout
     assert_tiled(tmp_path)
-    told_ranges = {
+    ranges_of_topics = {
         (row["topic"], row["from_offset"], row["to_offset"], row["lost"], row["problem"])
         for row in rows(tmp_path, "record_ranges")
     }
-    assert told_ranges == {
+    assert ranges_of_topics == {
         ("overtaken", 0, 100, 0, None),
         ("overtaken", 100, 200, 50, "LOST"),
-        ("anew", 0, 100, 0, None),
-        ("anew", 100, 100, 0, "TOPIC_RECREATED"),
-        ("anew", 0, 30, 0, None),
+        ("re-created", 0, 100, 0, None),
+        ("re-created", 100, 100, 0, "TOPIC_RECREATED"),
+        ("re-created", 0, 30, 0, None),
         ("gone", 0, 100, 0, None),
         ("gone", 100, 100, 0, "TOPIC_DELETED"),
     }
-    assert len({row["topic_id"] for row in rows(tmp_path, "records") if row["topic"] == "anew"}) == 2
+    assert len({row["topic_id"] for row in rows(tmp_path, "records") if row["topic"] == "re-created"}) == 2
 
-    delete_records(admin, "anew", 30)
-    produce(kafka.bootstrap_servers, "anew", 5)
-    delete_records(admin, "anew", 33)
-    assert run([sys.executable, "-c", KILLED_AT_ITS_LINE, *told], PYTHONPATH=str(ROOT)).returncode == -signal.SIGKILL
-    late = here("ingest", *told)
+    delete_records(admin, "re-created", 30)
+    produce(kafka.bootstrap_servers, "re-created", 5)
+    delete_records(admin, "re-created", 33)
+    assert run([sys.executable, "-c", KILLED_AT_ITS_LINE, *options], PYTHONPATH=str(ROOT)).returncode == -signal.SIGKILL
+    late = here("ingest", *options)
     assert late.returncode == 3, late.stdout + late.stderr
     assert "died before it could say that it had 3 LOST" in late.stdout
-    assert here("ingest", *told).returncode == 0
+    assert here("ingest", *options).returncode == 0
     assert_tiled(tmp_path)
 
-    produce(kafka.bootstrap_servers, "anew", 5)
-    delete_records(admin, "anew", 37)
-    accepted = here("ingest", *told, "--accept-loss")
+    produce(kafka.bootstrap_servers, "re-created", 5)
+    delete_records(admin, "re-created", 37)
+    accepted = here("ingest", *options, "--accept-loss")
     assert accepted.returncode == 0, accepted.stdout + accepted.stderr
     assert "2 LOST" in accepted.stdout
 
@@ -189,8 +187,8 @@ def test_where_topics_begin_and_runs_end(kafka: LocalKafka, tmp_path: Path) -> N
         done = here("ingest", *arguments(kafka, tmp_path, "--topics", "begin", *more))
         assert done.returncode == 0, done.stdout + done.stderr
         assert_tiled(tmp_path)
-        found = rows(tmp_path, "records", "partition", "offset")
-        return sorted((row["partition"], row["offset"]) for row in found)
+        archived_rows = rows(tmp_path, "records", "partition", "offset")
+        return sorted((row["partition"], row["offset"]) for row in archived_rows)
 
     assert ingested("--from", "begin:0=90", "--until", "2023-11-14T22:15:00Z") == [(1, n) for n in range(50)]
     assert len(ingested("--set", "ingest.max_offsets_per_run=30")) == 80
@@ -225,6 +223,7 @@ def test_bad_input(kafka: LocalKafka, tmp_path: Path, more: list[str], code: int
     assert not list((tmp_path / "lake").rglob("records/**/*.parquet"))
 
 
+@pytest.mark.usefixtures("spark")
 def test_a_full_disk(kafka: LocalKafka, tmp_path: Path) -> None:
     """No room in the middle of a run: one line, exit 1, nothing committed or left behind; the next run completes."""
     create_topics(kafka.bootstrap_servers, [NewTopic("full", 2, 3)])
@@ -232,8 +231,8 @@ def test_a_full_disk(kafka: LocalKafka, tmp_path: Path) -> None:
     for number in range(30_000):
         producer.produce("full", value=os.urandom(150), partition=number % 2)
     assert producer.flush(60) == 0
-    told = arguments(kafka, tmp_path, "--topics", "full")
-    files_below_2_mb = ["bash", "-c", 'ulimit -f 2048; exec "$@"', "-", "lagoon", "ingest", *told]
+    options = arguments(kafka, tmp_path, "--topics", "full")
+    files_below_2_mb = ["bash", "-c", 'ulimit -f 2048; exec "$@"', "-", "lagoon", "ingest", *options]
     refused = run(files_below_2_mb)
     assert refused.returncode == 1, refused.stdout + refused.stderr
     complaints = [line for line in refused.stderr.splitlines() if line.startswith("lagoon: ")]
@@ -241,7 +240,7 @@ def test_a_full_disk(kafka: LocalKafka, tmp_path: Path) -> None:
     assert re.search(r"records/\S+\.parquet cannot be written: File too large", complaints[0])
     assert rows(tmp_path, "record_ranges") == []
     assert not list((tmp_path / "records").rglob("*.parquet"))
-    done = lagoon("ingest", *told)
+    done = here("ingest", *options)
     assert done.returncode == 0, done.stderr
     assert archived(tmp_path) == consumed(kafka.bootstrap_servers, ["full"])
 
@@ -250,12 +249,12 @@ def test_a_full_disk(kafka: LocalKafka, tmp_path: Path) -> None:
 def test_an_unreadable_table(kafka: LocalKafka, tmp_path: Path) -> None:
     """A log of table records that is no JSON: one line that names the table, and nothing is changed."""
     create_topics(kafka.bootstrap_servers, [NewTopic("unread", 1, 3)])
-    told = arguments(kafka, tmp_path, "--topics", "unread")
-    assert here("ingest", *told).returncode == 0
+    options = arguments(kafka, tmp_path, "--topics", "unread")
+    assert here("ingest", *options).returncode == 0
     log = tmp_path / "records" / "_delta_log" / f"{0:020d}.json"
     log.write_text("this is not a log\n")
     (log.parent / f".{log.name}.crc").unlink(missing_ok=True)
-    refused = here("ingest", *told)
+    refused = here("ingest", *options)
     assert refused.returncode == 1, refused.stdout + refused.stderr
     assert "records cannot be read" in refused.stderr
     assert "Traceback" not in refused.stderr

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import NewTopic
 
+from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.tasks import Task
-from kafka_lagoon.ingest.archive import ArchiveLock
 from kafka_lagoon.ingest.archive_task import TaskResult, TaskSettings, archive
 from kafka_lagoon.runs import ingest as ingest_module
 from kafka_lagoon.sandbox.kafka import LocalKafka
@@ -19,8 +19,8 @@ from tests.jobs.commands import here
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 
-def slow(_: ArchiveLock, settings: TaskSettings, tasks: Sequence[Task]) -> list[TaskResult]:
-    """As `archive.execute` on one core, whose time is up when half of the tasks are done."""
+def slow(_: Warehouse, settings: TaskSettings, tasks: Sequence[Task]) -> list[TaskResult]:
+    """As `execution.run_tasks` on one core, whose time is up when half of the tasks are done."""
     assert settings.options.ends_at_ms is not None
     late = replace(settings, options=replace(settings.options, ends_at_ms=1))
     half = len(tasks) // 2
@@ -33,16 +33,16 @@ def test_out_of_time(kafka: LocalKafka, tmp_path: Path, monkeypatch: pytest.Monk
     """Exit 3 and a line that says how much is left; the next run has no gap and doubles nothing."""
     create_topics(kafka.bootstrap_servers, [NewTopic("deadline", 2, 3)])
     produce(kafka.bootstrap_servers, "deadline", 40_000)
-    told = ["--warehouse", str(tmp_path), "--set", f"kafka.bootstrap_servers={kafka.bootstrap_servers}"]
-    told += ["--topics", "deadline", "--set", "ingest.task_mb=1"]
+    options = ["--warehouse", str(tmp_path), "--set", f"kafka.bootstrap_servers={kafka.bootstrap_servers}"]
+    options += ["--topics", "deadline", "--set", "ingest.task_mb=1"]
     with monkeypatch.context() as patch:
-        patch.setattr(ingest_module, "execute", slow)
-        first = here("ingest", *told, "--set", "ingest.deadline_ms=600000")
+        patch.setattr(ingest_module, "run_tasks", slow)
+        first = here("ingest", *options, "--set", "ingest.deadline_ms=600000")
     assert first.returncode == 3, first.stdout + first.stderr
     assert "RUN_DEADLINE_PASSED in " in first.stdout
     assert "offsets left to the next run" in first.stdout
     assert 0 < archived(tmp_path).total() < 40_000
-    second = here("ingest", *told)
+    second = here("ingest", *options)
     assert second.returncode == 0, second.stdout + second.stderr
     assert archived(tmp_path) == consumed(kafka.bootstrap_servers, ["deadline"])
     assert_tiled(tmp_path)

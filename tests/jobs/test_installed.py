@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from kafka_lagoon.cli.main import _COMMANDS as COMMANDS
+from kafka_lagoon.cli.main import COMMANDS
 from kafka_lagoon.jars.locked_jars import DELTA
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.settings import load

@@ -33,15 +33,18 @@ def test_bad_input_is_known_before_spark_starts(
 
 def test_maintain_by_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
     """Without tables there is one line and exit 1; with them one line each, done or to be done."""
-    told = ("--warehouse", str(tmp_path / "lake"), "--tables", "records,brokers")
-    nothing = here("maintain", *told)
+    options = ("--warehouse", str(tmp_path / "lake"), "--tables", "records,brokers")
+    nothing = here("maintain", *options, "--log-file", str(tmp_path / "early"))
     assert nothing.returncode == 1
+    (event,) = finished(tmp_path / "early")
+    assert (event["status"], event["exit_code"], event["table"]) == ("failed", 1, None)
+    assert "there is no table snapshots at " in event["error"]
     assert "there is no table snapshots at " in nothing.stderr
     warehouse = open_warehouse(spark, settings(f"warehouse={tmp_path / 'lake'}"), CLOCK)
     for number in (1, 2):
         ingest(warehouse, YESTERDAY, number)
     log = tmp_path / "log"
-    would = here("maintain", *told, "--dry-run", "--log-file", str(log))
+    would = here("maintain", *options, "--dry-run", "--log-file", str(log))
     assert would.returncode == 0, would.stdout
     assert "records: 2 files (" in would.stdout
     assert "of 1 days would be rewritten into about 1 files" in would.stdout
@@ -49,7 +52,7 @@ def test_maintain_by_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
         assert_all_fields(event)
         assert (event["table"], event["status"], event["exit_code"]) == (table, "complete", 0)
         assert (event["dry_run"], event["files_rewritten"]) == (True, rewritten)
-    done = submit("maintain", *told)
+    done = submit("maintain", *options)
     assert done.returncode == 0, done.stdout
     assert "of 1 days rewritten into 1 files (" in done.stdout
     assert "brokers: nothing to do" in done.stdout

@@ -32,9 +32,9 @@ class Lake:
         """A job over that one cluster."""
         return here(job, "--warehouse", str(self.warehouse), "--set", f"kafka.bootstrap_servers={self.servers}", *more)
 
-    def told(self, job: str, *more: str) -> list[dict[str, Any]]:
+    def events(self, job: str, *more: str) -> list[dict[str, Any]]:
         """What a job adds to its log file."""
-        log = self.warehouse.parent / "told.jsonl"
+        log = self.warehouse.parent / "events.jsonl"
         log.unlink(missing_ok=True)
         self.run(job, "--log-file", str(log), *more)
         return finished(log)
@@ -43,9 +43,9 @@ class Lake:
 def finished(log: Path) -> list[dict[str, Any]]:
     """The events that end a cluster's run, without what every event has."""
     events = [json.loads(line) for line in log.read_text().splitlines()]
-    found = [event for event in events if event.pop("event") == "run_finished"]
-    assert all(event.pop("at") and event.pop("level") in {"info", "error"} for event in found)
-    return found
+    endings = [event for event in events if event.pop("event") == "run_finished"]
+    assert all(event.pop("at") and event.pop("level") in {"info", "error"} for event in endings)
+    return endings
 
 
 def assert_all_fields(event: dict[str, Any]) -> None:
@@ -62,7 +62,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
     state.groups["g"] = FakeGroup(coordinator_id=1, commits={("t", p): FakeCommit(10 * p) for p in range(3)})
     with fake_cluster(state):
         servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
-        made = Lake(tmp_path_factory.mktemp("told") / "lake", servers)
+        made = Lake(tmp_path_factory.mktemp("events") / "lake", servers)
         assert made.run("snapshot", "--slot", SLOT).returncode == 3
         yield made
 
@@ -88,7 +88,7 @@ def test_a_repeated_slot_has_the_exit_code_of_the_published_snapshot(lake: Lake,
 
 def test_a_new_partial_snapshot_can_be_accepted(lake: Lake) -> None:
     """`--accept-incomplete` makes the exit code of a snapshot that was just published 0, and its status stays partial."""
-    (event,) = lake.told("snapshot", "--accept-incomplete")
+    (event,) = lake.events("snapshot", "--accept-incomplete")
     assert (event["exit_code"], event["status"], event["already_published"]) == (0, "partial", False)
 
 
@@ -103,7 +103,7 @@ def test_a_snapshot_cannot_be_accepted_and_a_failure() -> None:
 def test_a_snapshot_ends_with_one_event(lake: Lake) -> None:
     """Cluster, slot, snapshot, status, exit code, counts, failures, worst lag, seconds, requests, as the tables have them."""
     slot = datetime.now(UTC).isoformat(timespec="seconds")
-    (event,) = lake.told("snapshot", "--slot", slot)
+    (event,) = lake.events("snapshot", "--slot", slot)
     assert_all_fields(event)
     (row,) = [one for one in rows(lake.warehouse, "snapshots") if one["snapshot_id"] == event["snapshot_id"]]
     assert 0 < event.pop("seconds") < 60
@@ -130,9 +130,9 @@ def test_a_snapshot_ends_with_one_event(lake: Lake) -> None:
     }
 
 
-def test_a_repeated_slot_is_told_too(lake: Lake) -> None:
+def test_a_repeated_slot_has_its_event(lake: Lake) -> None:
     """Which snapshot it is, that it had been published before, and how it was."""
-    (event,) = lake.told("snapshot", "--slot", SLOT)
+    (event,) = lake.events("snapshot", "--slot", SLOT)
     published = [one for one in rows(lake.warehouse, "snapshots") if one["slot"] == datetime.fromisoformat(SLOT)]
     assert event["snapshot_id"] == published[0]["snapshot_id"]
     assert (event["status"], event["exit_code"], event["already_published"]) == ("partial", 3, True)
@@ -171,31 +171,31 @@ def test_an_ingest_names_clusters_that_fail(tmp_path: Path) -> None:
     ]
 
 
-def test_who_is_locked_out_is_told(lake: Lake) -> None:
+def test_a_run_that_is_locked_out_has_its_event(lake: Lake) -> None:
     """Exit 4 is an event too."""
     import fcntl  # noqa: PLC0415
 
     with (lake.warehouse / ".lagoon-cluster-default.lock").open("a") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        (event,) = lake.told("snapshot")
+        (event,) = lake.events("snapshot")
     assert (event["status"], event["exit_code"], event["snapshot_id"]) == ("locked", 4, None)
     assert "another run" in event["error"]
 
 
 def test_an_ingest_ends_with_one_event(lake: Lake) -> None:
     """What was archived and what was not, as the tables have it; `--accept-incomplete` changes the exit code alone."""
-    (event,) = lake.told("ingest", "--topics", "t")
+    (event,) = lake.events("ingest", "--topics", "t")
     assert_all_fields(event)
     ranges = rows(lake.warehouse, "record_ranges")
-    mine = [one for one in ranges if one["ingest_id"] == event["ingest_id"]]
+    of_run = [row for row in ranges if row["ingest_id"] == event["ingest_id"]]
     assert (event["job"], event["cluster"], event["cluster_id"]) == ("ingest", "default", "fake")
     assert (event["status"], event["exit_code"]) == ("partial", 3)
     assert event["topics"] == 1
     assert event["failures"] > 0
     for name in ("records", "lost", "corrupt", "bytes_fetched"):
-        assert event[name] == sum(one[name] for one in mine), name
+        assert event[name] == sum(row[name] for row in of_run), name
     assert event["requests"] > 0
-    (accepted,) = lake.told("ingest", "--topics", "t", "--accept-incomplete")
+    (accepted,) = lake.events("ingest", "--topics", "t", "--accept-incomplete")
     assert (accepted["status"], accepted["exit_code"]) == ("partial", 0)
 
 
@@ -214,9 +214,38 @@ def test_a_log_file_that_cannot_be_written(lake: Lake, tmp_path: Path) -> None:
     assert refused.stderr.endswith(f"lagoon: --log-file {tmp_path}/no/log: No such file or directory\n")
 
 
+@pytest.mark.parametrize(
+    ("argv", "error"),
+    [
+        (["snapshot", "--set", "frobnicate=1"], "frobnicate: no such setting"),
+        (["ingest", "--topics", "t", "--conf", "nowhere.toml"], "nowhere.toml"),
+        (["maintain", "--keep-hours", "24"], "24 hours are less than 168"),
+    ],
+)
+def test_settings_that_cannot_work_have_an_event(argv: list[str], error: str, tmp_path: Path) -> None:
+    """A scheduler's log collector hears of a run that never began: no cluster, exit code 2, the lines that a person reads."""
+    log = tmp_path / "log"
+    bad = here(*argv, "--warehouse", "w", "--log-file", str(log))
+    assert (bad.returncode, bad.stdout) == (2, "")
+    assert error in bad.stderr
+    (event,) = finished(log)
+    assert_all_fields(event)
+    assert (event["job"], event["status"], event["exit_code"]) == (argv[0], "misconfigured", 2)
+    assert error in event["error"]
+    known = {"job", "status", "exit_code", "error"}
+    assert {name for name, value in event.items() if value is not None} == known
+
+
+def test_a_command_line_that_cannot_be_parsed_has_no_event(tmp_path: Path) -> None:
+    """It is not known where the log goes: one line says what is wrong."""
+    bad = here("snapshot", "--frob", "--log-file", str(tmp_path / "log"))
+    assert (bad.returncode, bad.stdout, bad.stderr.count("\n")) == (2, "", 1)
+    assert not (tmp_path / "log").exists()
+
+
 def test_a_fault_of_ours_has_its_event(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not expected ends with a traceback, and the event of the cluster says failed and names no more than its kind."""
-    monkeypatch.setattr("kafka_lagoon.cli.snapshot.collect", lambda *_: 1 / 0)
+    monkeypatch.setattr("kafka_lagoon.runs.snapshot.collect", lambda *_: 1 / 0)
     log = lake.warehouse.parent / "fault.jsonl"
     with pytest.raises(ZeroDivisionError):
         lake.run("snapshot", "--log-file", str(log))

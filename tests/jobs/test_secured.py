@@ -9,7 +9,6 @@ from subprocess import CompletedProcess
 import pytest
 from confluent_kafka.admin import AclOperation, AclPermissionType, NewTopic, ResourceType
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
-from deltalake import DeltaTable
 
 from tests.integration.secured import KEY_PASSWORD, LIMITED, PASSWORD, SIGNED_WAY, Secured, add_rules, allow
 from tests.integration.state import create_topics, produce
@@ -49,14 +48,14 @@ def submit(job: str, conf: Path, *arguments: str, **environ: str) -> Run:
 
 
 def leaks(secrets: Sequence[bytes], left: Path, runs: Sequence[Run]) -> list[tuple[str, bytes]]:
-    """Where a secret, or its base64, is found: in what runs said, in any file, or in any row of a table."""
-    found = {f"stdout of run {n}": one.stdout.encode() for n, one in enumerate(runs)}
-    found |= {f"stderr of run {n}": one.stderr.encode() for n, one in enumerate(runs)}
-    found |= {str(path): path.read_bytes() for path in left.rglob("*") if path.is_file()}
+    """Where a secret, or its base64, appears: in what runs said, in any file, or in any row of a table."""
+    contents = {f"stdout of run {n}": done.stdout.encode() for n, done in enumerate(runs)}
+    contents |= {f"stderr of run {n}": done.stderr.encode() for n, done in enumerate(runs)}
+    contents |= {str(path): path.read_bytes() for path in left.rglob("*") if path.is_file()}
     for log in left.rglob("_delta_log"):
-        found[f"rows of {log.parent}"] = repr(DeltaTable(str(log.parent)).to_pyarrow_table().to_pylist()).encode()
+        contents[f"rows of {log.parent}"] = repr(rows(log.parent.parent, log.parent.name)).encode()
     shapes = {shape for secret in secrets for shape in (secret, b64encode(secret))}
-    return [(where, shape) for where, held in found.items() for shape in shapes if shape in held]
+    return [(where, shape) for where, held in contents.items() for shape in shapes if shape in held]
 
 
 def assert_archived(secured: Secured, lake: Path) -> None:
@@ -68,18 +67,18 @@ def assert_archived(secured: Secured, lake: Path) -> None:
 
 
 def assert_whole(runs: Sequence[Run]) -> None:
-    for one in runs:
-        assert one.returncode == 0, one.stdout + one.stderr
-        assert " WARN " not in one.stderr
+    for done in runs:
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert " WARN " not in done.stderr
 
 
 def test_jobs_by_spark_submit_with_passwords(filled: Secured, tmp_path: Path) -> None:
     """SCRAM over TLS, the password in the file itself and on the command line, then by reference: it is nowhere else."""
     literal = filled.settings("scram-tls")
-    told = conf_file(tmp_path, "literal", literal)
+    conf = conf_file(tmp_path, "literal", literal)
     referred = conf_file(tmp_path, "reference", literal | {"sasl_password": "env:BROKER_PASSWORD"})
     runs = [
-        submit("snapshot", told, "--set", f"kafka.sasl_password={PASSWORD}"),
+        submit("snapshot", conf, "--set", f"kafka.sasl_password={PASSWORD}"),
         submit("ingest", referred, "--topics", TOPIC, BROKER_PASSWORD=PASSWORD),
     ]
     assert_whole(runs)
@@ -123,9 +122,9 @@ def test_a_run_that_is_refused(filled: Secured, tmp_path: Path) -> None:
         submit("snapshot", conf_file(tmp_path, "wrong", settings | {"sasl_password": wrong})),
         lagoon("ingest", "--conf", str(right), "--topics", TOPIC, "--set", f"kafka.sasl_password={wrong}"),
     ]
-    for one in runs:
-        said = one.stdout + one.stderr
-        assert one.returncode == 1, said
+    for done in runs:
+        said = done.stdout + done.stderr
+        assert done.returncode == 1, said
         (line,) = [line for line in said.splitlines() if line.startswith("lagoon: ")]
         assert "PLAIN: SASL_AUTHENTICATION_FAILED: Authentication failed: Invalid username or password" in line
         assert "Traceback" not in said

@@ -29,6 +29,7 @@ def cluster(kafka: LocalKafka) -> Iterator[LocalKafka]:
         yield kafka
 
 
+@pytest.mark.usefixtures("spark")
 def test_snapshot_by_spark_submit(cluster: LocalKafka, tmp_path: Path) -> None:
     """From a real cluster to Delta: the tables equal Kafka's own tools, for two readers, and a slot is written once."""
     warehouse = tmp_path / "lake"
@@ -60,13 +61,13 @@ def test_snapshot_by_spark_submit(cluster: LocalKafka, tmp_path: Path) -> None:
     assert ours == theirs
 
     statement = "SELECT group_id, topic, partition, lag FROM lag_now ORDER BY 1, 2, 3"
-    asked = lagoon("sql", "--warehouse", str(warehouse), "--json", statement)
-    assert asked.returncode == 0, asked.stderr
-    by_sql = {tuple(json.loads(line).values()) for line in asked.stdout.splitlines()}
+    queried = lagoon("sql", "--warehouse", str(warehouse), "--json", statement)
+    assert queried.returncode == 0, queried.stderr
+    by_sql = {tuple(json.loads(line).values()) for line in queried.stdout.splitlines()}
     assert by_sql == {(r["group_id"], r["topic"], r["partition"], r["lag"]) for r in by_deltalake}
 
     versions = {table.name: DeltaTable(str(table)).version() for table in warehouse.iterdir() if table.is_dir()}
-    again = submit("snapshot", "--conf", str(conf), "--slot", slot)
+    again = here("snapshot", "--conf", str(conf), "--slot", slot)
     assert again.returncode == 0, again.stderr
     assert "nothing to do" in again.stdout
     assert {name: DeltaTable(str(warehouse / name)).version() for name in versions} == versions

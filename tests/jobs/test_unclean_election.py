@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.tasks import Task
-from kafka_lagoon.ingest.archive import ArchiveLock
 from kafka_lagoon.ingest.archive_task import TaskResult, TaskSettings, archive
 from kafka_lagoon.runs import ingest as ingest_module
 from kafka_lagoon.sandbox.kafka import LocalKafka
@@ -22,7 +22,7 @@ from tests.jobs.commands import here, rows
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 BEHIND, AHEAD = 3, 2  # a replica that misses the last records, and the leader that has them
-TOLD, UNTOLD = "unclean-told", "unclean-untold"
+WITH_EPOCH, WITHOUT_EPOCH = "unclean-with-epoch", "unclean-without-epoch"
 REPLICATED, ONLY_ON_LEADER, AFTERWARDS = 2_000, 2_100, 2_400
 
 
@@ -30,7 +30,7 @@ def produce(kafka: LocalKafka, records: int) -> None:
     """Records of a kilobyte into both topics."""
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "batch.num.messages": 100})
     for _ in range(records):
-        for topic in (TOLD, UNTOLD):
+        for topic in (WITH_EPOCH, WITHOUT_EPOCH):
             producer.produce(topic, value=os.urandom(1_000), partition=0)
     assert producer.flush(60) == 0
 
@@ -40,7 +40,7 @@ def until_leader(kafka: LocalKafka, leader_id: int) -> None:
     give_up = time.monotonic() + 60
     while time.monotonic() < give_up:
         topics = AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(timeout=30).topics
-        if all(topics[topic].partitions[0].leader == leader_id for topic in (TOLD, UNTOLD)):
+        if all(topics[topic].partitions[0].leader == leader_id for topic in (WITH_EPOCH, WITHOUT_EPOCH)):
             return
         time.sleep(0.2)
     raise AssertionError(f"broker {leader_id} does not lead")
@@ -52,8 +52,8 @@ class Executors:
     def __init__(self, kafka: LocalKafka) -> None:
         self._kafka = kafka
 
-    def execute(self, _: ArchiveLock, settings: TaskSettings, tasks: Sequence[Task]) -> list[TaskResult]:
-        """As `archive.execute`; splits of one topic are not told the leader epoch before them, as with older brokers."""
+    def run_tasks(self, _: Warehouse, settings: TaskSettings, tasks: Sequence[Task]) -> list[TaskResult]:
+        """As `execution.run_tasks`; splits of one topic have no leader epoch of the record before them, as with older brokers."""
         results: dict[int, TaskResult] = {}
         order = sorted(range(len(tasks)), key=lambda n: tasks[n].splits[0].from_offset)
         assert len(order) == 8, "each topic is to be four splits"
@@ -62,7 +62,7 @@ class Executors:
             assert split.last_epoch >= 0 or not split.continues
             if position == 6:
                 self._elect()
-            if split.topic == UNTOLD:
+            if split.topic == WITHOUT_EPOCH:
                 split = replace(split, last_epoch=-1)
             results[number] = archive(settings, Task(splits=(split,)))
         return [results[number] for number in range(len(tasks))]
@@ -81,25 +81,28 @@ def test_between_two_splits(kafka: LocalKafka, tmp_path: Path, monkeypatch: pyte
     One topic's last split is refused by the broker; the other's is answered, and the check before the commit finds it.
     """
     unclean = {"min.insync.replicas": "1", "unclean.leader.election.enable": "true"}
-    topics = [NewTopic(topic, 1, replica_assignment=[[AHEAD, BEHIND]], config=unclean) for topic in (TOLD, UNTOLD)]
+    topics = [
+        NewTopic(topic, 1, replica_assignment=[[AHEAD, BEHIND]], config=unclean)
+        for topic in (WITH_EPOCH, WITHOUT_EPOCH)
+    ]
     create_topics(kafka.bootstrap_servers, topics)
-    told = ["--warehouse", str(tmp_path), "--set", f"kafka.bootstrap_servers={kafka.bootstrap_servers}"]
-    told += ["--pattern", "unclean-.*told", "--set", "ingest.task_mb=1"]
+    options = ["--warehouse", str(tmp_path), "--set", f"kafka.bootstrap_servers={kafka.bootstrap_servers}"]
+    options += ["--pattern", "unclean-with.*", "--set", "ingest.task_mb=1"]
     try:
         produce(kafka, REPLICATED)
         kafka.stop(BEHIND)
         until_leader(kafka, AHEAD)
         produce(kafka, ONLY_ON_LEADER)
         with monkeypatch.context() as patch:
-            patch.setattr(ingest_module, "execute", Executors(kafka).execute)
-            first = here("ingest", *told, "--accept-loss")  # which does not accept what is unread
+            patch.setattr(ingest_module, "run_tasks", Executors(kafka).run_tasks)
+            first = here("ingest", *options, "--accept-loss")  # which does not accept what is unread
         assert first.returncode == 3, first.stdout + first.stderr
         assert "LOG_TRUNCATED in 2 ranges" in first.stdout
-        now = consumed(kafka.bootstrap_servers, [TOLD, UNTOLD])
+        now = consumed(kafka.bootstrap_servers, [WITH_EPOCH, WITHOUT_EPOCH])
         assert not archived(tmp_path) - now, "records of a dead history"
         ends = {row["topic"]: row["to_offset"] for row in rows(tmp_path, "record_ranges")}
-        assert ends == dict.fromkeys((TOLD, UNTOLD), (REPLICATED + ONLY_ON_LEADER) // 4)
-        second = here("ingest", *told)
+        assert ends == dict.fromkeys((WITH_EPOCH, WITHOUT_EPOCH), (REPLICATED + ONLY_ON_LEADER) // 4)
+        second = here("ingest", *options)
         assert second.returncode == 0, second.stdout + second.stderr
         assert archived(tmp_path) == now
         assert_tiled(tmp_path)

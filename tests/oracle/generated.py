@@ -1,4 +1,4 @@
-"""A random number generator in, descriptions of batches and damaged bytes out.
+"""Draws descriptions of batches, and damages their bytes, by a random number generator.
 
 Chances are set so that in some thousand batches every rule of the formats meets every other one; a failing test names
 the seed. Nothing here is read by our own decoders but the checksum's place.
@@ -32,15 +32,15 @@ def any_batch(random: Random, base_offset: int) -> dict[str, Any]:
     """A description of a batch of any format, that starts at `base_offset` or later."""
     magic = random.choices((0, 1, 2), (2, 3, 7))[0]
     records = _records(random, base_offset, magic)
-    told = batch(
+    made = batch(
         magic=magic,
         codec=random.choice(CODECS[magic]),
         base_offset=base_offset if magic else records[0]["offset"],
         records=records,
-        removed=_removed(random, [told["offset"] for told in records]),
+        removed=_removed(random, [one["offset"] for one in records]),
         **_timestamps(random, magic),
     )
-    return told if magic < 2 else told | _of_magic_2(random, told)
+    return made if magic < 2 else made | _of_magic_2(random, made)
 
 
 def _timestamps(random: Random, magic: int) -> dict[str, Any]:
@@ -51,9 +51,9 @@ def _timestamps(random: Random, magic: int) -> dict[str, Any]:
     return {"timestamp_type": "CreateTime"}
 
 
-def _of_magic_2(random: Random, told: dict[str, Any]) -> dict[str, Any]:
+def _of_magic_2(random: Random, made: dict[str, Any]) -> dict[str, Any]:
     """Who produced it and how, and what the log's keeper did to it since."""
-    last = told["records"][-1]["offset"]
+    last = made["records"][-1]["offset"]
     more: dict[str, Any] = {"leader_epoch": random.choice((-1, 0, 7, 2**31 - 1))}
     if random.random() < 0.2:
         more["last_offset"] = last + random.choice((0, 1, 1000))
@@ -65,7 +65,7 @@ def _of_magic_2(random: Random, told: dict[str, Any]) -> dict[str, Any]:
         more |= {"base_sequence": random.choice((0, 2**31 - 2)), "transactional": kind != "idempotent"}
     if kind == "control":
         more |= {"control": True, "codec": "none", "base_sequence": -1, "timestamp_type": "CreateTime"}
-        more |= {"log_append_time": -1, "removed": told["removed"] and [last], "last_offset": -1}
+        more |= {"log_append_time": -1, "removed": made["removed"] and [last], "last_offset": -1}
         marker = struct.pack(">hh", 0, random.randrange(2))
         more["records"] = [
             record(last, timestamp_ms=random.choice((0, 77)), key=marker, value=struct.pack(">hi", 0, 5))
@@ -77,14 +77,14 @@ def _records(random: Random, base_offset: int, magic: int) -> list[dict[str, Any
     count = random.choices((1, random.randrange(2, 9), 300), (6, 20, 1))[0]
     offset = base_offset if random.random() < 0.7 else base_offset + random.randrange(5)
     time = random.choice((-1, 0, 1_700_000_000_000, 2**62))
-    told = []
+    records = []
     for _ in range(count):
         shaken = max(-1, time + random.choice((0, 0, 1, -1, 63, 64, -(2**33))))
         headers = _headers(random) if magic == 2 else ()
         key, value = _bytes(random), _bytes(random)
-        told.append(record(offset, timestamp_ms=shaken if magic else -1, key=key, value=value, headers=headers))
+        records.append(record(offset, timestamp_ms=shaken if magic else -1, key=key, value=value, headers=headers))
         offset += random.choices((1, 2, 70), (30, 3, 1))[0]
-    return told
+    return records
 
 
 def _headers(random: Random) -> list[tuple[str, bytes | None]]:
@@ -106,16 +106,16 @@ def _removed(random: Random, offsets: Sequence[int]) -> list[int]:
 def damaged(random: Random, raw: bytes) -> bytes:
     """The bytes of one batch with something wrong, most often under a checksum that is right again."""
     how = random.choice((_flipped, _field, _cut, _spliced, _repacked, _repacked, _repacked, _repacked))
-    told = how(random, raw)
-    return told if random.random() < 0.1 else with_right_checksum(told)
+    changed = how(random, raw)
+    return changed if random.random() < 0.1 else with_right_checksum(changed)
 
 
 def _flipped(random: Random, raw: bytes) -> bytes:
-    told = bytearray(raw)
+    changed = bytearray(raw)
     for _ in range(random.choice((1, 1, 2, 5))):
-        position = random.randrange(len(told))
-        told[position] = random.choice((told[position] ^ 1 << random.randrange(8), random.randrange(256)))
-    return bytes(told)
+        position = random.randrange(len(changed))
+        changed[position] = random.choice((changed[position] ^ 1 << random.randrange(8), random.randrange(256)))
+    return bytes(changed)
 
 
 def _field(random: Random, raw: bytes) -> bytes:
@@ -127,13 +127,13 @@ def _field(random: Random, raw: bytes) -> bytes:
 
 def _cut(random: Random, raw: bytes) -> bytes:
     """Its end is missing, and half the time the length says so."""
-    told = raw[: random.randrange(len(raw))]
-    return _with_right_length(told) if random.random() < 0.5 else told
+    cut = raw[: random.randrange(len(raw))]
+    return _with_right_length(cut) if random.random() < 0.5 else cut
 
 
 def _spliced(random: Random, raw: bytes) -> bytes:
-    at, back = random.randrange(len(raw) + 1), random.randrange(len(raw) + 1)
-    return _with_right_length(raw[:at] + raw[back:])
+    position, back = random.randrange(len(raw) + 1), random.randrange(len(raw) + 1)
+    return _with_right_length(raw[:position] + raw[back:])
 
 
 def _repacked(random: Random, raw: bytes) -> bytes:
@@ -162,13 +162,13 @@ def _wrapped(random: Random, raw: bytes) -> bytes:
 
 def _entries(raw: bytes) -> list[bytes]:
     """What the lengths divide the bytes into; the last may be less than one entry."""
-    told, position = [], 0
+    entries, position = [], 0
     while position < len(raw):
         size = int.from_bytes(raw[position + 8 : position + _LOG_OVERHEAD], "big", signed=True)
         end = position + _LOG_OVERHEAD + size if size > 0 else len(raw)
-        told.append(raw[position:end])
+        entries.append(raw[position:end])
         position = end
-    return told
+    return entries
 
 
 def _xerial(plain: bytes) -> bytes:
@@ -197,7 +197,7 @@ def with_right_checksum(raw: bytes) -> bytes:
         return raw
     end = _LOG_OVERHEAD + struct.unpack_from(">i", raw, 8)[0]
     if raw[_MAGIC_AT] == 2:
-        at, checksum = _V2_CRC_AT, crc32c.crc32c(raw[_V2_ATTRIBUTES_AT : max(end, 0)])
+        position, checksum = _V2_CRC_AT, crc32c.crc32c(raw[_V2_ATTRIBUTES_AT : max(end, 0)])
     else:
-        at, checksum = _LOG_OVERHEAD, zlib.crc32(raw[_MAGIC_AT : max(end, 0)])
-    return raw[:at] + struct.pack(">I", checksum) + raw[at + 4 :] if at + 4 <= len(raw) else raw
+        position, checksum = _LOG_OVERHEAD, zlib.crc32(raw[_MAGIC_AT : max(end, 0)])
+    return raw[:position] + struct.pack(">I", checksum) + raw[position + 4 :] if position + 4 <= len(raw) else raw

@@ -24,6 +24,7 @@ from tests.oracle.memory_records import JavaAnswer, JavaBatch, JavaRecords, Row,
 from tests.reference import answers as reference
 
 pytestmark = pytest.mark.java
+_LONG = [pytest.mark.proof, pytest.mark.timeout(1800)]
 
 _LARGEST = 2**63 - 1
 _CHUNK = 500  # batches that go to Java in one call
@@ -192,22 +193,28 @@ def releases() -> Iterator[Sequence[JavaRecords]]:
         yield [running.enter_context(java_records(kafka)) for kafka in KAFKAS]
 
 
+# Some in `make test`, in which every format, codec and kind of damage comes up; in `make proof` so many that rules meet each other.
+each_count = pytest.mark.parametrize("count", [1000, pytest.param(20_000, marks=_LONG)])
+
+
+@each_count
 @pytest.mark.parametrize("writer", [0, 1], ids=KAFKAS)
-def test_whole_batches(releases: Sequence[JavaRecords], writer: int) -> None:
+def test_whole_batches(releases: Sequence[JavaRecords], writer: int, count: int) -> None:
     """Every row of what Kafka writes comes back as Kafka reads it: all codecs, formats and kinds; nothing is refused."""
     met: Counter[str] = Counter()
-    for chunk in described(Random(_SEED + writer), 1000):
+    for chunk in described(Random(_SEED + writer), count // 2):
         whole = [raw for raw in releases[writer].build(chunk) if raw]
         met.update(map(compare, whole, releases[1 - writer].read(whole)))
     assert set(met) <= {"same rows", "no rows", _OLD_LZ4}, met
-    assert met["same rows"] > 500, met
+    assert met["same rows"] > count // 4, met
 
 
-def test_damaged_batches(releases: Sequence[JavaRecords]) -> None:
+@each_count
+def test_damaged_batches(releases: Sequence[JavaRecords], count: int) -> None:
     """What is damaged under a checksum that is right is read alike, or refused by all."""
-    met = campaign(releases, 3000, _SEED + 2)
-    assert met["same rows"] > 1000, met
-    assert met["refused by all"] > 300, met
+    met = campaign(releases, 2 * count, _SEED + 2)
+    assert met["same rows"] > 2 * count // 3, met
+    assert met["refused by all"] > count // 5, met
 
 
 def test_torn_answers(releases: Sequence[JavaRecords]) -> None:

@@ -15,7 +15,7 @@ def test_known_hashes(key: bytes, hashed: int) -> None:
 
 
 def test_records_without_key_go_round() -> None:
-    """They stay with a partition until told to move, and only go where there is a leader."""
+    """They stay with a partition until it is advanced, and go only to partitions with a leader."""
     sticky = StickyPartition([0, 2, 5])
     first = sticky.partition
     assert sticky.partition == first

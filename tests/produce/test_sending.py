@@ -1,80 +1,23 @@
 """Producing: a batch is in the log once, or the failure says what is known of it."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
-from kafka_lagoon.clock import Deadline
-from kafka_lagoon.errors import BrokerError
-from kafka_lagoon.produce.sending import Delivery, SendResult, send_batches
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.produce.sending import Delivery
 from kafka_lagoon.produce.sequences import SequenceNumbers, init_producer_id
-from kafka_lagoon.protocol.messages.init_producer_id import INIT_PRODUCER_ID
 from kafka_lagoon.protocol.messages.metadata import METADATA
-from kafka_lagoon.protocol.messages.produce import LEADER_ACKS, NO_ACKS, PRODUCE, BatchIndexAndErrorMessage
-from kafka_lagoon.records.encoding import Record
-from tests.clock import CLOCK
+from kafka_lagoon.protocol.messages.produce import NO_ACKS, PRODUCE, BatchIndexAndErrorMessage
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster
-from tests.fake.faults import Altered, Close, Fault, Hang
-
-NEWS = [TopicPartition("news", partition) for partition in range(3)]
-RECORDS = [Record(1_000, b"k", b"v"), Record(2_000, None, None)]
-PLAIN = Delivery(acks=LEADER_ACKS)
-Connect = Callable[[], Cluster]
-
-
-def soon(budget_ms: int = 2_000) -> Deadline:
-    return Deadline.after(CLOCK, budget_ms)
-
-
-@pytest.fixture
-def cluster(state: FakeCluster, connect: Connect) -> Cluster:
-    """A cluster with an empty topic of three partitions, one on each broker, which is known."""
-    state.add_topic("news", 3, end=0)
-    cluster = connect()
-    cluster.refresh({"news"}, soon())
-    return cluster
-
-
-def write(cluster: Cluster, sequences: SequenceNumbers, delivery: Delivery, budget_ms: int = 2_000) -> SendResult:
-    """Write two records to each partition."""
-    return send_batches(cluster, {at: sequences.encode(at, RECORDS, 0) for at in NEWS}, delivery, soon(budget_ms))
-
-
-def ends(state: FakeCluster) -> list[int]:
-    return [one.high_watermark for one in state.topics["news"].partitions]
-
-
-def alter(change: Callable[[Any], None]) -> Altered:
-    """What `change` makes of each partition of an answer."""
-
-    def changed(response: Any) -> Any:
-        for topic in response.responses:
-            for one in topic.partition_responses:
-                change(one)
-        return response
-
-    return Altered(changed)
-
-
-def refuse(code: int, **fields: Any) -> Altered:
-    """The answer with an error code in each partition."""
-
-    def change(one: Any) -> None:
-        one.error_code, one.base_offset = code, -1
-        for name, value in fields.items():
-            setattr(one, name, value)
-
-    return alter(change)
+from tests.fake.faults import Close, Fault, Hang
+from tests.produce.conftest import NEWS, PLAIN, Connect, ends, refuse, soon, write
 
 
 def test_batches_go_to_their_leaders(state: FakeCluster, cluster: Cluster) -> None:
     """One request for each leader, and each partition's answer says where its batch is."""
-    found = write(cluster, init_producer_id(cluster, soon()), Delivery())
-    assert {at: one.base_offset for at, one in found.answers.items()} == dict.fromkeys(NEWS, 0)
-    assert not found.failures
+    result = write(cluster, init_producer_id(cluster, soon()), Delivery())
+    assert {partition: answer.base_offset for partition, answer in result.answers.items()} == dict.fromkeys(NEWS, 0)
+    assert not result.failures
     assert [state.count(PRODUCE.key, node) for node in (1, 2, 3)] == [1, 1, 1]
     assert ends(state) == [2, 2, 2]
 
@@ -94,17 +37,17 @@ def test_old_brokers_are_refused(state: FakeCluster, connect: Connect) -> None:
     state.highest[PRODUCE.key] = 2
     cluster = connect()
     cluster.refresh({"news"}, soon())
-    found = write(cluster, SequenceNumbers(), PLAIN)
-    assert {failure.name for failure in found.failures.values()} == {"UNSUPPORTED_VERSION"}
+    result = write(cluster, SequenceNumbers(), PLAIN)
+    assert {failure.name for failure in result.failures.values()} == {"UNSUPPORTED_VERSION"}
 
 
 @pytest.mark.parametrize("fault", [Close(), Close(sent=10)])
 def test_a_numbered_batch_is_sent_again(state: FakeCluster, cluster: Cluster, fault: Close) -> None:
-    """Written, and the answer is lost: it is asked again, and the log has it once, at the offset that is told."""
+    """Written, and the answer is lost: it is asked again, and the log has it once, at the offset that is returned."""
     sequences = init_producer_id(cluster, soon())
     state.faults.append(Fault(PRODUCE.key, fault, node_id=2))
-    found = write(cluster, sequences, Delivery())
-    assert {one.base_offset for one in found.answers.values()} == {0}
+    result = write(cluster, sequences, Delivery())
+    assert {answer.base_offset for answer in result.answers.values()} == {0}
     assert state.count(PRODUCE.key, 2) == 2
     assert ends(state) == [2, 2, 2]
 
@@ -112,8 +55,8 @@ def test_a_numbered_batch_is_sent_again(state: FakeCluster, cluster: Cluster, fa
 def test_a_batch_without_number_is_not_sent_again(state: FakeCluster, cluster: Cluster) -> None:
     """Written, and the answer is lost: the failure says that it may be there; it is not written twice."""
     state.faults.append(Fault(PRODUCE.key, Close(), node_id=2))
-    found = write(cluster, SequenceNumbers(), PLAIN)
-    (failure,) = found.failures.values()
+    result = write(cluster, SequenceNumbers(), PLAIN)
+    (failure,) = result.failures.values()
     assert (failure.name, failure.may_be_done, failure.attempts) == ("CONNECTION_LOST", True, 1)
     assert str(failure.message).endswith("it may have been written all the same")
     assert state.count(PRODUCE.key, 2) == 1
@@ -125,8 +68,10 @@ def test_an_answer_that_never_comes(state: FakeCluster, cluster: Cluster) -> Non
     state.faults.append(Fault(PRODUCE.key, Hang(), node_id=2, times=100))
     plain = write(cluster, SequenceNumbers(), PLAIN)
     numbered = write(cluster, init_producer_id(cluster, soon()), Delivery(), budget_ms=1_500)
-    assert [found.failures[at].may_be_done for found in (plain, numbered) for at in found.failures] == [True, True]
-    assert [len(found.answers) for found in (plain, numbered)] == [2, 2]
+    assert [
+        result.failures[partition].may_be_done for result in (plain, numbered) for partition in result.failures
+    ] == [True, True]
+    assert [len(result.answers) for result in (plain, numbered)] == [2, 2]
 
 
 @pytest.mark.parametrize("code", [7, 20])
@@ -162,31 +107,31 @@ def test_a_broker_that_is_not_there(brokers: dict[int, FakeBroker], cluster: Clu
 @pytest.mark.parametrize("code", [10, 18, 29, 19, 87])
 def test_refusals_say_what_the_broker_said(state: FakeCluster, cluster: Cluster, code: int) -> None:
     """Too large, no right, too few replicas, bad records: the broker's message, and each record that it names."""
-    told = (BatchIndexAndErrorMessage(batch_index=1, batch_index_error_message="no key"),)
-    action = refuse(code, error_message="because", record_errors=told)
+    named = (BatchIndexAndErrorMessage(batch_index=1, batch_index_error_message="no key"),)
+    action = refuse(code, error_message="because", record_errors=named)
     state.faults.append(Fault(PRODUCE.key, action, node_id=1, times=100))
-    found = write(cluster, init_producer_id(cluster, soon()), Delivery(), budget_ms=300)
-    ((at, failure),) = found.failures.items()
+    result = write(cluster, init_producer_id(cluster, soon()), Delivery(), budget_ms=300)
+    ((partition, failure),) = result.failures.items()
     assert (failure.code, failure.message, failure.may_be_done) == (code, "because", False)
     assert (failure.attempts > 1) == (code == 19)
-    assert found.refused == {at: {1: "no key"}}
+    assert result.refused == {partition: {1: "no key"}}
 
 
 def test_a_batch_that_the_broker_has_already(state: FakeCluster, cluster: Cluster) -> None:
     """DUPLICATE_SEQUENCE_NUMBER is success at an offset that nobody remembers."""
     state.faults.append(Fault(PRODUCE.key, refuse(46), node_id=1))
-    found = write(cluster, init_producer_id(cluster, soon()), Delivery())
-    assert sorted(one.base_offset for one in found.answers.values()) == [-1, 0, 0]
+    result = write(cluster, init_producer_id(cluster, soon()), Delivery())
+    assert sorted(answer.base_offset for answer in result.answers.values()) == [-1, 0, 0]
 
 
 def test_without_acks_nothing_is_waited_for(state: FakeCluster, cluster: Cluster) -> None:
     """All that is known is that it was sent; the connection goes on with the next request."""
     delivery = Delivery(acks=NO_ACKS)
     for _ in range(2):
-        found = write(cluster, SequenceNumbers(), delivery)
-        assert {one.base_offset for one in found.answers.values()} == {-1}
+        result = write(cluster, SequenceNumbers(), delivery)
+        assert {answer.base_offset for answer in result.answers.values()} == {-1}
     last = write(cluster, SequenceNumbers(), PLAIN)
-    assert {one.base_offset for one in last.answers.values()} == {4}
+    assert {answer.base_offset for answer in last.answers.values()} == {4}
     assert ends(state) == [6, 6, 6]
 
 
@@ -197,35 +142,6 @@ def test_without_acks_a_broker_that_is_not_there(
     brokers[3].die()
     state.topics["news"].partitions[0].leader_id = -1
     cluster.refresh({"news"}, soon())
-    found = write(cluster, SequenceNumbers(), Delivery(acks=NO_ACKS))
-    assert {failure.name for failure in found.failures.values()} == {"CONNECTION_FAILED", "LEADER_NOT_AVAILABLE"}
-    assert len(found.answers) == 1
-
-
-def test_numbers_count_what_was_written(state: FakeCluster, cluster: Cluster) -> None:
-    """Each partition's sequence goes on where it was; a refused batch leaves no gap."""
-    sequences = init_producer_id(cluster, soon())
-    state.faults.append(Fault(PRODUCE.key, refuse(10), node_id=1))
-    for written in (2, 3, 3):
-        found = write(cluster, sequences, Delivery())
-        for at in found.answers:
-            sequences.advance(at, len(RECORDS))
-        assert len(found.answers) == written
-    assert sorted(ends(state)) == [4, 6, 6]
-
-
-def test_a_producer_id_that_is_refused(state: FakeCluster, cluster: Cluster) -> None:
-    """CLUSTER_AUTHORIZATION_FAILED ends it; a coordinator that loads is asked again."""
-
-    def change(code: int) -> Altered:
-        def changed(response: Any) -> Any:
-            response.error_code = code
-            return response
-
-        return Altered(changed)
-
-    state.faults.append(Fault(INIT_PRODUCER_ID.key, change(14)))
-    assert init_producer_id(cluster, soon()).producer.producer_id >= 4_000
-    state.faults.append(Fault(INIT_PRODUCER_ID.key, change(31)))
-    with pytest.raises(BrokerError, match="CLUSTER_AUTHORIZATION_FAILED"):
-        init_producer_id(cluster, soon())
+    result = write(cluster, SequenceNumbers(), Delivery(acks=NO_ACKS))
+    assert {failure.name for failure in result.failures.values()} == {"CONNECTION_FAILED", "LEADER_NOT_AVAILABLE"}
+    assert len(result.answers) == 1

@@ -61,10 +61,10 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_partitions_types_and_null(lake: Path) -> None:
     """Partition columns have their type and value, times are instants in UTC, bytes are bytes."""
-    told = ask(
+    answer = ask(
         lake, "SELECT ingest_date, offset, key, value, timestamp FROM records WHERE offset IN (4, 5) ORDER BY offset"
     )
-    assert told == [
+    assert answer == [
         {
             "ingest_date": date(2026, 11, 20),
             "offset": 4,
@@ -90,8 +90,8 @@ def test_columns_that_a_file_leaves_out_are_null(lake: Path, tmp_path: Path) -> 
     folder = shutil.copytree(lake, tmp_path / "lake")
     for file in (folder / "records").glob("*/*.parquet"):
         pq.write_table(pq.read_table(file, partitioning=None).drop_columns(["producer_id", "headers"]), file)
-    told = ask(folder, "SELECT count(*) AS n, count(producer_id) AS ids, count(headers) AS headers FROM records")
-    assert told == [{"n": 8, "ids": 0, "headers": 0}]
+    answer = ask(folder, "SELECT count(*) AS n, count(producer_id) AS ids, count(headers) AS headers FROM records")
+    assert answer == [{"n": 8, "ids": 0, "headers": 0}]
 
 
 def test_times_that_spark_writes_as_int96(lake: Path, tmp_path: Path) -> None:
@@ -99,8 +99,8 @@ def test_times_that_spark_writes_as_int96(lake: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(lake, tmp_path / "lake")
     for file in (folder / "records").glob("*/*.parquet"):
         pq.write_table(pq.read_table(file, partitioning=None), file, use_deprecated_int96_timestamps=True)
-    told = ask(folder, "SELECT DISTINCT timestamp FROM records WHERE timestamp IS NOT NULL")
-    assert told == [{"timestamp": datetime(2026, 11, 20, tzinfo=UTC)}]
+    answer = ask(folder, "SELECT DISTINCT timestamp FROM records WHERE timestamp IS NOT NULL")
+    assert answer == [{"timestamp": datetime(2026, 11, 20, tzinfo=UTC)}]
 
 
 def test_every_table_and_view_without_rows(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_what_duckdb_would_read_wrongly_is_refused(lake: Path, tmp_path: Path, f
 
 
 def test_files_outside_of_their_partitions_folder_are_refused(lake: Path, tmp_path: Path) -> None:
-    """A shallow clone names files of another table; their partition is not told by a folder below this one."""
+    """A shallow clone names files of another table; their partition does not follow from a folder below this one."""
     folder = shutil.copytree(lake, tmp_path / "lake")
     for file, actions in protocol_of(folder):
         for action in actions:

@@ -53,6 +53,6 @@ def test_other_statements_do_not(statement: str) -> None:
         "[TABLE_OR_VIEW_NOT_FOUND] The table or view `lag_nwo` cannot be found. Verify the spelling. SQLSTATE: 42P01; line 1",
     ],
 )
-def test_an_unknown_name_is_told_with_the_nearest(message: str) -> None:
+def test_an_unknown_name_is_printed_with_the_nearest(message: str) -> None:
     """Neither engine knows the names that a statement did not mention."""
     assert str(failed(message)) == "there is no table or view lag_nwo (did you mean lag_now?); `lagoon sql` lists them"

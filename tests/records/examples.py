@@ -1,4 +1,4 @@
-"""Batches of magic 2 in any shape that Kafka may have stored, and strategies for them: descriptions in, bytes out."""
+"""Batches of magic 2 in any shape that Kafka may have stored, and strategies that draw them."""
 
 import gzip
 import struct
@@ -110,10 +110,10 @@ def nullable(raw: bytes | None) -> bytes:
     return varint(-1) if raw is None else varint(len(raw)) + raw
 
 
-def record(one: Record) -> bytes:
-    headers = b"".join(nullable(key) + nullable(value) for key, value in one.headers)
-    body = b"\0" + varint(one.time_delta) + varint(one.delta) + nullable(one.key) + nullable(one.value)
-    body += varint(len(one.headers)) + headers
+def record(written: Record) -> bytes:
+    headers = b"".join(nullable(key) + nullable(value) for key, value in written.headers)
+    body = b"\0" + varint(written.time_delta) + varint(written.delta) + nullable(written.key) + nullable(written.value)
+    body += varint(len(written.headers)) + headers
     return varint(len(body)) + body
 
 

@@ -1,4 +1,4 @@
-"""The fast decoder against the slow one, and what only the fast one has: limits, columns, several Arrow batches."""
+"""The fast decoder against the reference decoder, and what only the fast one has: limits, columns, several Arrow batches."""
 
 import gc
 from collections.abc import Sequence
@@ -23,8 +23,8 @@ from tests.reference import answers
 EVERYTHING = {"from_offset": 0, "to_offset": 2**62, "aborted": (), "read_committed": True, "stable_end": 2**62}
 
 
-def fast(data: bytes, *, options: DecodeOptions | None = None, **asked) -> tuple[list[dict], Decoding]:
-    decoding = decode(find_batches(data), options=options or DecodeOptions(), **{**EVERYTHING, **asked})
+def fast(data: bytes, *, options: DecodeOptions | None = None, **request) -> tuple[list[dict], Decoding]:
+    decoding = decode(find_batches(data), options=options or DecodeOptions(), **{**EVERYTHING, **request})
     arrow_batches = list(decoding)
     for arrow_batch in arrow_batches:
         arrow_batch.validate(full=True)
@@ -32,17 +32,17 @@ def fast(data: bytes, *, options: DecodeOptions | None = None, **asked) -> tuple
     return [row for arrow_batch in arrow_batches for row in arrow_batch.to_pylist()], decoding
 
 
-def assert_equal(data: bytes, *, options: DecodeOptions | None = None, **asked) -> None:
+def assert_equal(data: bytes, *, options: DecodeOptions | None = None, **request) -> None:
     """Both decoders give the same rows, counts and problems."""
-    asked = {**EVERYTHING, **asked}
-    rows, decoding = fast(data, options=options, **asked)
-    expected = answers.decode(data, **asked)
+    request = {**EVERYTHING, **request}
+    rows, decoding = fast(data, options=options, **request)
+    expected = answers.decode(data, **request)
     assert rows == expected.rows
     assert decoding.next_offset == expected.next_offset
     assert {name: getattr(decoding.counts, name) for name in expected.counts} == expected.counts
-    assert decoding.counts.offsets() == decoding.next_offset - asked["from_offset"]
-    told = [(one.last_offset, one.reason) for one in decoding.problems]
-    assert told == [(last, reason) for _, last, reason in sorted(expected.problems)]
+    assert decoding.counts.offsets() == decoding.next_offset - request["from_offset"]
+    problems = [(problem.last_offset, problem.reason) for problem in decoding.problems]
+    assert problems == [(last, reason) for _, last, reason in sorted(expected.problems)]
 
 
 def written(log: Sequence[Batch]) -> bytes:
@@ -50,7 +50,7 @@ def written(log: Sequence[Batch]) -> bytes:
 
 
 @st.composite
-def questions(draw: st.DrawFn, log: Sequence[Batch]) -> dict:
+def requests(draw: st.DrawFn, log: Sequence[Batch]) -> dict:
     """Ranges that cut batches, lists of aborted transactions in any order."""
     end = log[-1].last_offset + 5 if log else 10
     start = log[0].base_offset if log else 0
@@ -68,7 +68,7 @@ def questions(draw: st.DrawFn, log: Sequence[Batch]) -> dict:
 @given(st.data(), logs())
 def test_equal_to_the_reference(data, log):
     """Whatever is in a log, and whatever of it is asked for, both decoders give the same."""
-    assert_equal(written(log), **data.draw(questions(log)))
+    assert_equal(written(log), **data.draw(requests(log)))
 
 
 @settings(max_examples=50, deadline=None)
@@ -76,7 +76,7 @@ def test_equal_to_the_reference(data, log):
 def test_small_arrow_batches_hold_the_same(data, log):
     """How much is decompressed at a time changes how many Arrow batches there are, and nothing else."""
     options = DecodeOptions(expanded_bytes=data.draw(st.sampled_from([1, 100, 1000])))
-    assert_equal(written(log), options=options, **data.draw(questions(log)))
+    assert_equal(written(log), options=options, **data.draw(requests(log)))
 
 
 @settings(max_examples=50, deadline=None)
@@ -88,7 +88,7 @@ def test_large_batches_in_slices_hold_the_same(data, log, size):
         number = data.draw(st.integers(0, len(entries) - 1))
         entries[number] = spoiled(entries[number], data.draw(st.integers(17, len(entries[number]) - 1)))
     with patch.object(columns, "_MIN_SLICE", size), patch.object(columns, "_ROW_BYTES", size):
-        assert_equal(b"".join(entries), options=DecodeOptions(expanded_bytes=1), **data.draw(questions(log)))
+        assert_equal(b"".join(entries), options=DecodeOptions(expanded_bytes=1), **data.draw(requests(log)))
 
 
 @settings(max_examples=100, deadline=None)
@@ -100,7 +100,7 @@ def test_small_windows_tell_the_same(data, log, window):
         number = data.draw(st.integers(0, len(entries) - 1))
         entries[number] = spoiled(entries[number], data.draw(st.integers(17, len(entries[number]) - 1)))
     with patch.object(columns, "_WINDOW", window):
-        assert_equal(b"".join(entries), **data.draw(questions(log)))
+        assert_equal(b"".join(entries), **data.draw(requests(log)))
 
 
 @settings(max_examples=50, deadline=None)
@@ -119,7 +119,9 @@ def test_old_messages_among_batches(log, magics, data):
     """Entries of magic 0 and 1, compressed or not, stand in order between batches; ranges cut them, too."""
     offset, entries = 0, []
     for magic in magics:
-        inner = [message(at if magic else offset + at, b"k", b"v" * at, magic=magic) for at in (0, 2)]
+        inner = [
+            message(position if magic else offset + position, b"k", b"v" * position, magic=magic) for position in (0, 2)
+        ]
         entries += [compressed(offset + 2, inner, magic=magic), message(offset + 5, None, b"x", magic=magic)]
         offset += 6
     later = [replace(batch, base_offset=batch.base_offset + offset) for batch in log]
@@ -155,7 +157,7 @@ def lines(count: int, **fields) -> bytes:
 
 def test_arrow_batches_are_not_larger_than_asked_for():
     """An answer comes as several Arrow batches, none above the limit unless a batch alone is."""
-    raw = b"".join(lines(100, base_offset=100 * at, codec=ZSTD) for at in range(50))
+    raw = b"".join(lines(100, base_offset=100 * position, codec=ZSTD) for position in range(50))
     decoding = decode(find_batches(raw), **EVERYTHING, options=DecodeOptions(expanded_bytes=100_000))
     sizes = [arrow_batch.column("value").nbytes for arrow_batch in decoding]
     assert len(sizes) > 5
@@ -187,8 +189,11 @@ def test_a_large_batch_is_read_whole():
 
 
 def test_memory_is_lent_again_only_when_nobody_uses_it():
-    """Arrow batches that are kept stay as they are, whatever is decoded behind them; rooms come back when they are gone."""
-    raw = [b"".join(lines(500, base_offset=500 * at, leader_epoch=epoch) for at in range(30)) for epoch in range(3)]
+    """Arrow batches that are kept stay as they are, whatever is decoded later; buffers are used again when they are gone."""
+    raw = [
+        b"".join(lines(500, base_offset=500 * position, leader_epoch=epoch) for position in range(30))
+        for epoch in range(3)
+    ]
     kept, expected = [], []
     for answer in raw:
         kept += list(decode(find_batches(answer), **EVERYTHING, options=DecodeOptions()))
@@ -205,7 +210,7 @@ def test_memory_is_lent_again_only_when_nobody_uses_it():
 
 def test_an_iteration_that_ends_early_gives_the_arena_back():
     """Whoever stops reading leaves nothing behind that the next one could see."""
-    raw = b"".join(lines(100, base_offset=100 * at, codec=ZSTD) for at in range(20))
+    raw = b"".join(lines(100, base_offset=100 * position, codec=ZSTD) for position in range(20))
     first = iter(decode(find_batches(raw), **EVERYTHING, options=DecodeOptions(expanded_bytes=1)))
     second = decode(find_batches(raw), **EVERYTHING, options=DecodeOptions(expanded_bytes=1))
     next(first)
@@ -216,7 +221,7 @@ def test_an_iteration_that_ends_early_gives_the_arena_back():
 
 
 def test_header_keys_that_are_not_text():
-    """All keys of such a record are spelled out, and the record is a problem of its own; its neighbours are as they were."""
+    """All keys of such a record are escaped, and the record is a problem of its own; its neighbours are as they were."""
     halves = ((b"\xc3", b"1"), (b"\xa9", None), (b"a\\b", b""))
     records = (Record(delta=0, headers=((b"a\\b", b""),)), Record(delta=1, headers=halves), Record(delta=2))
     rows, decoding = fast(Batch(base_offset=5, records=records).write())
@@ -228,10 +233,10 @@ def test_header_keys_that_are_not_text():
     assert not silent.problems
 
 
-def spoiled(raw: bytes, at: int = -1) -> bytes:
+def spoiled(raw: bytes, position: int = -1) -> bytes:
     """The bytes with one of them changed."""
     changed = bytearray(raw)
-    changed[at] ^= 0xFF
+    changed[position] ^= 0xFF
     return bytes(changed)
 
 
@@ -261,7 +266,7 @@ def transaction(offset: int, producer_id: int = 1) -> bytes:
 
 
 def test_a_corrupt_batch_may_have_been_a_marker():
-    """Where an aborted transaction is open, reading stops behind it: only a new answer can tell what is still aborted."""
+    """Where an aborted transaction is open, reading stops after it: only a new answer can tell what is still aborted."""
     lost = spoiled(marker(2, 1, ABORT).write())
     raw = transaction(0) + lost + transaction(3) + marker(5, 1, COMMIT).write()
     rows, decoding = fast(raw, aborted=[(1, 0)])
@@ -315,8 +320,8 @@ def test_checksums_can_be_left_unchecked():
     assert len(fast(bytes(raw), options=DecodeOptions(check_crcs=False))[0]) == 1
 
 
-def test_a_gap_behind_the_end_is_seen():
-    """A batch that begins at or behind the end proves that nothing is missing before it; no batch proves nothing."""
+def test_a_gap_before_the_end_is_counted():
+    """A batch that begins at or after the end proves that nothing is missing before it; no batch proves nothing."""
     raw = lines(2) + lines(2, base_offset=50)
     assert fast(raw, to_offset=30)[1].next_offset == 30
     assert fast(lines(2), to_offset=30)[1].next_offset == 2
@@ -333,7 +338,7 @@ def test_unknown_magic():
 
 
 def test_a_corrupt_old_message():
-    """An old entry that is refused is corrupt from where the one before it ended, for only its end is told."""
+    """An old entry that is refused is corrupt from where the one before it ended, because only its end is known."""
     raw = (
         message(3, None, b"a")
         + spoiled(compressed(9, [message(0, None, b"b"), message(5, None, b"c")]))
@@ -363,17 +368,17 @@ def test_last_offsets_that_lie(log, data):
         log[number] = replace(log[number], last_delta=data.draw(st.integers(-2, 60) | st.sampled_from([1 << 20])))
     raw = written(log)
     cut = data.draw(st.just(len(raw)) | st.integers(0, len(raw)))
-    assert_equal(raw[:cut], **data.draw(questions(log)))
+    assert_equal(raw[:cut], **data.draw(requests(log)))
 
 
 def test_a_last_offset_that_lies_costs_its_own_batch():
     """The next batch tells where it ends, also one of which little came."""
-    liar = replace(Batch(base_offset=2, records=(Record(delta=0), Record(delta=1))), last_delta=1 << 20).write()
+    wrong = replace(Batch(base_offset=2, records=(Record(delta=0), Record(delta=1))), last_delta=1 << 20).write()
     for rest, left in ((lines(3, base_offset=4), 3), (lines(3, base_offset=4)[:17], 0)):
-        rows, decoding = fast(lines(2) + liar + rest)
+        rows, decoding = fast(lines(2) + wrong + rest)
         assert len(rows) == 2 + left
         (problem,) = decoding.problems
-        assert (problem.base_offset, problem.last_offset, problem.raw) == (2, 3, liar)
+        assert (problem.base_offset, problem.last_offset, problem.raw) == (2, 3, wrong)
         assert (decoding.counts.corrupt, decoding.counts.compacted, decoding.next_offset) == (2, 0, 4 + left)
 
 

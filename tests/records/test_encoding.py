@@ -46,9 +46,9 @@ def test_a_batch_holds_what_it_was_given(given: list[Record], codec: int, produc
     assert (batch.base_timestamp, batch.max_timestamp) == (given[0].timestamp_ms, max(one[0] for one in given))
     assert (batch.producer_id, batch.producer_epoch) == producer[:2]
     assert producer_of(raw) == producer
-    found = records(batch)
-    assert [one.offset for one in found] == list(range(len(given)))
-    assert [(one.timestamp_ms, one.key, one.value, one.headers) for one in found] == given
+    decoded = records(batch)
+    assert [one.offset for one in decoded] == list(range(len(given)))
+    assert [(one.timestamp_ms, one.key, one.value, one.headers) for one in decoded] == given
 
 
 @given(given=_RECORDS)
@@ -60,8 +60,8 @@ def test_a_record_is_not_larger_than_it_says(given: list[Record]) -> None:
 def test_many_records() -> None:
     """Offsets and times beyond the numbers that are kept ready are right, too."""
     given = [Record(1_600_000_000_000 - 1000 * number, None, b"%d" % number) for number in range(20_000)]
-    found = records(header(encode_batch(given)))
-    assert [(one.offset, one.timestamp_ms, one.value) for one in found] == [
+    decoded = records(header(encode_batch(given)))
+    assert [(one.offset, one.timestamp_ms, one.value) for one in decoded] == [
         (number, one.timestamp_ms, one.value) for number, one in enumerate(given)
     ]
 
@@ -69,8 +69,8 @@ def test_many_records() -> None:
 def test_snappy_comes_in_blocks() -> None:
     """Blocks of 32 KiB, as Java writes them: readers that limit a block's size can read ours."""
     value = bytes(range(256)) * 1024
-    (found,) = records(header(encode_batch([Record(0, None, value)], codec=SNAPPY)))
-    assert found.value == value
+    (record,) = records(header(encode_batch([Record(0, None, value)], codec=SNAPPY)))
+    assert record.value == value
 
 
 def test_sequences_go_round() -> None:
@@ -80,11 +80,11 @@ def test_sequences_go_round() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"), [([], "without records"), ([Record(2**63, None, None)], "a batch cannot carry this")]
+    ("given", "reason"), [([], "without records"), ([Record(2**63, None, None)], "a batch cannot carry this")]
 )
-def test_what_no_batch_can_carry(given: list[Record], told: str) -> None:
+def test_what_no_batch_can_carry(given: list[Record], reason: str) -> None:
     """Is refused, not cut to fit."""
-    with pytest.raises(CorruptBatch, match=told):
+    with pytest.raises(CorruptBatch, match=reason):
         encode_batch(given)
 
 

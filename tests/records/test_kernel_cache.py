@@ -80,8 +80,8 @@ def test_a_folder_among_temporary_files_that_somebody_else_made(tmp_path, monkey
             theirs.symlink_to(ours)
         case "of another user":
             (theirs / "kernels").mkdir(parents=True, mode=0o700)
-            found = theirs.lstat()
-            forged = os.stat_result((*found[:4], 12345, *found[5:]))
+            status = theirs.lstat()
+            forged = os.stat_result((*status[:4], 12345, *status[5:]))
             real = Path.lstat
             monkeypatch.setattr(Path, "lstat", lambda path: forged if path == theirs else real(path))
         case _:
@@ -131,8 +131,8 @@ def test_what_is_not_whole_is_not_run(kept, spoil):
 def test_what_is_damaged_is_not_run(kept):
     """Nor is a file in which a single byte is another."""
     whole = kept.read_bytes()
-    for at in range(len(whole)):
-        kept.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    for position in range(len(whole)):
+        kept.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
         assert kernel_cache._kept(kept, KEY) is None
 
 

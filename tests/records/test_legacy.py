@@ -40,7 +40,7 @@ def compressed(offset: int, inner: Iterable[bytes], *, attributes: int = GZIP, *
 
 
 def decode(data: bytes, options: DecodeOptions = OPTIONS) -> list[LegacyRecord]:
-    """The entry between bytes that are none of its business."""
+    """Decodes the entry between other bytes, which must not be read."""
     around = memoryview(b"before" + data + b"behind")
     return decode_entry(around, 6, 6 + len(data), options=options)
 
@@ -52,7 +52,7 @@ def offsets(data: bytes) -> list[int]:
 @pytest.mark.parametrize("key", [None, b"", b"key"])
 @pytest.mark.parametrize("value", [None, b"", b"value"])
 def test_null_and_empty_are_different(key: bytes | None, value: bytes | None):
-    """Keys and values come back as they are, null and empty told apart, in both formats."""
+    """Keys and values come back as they are, null and empty distinguished, in both formats."""
     assert decode(message(5, key, value)) == [LegacyRecord(5, 77, 0, key, value)]
     assert decode(message(5, key, value, magic=0)) == [LegacyRecord(5, -1, -1, key, value)]
 
@@ -106,10 +106,10 @@ def test_offsets_in_magic_0_are_absolute():
 def test_what_is_inside_comes_out(magic: int, base: int, gaps: list[int], bodies: list[tuple]):
     """Whatever was compressed comes back, in order, at its offset."""
     relative = [sum(gaps[:count]) - gaps[0] for count in range(1, len(gaps) + 1)]
-    told = [(base + at, *body) for at, body in zip(relative, bodies, strict=False)]
-    inner = [message(at - (base if magic else 0), key, value, magic=magic) for at, key, value in told]
+    expected = [(base + delta, *body) for delta, body in zip(relative, bodies, strict=False)]
+    inner = [message(offset - (base if magic else 0), key, value, magic=magic) for offset, key, value in expected]
     records = decode(compressed(base + relative[-1], inner, magic=magic))
-    assert [(record.offset, record.key, record.value) for record in records] == told
+    assert [(record.offset, record.key, record.value) for record in records] == expected
 
 
 def test_lz4_of_old_writers():
@@ -117,12 +117,12 @@ def test_lz4_of_old_writers():
     for magic in (0, 1):
         frame = bytearray(lz4.frame.compress(message(0, b"k", b"v", magic=magic), store_size=False))
         frame[6] ^= 0xFF
-        told = message(0, None, bytes(frame), magic=magic, attributes=LZ4)
+        packed = message(0, None, bytes(frame), magic=magic, attributes=LZ4)
         if magic == 0:
-            assert decode(told) == [LegacyRecord(0, -1, -1, b"k", b"v")]
+            assert decode(packed) == [LegacyRecord(0, -1, -1, b"k", b"v")]
         else:
             with pytest.raises(CorruptBatch, match="lz4"):
-                decode(told)
+                decode(packed)
 
 
 def test_checksums_are_checked_outside_and_inside():

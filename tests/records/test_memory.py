@@ -22,7 +22,7 @@ from kafka_lagoon.runs.ingest import read_options
 from kafka_lagoon.delta.record_files import RecordFiles
 
 def peak_mb():
-    return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) >> 10
+    return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) >> 10  # words: ok, a field of Linux
 
 raw, before, rows = Path(sys.argv[1]).read_bytes(), peak_mb(), 0
 files = RecordFiles(
@@ -82,6 +82,6 @@ def test_memory_of_a_worker(
     folder = tmp_path / "written"
     command = [sys.executable, "-c", WORKER, str(tmp_path / "raw"), str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    grown_mb, found, *told = done.stdout.split()
-    assert (int(found), told) == (rows, reasons)
+    grown_mb, count, *problems = done.stdout.split()
+    assert (int(count), problems) == (rows, reasons)
     assert int(grown_mb) < TASK_MEMORY_MB + MARGIN_MB

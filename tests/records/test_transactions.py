@@ -1,4 +1,4 @@
-"""Aborted transactions: histories of transactions in, exactly the batches of the aborted ones told."""
+"""Aborted transactions: of any history of transactions, exactly the batches of the aborted ones are found."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +10,7 @@ COMMIT = 1
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["data", "commit", "abort"])), max_size=40), st.randoms())
 def test_exactly_the_aborted(events, random):
-    """Whatever producers do, a batch is told to be aborted if and only if its transaction ends with an abort."""
+    """Whatever producers do, a batch is aborted if and only if its transaction ends with an abort."""
     open_: dict[int, list[int]] = {}
     expected, aborted = set(), []
     for offset, (producer, event) in enumerate(events):
@@ -23,13 +23,13 @@ def test_exactly_the_aborted(events, random):
                 expected.update(offsets)
     random.shuffle(aborted)
     followed = AbortedTransactions(aborted)
-    told = set()
+    aborted_offsets = set()
     for offset, (producer, event) in enumerate(events):
         if event != "data":
             followed.end(producer, offset, ABORT if event == "abort" else COMMIT)
         elif followed.holds(producer, offset):
-            told.add(offset)
-    assert told == expected
+            aborted_offsets.add(offset)
+    assert aborted_offsets == expected
     assert not followed.may_be_open
 
 

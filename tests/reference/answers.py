@@ -1,4 +1,4 @@
-"""The bytes of a Fetch answer in; rows, counts and problems out, as table `records` and its companions hold them."""
+"""Decodes a Fetch response to rows, counts and problems, as table `records` and its companions hold them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -12,7 +12,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(kw_only=True)
 class Answer:
-    """What came of the offsets from the first one to `next_offset`."""
+    """The result for the offsets from the first one to `next_offset`."""
 
     next_offset: int
     to_offset: int
@@ -37,7 +37,7 @@ def decode(
     read_committed: bool = True,
     stable_end: int = 2**62,
 ) -> Answer:
-    """Read batch by batch. Offsets behind the last batch are left for another answer."""
+    """Read batch by batch. Offsets after the last batch are left for another response."""
     answer = Answer(next_offset=from_offset, to_offset=to_offset)
     batches = _bounded([header(raw) for raw in split(data)], data)
     around = zip([None, *batches], batches, [*batches[1:], None], strict=False)
@@ -85,7 +85,7 @@ def _bounded_by(batch: Batch, next_base: int | None) -> Batch:
 
 
 def _is_end(answer: Answer, before: Batch | None, batch: Batch, following: Batch | None, from_offset: int) -> bool:
-    """Whether reading ends before a batch; one that begins behind the end proves that there is nothing up to there."""
+    """Whether reading ends before a batch; one that begins after the end proves that there is nothing up to there."""
     if batch.magic == 2 and batch.is_possible and batch.base_offset >= answer.to_offset:
         if batch.is_trusted:
             answer.pass_("compacted", answer.to_offset)
@@ -109,9 +109,9 @@ def _pass(answer: Answer, batch: Batch, kind: str, last: int) -> None:
         answer.pass_(kind, end)
 
 
-def _add(answer: Answer, batch: Batch, found: list[Record], is_aborted: bool | None) -> None:
-    wanted = [record for record in found if answer.next_offset <= record.offset < answer.to_offset]
-    last = batch.last_offset if batch.magic == 2 else max(batch.last_offset, found[-1].offset)
+def _add(answer: Answer, batch: Batch, decoded: list[Record], is_aborted: bool | None) -> None:
+    wanted = [record for record in decoded if answer.next_offset <= record.offset < answer.to_offset]
+    last = batch.last_offset if batch.magic == 2 else max(batch.last_offset, decoded[-1].offset)
     _pass(answer, batch, "compacted", last)
     answer.counts["compacted"] -= len(wanted)
     answer.counts["records"] += len(wanted)
@@ -125,8 +125,8 @@ def _refuse(answer: Answer, batch: Batch, following: Batch | None, refused: Refu
     """A batch that is not trusted, or whose records contradict its header, ends where the next one begins."""
     last = batch.last_offset
     is_doubtful = not batch.is_believed or refused.is_contradiction
-    is_told = batch.magic not in (0, 1) and is_doubtful and following and following.magic == 2
-    if is_told and following.base_offset > min(batch.base_offset, answer.next_offset):
+    is_bounded = batch.magic not in (0, 1) and is_doubtful and following and following.magic == 2
+    if is_bounded and following.base_offset > min(batch.base_offset, answer.next_offset):
         last = following.base_offset - 1
     end = min(last + 1, answer.to_offset)
     if end > answer.next_offset:

@@ -1,4 +1,4 @@
-"""Batches of every magic in, records out: what tests/reference/answers.py reads answers with.
+"""Decodes batches of every magic to records, slowly and obviously; tests/reference/answers.py reads answers with it.
 
 Written after Kafka's documentation of its formats, with no thought of speed. A batch that contradicts itself is `Refused`.
 """
@@ -132,13 +132,13 @@ def _current(batch: Batch, limit: int) -> list[Record]:
 
 
 def _records(batch: Batch, plain: io.BytesIO) -> list[Record]:
-    found = [_record(_take(plain, _varint(plain)), batch) for _ in range(_size(batch.count, plain))]
-    offsets = [record.offset for record in found]
+    decoded = [_record(_take(plain, _varint(plain)), batch) for _ in range(_size(batch.count, plain))]
+    offsets = [record.offset for record in decoded]
     if plain.read(1) or offsets != sorted(set(offsets)):
         raise Refused
     if offsets and not batch.base_offset <= offsets[0] <= offsets[-1] <= batch.last_offset:
         raise Refused
-    return found
+    return decoded
 
 
 def _record(body: bytes, batch: Batch) -> Record:

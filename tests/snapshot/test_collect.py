@@ -16,13 +16,12 @@ from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.snapshot.collect import STEPS, collect
+from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
 from kafka_lagoon.snapshot.state_rows import (
     BrokerRow,
-    CollectionFailureRow,
     CommittedOffsetRow,
     ConsumerGroupRow,
     ConsumerLagRow,
-    CoverageRow,
     GroupMemberRow,
     PartitionOffsetsRow,
     PartitionRow,
@@ -230,7 +229,7 @@ def test_a_commit_that_is_refused_is_a_row() -> None:
 
 
 def test_a_pending_transaction_shows_the_older_commit() -> None:
-    """The stable offset is not told, so the one that is committed now is, with its reason."""
+    """The stable offset is not known, so the one that is committed now is, with its reason."""
     state = healthy()
     state.groups["reader"].commits["orders", 0] = FakeCommit(55, pending=True)
     snapshot = captured(state)
@@ -315,7 +314,7 @@ def test_a_broker_that_dies_in_the_middle_costs_rows_that_say_so() -> None:
         (-(2**31), "unknown", "unknown"),
     ],
 )
-def test_rights_decide_how_far_lists_are_trusted(operations: int, groups: str, topics: str) -> None:
+def test_permissions_decide_how_far_lists_are_trusted(operations: int, groups: str, topics: str) -> None:
     """Brokers shorten lists without an error; the authorized-operations bits tell."""
     state = healthy()
     state.cluster_operations = operations

@@ -144,4 +144,4 @@ def test_a_streams_group_without_a_topology_keeps_its_members() -> None:
     """What its tasks read is not known, and that they exist is."""
     group, (row,) = streams_group(listed("streams"), _streams(None), 7, {})
     assert (group.members, row.subscribed_topics, row.assignment) == (1, None, None)
-    assert row.problem == "TOPOLOGY_NOT_TOLD"
+    assert row.problem == "TOPOLOGY_NOT_RETURNED"

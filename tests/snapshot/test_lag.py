@@ -113,9 +113,9 @@ def rows(
     )
 
 
-def only(found: list[ConsumerLagRow]) -> ConsumerLagRow:
-    assert len(found) == 1
-    return found[0]
+def only(lag: list[ConsumerLagRow]) -> ConsumerLagRow:
+    assert len(lag) == 1
+    return lag[0]
 
 
 def test_lag_is_end_minus_commit() -> None:
@@ -147,18 +147,18 @@ def test_no_commit_is_not_zero() -> None:
 
 def test_a_subscription_expects_every_partition() -> None:
     """Members that subscribe but own nothing yet still make their partitions appear."""
-    found = rows([], [end("a", 0, 1), end("a", 1, 1)], [member(topics=("a",))])
-    assert [(row.topic, row.partition, row.member_id) for row in found] == [("a", 0, None), ("a", 1, None)]
+    lag = rows([], [end("a", 0, 1), end("a", 1, 1)], [member(topics=("a",))])
+    assert [(row.topic, row.partition, row.member_id) for row in lag] == [("a", 0, None), ("a", 1, None)]
 
 
 def test_a_commit_on_a_topic_that_is_gone_keeps_its_row() -> None:
     """Other rows do not suffer from it."""
-    found = rows([commit("a", 0, 1), commit("gone", 3, 7)], [end("a", 0, 5)])
-    assert [(row.topic, row.lag, row.problem) for row in found] == [
+    lag = rows([commit("a", 0, 1), commit("gone", 3, 7)], [end("a", 0, 5)])
+    assert [(row.topic, row.lag, row.problem) for row in lag] == [
         ("a", 4, None),
         ("gone", None, "UNKNOWN_TOPIC_OR_PARTITION"),
     ]
-    assert found[1].committed_offset == 7
+    assert lag[1].committed_offset == 7
 
 
 def test_an_end_that_is_unknown_names_its_reason() -> None:
@@ -197,6 +197,6 @@ def test_every_expected_partition_has_exactly_one_row(
     owned: dict[str, tuple[int, ...]] = {}
     for topic, partition in sorted(assigned):
         owned[topic] = (*owned.get(topic, ()), partition)
-    found = rows([commit(t, p, 1) for t, p in committed], [end(t, p, 5) for t, p in known], [member(**owned)])
-    assert sorted((row.topic, row.partition) for row in found) == sorted(committed | assigned)
-    assert all((row.lag is None) == (row.problem is not None) for row in found)
+    lag = rows([commit(t, p, 1) for t, p in committed], [end(t, p, 5) for t, p in known], [member(**owned)])
+    assert sorted((row.topic, row.partition) for row in lag) == sorted(committed | assigned)
+    assert all((row.lag is None) == (row.problem is not None) for row in lag)

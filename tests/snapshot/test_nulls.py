@@ -11,7 +11,7 @@ import pytest
 from kafka_lagoon import admin, fetch, snapshot
 from kafka_lagoon.admin.offsets import ALL_KINDS
 from kafka_lagoon.cli import kafka
-from kafka_lagoon.snapshot.offsets import NOT_TOLD
+from kafka_lagoon.snapshot.offsets import NOT_RETURNED
 from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow
 from tests.fake.broker import FakeBroker
 from tests.fake.oddities import ODDITIES, YEAR_10000_MS, every_shape, odd_offsets, refused_offsets
@@ -55,7 +55,7 @@ def test_odd_offsets() -> None:
     odd_offsets(state)
     rows = {one.partition: one for one in captured(state).of(PartitionOffsetsRow) if one.topic == "orders"}
     assert (rows[0].max_timestamp_offset, rows[0].max_timestamp_ms, rows[0].problem) == (99, YEAR_10000_MS, None)
-    assert (rows[2].high_watermark, rows[2].problem) == (None, NOT_TOLD)
+    assert (rows[2].high_watermark, rows[2].problem) == (None, NOT_RETURNED)
 
 
 def test_what_null_means_is_declared() -> None:
@@ -73,7 +73,7 @@ def row_classes() -> Iterator[type[Any]]:
 
 
 def _declared(module: ModuleType) -> Iterator[type[Any]]:
-    for one in vars(module).values():
-        columns = getattr(one, "__dataclass_fields__", {}).values() if isinstance(one, type) else ()
-        if any("null_if" in column.metadata for column in columns) and one.__module__ == module.__name__:
-            yield one
+    for value in vars(module).values():
+        columns = getattr(value, "__dataclass_fields__", {}).values() if isinstance(value, type) else ()
+        if any("null_if" in column.metadata for column in columns) and value.__module__ == module.__name__:
+            yield value

@@ -8,7 +8,13 @@ from typing import Any
 from confluent_kafka import IsolationLevel, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
 from kafka_lagoon.sandbox.kafka import LocalKafka
+from tests.clock import CLOCK
 
 DAY_MS = 86_400_000
 START_MS = 1_700_000_000_000
@@ -28,15 +34,27 @@ def create(kafka: LocalKafka, topic: str, partitions: int = 1, replicas: int = 1
 
 
 def add_partitions(kafka: LocalKafka, topic: str, total: int) -> None:
-    """More partitions for a topic."""
+    """More partitions for a topic, which every broker knows when this returns."""
     client = admin(kafka)
     client.create_partitions([NewPartitions(topic, total)])[topic].result()
+    _wait_until_known(kafka, topic, total)
+
+
+def _wait_until_known(kafka: LocalKafka, topic: str, partitions: int) -> None:
+    """Brokers learn metadata one after the other, and a query may ask any of them."""
+    deadline = Deadline.after(CLOCK, 30_000)
+    settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers)
+    request = MetadataRequest(topics=(MetadataRequestTopic(name=topic),), allow_auto_topic_creation=False)
+    with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as cluster:
+        for broker in cluster.brokers.values():
+            while len(broker.ask(METADATA, request, deadline).topics[0].partitions) < partitions:
+                assert deadline.pause(0.05)
 
 
 def delete_records(kafka: LocalKafka, topic: str, before_offset: int, partition: int = 0) -> None:
     """Move the start of a log."""
-    client, at = admin(kafka), TopicPartition(topic, partition, before_offset)
-    client.delete_records([at])[at].result()
+    client, position = admin(kafka), TopicPartition(topic, partition, before_offset)
+    client.delete_records([position])[position].result()
 
 
 def produce(kafka: LocalKafka, topic: str, values: Iterable[Any], partition: int = 0, **properties: Any) -> None:
@@ -51,7 +69,7 @@ def produce(kafka: LocalKafka, topic: str, values: Iterable[Any], partition: int
 def open_transaction(
     kafka: LocalKafka, topic: str, values: Sequence[Any], partition: int = 0, *, commits: bool
 ) -> Iterator[None]:
-    """As many records in a transaction that ends with the context: what stands behind it then is stable."""
+    """As many records in a transaction that ends with the context; what follows it is stable then."""
     producer = _producer(kafka, {"transactional.id": f"{topic}-{partition}-{commits}"})
     producer.init_transactions(30)
     producer.begin_transaction()
@@ -66,18 +84,18 @@ def open_transaction(
     _wait_until_stable(kafka, TopicPartition(topic, partition))
 
 
-def _wait_until_stable(kafka: LocalKafka, at: TopicPartition) -> None:
+def _wait_until_stable(kafka: LocalKafka, partition: TopicPartition) -> None:
     """Brokers write the markers of a transaction after they have said that it is over."""
-    client, latest = admin(kafka), {at: OffsetSpec.latest()}
+    client, latest = admin(kafka), {partition: OffsetSpec.latest()}
     for _ in range(300):
         ends = {
-            client.list_offsets(latest, isolation_level=level)[at].result().offset
+            client.list_offsets(latest, isolation_level=level)[partition].result().offset
             for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
         }
         if len(ends) == 1:
             return
         time.sleep(0.05)
-    raise AssertionError(f"the transaction on {at} does not end")
+    raise AssertionError(f"the transaction on {partition} does not end")
 
 
 def _producer(kafka: LocalKafka, properties: Mapping[str, Any]) -> Producer:

@@ -60,6 +60,6 @@ def test_a_column_that_is_none_is_refused(name: str, kind: DataType, line: str):
 
 
 def test_not_null_is_refused():
-    """What Spark is told to be never null it does not check; a null key would then be read as garbage."""
+    """Spark does not check columns that are declared NOT NULL; a null key would be read as garbage."""
     with pytest.raises(ConfigError, match="column key: leave out NOT NULL"):
         require_known(StructType().add("key", BinaryType(), nullable=False))

@@ -56,9 +56,9 @@ def test_rows_are_the_connectors(source: SparkSession, kafka: LocalKafka, mixed:
     """Same columns, same types, same rows; headers are null where there are none."""
     ours = load(source, kafka, subscribe=mixed, includeHeaders="true")
     assert ours.schema == theirs.schema
-    found = rows(ours)
-    assert found == rows(theirs)
-    assert len(found) == 3 * 225 + 2 * 5
+    own_rows = rows(ours)
+    assert own_rows == rows(theirs)
+    assert len(own_rows) == 3 * 225 + 2 * 5
 
 
 def test_uncommitted_rows_are_the_connectors(source: SparkSession, kafka: LocalKafka, mixed: str):
@@ -71,11 +71,11 @@ def test_uncommitted_rows_are_the_connectors(source: SparkSession, kafka: LocalK
 def test_columns_by_name(source: SparkSession, kafka: LocalKafka, mixed: str):
     """A schema picks columns of the connector and of table records, in any order."""
     ddl = "is_transactional boolean, topic_id string, offset bigint, topic string, timestamp_ms bigint, partition int"
-    found = rows(load(source, kafka, schema=f"{ddl}, leader_epoch int, producer_id bigint", subscribe=mixed))
-    assert len(found) == 3 * 225 + 10
-    assert {row.is_transactional for row in found} == {True, False}
-    assert {row.timestamp_ms for row in found} >= {START_MS, START_MS + 1_000}
-    assert {(row.leader_epoch, len(row.topic_id)) for row in found} == {(0, 22)}
+    records = rows(load(source, kafka, schema=f"{ddl}, leader_epoch int, producer_id bigint", subscribe=mixed))
+    assert len(records) == 3 * 225 + 10
+    assert {row.is_transactional for row in records} == {True, False}
+    assert {row.timestamp_ms for row in records} >= {START_MS, START_MS + 1_000}
+    assert {(row.leader_epoch, len(row.topic_id)) for row in records} == {(0, 22)}
     assert load(source, kafka, schema="topic string", subscribe=mixed).count() == 3 * 225 + 10
 
 
@@ -83,8 +83,8 @@ def test_aborted_records_are_marked(source: SparkSession, kafka: LocalKafka, mix
     """With read_uncommitted, column is_aborted tells the one from the other; null while a transaction is open."""
     create(kafka, "source-open")
     options = {"kafka.isolation.level": "read_uncommitted", "schema": "value binary, is_aborted boolean"}
-    found = load(source, kafka, subscribe=mixed, **options).filter("is_aborted").collect()
-    assert [bytes(row.value) for row in found] == [b"aborted"] * 14
+    records = load(source, kafka, subscribe=mixed, **options).filter("is_aborted").collect()
+    assert [bytes(row.value) for row in records] == [b"aborted"] * 14
     with open_transaction(kafka, "source-open", [b"pending"], commits=True):
         assert load(source, kafka, subscribe="source-open", **options).first().is_aborted is None
         assert load(source, kafka, subscribe="source-open").isEmpty()

@@ -29,7 +29,7 @@ OPERATORS = {
     GreaterThanOrEqual: operator.ge,
     LessThan: operator.lt,
     LessThanOrEqual: operator.le,
-    In: lambda mine, theirs: mine in theirs,
+    In: lambda value, values: value in values,
 }
 
 
@@ -82,7 +82,7 @@ def test_no_record_of_the_time_is_left_out(filters: list[Filter], timestamp_ms: 
 
 
 @pytest.mark.parametrize(
-    ("one", "from_ms"),
+    ("predicate", "from_ms"),
     [
         (GreaterThan(("timestamp",), EPOCH + timedelta(seconds=1)), 1_001),
         (GreaterThanOrEqual(("timestamp",), EPOCH + timedelta(seconds=1)), 1_000),
@@ -96,9 +96,9 @@ def test_no_record_of_the_time_is_left_out(filters: list[Filter], timestamp_ms: 
         (IsNotNull(("timestamp",)), None),
     ],
 )
-def test_bounds_of_time(one: Filter, from_ms: int | None):
-    """The first millisecond that passes; before 1970 Kafka's numbers have other meanings, and are not asked for."""
-    assert push([one]) == (Pushed(from_ms=from_ms), [one])
+def test_bounds_of_time(predicate: Filter, from_ms: int | None):
+    """The first millisecond that passes; before 1970 Kafka's numbers have other meanings, and there is no bound."""
+    assert push([predicate]) == (Pushed(from_ms=from_ms), [predicate])
 
 
 def test_what_is_never_null_needs_no_check():

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.source.options import EARLIEST, LATEST, Offsets, SourceOptions, Times, parse
+from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, AtOffset, AtTime, OffsetSpecs
+from kafka_lagoon.source.options import SourceOptions, parse
 
 BROKERS = {"kafka.bootstrap.servers": "localhost:9092"}
 
@@ -25,47 +26,57 @@ def problems(**given: Any) -> list[str]:
 
 def test_defaults_are_the_connectors():
     """Data loss fails, headers are left out, ends are the latest; but only committed records are read."""
-    found = options(subscribe="orders")
-    assert (found.topics, found.pattern, found.assigned) == (("orders",), None, None)
-    assert (found.start, found.end) == (None, Offsets(option="endingOffsets", everywhere=LATEST))
-    assert found.fail_on_data_loss
-    assert not found.include_headers
-    assert found.isolation_level == "read_committed"
-    assert (found.min_partitions, found.max_records_per_partition, found.max_offsets_per_trigger) == (None, None, None)
+    parsed = options(subscribe="orders")
+    assert (parsed.topics, parsed.pattern, parsed.assigned) == (("orders",), None, None)
+    assert (parsed.start, parsed.end) == (None, OffsetSpecs(name="endingOffsets", default=LATEST))
+    assert parsed.fail_on_data_loss
+    assert not parsed.include_headers
+    assert parsed.isolation_level == "read_committed"
+    assert (parsed.min_partitions, parsed.max_records_per_partition, parsed.max_offsets_per_trigger) == (
+        None,
+        None,
+        None,
+    )
 
 
 def test_names_have_any_case():
     """Spark hands options over in lower case; people write them in any."""
-    found = parse({"KAFKA.Bootstrap.Servers": "a:1", "SUBSCRIBE": "b , a", "FAILonDataLoss": "FALSE"})
-    assert found.topics == ("a", "b")
-    assert found.kafka == {"bootstrap.servers": "a:1"}
-    assert not found.fail_on_data_loss
+    parsed = parse({"KAFKA.Bootstrap.Servers": "a:1", "SUBSCRIBE": "b , a", "FAILonDataLoss": "FALSE"})
+    assert parsed.topics == ("a", "b")
+    assert parsed.kafka == {"bootstrap.servers": "a:1"}
+    assert not parsed.fail_on_data_loss
 
 
 def test_offsets_of_partitions():
     """JSON as the connector has it; -2 and -1 stand for the earliest and the latest."""
-    found = options(
+    parsed = options(
         assign='{"a":[0,1]}', startingOffsets='{"a":{"0":23,"1":-2}}', endingOffsets='{"a":{"0":50,"1":-1}}'
     )
-    assert found.assigned == {("a", 0), ("a", 1)}
-    assert found.topics == ("a",)
-    assert found.start == Offsets(option="startingOffsets", each={("a", 0): 23, ("a", 1): EARLIEST})
-    assert found.end == Offsets(option="endingOffsets", each={("a", 0): 50, ("a", 1): LATEST})
+    assert parsed.assigned == {("a", 0), ("a", 1)}
+    assert parsed.topics == ("a",)
+    assert parsed.start == OffsetSpecs(
+        name="startingOffsets", by_partition={("a", 0): AtOffset(23), ("a", 1): EARLIEST}
+    )
+    assert parsed.end == OffsetSpecs(name="endingOffsets", by_partition={("a", 0): AtOffset(50), ("a", 1): LATEST})
 
 
-def test_times_go_before_offsets():
-    """One time for all goes before times of partitions, and these before offsets."""
+def test_times_precede_offsets():
+    """One time for all precedes times of partitions, and these precede offsets."""
     by_partition = '{"a":{"0":1700000000000}}'
-    found = options(subscribe="a", startingOffsets="earliest", startingOffsetsByTimestamp=by_partition)
-    assert found.start == Times(option="startingOffsetsByTimestamp", each={("a", 0): 1_700_000_000_000})
-    found = options(subscribe="a", endingTimestamp="1000", endingOffsetsByTimestamp=by_partition)
-    assert found.end == Times(option="endingTimestamp", everywhere=1000)
+    parsed = options(subscribe="a", startingOffsets="earliest", startingOffsetsByTimestamp=by_partition)
+    assert parsed.start == OffsetSpecs(
+        name="startingOffsetsByTimestamp", by_partition={("a", 0): AtTime(1_700_000_000_000)}
+    )
+    parsed = options(subscribe="a", endingTimestamp="1000", endingOffsetsByTimestamp=by_partition)
+    assert parsed.end == OffsetSpecs(name="endingTimestamp", default=AtTime(1000))
 
 
 def test_a_stream_s_offsets_are_starting_offsets():
     """What a checkpoint holds may be pasted: the topics' ids beside the offsets are kept to be compared."""
-    found = options(subscribe="a", startingOffsets='{"a":{"0":23},"#topic_ids":{"a":"WRt"}}')
-    assert found.start == Offsets(option="startingOffsets", each={("a", 0): 23}, topic_ids={"a": "WRt"})
+    parsed = options(subscribe="a", startingOffsets='{"a":{"0":23},"#topic_ids":{"a":"WRt"}}')
+    assert parsed.start == OffsetSpecs(
+        name="startingOffsets", by_partition={("a", 0): AtOffset(23)}, topic_ids={"a": "WRt"}
+    )
 
 
 @pytest.mark.parametrize(

@@ -45,18 +45,18 @@ def reader(kafka: LocalKafka) -> Reader:
 
 def splits(reader: DataSourceReader) -> list[Split]:
     """What the reader's tasks read, in order."""
-    found = [split for one in reader.partitions() for split in one.value.splits]
-    return sorted(found, key=lambda split: (split.topic, split.partition, split.from_offset))
+    planned = [split for task in reader.partitions() for split in task.value.splits]
+    return sorted(planned, key=lambda split: (split.topic, split.partition, split.from_offset))
 
 
 def ranges(reader: DataSourceReader) -> dict[int, tuple[int, int]]:
     """First and last offset by partition, where splits follow each other."""
-    found: dict[int, tuple[int, int]] = {}
+    bounds: dict[int, tuple[int, int]] = {}
     for split in splits(reader):
-        start, end = found.get(split.partition, (split.from_offset, split.from_offset))
+        start, end = bounds.get(split.partition, (split.from_offset, split.from_offset))
         assert end == split.from_offset
-        found[split.partition] = (start, split.to_offset)
-    return found
+        bounds[split.partition] = (start, split.to_offset)
+    return bounds
 
 
 def test_everything_by_default(reader: Reader, topic: str):
@@ -64,7 +64,7 @@ def test_everything_by_default(reader: Reader, topic: str):
     assert ranges(reader(subscribe=topic)) == {0: (0, 200), 1: (0, 100)}
 
 
-def test_ways_to_choose(reader: Reader, topic: str):
+def test_selections_of_topics(reader: Reader, topic: str):
     """By name, by whole name's pattern, or partition by partition."""
     assert {one.topic for one in splits(reader(subscribePattern="source-pl.*"))} == {topic}
     assert splits(reader(subscribePattern="source-pl")) == []
@@ -86,7 +86,7 @@ def test_ways_to_choose(reader: Reader, topic: str):
         ),
     ],
 )
-def test_edges(reader: Reader, topic: str, options: dict[str, Any], expected: dict[int, tuple[int, int]]):
+def test_starts_and_ends(reader: Reader, topic: str, options: dict[str, Any], expected: dict[int, tuple[int, int]]):
     """Offsets and times mean what they mean to the connector."""
     named = {name: one if isinstance(one, str) else {topic: one} for name, one in options.items()}
     latest = {"startingOffsetsByTimestampStrategy": "latest"}
@@ -100,7 +100,7 @@ def refusal(reader: DataSourceReader) -> list[str]:
     return list(refused.value.problems)
 
 
-def test_bad_edges_are_one_line_each(reader: Reader, topic: str):
+def test_bad_starts_and_ends_are_one_line_each(reader: Reader, topic: str):
     """A partition that an option forgets or invents, and a time that no record has reached."""
     assert refusal(reader(subscribe=topic, startingOffsets={topic: {"0": 1, "1": 1, "7": 1}})) == [
         f"startingOffsets: nothing is said of {topic}:2",
@@ -114,7 +114,7 @@ def test_bad_edges_are_one_line_each(reader: Reader, topic: str):
     ]
     stale = {topic: {"0": 1, "1": 1, "2": 0}, "#topic_ids": {topic: "AAAAAAAAAAAAAAAAAAAAAA"}}
     assert refusal(reader(subscribe=topic, startingOffsets=stale)) == [
-        f"startingOffsets: topic {topic} was created anew since"
+        f"startingOffsets: topic {topic} was re-created since"
     ]
 
 
@@ -171,11 +171,11 @@ def test_splits(reader: Reader, topic: str, options: dict[str, str], tasks: int,
     Splits of a divided partition know the leader epoch before them, so that an election in between is noticed.
     """
     made = reader(subscribe=topic, **options)
-    found = made.partitions()
-    lengths = [sum(split.to_offset - split.from_offset for split in one.value.splits) for one in found]
-    assert abs(len(found) - tasks) <= 1
+    partitions = made.partitions()
+    lengths = [sum(split.to_offset - split.from_offset for split in one.value.splits) for one in partitions]
+    assert abs(len(partitions) - tasks) <= 1
     assert sum(lengths) == 300
-    assert all(split.last_epoch == (0 if split.from_offset else -1) for one in found for split in one.value.splits)
+    assert all(split.last_epoch == (0 if split.from_offset else -1) for one in partitions for split in one.value.splits)
     assert max(lengths) <= (300 if tasks == 1 else most)
     assert ranges(made) == {0: (0, 200), 1: (0, 100)}
 
@@ -234,10 +234,10 @@ def test_a_filtered_read_fetches_little(kafka: LocalKafka, reader: Reader, reque
     produce(kafka, "source-large", [b"z" * 1_000] * 4_000, batch_num_messages=10)
     assert len(read(reader(subscribe="source-large"))) == 4_000
     assert fetched(request_stats)[1] > 4_000_000
-    for one in (EqualTo(OFFSET, 3_990), GreaterThanOrEqual(TIMESTAMP, moment(3_990))):
+    for predicate in (EqualTo(OFFSET, 3_990), GreaterThanOrEqual(TIMESTAMP, moment(3_990))):
         request_stats.by_api.clear()
         made = reader(subscribe="source-large")
-        made.pushFilters([one])
+        made.pushFilters([predicate])
         assert read(made)[0]["offset"] == 3_990
         answers, size = fetched(request_stats)
         assert answers <= 2
@@ -245,7 +245,7 @@ def test_a_filtered_read_fetches_little(kafka: LocalKafka, reader: Reader, reque
 
 
 def test_a_new_partition_is_read(kafka: LocalKafka, reader: Reader):
-    """Partitions are found when the query is planned."""
+    """Partitions are listed when the query is planned."""
     create(kafka, "source-grows")
     made = reader(subscribe="source-grows")
     assert ranges(made) == {}

@@ -93,16 +93,16 @@ def test_large_batches_are_cut(play: Play, monkeypatch: pytest.MonkeyPatch):
     """Spark gets batches of a size that its caches like, and every row once."""
     monkeypatch.setattr(source_read, "_ROWS", 4)
     play(WHOLE, decoded(10))
-    found = rows("offset", "topic")
-    assert [batch.num_rows for batch in found] == [4, 4, 2]
-    assert [offset for batch in found for offset in batch.column("offset").to_pylist()] == list(range(10))
+    batches = rows("offset", "topic")
+    assert [batch.num_rows for batch in batches] == [4, 4, 2]
+    assert [offset for batch in batches for offset in batch.column("offset").to_pylist()] == list(range(10))
 
 
 def outcome(failure: str | None = None, next_offset: int = 20, **counts: int) -> Outcome:
     """A split that was not simply read."""
     problems = (BROKEN, SPELLED) if counts.get("corrupt") else (SPELLED,)
     return Outcome(
-        split=SPLIT, next_offset=next_offset, counts=Counts(**counts), problems=problems, failure=failure, detail="told"
+        split=SPLIT, next_offset=next_offset, counts=Counts(**counts), problems=problems, failure=failure, detail="why"
     )
 
 
@@ -111,8 +111,8 @@ def outcome(failure: str | None = None, next_offset: int = 20, **counts: int) ->
     [
         (outcome(lost=4), "LOST: 4 of the offsets 10 to 19 of orders:3"),
         (outcome(corrupt=3), "CORRUPT_BATCH: offsets 12 to 14 of orders:3 (checksum)"),
-        (outcome("LOG_TRUNCATED", 15), "LOG_TRUNCATED: offsets 15 to 19 of orders:3 (told)"),
-        (outcome("TOPIC_RECREATED", 10), "TOPIC_RECREATED: offsets 10 to 19 of orders:3 (told)"),
+        (outcome("LOG_TRUNCATED", 15), "LOG_TRUNCATED: offsets 15 to 19 of orders:3 (why)"),
+        (outcome("TOPIC_RECREATED", 10), "TOPIC_RECREATED: offsets 10 to 19 of orders:3 (why)"),
     ],
 )
 def test_loss_fails_unless_it_is_accepted(play: Play, said: Outcome, line: str):
@@ -129,7 +129,7 @@ def test_what_is_no_loss_always_fails(play: Play):
     play(outcome("NO_PROGRESS", 12), None)
     with pytest.raises(RecordsError) as failed:
         rows(fail_on_data_loss=False)
-    assert str(failed.value) == "NO_PROGRESS: offsets 12 to 19 of orders:3 (told)"
+    assert str(failed.value) == "NO_PROGRESS: offsets 12 to 19 of orders:3 (why)"
 
 
 def test_header_keys_that_are_spelled_out_are_no_loss(play: Play):

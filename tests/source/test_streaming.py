@@ -107,7 +107,7 @@ def test_loss_between_runs(kafka: LocalKafka, stream: Stream):
     assert stream.offsets() == [*range(10), *range(15, 30)]
 
 
-def test_a_topic_created_anew(kafka: LocalKafka, stream: Stream):
+def test_a_re_created_topic(kafka: LocalKafka, stream: Stream):
     """Another topic of the same name fails the stream, however long it is; if accepted, it is read from its beginning."""
     create(kafka, "stream-d")
     produce(kafka, "stream-d", [b"old"] * 10)
@@ -116,7 +116,7 @@ def test_a_topic_created_anew(kafka: LocalKafka, stream: Stream):
     client.delete_topics(["stream-d"])["stream-d"].result()
     _create_when_gone(kafka, "stream-d")
     produce(kafka, "stream-d", [b"new"] * 25)
-    with pytest.raises(StreamingQueryException, match="LOST: topic stream-d was created anew"):
+    with pytest.raises(StreamingQueryException, match="LOST: topic stream-d was re-created"):
         stream.run(subscribe="stream-d")
     stream.run(subscribe="stream-d", failOnDataLoss="false")
     assert stream.written().groupBy("value").count().orderBy("count").collect() == [(b"old", 10), (b"new", 25)]

@@ -1,6 +1,6 @@
-"""Command line and environment in, settings and the run's own arguments out.
+"""Parses the command line of the jobs, and loads the settings that it names.
 
-Guards one rule: every fault is known before any I/O with a cluster or a table.
+Every fault is known before any I/O with a cluster or a table.
 """
 
 import argparse
@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
+from kafka_lagoon.cli.terminal import UsageError, log_to
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.fetch.offset_specs import Start, Wanted, parse_start
-from kafka_lagoon.fetch.split import READ_COMMITTED
+from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, SPELLINGS, AtTime, OffsetSpecs, parse_offset_specs
+from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.settings import IngestSettings, Settings, load
+from kafka_lagoon.snapshot.tables import skipped_tables
 from kafka_lagoon.times import FORMS, parse_time_ms
 
 T = TypeVar("T")
@@ -22,21 +24,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotArguments:
-    """What one run of the snapshot job is told; `slot_ms` is the scheduler's time in epoch milliseconds."""
+    """Settings and options of one run of the snapshot job; `slot_ms` is the scheduler's time in epoch milliseconds."""
 
     settings: Settings
     slot_ms: int
-    log_file: Path | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestArguments:
-    """What one run of the ingest job is told; `after_restore` is repeat, keep, or None to refuse."""
+    """Settings and options of one run of the ingest job; `after_restore` is repeat, keep, or None to refuse."""
 
     settings: Settings
-    wanted: Wanted
+    wanted: ReadSpec
     after_restore: str | None
-    log_file: Path | None
 
 
 def snapshot_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> SnapshotArguments:
@@ -44,24 +44,29 @@ def snapshot_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: C
     parser = job_parser("snapshot", "One snapshot of one or more clusters into the state tables.")
     parser.add_argument("--slot", metavar="TIME", help=f"the scheduler's time ({FORMS}), published once; default: now")
     parser.add_argument("--accept-incomplete", action="store_true", help="exit 0 although something did not answer")
-    told = parser.parse_args(argv)
+    args = parser.parse_args(argv)
+    log_to(args.log_file)
     problems: list[str] = []
-    slot_ms = _slot_ms(told.slot, clock, problems) if told.slot else clock.now_ms()
+    slot_ms = _slot_ms(args.slot, clock, problems) if args.slot else clock.now_ms()
     accepted = ["snapshot.accept_incomplete=true", "snapshot.fail_when_incomplete=false"]
-    assigned = [*overrides(told), *(accepted if told.accept_incomplete else ())]
+    assigned = [*overrides(args), *(accepted if args.accept_incomplete else ())]
     try:
-        settings = load(told.conf, environ, assigned, told.kafka_properties)
+        settings = load(args.conf, environ, assigned, args.kafka_properties)
     except ConfigError as error:
         raise ConfigError([*problems, *error.problems]) from None
     distance_ms = abs(clock.now_ms() - slot_ms)
     if not problems and distance_ms > settings.snapshot.slot_max_age_ms:
         problems.append(
-            f"--slot {told.slot} is {distance_ms // 60_000} minutes from now: the state of a cluster can only be "
+            f"--slot {args.slot} is {distance_ms // 60_000} minutes from now: the state of a cluster can only be "
             "captured as it is; see snapshot.slot_max_age_ms"
         )
+    try:
+        skipped_tables(settings.snapshot.skip_tables)
+    except ConfigError as error:
+        problems += error.problems
     if problems:
         raise ConfigError(problems)
-    return SnapshotArguments(settings=settings, slot_ms=slot_ms, log_file=told.log_file)
+    return SnapshotArguments(settings=settings, slot_ms=slot_ms)
 
 
 def ingest_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> IngestArguments:
@@ -73,8 +78,7 @@ def ingest_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clo
         "--from",
         dest="start",
         metavar="WHERE",
-        help="where topics begin that were never archived: earliest (default), latest, topic:partition=offset,..., or a time "
-        f"({FORMS})",
+        help=f"where topics start that were never archived (default: earliest): {SPELLINGS}",
     )
     parser.add_argument("--until", metavar="TIME", help=f"end before the first record at or after this time ({FORMS})")
     parser.add_argument("--accept-loss", action="store_true", help="exit 0 although records were lost")
@@ -86,40 +90,44 @@ def ingest_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clo
         choices=("repeat", "keep"),
         help="a table was restored or removed: read again what records has lost (repeat), or go on without it (keep)",
     )
-    told = parser.parse_args(argv)
-    short = {"topics": told.topics, "pattern": told.pattern, "start": told.start}
+    args = parser.parse_args(argv)
+    log_to(args.log_file)
+    short = {"topics": args.topics, "pattern": args.pattern, "start": args.start}
     assigned = [f"ingest.{name}={value}" for name, value in short.items() if value is not None]
     for name in ("accept_loss", "accept_incomplete"):
-        assigned += [f"ingest.{name}=true"] if getattr(told, name) else []
-    settings = load(told.conf, environ, [*overrides(told), *assigned], told.kafka_properties)
-    wanted = _wanted(settings.ingest, told.until, clock)
-    return IngestArguments(settings=settings, wanted=wanted, after_restore=told.after_restore, log_file=told.log_file)
+        assigned += [f"ingest.{name}=true"] if getattr(args, name) else []
+    settings = load(args.conf, environ, [*overrides(args), *assigned], args.kafka_properties)
+    wanted = _wanted(settings.ingest, args.until, clock)
+    return IngestArguments(settings=settings, wanted=wanted, after_restore=args.after_restore)
 
 
-def _wanted(told: IngestSettings, until: str | None, clock: Clock) -> Wanted:
+def _wanted(limits: IngestSettings, until: str | None, clock: Clock) -> ReadSpec:
     """What settings and `--until` choose; ConfigError lists every fault."""
     problems: list[str] = []
-    topics = tuple(name.strip() for name in (told.topics or "").split(",") if name.strip())
-    if not topics and not told.pattern:
+    topics = tuple(name.strip() for name in (limits.topics or "").split(",") if name.strip())
+    if not topics and not limits.pattern:
         problems.append("no topics: give --topics or --pattern, or set ingest.topics or ingest.pattern")
     try:
-        re.compile(told.pattern or "")
+        re.compile(limits.pattern or "")
     except re.error as error:
-        problems.append(f"ingest.pattern: {told.pattern}: {error}")
-    start = _checked(lambda: parse_start(told.start, clock.now_ms()), "ingest.start", problems) or Start()
-    until_ms = _checked(lambda: parse_time_ms(until, clock.now_ms()), "--until", problems) if until else None
-    for name, moment in (("ingest.start", start.timestamp_ms), ("--until", until_ms)):
-        if moment is not None and moment > clock.now_ms():
-            problems.append(f"{name}: that time is still to come")
+        problems.append(f"ingest.pattern: {limits.pattern}: {error}")
+    now_ms = clock.now_ms()
+    start = _checked(lambda: parse_offset_specs("ingest.start", limits.start, now_ms), "ingest.start", problems)
+    until_ms = _checked(lambda: parse_time_ms(until, now_ms), "--until", problems) if until else None
+    specs = (
+        start or OffsetSpecs(name="ingest.start", default=EARLIEST),
+        OffsetSpecs(name="--until", default=LATEST if until_ms is None else AtTime(until_ms)),
+    )
+    problems += [f"{spec.name}: that time is still to come" for spec in specs if max(spec.times(), default=0) > now_ms]
     if problems:
         raise ConfigError(problems)
-    return Wanted(
+    return ReadSpec(
         topics=topics,
-        pattern=told.pattern,
-        start=start,
-        until_ms=until_ms,
-        read_committed=told.isolation_level == READ_COMMITTED,
-        most_offsets=told.max_offsets_per_run,
+        pattern=limits.pattern,
+        start=specs[0],
+        end=specs[1],
+        isolation_level=limits.isolation_level,
+        max_offsets=limits.max_offsets_per_run,
     )
 
 
@@ -140,7 +148,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Called by argparse for the first fault."""
-        raise ConfigError([f"{message.removeprefix('argument ')}; see {self.prog} --help"])
+        raise UsageError([f"{message.removeprefix('argument ')}; see {self.prog} --help"])
 
 
 def _whole_number(text: str) -> int:
@@ -176,10 +184,10 @@ def add_settings_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def overrides(told: argparse.Namespace) -> list[str]:
+def overrides(args: argparse.Namespace) -> list[str]:
     """Settings that the options every command has assign, as `key=value`."""
-    assigned: list[str] = list(told.set)
-    return [*assigned, f"warehouse={told.warehouse}"] if told.warehouse else assigned
+    assigned: list[str] = list(args.set)
+    return [*assigned, f"warehouse={args.warehouse}"] if args.warehouse else assigned
 
 
 def _slot_ms(text: str, clock: Clock, problems: list[str]) -> int:

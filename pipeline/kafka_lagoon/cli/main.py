@@ -1,66 +1,61 @@
-"""`lagoon COMMAND ...`: the commands by name.
+"""Runs `lagoon COMMAND ...`: the list of commands, and the one that the arguments name.
 
-Guards one rule: a command imports what it needs and nothing else, so that those without Spark start at once.
+A command imports what it needs and nothing else, so that those without Spark start at once.
 """
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 from kafka_lagoon.cli.extras import with_extra
 from kafka_lagoon.cli.pipes import piped
 from kafka_lagoon.cli.terminal import not_a_command, reported
 
-_EXTRA_OF = {"sql": "sql", "kafka": "records"}  # of the other commands: spark
 SPARK_SETTINGS = Path(__file__).resolve().parent.parent / "conf"
-
-_USAGE = """usage: lagoon COMMAND [OPTION ...]
-
-  snapshot   one snapshot of one or more clusters into the state tables
-  ingest     records since the last run into table records, exactly once
-  maintain   small files joined and old ones removed
-  sql        run one SQL statement over the tables and views
-  path       where the jobs, Spark's settings and Delta's jars are, for spark-submit
-  kafka      ask a cluster itself: versions, metadata, health, offsets, groups, lag and more
-
-lagoon COMMAND --help tells a command's options."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit code of the command that the arguments name."""
     command, *rest = [*(sys.argv[1:] if argv is None else argv), ""]
-    run = _COMMANDS.get(command)
-    if run is None:
-        return not_a_command("lagoon", command, _COMMANDS, _USAGE)
+    if command not in COMMANDS:
+        return not_a_command("lagoon", command, COMMANDS, usage())
     _find_spark_settings()
-    return with_extra(_EXTRA_OF.get(command, "spark"), lambda: run(rest[:-1]))
+    chosen = COMMANDS[command]
+    return with_extra(chosen.extra, lambda: chosen.run(rest[:-1]))
 
 
 def _find_spark_settings() -> None:
-    """Spark reads the conf/ of this package, unless it was told to read another folder or has settings of its own."""
+    """Spark reads conf/ of this package, unless SPARK_CONF_DIR names another folder or SPARK_HOME has settings of its own."""
     spark = os.environ.get("SPARK_HOME")
     if spark and (Path(spark) / "conf" / "spark-defaults.conf").exists():
         return
     os.environ.setdefault("SPARK_CONF_DIR", str(SPARK_SETTINGS))
 
 
-def _snapshot(argv: Sequence[str]) -> int:
-    from kafka_lagoon.cli.snapshot import main as snapshot  # noqa: PLC0415
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command: its line in `lagoon --help`, the function that runs it, the extra of the package that it needs.
 
-    return snapshot(argv)
+    A job has a script in jobs/, too.
+    """
+
+    summary: str
+    run: Callable[[Sequence[str]], int]
+    extra: str = "spark"
+    is_job: bool = False
 
 
-def _ingest(argv: Sequence[str]) -> int:
-    from kafka_lagoon.cli.ingest import main as ingest  # noqa: PLC0415
+def _job(name: str, summary: str) -> Command:
+    """A job: `main` of cli/<name>.py, which jobs/<name>.py calls as well."""
 
-    return ingest(argv)
+    def run(argv: Sequence[str]) -> int:
+        exit_code: int = import_module(f"kafka_lagoon.cli.{name}").main(argv)
+        return exit_code
 
-
-def _maintain(argv: Sequence[str]) -> int:
-    from kafka_lagoon.cli.maintain import main as maintain  # noqa: PLC0415
-
-    return maintain(argv)
+    return Command(summary, run, is_job=True)
 
 
 def _sql(argv: Sequence[str]) -> int:
@@ -84,11 +79,27 @@ def _kafka(argv: Sequence[str]) -> int:
     return run(argv, os.environ, SYSTEM_CLOCK)
 
 
-_COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
-    "snapshot": _snapshot,
-    "ingest": _ingest,
-    "maintain": _maintain,
-    "sql": _sql,
-    "path": _path,
-    "kafka": _kafka,
+COMMANDS: Mapping[str, Command] = {
+    "snapshot": _job("snapshot", "one snapshot of one or more clusters into the state tables"),
+    "ingest": _job("ingest", "records since the last run into table records, exactly once"),
+    "maintain": _job("maintain", "small files joined and old ones removed"),
+    "sql": Command("run one SQL statement over the tables and views", _sql, extra="sql"),
+    "path": Command("where the jobs, Spark's settings and Delta's jars are, for spark-submit", _path),
+    "kafka": Command(
+        "ask a cluster itself: versions, metadata, health, offsets, groups, lag and more", _kafka, extra="records"
+    ),
 }
+
+
+def usage() -> str:
+    """What `lagoon --help` prints."""
+    lines = [f"  {name:<10} {command.summary}" for name, command in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: lagoon COMMAND [OPTION ...]",
+            "",
+            *lines,
+            "",
+            "lagoon COMMAND --help lists a command's options.",
+        ]
+    )

@@ -6,30 +6,29 @@ Tables do not depend on each other: if one fails, the others are maintained.
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from kafka_lagoon.cli.arguments import job_parser, overrides
-from kafka_lagoon.cli.outcome import MAINTAIN, Outcome, one_by_one
-from kafka_lagoon.cli.terminal import COMPLETE, log_to, reported, say
+from kafka_lagoon.cli.outcome import MAINTAIN, Outcome, one_by_one, reported_job
+from kafka_lagoon.cli.terminal import COMPLETE, log_to, say
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
-from kafka_lagoon.delta.maintain import SAFE_HOURS, Files, Maintained, MaintainOptions, check_options, maintain
-from kafka_lagoon.delta.session import session
-from kafka_lagoon.delta.warehouse import find_warehouse
+from kafka_lagoon.delta.maintain import SAFE_HOURS, Files, Maintained, MaintainOptions, check_options
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.runs.context import RunContext
+from kafka_lagoon.runs.maintain import maintain_table
 from kafka_lagoon.settings import Settings, load
 
 
 def main(argv: Sequence[str]) -> int:
     """The exit code of `lagoon maintain` and jobs/maintain.py with these arguments."""
-    return reported(lambda: maintain_all(maintain_arguments(argv, os.environ), SYSTEM_CLOCK))
+    return reported_job(MAINTAIN, lambda: maintain_all(maintain_arguments(argv, os.environ), SYSTEM_CLOCK))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintainArguments:
-    """What one run of the maintenance job is told."""
+    """Settings and options of one run of the maintenance job."""
 
     settings: Settings
     options: MaintainOptions
-    log_file: Path | None
 
 
 def maintain_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> MaintainArguments:
@@ -41,41 +40,43 @@ def maintain_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> Maint
         "--force", action="store_true", help=f"allow fewer than {SAFE_HOURS} hours: nobody may be running"
     )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
-    told = parser.parse_args(argv)
-    options = MaintainOptions(keep_hours=told.keep_hours, force=told.force, dry_run=told.dry_run)
-    if told.tables:
-        options = replace(options, tables=tuple(name.strip() for name in told.tables.split(",")))
+    args = parser.parse_args(argv)
+    log_to(args.log_file)
+    options = MaintainOptions(keep_hours=args.keep_hours, force=args.force, dry_run=args.dry_run)
+    if args.tables:
+        options = replace(options, tables=tuple(name.strip() for name in args.tables.split(",")))
     check_options(options)
-    settings = load(told.conf, environ, overrides(told), told.kafka_properties, cluster_needed=False)
-    return MaintainArguments(settings=settings, options=options, log_file=told.log_file)
+    settings = load(args.conf, environ, overrides(args), args.kafka_properties, cluster_needed=False)
+    return MaintainArguments(settings=settings, options=options)
 
 
 def maintain_all(arguments: MaintainArguments, clock: Clock) -> int:
     """Maintain the tables one after the other; the exit code of the worst."""
-    log_to(arguments.log_file)
     options = arguments.options
-    warehouse = find_warehouse(session("lagoon maintain"), arguments.settings)
-
-    def one(outcome: Outcome) -> int:
-        (done,) = maintain(warehouse, replace(options, tables=(str(outcome.table),)), clock)
-        say(maintained_line(done, options))
-        outcome.files_rewritten, outcome.files_removed = done.before.count, done.removed.count
-        return COMPLETE
-
+    context = RunContext(MAINTAIN, arguments.settings, clock)
+    warehouse = context.existing_warehouse
     outcomes = [Outcome(job=MAINTAIN, table=name, dry_run=options.dry_run) for name in options.tables]
-    return one_by_one(outcomes, clock, one)
+    return one_by_one(outcomes, clock, lambda outcome: _maintain_one(warehouse, options, clock, outcome))
 
 
-def maintained_line(done: Maintained, options: MaintainOptions) -> str:
+def _maintain_one(warehouse: Warehouse, options: MaintainOptions, clock: Clock, outcome: Outcome) -> int:
+    """Maintain, print and describe in `outcome` one table; its exit code."""
+    maintained = maintain_table(warehouse, str(outcome.table), options, clock)
+    say(maintained_line(maintained, options))
+    outcome.files_rewritten, outcome.files_removed = maintained.before.count, maintained.removed.count
+    return COMPLETE
+
+
+def maintained_line(maintained: Maintained, options: MaintainOptions) -> str:
     """What was or would be rewritten and removed."""
     would = "would be " if options.dry_run else ""
     parts = []
-    if done.days:
-        after = f"about {done.after.count:,} files" if options.dry_run else _spelled(done.after)
-        parts.append(f"{_spelled(done.before)} of {done.days:,} days {would}rewritten into {after}")
-    if done.removed.count:
-        parts.append(f"{_spelled(done.removed)} {would}removed, unneeded for {options.keep_hours} hours")
-    return f"{done.table}: {'; '.join(parts) or 'nothing to do'}"
+    if maintained.days:
+        after = f"about {maintained.after.count:,} files" if options.dry_run else _spelled(maintained.after)
+        parts.append(f"{_spelled(maintained.before)} of {maintained.days:,} days {would}rewritten into {after}")
+    if maintained.removed.count:
+        parts.append(f"{_spelled(maintained.removed)} {would}removed, unneeded for {options.keep_hours} hours")
+    return f"{maintained.table}: {'; '.join(parts) or 'nothing to do'}"
 
 
 def _spelled(files: Files) -> str:

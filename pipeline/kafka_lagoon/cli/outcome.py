@@ -1,10 +1,10 @@
 """The outcome of a job for one cluster (`maintain`: one table), and the log event `run_finished` that reports it.
 
-The event is written whatever happens: also for a cluster that failed, a lock that another run holds, and a slot that had been
-published before. README lists its fields from the declarations here.
+The event is written whatever happens: also for a cluster that failed, a lock that another run holds, a slot that had been
+published before, and settings that cannot work. README lists its fields from the declarations here.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -15,8 +15,11 @@ from kafka_lagoon.cli.terminal import (
     FAILED,
     INCOMPLETE,
     LOCKED,
+    Steps,
+    UsageError,
     complain,
     problems_of,
+    reported,
     worst,
 )
 from kafka_lagoon.client.request_stats import RequestStats
@@ -43,7 +46,7 @@ def _value(meaning: str, *jobs: str) -> Any:
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """Filled in while the job runs; what is not known by its end stays null."""
+    """Filled in while the job runs; what is not known at its end stays null."""
 
     job: str = _value("`snapshot`, `ingest` or `maintain`")
     cluster: str | None = _value("name of the cluster in the settings", SNAPSHOT, INGEST)
@@ -85,12 +88,48 @@ class Outcome:
 
     def event(self) -> dict[str, Any]:
         """The values of the event, in the order of the declarations."""
-        return {one.name: getattr(self, one.name) for one in event_fields() if self.job in one.metadata["jobs"]}
+        return {
+            declared.name: getattr(self, declared.name)
+            for declared in event_fields()
+            if self.job in declared.metadata["jobs"]
+        }
 
 
 def event_fields() -> list[Any]:
     """Declarations of all fields that some job's event has; `metadata` has the meaning and the jobs."""
-    return [one for one in fields(Outcome) if one.metadata]
+    return [declared for declared in fields(Outcome) if declared.metadata]
+
+
+class OutcomeProgress(Steps):
+    """Shows the steps of a run over one cluster, and writes into its outcome what is known before the end."""
+
+    def __init__(self, outcome: Outcome, steps: Sequence[str]) -> None:
+        super().__init__(str(outcome.cluster), steps)
+        self._outcome = outcome
+
+    def connected(self, cluster_id: str | None) -> None:
+        """The cluster has answered."""
+        self._outcome.cluster_id = cluster_id
+
+
+def reported_job(job: str, run: Callable[[], int]) -> int:
+    """The exit code of a job; an error that concerns no single cluster or table is printed and has an event, too.
+
+    A UsageError has none, since it is not known where the log goes.
+    """
+    return reported(lambda: _with_event(job, run))
+
+
+def _with_event(job: str, run: Callable[[], int]) -> int:
+    try:
+        return run()
+    except UsageError:
+        raise
+    except PipelineError as error:
+        exit_code = complain(error)
+        outcome = Outcome(job=job, status=STATUS[exit_code], exit_code=exit_code, error="; ".join(problems_of(error)))
+        log.error(EVENT, **outcome.event())
+        return exit_code
 
 
 def one_by_one(outcomes: Iterable[Outcome], clock: Clock, run: Callable[[Outcome], int]) -> int:
@@ -112,6 +151,6 @@ def _finish(outcome: Outcome, clock: Clock, run: Callable[[Outcome], int]) -> in
     finally:
         outcome.status = outcome.status or STATUS[outcome.exit_code]
         outcome.seconds = round(clock.monotonic() - started, 3)
-        outcome.requests = sum(one.requests for one in outcome.request_stats.by_api.values())
+        outcome.requests = sum(api.requests for api in outcome.request_stats.by_api.values())
         (log.info if outcome.exit_code == COMPLETE else log.error)(EVENT, **outcome.event())
     return outcome.exit_code

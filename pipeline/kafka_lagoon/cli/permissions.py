@@ -1,133 +1,117 @@
-"""A command in, the least rights that it needs on the cluster out.
+"""The permissions that each command needs on the cluster, for README and for the help of `lagoon kafka`.
 
-Guards one rule: every list is enough and least, which tests/integration/test_least_rights.py proves on real brokers.
+Every list is enough, and no entry can be left out: tests/integration/test_least_permissions.py proves both on real brokers.
 DESCRIBE comes with READ, WRITE, ALTER and DELETE, and DESCRIBE_CONFIGS with ALTER_CONFIGS.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.protocol.acls import (
     CLUSTER,
     DESCRIBE,
     DESCRIBE_CONFIGS,
     GROUP,
-    OPERATIONS,
     READ,
-    RESOURCE_TYPES,
     TOPIC,
     TRANSACTIONAL_ID,
     WRITE,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Right:
-    """An operation on all resources of a type that are to be seen, both by number, and what happens without it."""
-
-    operation: int
-    resource_type: int
-    without: str
-
-    def __str__(self) -> str:
-        """As people write it: DESCRIBE on Topic."""
-        words = RESOURCE_TYPES[self.resource_type].split("_")
-        return f"{OPERATIONS[self.operation]} on {''.join(word.title() for word in words)}"
+from kafka_lagoon.snapshot.tables import required_permissions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
-    """What one way to run a command needs; `remark` is about releases, and about what may be given beyond."""
+class Requirement:
+    """What one form of a command needs; `remark` is about releases, and about permissions beyond these."""
 
-    rights: Sequence[Right] = ()
+    permissions: Sequence[Permission] = ()
     remark: str = ""
 
 
-_TOPICS = Right(DESCRIBE, TOPIC, "topics are left out of the list")
-_TOPICS_OF_MEMBERS = Right(DESCRIBE, TOPIC, "groups of type consumer, share or streams are refused")
-_TOPICS_OF_COMMITS = Right(
+_TOPICS = Permission(DESCRIBE, TOPIC, "topics are left out of the list")
+_TOPICS_OF_MEMBERS = Permission(DESCRIBE, TOPIC, "groups of type consumer, share or streams are refused")
+_TOPICS_OF_COMMITS = Permission(
     DESCRIBE, TOPIC, "commits are left out; groups of type consumer, share or streams are refused"
 )
-_TOPIC_SETTINGS = Right(DESCRIBE_CONFIGS, TOPIC, "refused for each topic")
-_GROUPS = Right(DESCRIBE, GROUP, "refused for each group")
-_NAMED_GROUPS = Right(DESCRIBE, GROUP, "the group is not listed")
-_ALL_GROUPS = Right(DESCRIBE, CLUSTER, "only groups that DESCRIBE on Group shows are listed")
-_CLUSTER = Right(DESCRIBE, CLUSTER, "refused")
-_CLUSTER_SETTINGS = Right(DESCRIBE_CONFIGS, CLUSTER, "refused")
-_TRANSACTIONS = Right(DESCRIBE, TRANSACTIONAL_ID, "transactions are left out of the list")
-_TOPICS_OF_TRANSACTIONS = Right(DESCRIBE, TOPIC, "partitions are left out of transactions")
-_READ = Right(READ, TOPIC, "refused")
+_TOPIC_SETTINGS = Permission(DESCRIBE_CONFIGS, TOPIC, "refused for each topic")
+_GROUPS = Permission(DESCRIBE, GROUP, "refused for each group")
+_NAMED_GROUPS = Permission(DESCRIBE, GROUP, "the group is not listed")
+_ALL_GROUPS = Permission(DESCRIBE, CLUSTER, "only groups that DESCRIBE on Group shows are listed")
+_CLUSTER = Permission(DESCRIBE, CLUSTER, "refused")
+_CLUSTER_SETTINGS = Permission(DESCRIBE_CONFIGS, CLUSTER, "refused")
+_TRANSACTIONS = Permission(DESCRIBE, TRANSACTIONAL_ID, "transactions are left out of the list")
+_TOPICS_OF_TRANSACTIONS = Permission(DESCRIBE, TOPIC, "partitions are left out of transactions")
+_READ = Permission(READ, TOPIC, "refused")
 
-# By command as it is typed; what is in capitals stands for names.
-NEEDS: Mapping[str, Need] = {
-    "snapshot": Need(
-        rights=(
-            Right(DESCRIBE, TOPIC, "topics are left out, with their partitions, offsets and commits"),
-            Right(DESCRIBE_CONFIGS, TOPIC, "columns about min.insync.replicas are null"),
-            Right(DESCRIBE, GROUP, "members, commits and lag are refused for each group"),
-            Right(DESCRIBE, CLUSTER, "the controller is unknown, and the list of groups is filtered"),
-        ),
+# By command as it is typed; words in capitals stand for names.
+REQUIRED_PERMISSIONS: Mapping[str, Requirement] = {
+    "snapshot": Requirement(
+        permissions=required_permissions(),
+        remark="What only a table needs that `snapshot.skip_tables` names is not needed.",
     ),
-    "ingest": Need(
-        rights=(_READ,),
+    "ingest": Requirement(
+        permissions=(_READ,),
         remark="Topics without it do not match a pattern, and a line says that there may be such. With DESCRIBE on "
         "Cluster too, large partitions are read in parts.",
     ),
-    "kafka versions": Need(),
-    "kafka metadata": Need(
-        rights=(_TOPICS, Right(DESCRIBE, CLUSTER, "the controller is not known")),
+    "kafka versions": Requirement(),
+    "kafka metadata": Requirement(
+        permissions=(_TOPICS, Permission(DESCRIBE, CLUSTER, "the controller is not known")),
         remark="On ZooKeeper (2.8) the controller is known without it.",
     ),
-    "kafka health": Need(rights=(_TOPICS, _TOPIC_SETTINGS)),
-    "kafka offsets": Need(rights=(_TOPICS,)),
-    "kafka groups": Need(
-        rights=(_ALL_GROUPS,),
+    "kafka health": Requirement(permissions=(_TOPICS, _TOPIC_SETTINGS)),
+    "kafka offsets": Requirement(permissions=(_TOPICS,)),
+    "kafka groups": Requirement(
+        permissions=(_ALL_GROUPS,),
         remark="With DESCRIBE on Group in its place, a line says that those may not be all.",
     ),
-    "kafka describe-group": Need(rights=(_ALL_GROUPS, _GROUPS, _TOPICS_OF_MEMBERS)),
-    "kafka describe-group GROUP": Need(rights=(_NAMED_GROUPS, _TOPICS_OF_MEMBERS)),
-    "kafka lag": Need(rights=(_ALL_GROUPS, _GROUPS, _TOPICS_OF_COMMITS)),
-    "kafka lag GROUP": Need(rights=(_NAMED_GROUPS, _TOPICS_OF_COMMITS)),
-    "kafka configs topic": Need(rights=(_TOPICS, _TOPIC_SETTINGS)),
-    "kafka configs topic TOPIC": Need(rights=(_TOPIC_SETTINGS,)),
-    "kafka configs broker": Need(rights=(_CLUSTER_SETTINGS,)),
-    "kafka configs broker-logger": Need(rights=(_CLUSTER_SETTINGS,)),
-    "kafka configs client-metrics": Need(rights=(_CLUSTER_SETTINGS,)),
-    "kafka configs group": Need(
-        rights=(
-            Right(DESCRIBE_CONFIGS, CLUSTER, "the list of groups that have settings is refused"),
-            Right(DESCRIBE_CONFIGS, GROUP, "refused for each group"),
+    "kafka describe-group": Requirement(permissions=(_ALL_GROUPS, _GROUPS, _TOPICS_OF_MEMBERS)),
+    "kafka describe-group GROUP": Requirement(permissions=(_NAMED_GROUPS, _TOPICS_OF_MEMBERS)),
+    "kafka lag": Requirement(permissions=(_ALL_GROUPS, _GROUPS, _TOPICS_OF_COMMITS)),
+    "kafka lag GROUP": Requirement(permissions=(_NAMED_GROUPS, _TOPICS_OF_COMMITS)),
+    "kafka configs topic": Requirement(permissions=(_TOPICS, _TOPIC_SETTINGS)),
+    "kafka configs topic TOPIC": Requirement(permissions=(_TOPIC_SETTINGS,)),
+    "kafka configs broker": Requirement(permissions=(_CLUSTER_SETTINGS,)),
+    "kafka configs broker-logger": Requirement(permissions=(_CLUSTER_SETTINGS,)),
+    "kafka configs client-metrics": Requirement(permissions=(_CLUSTER_SETTINGS,)),
+    "kafka configs group": Requirement(
+        permissions=(
+            Permission(DESCRIBE_CONFIGS, CLUSTER, "the list of groups that have settings is refused"),
+            Permission(DESCRIBE_CONFIGS, GROUP, "refused for each group"),
         )
     ),
-    "kafka configs group GROUP": Need(rights=(Right(DESCRIBE_CONFIGS, GROUP, "refused for each group"),)),
-    "kafka acls": Need(rights=(_CLUSTER,)),
-    "kafka log-dirs": Need(rights=(_CLUSTER,)),
-    "kafka quorum": Need(rights=(_CLUSTER,)),
-    "kafka transactions": Need(rights=(_TRANSACTIONS,)),
-    "kafka transactions --describe": Need(rights=(_TRANSACTIONS, _TOPICS_OF_TRANSACTIONS)),
-    "kafka transactions ID": Need(
-        rights=(Right(DESCRIBE, TRANSACTIONAL_ID, "the transaction is not listed"), _TOPICS_OF_TRANSACTIONS)
+    "kafka configs group GROUP": Requirement(
+        permissions=(Permission(DESCRIBE_CONFIGS, GROUP, "refused for each group"),)
     ),
-    "kafka transactions --topic TOPIC": Need(rights=(_READ,)),
-    "kafka fetch": Need(rights=(_READ,)),
-    "kafka produce": Need(
-        rights=(Right(WRITE, TOPIC, "refused"),),
+    "kafka acls": Requirement(permissions=(_CLUSTER,)),
+    "kafka log-dirs": Requirement(permissions=(_CLUSTER,)),
+    "kafka quorum": Requirement(permissions=(_CLUSTER,)),
+    "kafka transactions": Requirement(permissions=(_TRANSACTIONS,)),
+    "kafka transactions --describe": Requirement(permissions=(_TRANSACTIONS, _TOPICS_OF_TRANSACTIONS)),
+    "kafka transactions ID": Requirement(
+        permissions=(Permission(DESCRIBE, TRANSACTIONAL_ID, "the transaction is not listed"), _TOPICS_OF_TRANSACTIONS)
+    ),
+    "kafka transactions --topic TOPIC": Requirement(permissions=(_READ,)),
+    "kafka fetch": Requirement(permissions=(_READ,)),
+    "kafka produce": Requirement(
+        permissions=(Permission(WRITE, TOPIC, "refused"),),
         remark="Brokers from 2.8 on do not want IDEMPOTENT_WRITE on Cluster for it.",
     ),
 }
 
 
-def needs_line(command: str) -> str:
+def permissions_line(command: str) -> str:
     """What a command needs, in one sentence for its help; empty where nothing is known of it."""
-    return "; ".join(_told(name, need) for name, need in _ways(command))
+    return "; ".join(_described(name, requirement) for name, requirement in _forms(command))
 
 
-def _ways(command: str) -> Iterator[tuple[str, Need]]:
-    """The ways to run a command: with its name alone, and with what goes on behind it."""
-    for name, need in NEEDS.items():
+def _forms(command: str) -> Iterator[tuple[str, Requirement]]:
+    """The forms of a command: its name alone, and its name with arguments."""
+    for name, requirement in REQUIRED_PERMISSIONS.items():
         if name == command or name.startswith(f"{command} "):
-            yield name, need
+            yield name, requirement
 
 
-def _told(name: str, need: Need) -> str:
-    return f"{name}: {', '.join(map(str, need.rights)) or 'no right'}"
+def _described(name: str, requirement: Requirement) -> str:
+    return f"{name}: {', '.join(map(str, requirement.permissions)) or 'none'}"

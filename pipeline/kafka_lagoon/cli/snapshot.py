@@ -1,4 +1,4 @@
-"""Runs `lagoon snapshot`: collects, publishes and reports one snapshot per cluster.
+"""Runs `lagoon snapshot`: takes and reports one snapshot per cluster.
 
 Clusters do not depend on each other: if one fails, the others are captured.
 """
@@ -6,96 +6,81 @@ Clusters do not depend on each other: if one fails, the others are captured.
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import cached_property
 
 from kafka_lagoon.cli.arguments import SnapshotArguments, snapshot_arguments
-from kafka_lagoon.cli.outcome import PARTIAL, SNAPSHOT, Outcome, one_by_one
+from kafka_lagoon.cli.outcome import PARTIAL, SNAPSHOT, Outcome, OutcomeProgress, one_by_one, reported_job
 from kafka_lagoon.cli.summary import snapshot_line
-from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, Steps, log_to, reported, say
-from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.clock import SYSTEM_CLOCK, Clock, Deadline
-from kafka_lagoon.delta.publish import PublishedSlot, publish, published, snapshot_lock
-from kafka_lagoon.delta.session import session
-from kafka_lagoon.delta.warehouse import Warehouse, open_warehouse
+from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say
+from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
+from kafka_lagoon.delta.publish import PublishedSlot
 from kafka_lagoon.errors import SnapshotIncomplete
-from kafka_lagoon.snapshot.collect import STEPS, collect
-from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, Snapshot
+from kafka_lagoon.runs.context import RunContext
+from kafka_lagoon.runs.snapshot import take_snapshot, worst_lag
+from kafka_lagoon.settings import SnapshotSettings
+from kafka_lagoon.snapshot.collect import STEPS
+from kafka_lagoon.snapshot.state_rows import Snapshot
 
 
 def main(argv: Sequence[str]) -> int:
     """The exit code of `lagoon snapshot` and jobs/snapshot.py with these arguments."""
-    return reported(lambda: take_snapshots(snapshot_arguments(argv, os.environ, SYSTEM_CLOCK), SYSTEM_CLOCK))
+    return reported_job(
+        SNAPSHOT, lambda: take_snapshots(snapshot_arguments(argv, os.environ, SYSTEM_CLOCK), SYSTEM_CLOCK)
+    )
 
 
 def take_snapshots(arguments: SnapshotArguments, clock: Clock) -> int:
-    """Capture every cluster of the settings; the exit code of the worst."""
-    log_to(arguments.log_file)
-    run = _Run(arguments, clock)
+    """Take a snapshot of every cluster of the settings; the exit code of the worst."""
+    context = RunContext(SNAPSHOT, arguments.settings, clock)
     slot = datetime.fromtimestamp(arguments.slot_ms / 1000, UTC).isoformat(timespec="milliseconds")
     outcomes = [Outcome(job=SNAPSHOT, cluster=name, slot=slot) for name in arguments.settings.named_clusters()]
-    return one_by_one(outcomes, clock, run.capture)
+    return one_by_one(outcomes, clock, lambda outcome: _take_one(context, arguments.slot_ms, outcome))
 
 
-class _Run:
-    """One run of the job; the Spark session and the warehouse are opened once, when the first cluster answers."""
+def _take_one(context: RunContext, slot_ms: int, outcome: Outcome) -> int:
+    """Take, print and describe in `outcome` the snapshot of one cluster; its exit code."""
+    started, name = context.clock.monotonic(), str(outcome.cluster)
+    with OutcomeProgress(outcome, STEPS) as progress:
+        result = take_snapshot(context, name, slot_ms, outcome.request_stats, progress)
+    if isinstance(result, PublishedSlot):
+        say(_repeated_line(name, result))
+        _describe_repeated(outcome, result)
+        return _exit_code(context.settings.snapshot, result.status, result.failures)
+    say(snapshot_line(result, context.settings.place(), context.clock.monotonic() - started))
+    _describe(outcome, result)
+    return _exit_code(context.settings.snapshot, result.published.status, result.published.failures)
 
-    def __init__(self, arguments: SnapshotArguments, clock: Clock) -> None:
-        self._settings, self._slot_ms, self._clock = arguments.settings, arguments.slot_ms, clock
 
-    @cached_property
-    def _warehouse(self) -> Warehouse:
-        return open_warehouse(session("lagoon snapshot"), self._settings, self._clock)
+def _repeated_line(name: str, earlier: PublishedSlot) -> str:
+    missing = (
+        f"; INCOMPLETE: {earlier.failures:,} failures, see table collection_failures"
+        if earlier.status == PARTIAL
+        else ""
+    )
+    return f"{name}: the slot is published as snapshot {earlier.snapshot_id}; nothing to do{missing}"
 
-    def capture(self, outcome: Outcome) -> int:
-        """Capture one cluster; its exit code.
 
-        A cluster that does not answer is known before Spark is started, a slot that is published before more is asked.
-        """
-        started = self._clock.monotonic()
-        limits, name = self._settings.snapshot, str(outcome.cluster)
-        kafka = self._settings.named_clusters()[name]
-        connecting = Deadline.after(self._clock, limits.deadline_ms)
-        with Cluster.connect(kafka, self._clock, outcome.request_stats, connecting) as cluster:
-            outcome.cluster_id = cluster.cluster_id
-            with snapshot_lock(self._warehouse, name, self._clock, limits.lock_wait_ms) as lock:
-                earlier = published(lock, self._slot_ms)
-                if earlier:
-                    return self._conclude_repeated(outcome, earlier)
-                with Steps(name, STEPS) as steps:
-                    deadline = Deadline.after(self._clock, limits.deadline_ms)
-                    snapshot = collect(cluster, name, self._slot_ms, deadline, steps.tell)
-                publish(lock, snapshot)
-        say(snapshot_line(snapshot, self._settings.place(), self._clock.monotonic() - started))
-        return self._conclude(outcome, snapshot)
+def _describe_repeated(outcome: Outcome, earlier: PublishedSlot) -> None:
+    """A repeated slot ends as the run that published it: a retry must not make a partial snapshot look complete."""
+    outcome.snapshot_id, outcome.already_published = earlier.snapshot_id, True
+    outcome.status, outcome.failures = earlier.status, earlier.failures
 
-    def _conclude_repeated(self, outcome: Outcome, earlier: PublishedSlot) -> int:
-        """A repeated slot ends as the run that published it: a retry must not make a partial snapshot look complete."""
-        outcome.snapshot_id, outcome.already_published = earlier.snapshot_id, True
-        outcome.status, outcome.failures = earlier.status, earlier.failures
-        missing = (
-            f"; INCOMPLETE: {earlier.failures:,} failures, see table collection_failures" if earlier.failures else ""
-        )
-        say(f"{outcome.cluster}: the slot is published as snapshot {earlier.snapshot_id}; nothing to do{missing}")
-        return self._exit_code(earlier.status, earlier.failures)
 
-    def _conclude(self, outcome: Outcome, snapshot: Snapshot) -> int:
-        row = snapshot.published
-        outcome.snapshot_id, outcome.already_published = snapshot.header.snapshot_id, False
-        outcome.status, outcome.failures = row.status, row.failures
-        outcome.brokers, outcome.topics = row.brokers, row.topics
-        outcome.partitions, outcome.groups = row.partitions, row.groups
-        known = ((one.lag, one) for one in snapshot.of(ConsumerLagRow) if one.lag is not None)
-        lag, at = max(known, key=lambda pair: pair[0], default=(None, None))
-        if at:
-            outcome.worst_lag, outcome.worst_lag_group = lag, at.group_id
-            outcome.worst_lag_topic, outcome.worst_lag_partition = at.topic, at.partition
-        return self._exit_code(row.status, row.failures)
+def _describe(outcome: Outcome, snapshot: Snapshot) -> None:
+    row = snapshot.published
+    outcome.snapshot_id, outcome.already_published = snapshot.header.snapshot_id, False
+    outcome.status, outcome.failures = row.status, row.failures
+    outcome.brokers, outcome.topics = row.brokers, row.topics
+    outcome.partitions, outcome.groups = row.partitions, row.groups
+    worst = worst_lag(snapshot)
+    if worst:
+        outcome.worst_lag, outcome.worst_lag_group = worst.lag, worst.group_id
+        outcome.worst_lag_topic, outcome.worst_lag_partition = worst.topic, worst.partition
 
-    def _exit_code(self, status: str, failures: int) -> int:
-        """What the settings make of a snapshot's status; SnapshotIncomplete if they call a partial one a failure."""
-        limits = self._settings.snapshot
-        if status != PARTIAL or limits.accept_incomplete:
-            return COMPLETE
-        if limits.fail_when_incomplete:
-            raise SnapshotIncomplete(failures)
-        return INCOMPLETE
+
+def _exit_code(limits: SnapshotSettings, status: str, failures: int) -> int:
+    """What the settings make of a snapshot's status; SnapshotIncomplete if they call a partial one a failure."""
+    if status != PARTIAL or limits.accept_incomplete:
+        return COMPLETE
+    if limits.fail_when_incomplete:
+        raise SnapshotIncomplete(failures)
+    return INCOMPLETE

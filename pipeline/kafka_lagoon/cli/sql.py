@@ -1,4 +1,4 @@
-"""`lagoon sql`: the result of a statement in the format that was asked for, by DuckDB or by Spark."""
+"""Runs `lagoon sql`: prints or writes the result of a statement, by DuckDB or by Spark."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Arguments of `lagoon sql`."""
+"""Parses the command line of `lagoon sql`, and loads the settings that it names."""
 
 import argparse
 import re
@@ -32,7 +32,7 @@ Times without a zone are UTC. A statement only reads; with DuckDB, COPY (SELECT 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqlArguments:
-    """What `lagoon sql` is told; `engine` None means DuckDB where it can read the tables.
+    """Settings and options of `lagoon sql`; `engine` None means DuckDB where it can read the tables.
 
     Without a statement it lists tables and views, or the columns of `described`.
     """
@@ -48,17 +48,17 @@ class SqlArguments:
 
 def sql_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> SqlArguments:
     """Arguments of `lagoon sql`; ConfigError lists every fault."""
-    told = _parser().parse_args(argv)
-    words = " ".join(told.words)
+    args = _parser().parse_args(argv)
+    words = " ".join(args.words)
     described = _DESCRIBE.fullmatch(words)
     statement = words if words and not described else None
-    problems = list(_faults(told, described is not None))
+    problems = list(_faults(args, described is not None))
     try:
         settings = load(
-            told.conf,
+            args.conf,
             environ,
-            overrides(told),
-            told.kafka_properties,
+            overrides(args),
+            args.kafka_properties,
             cluster_needed=False,
             tables_needed=statement is not None,
         )
@@ -70,10 +70,10 @@ def sql_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> SqlArgumen
         settings=settings,
         statement=statement,
         described=described[1] if described else None,
-        engine=told.engine,
-        format=_format(told),
-        out=told.out,
-        pager=told.pager,
+        engine=args.engine,
+        format=_format(args),
+        out=args.out,
+        pager=args.pager,
     )
 
 
@@ -90,17 +90,17 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _faults(told: argparse.Namespace, is_describe: bool) -> Sequence[str]:
+def _faults(args: argparse.Namespace, is_describe: bool) -> Sequence[str]:
     faults = []
-    if len(told.words) > 1 and not is_describe:
+    if len(args.words) > 1 and not is_describe:
         faults.append("give the statement as one argument, in quotes")
-    if told.json and told.format not in (None, JSON):
-        faults.append(f"--json and --format {told.format} exclude each other")
-    if _format(told) == PARQUET and not told.out:
+    if args.json and args.format not in (None, JSON):
+        faults.append(f"--json and --format {args.format} exclude each other")
+    if _format(args) == PARQUET and not args.out:
         faults.append("--format parquet: name the file with --out FILE")
     return faults
 
 
-def _format(told: argparse.Namespace) -> str:
-    by_name = _BY_SUFFIX.get(told.out.suffix.lower(), TABLE) if told.out else TABLE
-    return JSON if told.json else told.format or by_name
+def _format(args: argparse.Namespace) -> str:
+    by_name = _BY_SUFFIX.get(args.out.suffix.lower(), TABLE) if args.out else TABLE
+    return JSON if args.json else args.format or by_name

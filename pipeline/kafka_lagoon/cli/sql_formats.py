@@ -1,6 +1,6 @@
-"""Rows of a SQL result as text, a block of lines for each batch, so that the first rows do not wait for the last.
+"""Formats rows of a SQL result as text, a block of lines for each batch, so that the first rows do not wait for the last.
 
-On a terminal nothing that a name or a record holds steers it; elsewhere every value is exact.
+On a terminal control characters in names and records are made visible; elsewhere every value is exact.
 """
 
 import json
@@ -140,8 +140,8 @@ def _scalar(value: Any) -> Any:
 
 def _json_value(value: Any) -> Any:
     """For the encoder: bytes are the only kind that is left."""
-    found = text_or_bytes(value)
-    return base64_object(found) if isinstance(found, bytes) else found
+    decoded = text_or_bytes(value)
+    return base64_object(decoded) if isinstance(decoded, bytes) else decoded
 
 
 def _cells(column: list[Any]) -> list[str]:

@@ -21,7 +21,8 @@ def snapshot_line(snapshot: Snapshot, place: str, seconds: float) -> str:
     if unknown:
         parts.append(f"lag unknown for {unknown:,} of {len(lag):,}")
     if published.failures:
-        parts.append(f"INCOMPLETE: {published.failures:,} failures, see table collection_failures")
+        incomplete = "INCOMPLETE: " if published.status == "partial" else ""
+        parts.append(f"{incomplete}{published.failures:,} failures, see table collection_failures")
     return f"{header.cluster} ({header.cluster_id}): {', '.join(parts)}; tables in {place} ({seconds:.1f} s)"
 
 

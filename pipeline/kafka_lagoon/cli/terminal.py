@@ -1,6 +1,6 @@
-"""Progress and outcomes in, what a person or a log collector reads out.
+"""Prints progress and results for people and for log collectors, and turns errors into exit codes.
 
-Guards one rule: an expected failure is one clear line and an exit code, never a traceback.
+An expected failure is one clear line and an exit code, never a traceback.
 """
 
 import sys
@@ -25,6 +25,10 @@ def worst(codes: Iterable[int]) -> int:
     return max(codes, key=_SEVERITY.index, default=COMPLETE)
 
 
+class UsageError(ConfigError):
+    """A command line that cannot be parsed, or names a log file that cannot be written: no event reports it."""
+
+
 class Steps:
     """Shows which of several steps is under way: events of the log, and on a terminal a live line."""
 
@@ -33,18 +37,21 @@ class Steps:
         self._status = _live_line(cluster) if sys.stderr.isatty() else None
 
     def __enter__(self) -> Self:
-        if self._status:
-            self._status.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Remove the live line, so that others may print."""
         if self._status:
             self._status.stop()
 
-    def tell(self, name: str, items: int) -> None:
-        """Step `name` begins, about `items` items."""
+    def step(self, name: str, items: int) -> None:
+        """Step `name` begins, over about `items` items."""
         number = self._names.index(name) + 1
         if self._status:
+            self._status.start()
             self._status.update(f"{self._cluster}: step {number} of {len(self._names)}, {name} ({items:,})")
         log.info("step", cluster=self._cluster, step=number, of=len(self._names), name=name, items=items)
 
@@ -106,10 +113,10 @@ def reported(run: Callable[[], int]) -> int:
 
 
 def log_to(path: Path | None) -> None:
-    """Append the log's events to a file instead of standard error; ConfigError if it cannot be opened."""
+    """Append the log's events to a file instead of standard error; UsageError if it cannot be opened."""
     if path is None:
         return
     try:
         log.append_to(path)
     except OSError as error:
-        raise ConfigError([f"--log-file {path}: {error.strerror}"]) from error
+        raise UsageError([f"--log-file {path}: {error.strerror}"]) from error

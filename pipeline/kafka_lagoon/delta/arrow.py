@@ -1,7 +1,7 @@
-r"""Rows in, Arrow tables and Parquet bytes out.
+r"""Converts rows to Arrow tables and Parquet bytes.
 
-Guards one rule: nothing that a row says is lost or changed but what no table can hold: a timestamp outside the years 1
-to 9999 becomes null (its column says so), and bytes in text that are not UTF-8 are spelled out, as in `\xff`.
+Two things change because no table can hold them: a timestamp outside the years 1 to 9999 becomes null (its column says so),
+and bytes in text that are not UTF-8 are spelled out, as in `\xff`.
 """
 
 import dataclasses
@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kafka_lagoon.delta.schema import HEADER, TIMESTAMP, Column, Table
-from kafka_lagoon.snapshot.state_rows import Row, SnapshotHeader
+from kafka_lagoon.snapshot.state_rows import SnapshotHeader
 
 _YEAR_1_MS, _YEAR_10000_MS = -62_135_596_800_000, 253_402_300_800_000
 
 
-def arrow_table(table: Table, header: SnapshotHeader, rows: Sequence[Row]) -> pa.Table:
+def arrow_table(table: Table, header: SnapshotHeader, rows: Sequence[object]) -> pa.Table:
     """The rows as they stand in a state table's Parquet files: the header's columns in front, no partition column."""
     stamped = [pa.repeat(_array(column, [getattr(header, column.field)])[0], len(rows)) for column in HEADER]
     facts = _facts(table.stored()[len(HEADER) :], rows)

@@ -41,7 +41,7 @@ class DataFile:
 
 def statistics_of(arrow: pa.Table) -> Statistics:
     """Statistics of a file with these rows: nulls of every column, bounds of every column that has an order and values."""
-    bounds = {name: found for name in arrow.column_names if (found := bounds_of(arrow[name]))}
+    bounds = {name: pair for name in arrow.column_names if (pair := bounds_of(arrow[name]))}
     return Statistics(
         rows=arrow.num_rows,
         least={name: least for name, (least, _) in bounds.items()},
@@ -51,7 +51,7 @@ def statistics_of(arrow: pa.Table) -> Statistics:
 
 
 def bounds_of(column: pa.Array | pa.ChunkedArray) -> tuple[Value, Value] | None:
-    """The least and the greatest value of a column; None if it has no order, only nulls, or a number that JSON has not.
+    """The least and the greatest value of a column; None if it has no order, only nulls, or a number that JSON does not have.
 
     Those are NaN, which some readers place above all numbers and others nowhere, and the infinities.
     """
@@ -62,8 +62,8 @@ def bounds_of(column: pa.Array | pa.ChunkedArray) -> tuple[Value, Value] | None:
         return None
     if pa.types.is_timestamp(kind):
         column = column.cast(pa.timestamp("us", kind.tz)).cast(pa.int64())  # all of them, not only what datetime can be
-    found = pc.min_max(column)
-    least, greatest = found["min"].as_py(), found["max"].as_py()
+    both = pc.min_max(column)
+    least, greatest = both["min"].as_py(), both["max"].as_py()
     if least is None:
         return None
     if pa.types.is_timestamp(kind):

@@ -1,7 +1,7 @@
-"""Delta Kernel, reached through the session's JVM: schemas and files in, committed table versions out.
+"""Reads, creates and appends to Delta tables with Delta Kernel, through the session's JVM.
 
-Guards one rule: a file becomes part of a table in one atomic commit, or not at all. Spark's writer needs 0.6 s for each
-small append even when warm, the Kernel 0.06 s (decision in DESIGN.md).
+A file becomes part of a table in one atomic commit, or not at all. Spark's writer needs 0.6 s for each small append even
+when warm, the Kernel 0.06 s (decision in DESIGN.md).
 """
 
 import json

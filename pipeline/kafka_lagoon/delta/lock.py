@@ -1,7 +1,7 @@
-"""One run at a time on this machine: a path in, a held lock or LockHeld out.
+"""Locks a file, so that one process at a time writes to tables in a local folder.
 
-Guards one rule: Delta on a local or NFS folder does not keep two processes apart (both can win the same version), so
-whoever writes there holds a flock. On HDFS and object stores there is no such lock: their log stores exclude, and the
+Delta on a local or NFS folder does not keep two processes apart (both can win the same version), so whoever writes there
+holds a flock. On HDFS and object stores there is no such lock: their log stores exclude, and the
 transaction id of `publish` is the fence everywhere.
 """
 

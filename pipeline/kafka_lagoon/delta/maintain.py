@@ -1,7 +1,7 @@
-"""A warehouse in, the same rows in fewer and larger files out, and what was or would be done about each table.
+"""Maintains tables: rewrites days that are over into fewer and larger files, and removes files that no version needs.
 
-Guards one rule: maintenance changes no row and takes nothing that a reader or a run may still need: days that are over are
-rewritten, by Delta's own OPTIMIZE, and files are removed only when no version of the last week needs them.
+It changes no row and removes nothing that a reader or a run may still need: Delta's own OPTIMIZE rewrites, and files are
+removed only when no version of the last week needs them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,6 @@ from kafka_lagoon.delta.schema import RECORDS, TABLES, Table
 from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, declare_statistics
 from kafka_lagoon.errors import ConfigError, TableError
-from kafka_lagoon.ingest.archive import pay_debts
 
 # A week, as Delta has it: longer than any run that reads an old version or has not committed its files yet.
 SAFE_HOURS = 168
@@ -81,8 +80,6 @@ def maintain(warehouse: Warehouse, options: MaintainOptions, clock: Clock) -> li
     others commit to a local warehouse without a pause; TableError with Delta's words for the rest.
     """
     check_options(options)
-    if not options.dry_run:
-        pay_debts(warehouse, clock)
     return [_maintained(warehouse, table, options, clock) for table in TABLES if table.name in options.tables]
 
 
@@ -104,11 +101,11 @@ def _maintained(warehouse: Warehouse, table: Table, options: MaintainOptions, cl
         with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
             declare_statistics(warehouse, table, warehouse.state(table.name))
     days = list(_scattered_days(warehouse, table, options, clock))
-    before = sum((one.files for one in days), Files())
+    before = sum((day.files for day in days), Files())
     try:
         with _spark_settings(warehouse.spark, options):
             if options.dry_run:
-                after = Files(count=sum(ceil(one.files.size / options.target_bytes) for one in days), size=before.size)
+                after = Files(count=sum(ceil(day.files.size / options.target_bytes) for day in days), size=before.size)
             else:
                 rewritten = [_rewrite(warehouse, table, batch, clock) for batch in _batches(days, options)]
                 before = sum((each for each, _ in rewritten), Files())
@@ -126,7 +123,7 @@ def _scattered_days(warehouse: Warehouse, table: Table, options: MaintainOptions
     """
     today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
     sizes = sorted(warehouse.kernel.sizes(warehouse.state(table.name)))
-    for day, group in groupby(sizes, key=lambda one: one[0]):
+    for day, group in groupby(sizes, key=lambda size: size[0]):
         of_day = [size for _, size in group]
         small = sum(1 for size in of_day if size < options.target_bytes // 2)
         if small > 1 and date.fromisoformat(day) < today:
@@ -136,11 +133,11 @@ def _scattered_days(warehouse: Warehouse, table: Table, options: MaintainOptions
 def _batches(days: Sequence[_Day], options: MaintainOptions) -> Iterator[list[_Day]]:
     """Days that are rewritten by one statement: as many as make two full files, since each statement costs 3 s of CPU."""
     batch: list[_Day] = []
-    for one in days:
-        if batch and sum(each.files.size for each in (*batch, one)) > 2 * options.target_bytes:
+    for day in days:
+        if batch and sum(each.files.size for each in (*batch, day)) > 2 * options.target_bytes:
             yield batch
             batch = []
-        batch.append(one)
+        batch.append(day)
     if batch:
         yield batch
 
@@ -151,7 +148,7 @@ def _rewrite(warehouse: Warehouse, table: Table, days: Sequence[_Day], clock: Cl
     One lock and one commit: others wait for one large day, or for some small ones, at most.
     """
     name, order = warehouse.identifiers[table.name], _ORDER.get(table.name, "")
-    dates = ", ".join(f"DATE'{one.day}'" for one in days)
+    dates = ", ".join(f"DATE'{day.day}'" for day in days)
     statement = f"OPTIMIZE {name} WHERE {table.partition_by} IN ({dates}) {order}"
     with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
         metrics = warehouse.spark.sql(statement).collect()[0]["metrics"]
@@ -164,11 +161,11 @@ def _vacuum(warehouse: Warehouse, table: Table, options: MaintainOptions, clock:
         return Files()
     statement = f"VACUUM {warehouse.identifiers[table.name]} RETAIN {options.keep_hours} HOURS"
     with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
-        found = [row["path"] for row in warehouse.spark.sql(f"{statement} DRY RUN").collect()]
-        size = sum(map(warehouse.kernel.storage.size, found))
-        if found and not options.dry_run:
+        unneeded = [row["path"] for row in warehouse.spark.sql(f"{statement} DRY RUN").collect()]
+        size = sum(map(warehouse.kernel.storage.size, unneeded))
+        if unneeded and not options.dry_run:
             warehouse.spark.sql(statement).collect()
-    return Files(count=len(found), size=size)
+    return Files(count=len(unneeded), size=size)
 
 
 def _has_old_files(warehouse: Warehouse, table: Table, before_ms: int) -> bool:
@@ -194,7 +191,7 @@ def _spark_settings(spark: SparkSession, options: MaintainOptions) -> Iterator[N
         "spark.databricks.delta.optimize.minFileSize": str(options.target_bytes // 2),
         "spark.databricks.io.skipping.mdc.sortWithinFiles": "true",
         "spark.databricks.delta.retentionDurationCheck.enabled": str(not options.force).lower(),
-        # By default VACUUM takes the table's own retention, a week, whatever hours it is told, but for 0.
+        # By default VACUUM takes the table's own retention, a week, whatever hours are given, but for 0.
         "spark.databricks.delta.vacuum.retentionWindowIgnore.enabled": "false",
         "spark.sql.parquet.compression.codec": "zstd",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",

@@ -1,8 +1,8 @@
-"""Exactly-once publication: rows of one attempt in, a snapshot that readers trust out, or nothing that they see.
+"""Publishes the rows of a snapshot to the state tables, so that readers see all of them or none.
 
-Guards one rule: a slot of a cluster is published at most once. Rows count only if table `snapshots` has their
-snapshot_id, and that row is written last, under a transaction id that was read when the run began: whoever publishes in
-between uses it up, and this run fails. What a dead attempt has left stays invisible.
+A slot of a cluster is published at most once. Rows count only if table `snapshots` has their snapshot_id, and that row is
+written last, under a transaction id that was read when the run began: whoever publishes in between uses it up, and this run
+fails. What a dead attempt has left stays invisible.
 """
 
 from collections.abc import Iterator, Mapping
@@ -73,10 +73,10 @@ def snapshot_lock(warehouse: Warehouse, cluster: str, clock: Clock, wait_ms: int
 def published(lock: SnapshotLock, slot_ms: int) -> PublishedSlot | None:
     """The snapshot that had been published for a slot of the cluster when the lock was taken."""
     wanted: dict[str, str | datetime] = {"cluster": lock.cluster, "slot": _instant(slot_ms)}
-    found = _rows(lock.warehouse, lock.history, wanted, ("snapshot_id", "captured_at", "status", "failures"))
-    if not found.num_rows:
+    rows = _rows(lock.warehouse, lock.history, wanted, ("snapshot_id", "captured_at", "status", "failures"))
+    if not rows.num_rows:
         return None
-    row = found.to_pylist()[0]
+    row = rows.to_pylist()[0]
     captured_at_ms = round(row["captured_at"].timestamp() * 1000)
     return PublishedSlot(
         snapshot_id=row["snapshot_id"],
@@ -115,7 +115,7 @@ def _refuse_published(lock: SnapshotLock, snapshot: Snapshot) -> None:
 
 def _write(lock: SnapshotLock, snapshot: Snapshot, table: Table, fence: Fence | None = None) -> int:
     """Append a snapshot's rows to one table as one file, and read them back; returns their number."""
-    rows = snapshot.rows.get(table.row, ())
+    rows = snapshot.rows[table.row]
     if not rows:
         return 0
     arrow = arrow_table(table, snapshot.header, rows)
@@ -129,9 +129,9 @@ def _write(lock: SnapshotLock, snapshot: Snapshot, table: Table, fence: Fence | 
 
 def _check(warehouse: Warehouse, table: Table, snapshot_id: str, expected: int) -> None:
     """Read back what was written: a commit that another one overwrote, or that was skipped, reports no error itself."""
-    found = _rows(warehouse, warehouse.state(table.name), {"snapshot_id": snapshot_id}, ())
-    if found.num_rows != expected:
-        raise ChecksFailed(f"table {table.name} holds {found.num_rows} of {expected} rows of snapshot {snapshot_id}")
+    rows = _rows(warehouse, warehouse.state(table.name), {"snapshot_id": snapshot_id}, ())
+    if rows.num_rows != expected:
+        raise ChecksFailed(f"table {table.name} holds {rows.num_rows} of {expected} rows of snapshot {snapshot_id}")
 
 
 def _rows(

@@ -1,7 +1,7 @@
-"""Decoded records in, closed Parquet files and what Delta's log says of them out; on executors, without a JVM.
+"""Writes decoded records to Parquet files, on executors and without a JVM, and makes what Delta's log says of them.
 
-Guards one rule: a file is described only after it is whole. Names are new for every attempt, so one that died leaves a file
-that no log names, and nobody reads it.
+A file is described only after it is complete. Names are new for every attempt, so one that died leaves a file that no log
+names, and nobody reads it.
 
 Encoding is most of what an ingest does, so every column is written in the cheapest way that all readers of reader version 1
 understand. Per record of 16 bytes of key and 100 of value, one core: 185 ns (36 bytes) as it is now; 239 ns (38 bytes) with
@@ -86,10 +86,10 @@ class _Piece:
 
 
 @dataclass(slots=True)
-class _Tally:
+class _FileStatistics:
     """Statistics of the pieces so far, of every column.
 
-    Spark opens every file of a table if a filter names one column that it knows nothing of, whatever else the filter says.
+    Spark opens every file of a table if a filter names one column that has no statistics, whatever else the filter says.
     Arrow finds bounds in 0.3 ns a value, Parquet's writer in 2.
     """
 
@@ -99,24 +99,24 @@ class _Tally:
     nulls: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(_SCHEMA.names, 0)))
 
     def add(self, piece: _Piece) -> None:
-        """Count a piece in."""
+        """Add a piece."""
         self.rows += piece.batch.num_rows
         self.nulls.update(piece.nulls())
         for name, value in (("topic", piece.topic), ("topic_id", piece.topic_id), (_PARTITION, piece.partition)):
             self.bound(name, value, value)
         for name in _BOUNDED:
-            found = bounds_of(piece.batch.column(name))
-            if found:
-                self.bound(name, *found)
+            bounds = bounds_of(piece.batch.column(name))
+            if bounds:
+                self.bound(name, *bounds)
 
     def bound(self, name: str, least: Any, greatest: Any) -> None:
-        """Count in what a column has at least and at most; None if it has only nulls."""
+        """Widen the bounds of a column; None if it has only nulls."""
         if least is not None:
             self.least[name] = min(self.least.get(name, least), least)
             self.greatest[name] = max(self.greatest.get(name, greatest), greatest)
 
     def statistics(self) -> Statistics:
-        """What the log is to say."""
+        """The statistics as Delta's log has them."""
         return Statistics(rows=self.rows, least=self.least, greatest=self.greatest, nulls=dict(self.nulls))
 
 
@@ -140,7 +140,7 @@ class RecordFiles:
     ) -> None:
         self._folder_url, self._target_bytes = folder_url, target_bytes
         self._run = {"cluster": cluster, "cluster_id": cluster_id, "ingest_id": ingest_id}
-        self._items = self._new_tally()
+        self._statistics = self._new_statistics()
         self._codec = CODECS[compression]
         self._files, self._folder = _file_system(folder_url)
         self._name = _new_name()
@@ -158,7 +158,7 @@ class RecordFiles:
             self._end()
         self._shape, name = shape, self._name
         self._pieces.append(piece)
-        self._items.add(piece)
+        self._statistics.add(piece)
         self._waiting_bytes += batch.nbytes
         if self._waiting_bytes >= ROW_GROUP_BYTES:
             self._write_row_group()
@@ -211,16 +211,16 @@ class RecordFiles:
                 url=f"{self._folder_url}/{self._name}",
                 size=stored.size,
                 modified_at_ms=stored.mtime_ns // 1_000_000,
-                statistics=self._items.statistics(),
+                statistics=self._statistics.statistics(),
             )
         )
-        self._open, self._name, self._items = None, _new_name(), self._new_tally()
+        self._open, self._name, self._statistics = None, _new_name(), self._new_statistics()
 
-    def _new_tally(self) -> _Tally:
-        items = _Tally()
+    def _new_statistics(self) -> _FileStatistics:
+        statistics = _FileStatistics()
         for name, value in self._run.items():
-            items.bound(name, value, value)
-        return items
+            statistics.bound(name, value, value)
+        return statistics
 
     def _failed(self, error: Exception) -> TableError:
         url = f"{self._folder_url}/{self._name}"
@@ -236,7 +236,7 @@ class RecordFiles:
                     part.close()
             self._open = None
         self._remove(self._name)
-        self._name, self._items = _new_name(), self._new_tally()
+        self._name, self._statistics = _new_name(), self._new_statistics()
 
     def _remove(self, name: str) -> None:
         with suppress(*_FAILURES):  # what cannot be removed is in no log, and VACUUM takes it
@@ -252,10 +252,10 @@ def _file_system(url: str) -> tuple[Any, str]:
     if url.startswith("file:"):
         return fs.LocalFileSystem(), f"/{url.removeprefix('file:').lstrip('/')}"
     try:
-        found: tuple[Any, str] = fs.FileSystem.from_uri(arrow_uri(url))
+        file_system: tuple[Any, str] = fs.FileSystem.from_uri(arrow_uri(url))
     except _FAILURES as error:
         raise TableError(f"{url}: {_UNREACHABLE.format(_reason(error))}") from error
-    return found
+    return file_system
 
 
 def arrow_uri(url: str) -> str:

@@ -15,7 +15,9 @@ import pyarrow as pa
 
 from kafka_lagoon import row_classes as kinds
 from kafka_lagoon.fetch import record_rows as records
-from kafka_lagoon.snapshot import state_rows as rows
+from kafka_lagoon.snapshot import tables
+from kafka_lagoon.snapshot.state_rows import SnapshotHeader
+from kafka_lagoon.snapshot.state_table import StateTable
 
 SNAPSHOT_DATE, INGEST_DATE = "snapshot_date", "ingest_date"
 TIMESTAMP = pa.timestamp("us", tz="UTC")
@@ -211,15 +213,15 @@ def _day(name: str, of: str) -> Column:
     return Column(name=name, field=name, type=pa.date32(), nullable=False, comment=comment)
 
 
-HEADER = tuple(columns_of(rows.SnapshotHeader))
+HEADER = tuple(columns_of(SnapshotHeader))
 
 
-def _state(name: str, row: type[rows.Row]) -> Table:
+def _state(table: StateTable) -> Table:
     return Table(
-        name=name,
-        row=row,
-        comment=_comment(row),
-        columns=(*HEADER, *columns_of(row), _day(SNAPSHOT_DATE, "captured_at")),
+        name=table.name,
+        row=table.row,
+        comment=_comment(table.row),
+        columns=(*HEADER, *columns_of(table.row), _day(SNAPSHOT_DATE, "captured_at")),
         features={},
         bounded_in_0_1=("snapshot_id", "cluster", "captured_at"),
     )
@@ -240,20 +242,8 @@ def _comment(row: type[Any]) -> str:
     return (inspect.getdoc(row) or "").partition("\n\n")[0]
 
 
-# Publication order: a row in `snapshots` says that all others are there.
-STATE_TABLES = (
-    _state("brokers", rows.BrokerRow),
-    _state("topics", rows.TopicRow),
-    _state("partitions", rows.PartitionRow),
-    _state("partition_offsets", rows.PartitionOffsetsRow),
-    _state("consumer_groups", rows.ConsumerGroupRow),
-    _state("group_members", rows.GroupMemberRow),
-    _state("committed_offsets", rows.CommittedOffsetRow),
-    _state("consumer_lag", rows.ConsumerLagRow),
-    _state("coverage", rows.CoverageRow),
-    _state("collection_failures", rows.CollectionFailureRow),
-    _state("snapshots", rows.SnapshotRow),
-)
+# The order of publication: a row in `snapshots`, the last, says that all others are there.
+STATE_TABLES = tuple(_state(table) for table in tables.STATE_TABLES)
 
 RECORDS = _archive(
     "records",

@@ -1,11 +1,11 @@
 CREATE TABLE IF NOT EXISTS brokers (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
-  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   broker_id INT NOT NULL COMMENT 'node.id of the broker.',
-  host STRING COMMENT 'Host that the broker advertises on the listener we asked; null if none is told.',
-  port INT COMMENT 'Port that the broker advertises on the listener we asked; null if none is told.',
+  host STRING COMMENT 'Host that the broker advertises on our listener; null if none is known.',
+  port INT COMMENT 'Port that the broker advertises on our listener; null if none is known.',
   rack STRING COMMENT 'broker.rack; null if none is set.',
   is_controller BOOLEAN COMMENT 'Whether it is the active controller: leader of the metadata quorum, or as metadata has it under ZooKeeper. Null if problem is set.',
   is_fenced BOOLEAN COMMENT 'Whether the controller has fenced it off; null if the brokers cannot say (before Kafka 2.8), or problem is set.',
@@ -20,7 +20,7 @@ TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStats
 CREATE TABLE IF NOT EXISTS topics (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
-  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   topic STRING NOT NULL COMMENT 'Name of the topic.',
   topic_id STRING COMMENT 'Id of the topic (22 characters, base64url); null if the brokers give none.',
@@ -38,16 +38,16 @@ TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStats
 CREATE TABLE IF NOT EXISTS partitions (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
-  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   topic STRING NOT NULL COMMENT 'Name of the topic.',
   topic_id STRING COMMENT 'Id of the topic (22 characters, base64url); null if the brokers give none.',
   partition INT NOT NULL COMMENT 'Partition number.',
   leader_id INT COMMENT 'Broker that leads the partition; null if none does.',
-  leader_epoch INT COMMENT 'Term of the leader; null if the brokers do not tell it.',
+  leader_epoch INT COMMENT 'Epoch of the leader; null if the brokers do not tell it.',
   replicas ARRAY<INT> COMMENT 'Brokers that hold a replica, the preferred leader first.',
   isr ARRAY<INT> COMMENT 'Brokers whose replica is in sync.',
-  offline_replicas ARRAY<INT> COMMENT 'Brokers whose replica is offline; null if not told.',
+  offline_replicas ARRAY<INT> COMMENT 'Brokers whose replica is offline; null if the brokers do not say.',
   eligible_leader_replicas ARRAY<INT> COMMENT 'Brokers outside the ISR that may lead without loss (KIP-966); null if the cluster does not keep them.',
   last_known_elr ARRAY<INT> COMMENT 'Last known eligible leader replicas (KIP-966); null if the cluster does not keep them.',
   is_leaderless BOOLEAN COMMENT 'Whether no broker leads it: neither reads nor writes are possible.',
@@ -56,7 +56,7 @@ CREATE TABLE IF NOT EXISTS partitions (
   is_at_min_isr BOOLEAN COMMENT 'Whether exactly min.insync.replicas are in sync; null if that setting could not be read.',
   is_preferred_leader BOOLEAN COMMENT 'Whether the leader is the first replica; null if it has no leader.',
   rack_count INT COMMENT 'Different racks among the replicas; null if the rack of any is unknown: none set, or the broker is down.',
-  problem STRING COMMENT 'Kafka\'s name of the partition\'s error, what became of the topic meanwhile, or why min.insync.replicas or eligible leaders are not known. Null if there is none.',
+  problem STRING COMMENT 'Kafka\'s name of the partition\'s error, what happened to the topic meanwhile, or why min.insync.replicas or eligible leaders are not known. Null if there is none.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
@@ -67,7 +67,7 @@ TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStats
 CREATE TABLE IF NOT EXISTS partition_offsets (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
-  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   topic STRING NOT NULL COMMENT 'Name of the topic.',
   topic_id STRING COMMENT 'Id of the topic (22 characters, base64url); null if the brokers give none.',
@@ -78,11 +78,11 @@ CREATE TABLE IF NOT EXISTS partition_offsets (
   max_timestamp_offset BIGINT COMMENT 'Offset of the record with the largest timestamp; null if no record has one, the brokers are older than Kafka 3.0, or problem is set.',
   max_timestamp TIMESTAMP COMMENT 'Largest timestamp of any record; null if max_timestamp_ms is, or is outside the years 1 to 9999.',
   max_timestamp_ms BIGINT COMMENT 'The same as stored, in milliseconds since 1970; null if max_timestamp_offset is.',
-  local_log_start_offset BIGINT COMMENT 'First offset on the broker\'s own disk (KIP-405); null if the brokers are older than Kafka 3.6, or problem is set.',
+  local_log_start_offset BIGINT COMMENT 'First offset on the broker\'s own disk (KIP-405); null if the brokers are older than Kafka 3.5, or problem is set.',
   tiered_offset BIGINT COMMENT 'Last offset in tiered storage (KIP-1005); null if there is none, the brokers are older than Kafka 3.9, or problem is set.',
   leader_epoch INT COMMENT 'Leader epoch at the high watermark; null if the log is empty, or the brokers do not tell it.',
   read_at TIMESTAMP COMMENT 'When the high watermark was received; null if it was not.',
-  problem STRING COMMENT 'Why an offset is missing: Kafka\'s name of the first error, OFFSET_NOT_TOLD, or what became of the topic meanwhile. Null if there is none.',
+  problem STRING COMMENT 'Why an offset is missing: Kafka\'s name of the first error, OFFSET_NOT_RETURNED, or what happened to the topic meanwhile. Null if there is none.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
@@ -93,7 +93,7 @@ TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStats
 CREATE TABLE IF NOT EXISTS consumer_groups (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
-  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   group_id STRING NOT NULL COMMENT 'group.id; any text, so escape it where it is shown.',
   group_type STRING COMMENT 'classic, consumer (KIP-848), share or streams; null if the brokers cannot say.',
@@ -115,19 +115,19 @@ TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStats
 CREATE TABLE IF NOT EXISTS group_members (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
-  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   group_id STRING NOT NULL COMMENT 'group.id of the member\'s group.',
   member_id STRING NOT NULL COMMENT 'Id of the member within the group.',
   group_instance_id STRING COMMENT 'group.instance.id of a static member (KIP-345); null if dynamic.',
   client_id STRING COMMENT 'client.id of the member.',
   client_host STRING COMMENT 'Address that the coordinator sees.',
-  rack_id STRING COMMENT 'client.rack of the member; null if none is set or told.',
+  rack_id STRING COMMENT 'client.rack of the member; null if none is set or known.',
   subscribed_topics ARRAY<STRING> COMMENT 'Topics the member subscribes to by name; null if it has a pattern, does not say, or problem is set.',
   assignment ARRAY<STRUCT<topic: STRING COMMENT 'Name of the topic; null if only its id is known.', topic_id: STRING COMMENT 'Id of the topic; null if only its name is known.', partitions: ARRAY<INT> COMMENT 'Partition numbers.'>> COMMENT 'Partitions the member owns; null if the group is rebalancing or its protocol is not Kafka\'s consumer protocol.',
   target_assignment ARRAY<STRUCT<topic: STRING COMMENT 'Name of the topic; null if only its id is known.', topic_id: STRING COMMENT 'Id of the topic; null if only its name is known.', partitions: ARRAY<INT> COMMENT 'Partition numbers.'>> COMMENT 'Partitions the member is to own (KIP-848); null for classic and share groups.',
   member_epoch INT COMMENT 'Epoch of the member (KIP-848); null for classic groups.',
-  problem STRING COMMENT 'Why it is not known what the member owns: MEMBER_PROTOCOL_UNREADABLE, ASSIGNMENT_NOT_TOLD, TOPOLOGY_NOT_TOLD, or UNKNOWN_TOPIC_ID: a topic that no broker names by the id in the assignment. Null if it is known.',
+  problem STRING COMMENT 'Why it is not known what the member owns: MEMBER_PROTOCOL_UNREADABLE, ASSIGNMENT_NOT_RETURNED, TOPOLOGY_NOT_RETURNED, or UNKNOWN_TOPIC_ID: a topic that no broker names by the id in the assignment. Null if it is known.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
@@ -138,14 +138,14 @@ TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStats
 CREATE TABLE IF NOT EXISTS committed_offsets (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
-  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   group_id STRING NOT NULL COMMENT 'group.id of the group.',
   topic STRING NOT NULL COMMENT 'Name of the topic, which may be deleted by now.',
   topic_id STRING COMMENT 'Id of the topic (22 characters, base64url); null if the brokers give none.',
   partition INT NOT NULL COMMENT 'Partition number.',
   committed_offset BIGINT COMMENT 'Next offset that the group will read; null if there is none or it could not be read.',
-  committed_leader_epoch INT COMMENT 'Leader term of the last record consumed; null if the group gave none.',
+  committed_leader_epoch INT COMMENT 'Leader epoch of the last record consumed; null if the group gave none.',
   metadata STRING COMMENT 'Free text stored with the commit; null if there is none.',
   read_at TIMESTAMP COMMENT 'When the commit was received; null if it was not.',
   problem STRING COMMENT 'Why the commit could not be read; or UNSTABLE_OFFSET_COMMIT: a transaction is about to replace it; or what hides the topic, UNKNOWN_TOPIC_OR_PARTITION if it is not there any more. Else null.',
@@ -159,7 +159,7 @@ TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStats
 CREATE TABLE IF NOT EXISTS consumer_lag (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
-  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   group_id STRING NOT NULL COMMENT 'group.id of the group.',
   group_type STRING COMMENT 'classic, consumer (KIP-848), share or streams; null if the brokers cannot say.',
@@ -191,58 +191,87 @@ PARTITIONED BY (snapshot_date)
 COMMENT 'How far each group is behind, one row per group, partition (committed, assigned or subscribed) and snapshot.'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,group_type,group_state,topic,topic_id,partition,committed_offset,log_start_offset,high_watermark,last_stable_offset,lag,lag_lower_bound,lag_read_committed,lag_basis,records_lost,retention_margin,time_lag_ms,time_lag_method,first_unread_timestamp,member_id,client_id,client_host,problem');
 
+CREATE TABLE IF NOT EXISTS acls (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  resource_type STRING NOT NULL COMMENT 'TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN or USER.',
+  resource_name STRING NOT NULL COMMENT 'Name or prefix; * with LITERAL is every name.',
+  pattern_type STRING NOT NULL COMMENT 'LITERAL or PREFIXED.',
+  principal STRING NOT NULL COMMENT 'Who, as type:name; User:* is everybody.',
+  host STRING NOT NULL COMMENT 'From which address; * is every one.',
+  operation STRING NOT NULL COMMENT 'Operation as Kafka names it.',
+  permission STRING NOT NULL COMMENT 'ALLOW or DENY.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'ACLs of the cluster, one row per ACL and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,resource_type,resource_name,pattern_type,principal,host,operation,permission');
+
 CREATE TABLE IF NOT EXISTS coverage (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
-  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   api STRING NOT NULL COMMENT 'Kafka\'s name of the API.',
   api_version INT COMMENT 'Highest version that was sent; null if no request was.',
-  broker_id INT COMMENT 'Broker that was asked; null for a bootstrap server whose id is not known, or if no broker could be chosen.',
+  broker_id INT COMMENT 'Broker that was asked; null for a bootstrap server whose id is not known, or if no broker was asked.',
   expected BIGINT NOT NULL COMMENT 'Items (brokers, topics, partitions, groups, as the API has them) that were asked about.',
   answered BIGINT NOT NULL COMMENT 'Items that came back with a value.',
   failed BIGINT NOT NULL COMMENT 'Items that came back with an error, or not at all.',
-  visibility STRING COMMENT 'For APIs that list: complete (the right to see everything is proven), filtered (rights are missing, so the list may be short) or unknown; null for other APIs.',
+  visibility STRING COMMENT 'For APIs that list: complete (the permission to see everything is proven), filtered (permissions are missing, so the list may be short) or unknown; null for other APIs.',
   requests BIGINT NOT NULL COMMENT 'Requests sent, retries included.',
   bytes BIGINT NOT NULL COMMENT 'Bytes received.',
   elapsed_ms BIGINT NOT NULL COMMENT 'Milliseconds from the first request to the last answer.',
   throttle_ms BIGINT NOT NULL COMMENT 'Milliseconds for which the broker throttled us.',
+  not_collected_because STRING COMMENT 'Why the API gave nothing although nothing failed: UNSUPPORTED_VERSION (the brokers do not offer it), SECURITY_DISABLED (no authorizer) or SKIPPED (by the setting snapshot.skip_tables); null if it was asked.',
+  skipped_table STRING COMMENT 'Table that has no rows of this snapshot because it is skipped; null for rows about requests.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
 PARTITIONED BY (snapshot_date)
-COMMENT 'What was asked and what answered, one row per API, broker and snapshot: the proof of completeness.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,api,api_version,broker_id,expected,answered,failed,visibility,requests,bytes,elapsed_ms,throttle_ms');
+COMMENT 'What was asked and what answered, one row per API, broker and snapshot, and one per API of a skipped table.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,api,api_version,broker_id,expected,answered,failed,visibility,requests,bytes,elapsed_ms,throttle_ms,not_collected_because,skipped_table');
 
 CREATE TABLE IF NOT EXISTS collection_failures (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
-  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   api STRING NOT NULL COMMENT 'Kafka\'s name of the API.',
-  broker_id INT COMMENT 'Broker that was asked; null if none could be chosen.',
-  scope STRING NOT NULL COMMENT 'What was asked about: a cluster, broker, group, topic or partition.',
+  broker_id INT COMMENT 'Broker that was asked, or that the request was about; null if none could be chosen.',
+  scope STRING NOT NULL COMMENT 'What the request was about, for people: the first three of the items, and how many more.',
   error_code INT COMMENT 'Kafka\'s number of the error; null if there was no answer.',
   error_name STRING NOT NULL COMMENT 'Kafka\'s name of the error, or ours for a request without an answer.',
-  attempts INT NOT NULL COMMENT 'How often it was tried.',
-  elapsed_ms BIGINT COMMENT 'Milliseconds until it was given up; null if it was never sent.',
+  attempts INT NOT NULL COMMENT 'How often it was tried, at most.',
+  elapsed_ms BIGINT COMMENT 'Milliseconds until the last of them was given up; null if it was never sent.',
   message STRING COMMENT 'What the broker or the network said; null if nothing.',
+  scope_type STRING COMMENT 'cluster, broker, topic, partition, group, member, group_partition (what a group committed for a partition), transaction, config, log_dir or list (a list as a whole). Null in rows of version 0.2.0 and older.',
+  topic STRING COMMENT 'Name of the topic; null if the scope has none, or if the items differ.',
+  partition INT COMMENT 'Partition number; null likewise.',
+  group_id STRING COMMENT 'group.id of the group; null likewise.',
+  member_id STRING COMMENT 'Id of the member; null likewise.',
+  transactional_id STRING COMMENT 'transactional.id; null likewise.',
+  log_dir STRING COMMENT 'Path of the log directory; null likewise.',
+  items BIGINT COMMENT 'How many items (partitions, groups, topics) failed so. Null in rows of version 0.2.0 and older.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
 PARTITIONED BY (snapshot_date)
-COMMENT 'Requests that failed for good, one row per request and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,api,broker_id,scope,error_code,error_name,attempts,elapsed_ms,message');
+COMMENT 'What could not be collected, one row per API, broker, type of scope, error and snapshot, with the number of items.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,api,broker_id,scope,error_code,error_name,attempts,elapsed_ms,message,scope_type,topic,partition,group_id,member_id,transactional_id,log_dir,items');
 
 CREATE TABLE IF NOT EXISTS snapshots (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
-  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker told it.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   slot TIMESTAMP NOT NULL COMMENT 'The scheduler\'s time for the run; published at most once per cluster.',
   started_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   finished_at TIMESTAMP NOT NULL COMMENT 'When the last answer was in; what was true, was true between both.',
-  status STRING NOT NULL COMMENT 'complete, or partial if anything did not answer.',
+  status STRING NOT NULL COMMENT 'complete, or partial if anything did not answer; tables that few may read (acls) do not count.',
   software_version STRING NOT NULL COMMENT 'Version of Kafka Lagoon that wrote the rows.',
   kafka_version_range STRING COMMENT 'Kafka release whose APIs the brokers list, or a range such as 2.8 to 3.9; between 2.4 and 3.0 if a broker\'s list is a mix that no release has; null if not known.',
   brokers INT NOT NULL COMMENT 'Rows in table brokers.',
@@ -275,7 +304,7 @@ CREATE TABLE IF NOT EXISTS records (
   key BINARY COMMENT 'Key; null and empty are kept apart.',
   value BINARY COMMENT 'Value; null (a tombstone in compacted topics) and empty are kept apart.',
   headers ARRAY<STRUCT<key: STRING COMMENT 'Key of the header; in a record with undecodable keys, bytes are spelled out, as in \\xff.', value: BINARY COMMENT 'Value of the header; null and empty are kept apart.'>> NOT NULL COMMENT 'Headers in order, duplicates kept; empty if there are none.',
-  leader_epoch INT COMMENT 'Term of the leader that appended it; null if not told.',
+  leader_epoch INT COMMENT 'Epoch of the leader that appended it; null if the batch has none.',
   producer_id BIGINT COMMENT 'Id of the idempotent producer; null if it was none.',
   producer_epoch INT COMMENT 'Epoch of the idempotent producer; null if it was none.',
   is_transactional BOOLEAN NOT NULL COMMENT 'Whether it was written in a transaction.',
@@ -285,7 +314,7 @@ CREATE TABLE IF NOT EXISTS records (
 )
 USING delta
 PARTITIONED BY (ingest_date)
-COMMENT 'Records as they stood in Kafka, one row each, exactly once.'
+COMMENT 'Records as they were in Kafka, one row each, exactly once.'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.feature.domainMetadata' = 'supported', 'delta.dataSkippingStatsColumns' = 'cluster,cluster_id,topic,topic_id,partition,offset,timestamp,timestamp_ms,timestamp_type,leader_epoch,producer_id,producer_epoch,ingest_id');
 
 CREATE TABLE IF NOT EXISTS record_ranges (
@@ -296,7 +325,7 @@ CREATE TABLE IF NOT EXISTS record_ranges (
   topic_id STRING COMMENT 'Id of the topic; null if the brokers give none.',
   partition INT NOT NULL COMMENT 'Partition number.',
   from_offset BIGINT NOT NULL COMMENT 'First offset of the range.',
-  to_offset BIGINT NOT NULL COMMENT 'First offset behind the range; below from_offset if the log was truncated and went on there.',
+  to_offset BIGINT NOT NULL COMMENT 'First offset after the range; below from_offset if the log was truncated and continued there.',
   records BIGINT NOT NULL COMMENT 'Offsets whose records are in table records.',
   control BIGINT NOT NULL COMMENT 'Offsets of control batches, such as transaction markers.',
   aborted BIGINT NOT NULL COMMENT 'Offsets of aborted transactions, left out by read_committed.',
@@ -307,14 +336,14 @@ CREATE TABLE IF NOT EXISTS record_ranges (
   bytes_decoded BIGINT NOT NULL COMMENT 'Bytes of records after decompression.',
   codec STRING COMMENT 'Codecs of the batches, sorted and comma-separated; null if there were none.',
   files INT NOT NULL COMMENT 'Data files that hold the records.',
-  leader_epoch INT COMMENT 'Term in which the last offset of the range was written; null if not told.',
-  problem STRING COMMENT 'What is to be known of the range: LOST, LOG_TRUNCATED, TOPIC_RECREATED, or why it ended early; null if nothing.',
+  leader_epoch INT COMMENT 'Leader epoch in which the last offset of the range was written; null if no batch has one.',
+  problem STRING COMMENT 'LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED, or why the range ended early; null if nothing is wrong.',
   planned_at TIMESTAMP NOT NULL COMMENT 'When the run asked where the logs end.',
   ingest_date DATE NOT NULL COMMENT 'UTC day of the run; the table is partitioned by it.'
 )
 USING delta
 PARTITIONED BY (ingest_date)
-COMMENT 'What became of every offset, one row per run and partition; the ranges of a partition tile.'
+COMMENT 'Counts of what every offset was, one row per run and partition; the ranges of a partition join.'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'ingest_id,cluster,cluster_id,topic,topic_id,partition,from_offset,to_offset,records,control,aborted,compacted,lost,corrupt,bytes_fetched,bytes_decoded,codec,files,leader_epoch,problem,planned_at');
 
 CREATE TABLE IF NOT EXISTS record_problems (

@@ -21,7 +21,7 @@ _GAPS = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # INT96 ends in 2262 for deltalake, DuckDB and Polars
-    "spark.sql.python.filterPushdown.enabled": "true",  # format("lagoon") is told of filters
+    "spark.sql.python.filterPushdown.enabled": "true",  # format("lagoon") gets filters
     "spark.sql.shuffle.partitions": "2",
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.ui.enabled": "false",

@@ -1,6 +1,6 @@
-"""Any file system that Hadoop knows: bytes in, files out, and back.
+"""Reads and writes files on any file system that Hadoop supports.
 
-Guards one rule: local, HDFS, S3 and Azure paths are reached in the same way, so what the tests see is what runs.
+Local, HDFS, S3 and Azure paths are reached in the same way, so what the tests see is what runs.
 """
 
 from dataclasses import dataclass
@@ -91,8 +91,8 @@ class Storage:
         path = self._path(url)
         try:
             files = path.getFileSystem(self.conf)
-            found = files.listStatus(path) if files.exists(path) else []
-            return sorted(str(one.getPath().getName()) for one in found)
+            entries = files.listStatus(path) if files.exists(path) else []
+            return sorted(str(entry.getPath().getName()) for entry in entries)
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be listed: {reason(error)}") from error
 
@@ -100,8 +100,8 @@ class Storage:
         """Names of what a folder holds, or of the file that it is, that was last modified before a time or at it."""
         path = self._path(url)
         try:
-            found = path.getFileSystem(self.conf).listStatus(path)
-            return [one.getPath().getName() for one in found if one.getModificationTime() <= modified_before_ms]
+            entries = path.getFileSystem(self.conf).listStatus(path)
+            return [entry.getPath().getName() for entry in entries if entry.getModificationTime() <= modified_before_ms]
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be listed: {reason(error)}") from error
 

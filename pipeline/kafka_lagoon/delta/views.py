@@ -76,10 +76,10 @@ def column_comments(name: str) -> dict[str, str]:
     for table in TABLES:
         if table.name == name:
             return {column.name: column.comment for column in table.columns}
-    view = next(one for one in VIEWS if one.name == name)
+    view = next(view for view in VIEWS if view.name == name)
     if view.columns:
         return dict(view.columns)
-    found: dict[str, str] = {}
+    comments: dict[str, str] = {}
     for needed in view.needs():
-        found = column_comments(needed) | found
-    return found
+        comments = column_comments(needed) | comments
+    return comments

@@ -1,6 +1,6 @@
-"""Where the tables live: settings in, a warehouse out whose tables are there and have our columns.
+"""Opens the warehouse that settings name: a folder or a schema of a catalog, with tables that have our columns.
 
-Guards one rule: nothing is asked of Kafka before it is certain that the answers can be written.
+It is opened before a cluster is captured, so that nothing is requested that cannot be written.
 """
 
 import json
@@ -93,10 +93,10 @@ def find_warehouse(spark: SparkSession, settings: Settings) -> Warehouse:
 
 
 def open_warehouse(spark: SparkSession, settings: Settings, clock: Clock) -> Warehouse:
-    """The warehouse that settings name, for writing: tables that are missing are made.
+    """The warehouse that settings name, for writing: missing tables are created.
 
     ConfigError names the setting if the place cannot be written or does not keep writers apart; SchemaChanged if a
-    table has not our columns. Nullable columns that a newer version of ours brings are added, and tables of version 0.1.0
+    table does not have our columns. Nullable columns that a newer version of ours brings are added, and tables of version 0.1.0
     are made to answer the filters of every reader.
     """
     if not settings.warehouse:

@@ -1,1 +1,1 @@
-"""Offsets in, splits out; splits in, Arrow batches out. Runs on executors, knows nothing of Spark."""
+"""The consuming side: plans offset specs as ranges and splits, and reads splits into Arrow batches. Knows nothing of Spark."""

@@ -1,18 +1,18 @@
 """Turns a plan and the outcomes of its tasks into rows of record_ranges and record_problems, and the next offsets.
 
-A range ends where reading first stopped, or where a leader's log turned out not to be what was read. What a later task read
-after that point is left out, files and all, so that ranges tile and the next run reads it.
+A range ends where reading first stopped, or where a leader's log differs from what was read. What a later task read after
+that offset is left out, with its files, so that ranges join and the next run reads it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka_lagoon.client.cluster import TopicPartition
-from kafka_lagoon.fetch.epoch_checks import Checked
-from kafka_lagoon.fetch.epochs import Divergence, EpochRange
+from kafka_lagoon.fetch.leader_epochs import Divergence, EpochRange
 from kafka_lagoon.fetch.plan import Archived, Plan
 from kafka_lagoon.fetch.ranges import (
     LOG_TRUNCATED,
+    LOSSES,
     LOST,
     TOPIC_DELETED,
     TOPIC_RECREATED,
@@ -23,11 +23,11 @@ from kafka_lagoon.fetch.ranges import (
 )
 from kafka_lagoon.fetch.record_rows import RecordProblemRow, RecordRangeRow
 from kafka_lagoon.fetch.split import Outcome
+from kafka_lagoon.fetch.truncation_checks import CheckedEpochs
 from kafka_lagoon.records.decoding import Counts, Problem
 
 STOPPED = "STOPPED"  # a task gave no reason
 FILE_LEFT_OUT = "FILE_LEFT_OUT"  # what was read is in one file with records that a truncation took back
-LOSSES = frozenset({LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED})
 
 
 def is_loss(row: RecordRangeRow) -> bool:
@@ -37,7 +37,7 @@ def is_loss(row: RecordRangeRow) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskOutcome:
-    """What one task came to: an outcome for each of its splits, and how many data files hold each partition's records."""
+    """What one task did: an outcome for each of its splits, and how many data files hold each partition's records."""
 
     outcomes: Sequence[Outcome]
     files: Mapping[TopicPartition, int]
@@ -55,8 +55,8 @@ class Reconciled:
 
 
 @dataclass(slots=True)
-class _Walk:
-    """A partition on its way from split to split."""
+class _PartitionRead:
+    """What the splits of one range read, up to where reading first stopped."""
 
     reached: int
     counts: Counts
@@ -74,13 +74,13 @@ def reconcile(
     plan: Plan,
     archived: Mapping[str, Archived],
     tasks: Sequence[TaskOutcome],
-    checked: Checked | None = None,
+    checked: CheckedEpochs | None = None,
 ) -> Reconciled:
     """Put the tasks' outcomes together, in the order of the partitions' offsets.
 
     `checked` is what leaders said, after the reading, of the epochs that were read.
     """
-    checked = checked or Checked()
+    checked = checked or CheckedEpochs()
     left_out = {
         number for number, task in enumerate(tasks) if any(_diverged(one, checked.divergences) for one in task.outcomes)
     }
@@ -94,67 +94,67 @@ def reconcile(
     kept: set[int] = set()
     unread = 0
     positions: dict[TopicPartition, Position] = {}
-    for one in plan.ranges:
-        at = TopicPartition(one.topic, one.partition)
-        walk = _walk(one, read.get(at, []), left_out, checked.divergences.get(at))
-        files = sum(tasks[number].files.get(at, 0) for number in walk.tasks)
-        ranges.append(rows.of_range(one, walk, files))
-        problems += rows.of_problems(one, walk)
-        kept.update(walk.tasks)
-        positions[at] = _position(one, walk, is_confirmed=at in checked.confirmed)
-        unread += one.to_offset - walk.reached
+    for planned in plan.ranges:
+        partition = TopicPartition(planned.topic, planned.partition)
+        done = _joined_outcomes(planned, read.get(partition, []), left_out, checked.divergences.get(partition))
+        files = sum(tasks[number].files.get(partition, 0) for number in done.tasks)
+        ranges.append(rows.of_range(planned, done, files))
+        problems += rows.of_problems(planned, done)
+        kept.update(done.tasks)
+        positions[partition] = _position(planned, done, is_confirmed=partition in checked.confirmed)
+        unread += planned.to_offset - done.reached
     return Reconciled(
         ranges=ranges,
         problems=problems,
-        topics=_go_on(plan, archived, positions),
+        topics=_next_topics(plan, archived, positions),
         kept=frozenset(kept),
         unread=unread,
     )
 
 
 def _diverged(outcome: Outcome, divergences: Mapping[TopicPartition, Divergence]) -> bool:
-    """Whether a split read offsets that its leader's log does not have any more, or has otherwise."""
-    parted = divergences.get(TopicPartition(outcome.split.topic, outcome.split.partition))
-    return parted is not None and outcome.next_offset > max(parted.offset, outcome.split.from_offset)
+    """Whether a split read offsets that its leader's log does not have any more, or that hold other records there."""
+    divergence = divergences.get(TopicPartition(outcome.split.topic, outcome.split.partition))
+    return divergence is not None and outcome.next_offset > max(divergence.offset, outcome.split.from_offset)
 
 
-def _walk(
-    one: PlannedRange, read: Sequence[tuple[int, Outcome]], left_out: set[int], parted: Divergence | None
-) -> _Walk:
-    walk = _Walk(one.first_readable, Counts(lost=one.first_readable - one.from_offset))
+def _joined_outcomes(
+    planned: PlannedRange, read: Sequence[tuple[int, Outcome]], left_out: set[int], divergence: Divergence | None
+) -> _PartitionRead:
+    done = _PartitionRead(planned.first_readable, Counts(lost=planned.first_readable - planned.from_offset))
     for number, outcome in sorted(read, key=lambda numbered: numbered[1].split.from_offset):
-        if outcome.split.from_offset != walk.reached:
+        if outcome.split.from_offset != done.reached:
             break
         if number in left_out:
-            walk.failure = LOG_TRUNCATED if parted else FILE_LEFT_OUT
+            done.failure = LOG_TRUNCATED if divergence else FILE_LEFT_OUT
             break
-        walk.tasks.append(number)
-        walk.counts.add(outcome.counts)
-        walk.problems |= {(problem.base_offset, problem.reason): problem for problem in outcome.problems}
-        walk.reached = outcome.next_offset
-        walk.epochs += outcome.epochs
-        walk.leader_epoch = max(walk.leader_epoch, outcome.leader_epoch)
-        walk.failure = outcome.failure
+        done.tasks.append(number)
+        done.counts.add(outcome.counts)
+        done.problems |= {(problem.base_offset, problem.reason): problem for problem in outcome.problems}
+        done.reached = outcome.next_offset
+        done.epochs += outcome.epochs
+        done.leader_epoch = max(done.leader_epoch, outcome.leader_epoch)
+        done.failure = outcome.failure
         if outcome.failure or outcome.next_offset < outcome.split.to_offset:
             break
-    if walk.reached < one.to_offset and not walk.failure:
-        walk.failure = STOPPED
-    return walk
+    if done.reached < planned.to_offset and not done.failure:
+        done.failure = STOPPED
+    return done
 
 
-def _position(one: PlannedRange, walk: _Walk, *, is_confirmed: bool) -> Position:
+def _position(planned: PlannedRange, done: _PartitionRead, *, is_confirmed: bool) -> Position:
     return Position(
-        next_offset=walk.reached,
-        leader_epoch=walk.leader_epoch if walk.leader_epoch >= 0 else one.last_epoch,
-        epochs=with_epochs(one.epochs, walk.epochs),
-        confirmed=one.confirmed and is_confirmed,
+        next_offset=done.reached,
+        leader_epoch=done.leader_epoch if done.leader_epoch >= 0 else planned.last_epoch,
+        epochs=with_epochs(planned.epochs, done.epochs),
+        confirmed=planned.confirmed and is_confirmed,
     )
 
 
-def _go_on(
+def _next_topics(
     plan: Plan, archived: Mapping[str, Archived], positions: Mapping[TopicPartition, Position]
 ) -> dict[str, Archived]:
-    """Where every topic goes on: as it was, but for what this run has moved, begun or ended."""
+    """The next offsets of every topic: as they were, except for what this run has moved, started or ended."""
     topics = {name: dict(known.partitions) for name, known in archived.items()}
     ids = {name: known.topic_id for name, known in archived.items()}
     for event in plan.events:
@@ -162,12 +162,12 @@ def _go_on(
         if event.problem in (TOPIC_DELETED, TOPIC_RECREATED):
             partitions.pop(event.partition, None)
         elif event.problem == LOG_TRUNCATED:
-            parted = Divergence(event.to_offset, event.leader_epoch)
-            partitions[event.partition] = partitions[event.partition].back_at(parted)
+            divergence = Divergence(event.to_offset, event.leader_epoch)
+            partitions[event.partition] = partitions[event.partition].back_at(divergence)
         elif event.problem is None:
             partitions[event.partition] = Position(next_offset=event.to_offset)
-    for at, position in positions.items():
-        topics.setdefault(at.topic, {})[at.partition] = position
+    for partition, position in positions.items():
+        topics.setdefault(partition.topic, {})[partition.partition] = position
     ids |= {name: topic_id for name, topic_id in plan.topic_ids.items() if name in topics}
     return {name: Archived(topic_id=ids[name], partitions=partitions) for name, partitions in topics.items()}
 
@@ -184,20 +184,20 @@ class _Rows:
     def of_event(self, event: Event) -> RecordRangeRow:
         return self._range(event, event.to_offset, Counts(), event.leader_epoch, 0, event.problem)
 
-    def of_range(self, one: PlannedRange, walk: _Walk, files: int) -> RecordRangeRow:
-        epoch = walk.leader_epoch if walk.leader_epoch >= 0 else one.last_epoch
-        problem = walk.failure or (LOST if walk.counts.lost else None)
-        return self._range(one, walk.reached, walk.counts, epoch, files, problem)
+    def of_range(self, planned: PlannedRange, done: _PartitionRead, files: int) -> RecordRangeRow:
+        epoch = done.leader_epoch if done.leader_epoch >= 0 else planned.last_epoch
+        problem = done.failure or (LOST if done.counts.lost else None)
+        return self._range(planned, done.reached, done.counts, epoch, files, problem)
 
-    def of_problems(self, one: PlannedRange, walk: _Walk) -> Iterator[RecordProblemRow]:
-        for problem in walk.problems.values():
+    def of_problems(self, planned: PlannedRange, done: _PartitionRead) -> Iterator[RecordProblemRow]:
+        for problem in done.problems.values():
             yield RecordProblemRow(
                 ingest_id=self.ingest_id,
                 cluster=self.cluster,
                 cluster_id=self.cluster_id,
-                topic=one.topic,
-                topic_id=one.topic_id,
-                partition=one.partition,
+                topic=planned.topic,
+                topic_id=planned.topic_id,
+                partition=planned.partition,
                 base_offset=problem.base_offset,
                 last_offset=problem.last_offset,
                 reason=problem.reason,

@@ -1,69 +1,120 @@
-"""Topics by name or pattern, and from where to where, in; what is chosen of a cluster out.
+"""Describes where reading starts or ends: earliest, latest, an offset, a time, or a number of offsets before the end.
 
-Guards one rule: `start` decides for topics that were never archived; those that were go on where they ended, and their
-new partitions begin at the beginning, so that a schedule needs no other arguments for its second run.
+Jobs, verbs and the data source each parse their own arguments into these values; `fetch/offset_resolution.py` resolves them
+to offsets. It imports nothing that takes long to load: Spark starts a Python process for each `load` of the data source.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from kafka_lagoon.client.cluster import TopicPartition
-from kafka_lagoon.times import parse_time_ms
+from kafka_lagoon.times import FORMS, parse_time_ms
 
-_ASSIGNMENT = re.compile(r"([a-zA-Z0-9._-]{1,249}):(\d{1,10})=(\d{1,19})")
+Partition = tuple[str, int]  # equal to a TopicPartition, whose module takes longer to load
+
+SPELLINGS = (
+    f"earliest, latest, latest-N (N offsets before the end), an offset, topic:partition=offset,..., or a time ({FORMS})"
+)
+
+_ASSIGNMENT = re.compile(r"([a-zA-Z0-9._-]{1,249}):(\d{1,10})=(\d{1,19})", re.ASCII)
+_OFFSET = re.compile(r"\d{1,19}", re.ASCII)
+_BEFORE_END = re.compile(r"latest ?- ?(\d{1,19})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Earliest:
+    """The first offset of the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """The end of the log, for readers of committed records the last stable offset."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtOffset:
+    """A number."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class AtTime:
+    """The first record with this timestamp (epoch milliseconds) or a later one; the end of the log if there is none."""
+
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class BeforeEnd:
+    """So many offsets before the end of the log, but not before its start."""
+
+    offsets: int
+
+
+OffsetSpec = Earliest | Latest | AtOffset | AtTime | BeforeEnd
+EARLIEST, LATEST = Earliest(), Latest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
-    """Where a topic begins: its earliest or latest offset, the first record at a time, or offsets by partition.
+class OffsetSpecs:
+    """Where reading starts, or ends, in each partition: its own spec, or the default. Without a default all must be named.
 
-    Partitions that `offsets` does not name begin at the earliest.
+    `name` is the argument, option or setting that was given, for messages. `topic_ids`, where given, are the ids of the
+    topics that the offsets belong to.
     """
 
-    latest: bool = False
-    timestamp_ms: int | None = None
-    offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
+    name: str
+    default: OffsetSpec | None = None
+    by_partition: Mapping[Partition, OffsetSpec] = field(default_factory=dict)
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, partition: Partition) -> OffsetSpec:
+        """The spec of one partition; KeyError where there is none."""
+        return self.by_partition[partition] if self.default is None else self.by_partition.get(partition, self.default)
+
+    def times(self) -> list[int]:
+        """All times that are given, in epoch milliseconds."""
+        specs = (self.default, *self.by_partition.values())
+        return [spec.timestamp_ms for spec in specs if isinstance(spec, AtTime)]
+
+    def problems(self, partitions: Collection[Partition], topic_ids: Mapping[str, str | None]) -> list[str]:
+        """Why these specs do not fit the partitions that are read: some are not named, others are named and not read."""
+        missing = sorted(set(partitions) - set(self.by_partition)) if self.default is None else []
+        unread = sorted(set(self.by_partition) - set(partitions))
+        re_created = [name for name, topic_id in self.topic_ids.items() if topic_ids.get(name) != topic_id]
+        return [
+            *(f"{self.name}: nothing is said of {topic}:{partition}" for topic, partition in missing),
+            *(f"{self.name}: {topic}:{partition} is not among what is read" for topic, partition in unread),
+            *(f"{self.name}: topic {name} was re-created since" for name in re_created),
+        ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What one run is to read. `until_ms` ends it before the first record at or behind that time (epoch milliseconds)."""
+def parse_offset_specs(name: str, text: str, now_ms: int) -> OffsetSpecs:
+    """The specs that a text (see SPELLINGS) describes at `now_ms`; ValueError for anything else.
 
-    topics: tuple[str, ...]
-    pattern: str | None
-    start: Start
-    until_ms: int | None
-    read_committed: bool
-    most_offsets: int | None
-
-    def matching(self, topics: Iterable[str], internal: Iterable[str] = ()) -> list[str]:
-        """The topics that are named, or whose whole name matches the pattern and that are not internal."""
-        names = set(topics)
-        pattern = re.compile(self.pattern) if self.pattern else None
-        hidden = set(internal)
-        by_pattern = {name for name in names - hidden if pattern and pattern.fullmatch(name)}
-        return sorted(by_pattern | names.intersection(self.topics))
+    Partitions that a list of offsets does not name start at the earliest.
+    """
+    if "=" in text:
+        return OffsetSpecs(name=name, default=EARLIEST, by_partition=_assignments(text))
+    return OffsetSpecs(name=name, default=_parse(text.strip().lower(), text, now_ms))
 
 
-def parse_start(text: str, now_ms: int) -> Start:
-    """A start as settings spell it, if it is `now_ms`; ValueError for anything else."""
-    match text.strip().lower():
-        case "earliest":
-            return Start()
-        case "latest":
-            return Start(latest=True)
-        case _ if "=" in text:
-            return Start(offsets=_offsets(text))
-        case _:
-            return Start(timestamp_ms=parse_time_ms(text, now_ms))
+def _parse(words: str, text: str, now_ms: int) -> OffsetSpec:
+    if words == "earliest":
+        return EARLIEST
+    if words == "latest":
+        return LATEST
+    if match := _BEFORE_END.fullmatch(words):
+        return BeforeEnd(int(match[1]))
+    return AtOffset(int(words)) if _OFFSET.fullmatch(words) else AtTime(parse_time_ms(text, now_ms))
 
 
-def _offsets(text: str) -> dict[TopicPartition, int]:
-    found = {}
+def _assignments(text: str) -> dict[Partition, OffsetSpec]:
+    specs: dict[Partition, OffsetSpec] = {}
     for part in text.split(","):
         match = _ASSIGNMENT.fullmatch(part.strip())
         if not match:
             raise ValueError(f"{part.strip()!r} is not topic:partition=offset")
-        found[TopicPartition(match[1], int(match[2]))] = int(match[3])
-    return found
+        specs[match[1], int(match[2])] = AtOffset(int(match[3]))
+    return specs

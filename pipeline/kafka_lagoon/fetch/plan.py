@@ -1,32 +1,31 @@
-"""What is wanted and what is archived in; for every partition, the offsets to read and what happened since, out.
+"""Plans one run of an archive: which offsets of each partition are read, and what happened to topics and logs before.
 
-Guards one rule: nothing that is wanted drops out in silence. A partition that cannot be planned is a failure with its
-reason, a topic that was deleted or created anew ends its old sequence with an event, and only then begins another.
+Everything that is to be read is planned or is a failure with its reason. A topic that was deleted or re-created ends its
+sequence of ranges with an event before another one begins.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kafka_lagoon.admin.offsets import offsets_at
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.fetch.epoch_checks import check_positions
-from kafka_lagoon.fetch.logs import ask_logs, range_bytes
-from kafka_lagoon.fetch.offset_specs import Wanted
+from kafka_lagoon.fetch.log_bounds import ask_log_bounds, range_bytes
+from kafka_lagoon.fetch.offset_resolution import resolve
 from kafka_lagoon.fetch.ranges import (
     END_BEFORE_POSITION,
     TOPIC_DELETED,
     TOPIC_RECREATED,
     Event,
-    LogNow,
+    LogBounds,
     PlannedRange,
     Position,
     limited,
     next_range,
 )
-from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED
+from kafka_lagoon.fetch.read_spec import ReadSpec
+from kafka_lagoon.fetch.truncation_checks import check_positions
 from kafka_lagoon.protocol.error_codes import INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse, MetadataTopic
 from kafka_lagoon.text import did_you_mean
@@ -35,7 +34,7 @@ from kafka_lagoon.wire.primitives import uuid_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archived:
-    """A topic of which something is archived: its id then, and where each partition goes on."""
+    """A topic of which something is archived: its id then, and the next position of each partition."""
 
     topic_id: str | None
     partitions: Mapping[int, Position]
@@ -43,7 +42,7 @@ class Archived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a run will do; `topic_ids` are those of the topics that are there, `sizes` bytes by partition."""
+    """What a run will do; `topic_ids` are those of the topics that exist, `sizes` bytes by partition."""
 
     topic_ids: Mapping[str, str | None]
     ranges: Sequence[PlannedRange]
@@ -52,9 +51,9 @@ class Plan:
     sizes: Mapping[TopicPartition, int]
     planned_at_ms: int
 
-    def bytes_of(self, one: PlannedRange) -> int:
+    def bytes_of(self, planned: PlannedRange) -> int:
         """About how many bytes a range has on its leader's disk."""
-        return self.sizes[TopicPartition(one.topic, one.partition)]
+        return self.sizes[TopicPartition(planned.topic, planned.partition)]
 
 
 @dataclass(slots=True)
@@ -67,31 +66,32 @@ class _Draft:
     events: list[Event] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
 
-    def position(self, at: TopicPartition) -> Position | None:
-        """Where a partition goes on, if the topic is still the one that was archived."""
-        known = self.archived.get(at.topic)
-        if known is None or known.topic_id != self.ids[at.topic]:
+    def position(self, partition: TopicPartition) -> Position | None:
+        """Where a partition continues, if the topic is still the one that was archived."""
+        known = self.archived.get(partition.topic)
+        if known is None or known.topic_id != self.ids[partition.topic]:
             return None
-        return known.partitions.get(at.partition)
+        return known.partitions.get(partition.partition)
 
-    def fail(self, at: TopicPartition, failure: Failure) -> None:
-        """Note why a partition cannot be planned, in its ranges too if it has any."""
-        self.failures.append(failure)
-        position = self.position(at)
-        if position is not None:
-            self.events.append(_ending(at, self.ids[at.topic], position, failure.name))
+    def fail(self, failures: Mapping[TopicPartition, Failure]) -> None:
+        """Note why partitions cannot be planned, in their ranges too if they have any."""
+        for partition, failure in failures.items():
+            self.failures.append(failure)
+            position = self.position(partition)
+            if position is not None:
+                self.events.append(_pause(partition, self.ids[partition.topic], position, failure.name))
 
 
-def plan(cluster: Cluster, wanted: Wanted, archived: Mapping[str, Archived], deadline: Deadline) -> Plan:
+def plan(cluster: Cluster, spec: ReadSpec, archived: Mapping[str, Archived], deadline: Deadline) -> Plan:
     """Ask the brokers and plan one run.
 
     ConfigError names topics that never were, and starting offsets outside of their logs.
     """
     planned_at_ms = cluster.clock.now_ms()
-    draft = _choose(cluster, wanted, archived, deadline)
-    logs = _logs(cluster, wanted, draft, deadline)
-    starts = _starts(cluster, wanted, draft, logs, deadline)
-    ranges = limited(list(_ranges(cluster, draft, starts, logs, deadline)), wanted.most_offsets)
+    draft = _select(cluster, spec, archived, deadline)
+    logs = _logs(cluster, spec, draft, deadline)
+    starts = _starts(cluster, spec, draft, logs, deadline)
+    ranges = limited(list(_ranges(cluster, draft, starts, logs, deadline)), spec.max_offsets)
     return Plan(
         topic_ids=draft.ids,
         ranges=ranges,
@@ -102,44 +102,44 @@ def plan(cluster: Cluster, wanted: Wanted, archived: Mapping[str, Archived], dea
     )
 
 
-def _choose(cluster: Cluster, wanted: Wanted, archived: Mapping[str, Archived], deadline: Deadline) -> _Draft:
-    """The topics that are wanted and there, and what became of those that were archived and are not there any more."""
+def _select(cluster: Cluster, spec: ReadSpec, archived: Mapping[str, Archived], deadline: Deadline) -> _Draft:
+    """The selected topics that exist, and the ends of those that were archived and do not exist any more."""
     topics: dict[str, MetadataTopic] = {}
-    for answer in _metadata(cluster, wanted, archived, deadline):
+    for answer in _metadata(cluster, spec, archived, deadline):
         topics |= {topic.name: topic for topic in answer.topics if topic.name is not None}
     internal = [name for name, topic in topics.items() if topic.is_internal]
-    chosen = wanted.matching(topics, internal)
-    _refuse_unknown(chosen, topics, archived)
+    selected = spec.select(topics, internal)
+    _refuse_unknown(selected, topics, archived)
     draft = _Draft(archived)
-    for name in chosen:
+    for name in selected:
         _take_topic(draft, name, topics[name])
     return draft
 
 
 def _metadata(
-    cluster: Cluster, wanted: Wanted, archived: Mapping[str, Archived], deadline: Deadline
+    cluster: Cluster, spec: ReadSpec, archived: Mapping[str, Archived], deadline: Deadline
 ) -> Iterator[MetadataResponse]:
-    """All topics if there is a pattern; by name those that are named, and those archived that no list shows any more.
+    """All topics if there is a pattern; by name those that are named, and archived ones that the list does not show.
 
-    A list that lacks a topic proves nothing (rights, a broker behind the others): a question by name does.
+    A list that lacks a topic proves nothing (permissions, a broker with older metadata): a request by name does.
     """
-    shown: set[str] = set()
-    if wanted.pattern:
+    listed: set[str] = set()
+    if spec.pattern:
         everything = cluster.refresh(None, deadline)
-        shown = {topic.name for topic in everything.topics if topic.name is not None}
+        listed = {topic.name for topic in everything.topics if topic.name is not None}
         yield everything
-    going_on = [name for name, one in archived.items() if one.partitions]
-    by_name = (set(wanted.topics) | set(wanted.matching(going_on))) - shown
+    continued = [name for name, known in archived.items() if known.partitions]
+    by_name = (set(spec.topics) | set(spec.select(continued))) - listed
     if by_name:
         yield cluster.refresh(by_name, deadline)
 
 
 def _refuse_unknown(
-    chosen: Sequence[str], topics: Mapping[str, MetadataTopic], archived: Mapping[str, Archived]
+    selected: Sequence[str], topics: Mapping[str, MetadataTopic], archived: Mapping[str, Archived]
 ) -> None:
     real = [name for name, topic in topics.items() if not topic.error_code]
     problems = []
-    for name in chosen:
+    for name in selected:
         code = topics[name].error_code
         if code == UNKNOWN_TOPIC_OR_PARTITION and name not in archived:
             problems.append(f"there is no topic {name}{did_you_mean(name, real)}")
@@ -154,29 +154,29 @@ def _take_topic(draft: _Draft, name: str, topic: MetadataTopic) -> None:
     if topic.error_code:
         draft.ids[name] = known.topic_id if known else None
         draft.failures.append(failure_of(METADATA, Scope.of_topic(name), topic.error_code))
-        gone = topic.error_code == UNKNOWN_TOPIC_OR_PARTITION
-        _end_sequences(draft, name, TOPIC_DELETED if gone else error_code(topic.error_code).name)
+        is_deleted = topic.error_code == UNKNOWN_TOPIC_OR_PARTITION
+        _end_sequences(draft, name, TOPIC_DELETED if is_deleted else error_code(topic.error_code).name)
         return
     draft.ids[name] = uuid_text(topic.topic_id)
     if known and known.topic_id != draft.ids[name]:
         _end_sequences(draft, name, TOPIC_RECREATED)
-    for one in sorted(topic.partitions, key=lambda partition: partition.partition_index):
-        draft.partitions.append(TopicPartition(name, one.partition_index))
+    numbers = sorted(partition.partition_index for partition in topic.partitions)
+    draft.partitions += [TopicPartition(name, number) for number in numbers]
 
 
 def _end_sequences(draft: _Draft, name: str, problem: str) -> None:
     known = draft.archived.get(name)
     if known:
         for partition, position in known.partitions.items():
-            draft.events.append(_ending(TopicPartition(name, partition), known.topic_id, position, problem))
+            draft.events.append(_pause(TopicPartition(name, partition), known.topic_id, position, problem))
 
 
-def _ending(at: TopicPartition, topic_id: str | None, position: Position, problem: str | None) -> Event:
+def _pause(partition: TopicPartition, topic_id: str | None, position: Position, problem: str | None) -> Event:
     """A range of no length: here a sequence ends, or waits; without a problem it begins here."""
     return Event(
-        topic=at.topic,
+        topic=partition.topic,
         topic_id=topic_id,
-        partition=at.partition,
+        partition=partition.partition,
         from_offset=position.next_offset,
         to_offset=position.next_offset,
         problem=problem,
@@ -184,96 +184,85 @@ def _ending(at: TopicPartition, topic_id: str | None, position: Position, proble
     )
 
 
-def _logs(cluster: Cluster, wanted: Wanted, draft: _Draft, deadline: Deadline) -> dict[TopicPartition, LogNow]:
-    """Where each log begins and ends for this run; partitions whose leader did not say become failures."""
-    level = READ_COMMITTED if wanted.read_committed else READ_UNCOMMITTED
-    logs, failures = ask_logs(cluster, draft.partitions, level, deadline)
-    for at, failure in failures.items():
-        draft.fail(at, failure)
-    if wanted.until_ms is None:
-        return logs
-    return _cut_at(cluster, draft, logs, wanted.until_ms, deadline)
-
-
-def _cut_at(
-    cluster: Cluster, draft: _Draft, logs: dict[TopicPartition, LogNow], until_ms: int, deadline: Deadline
-) -> dict[TopicPartition, LogNow]:
-    found = offsets_at(cluster, dict.fromkeys(logs, until_ms), deadline)
-    for at, failure in found.failures.items():
-        del logs[at]
-        draft.fail(at, failure)
+def _logs(cluster: Cluster, spec: ReadSpec, draft: _Draft, deadline: Deadline) -> dict[TopicPartition, LogBounds]:
+    """Where each log starts and ends for this run; partitions whose leader did not answer become failures."""
+    logs, failures = ask_log_bounds(cluster, draft.partitions, spec.isolation_level, deadline)
+    ends = resolve(cluster, spec.end, logs, deadline)
+    draft.fail({**failures, **ends.failures})
     return {
-        at: log if found.answers[at].offset < 0 else replace(log, end=min(log.end, found.answers[at].offset))
-        for at, log in logs.items()
+        partition: replace(logs[partition], end=min(logs[partition].end, end))
+        for partition, end in ends.offsets.items()
     }
 
 
 def _starts(
-    cluster: Cluster, wanted: Wanted, draft: _Draft, logs: dict[TopicPartition, LogNow], deadline: Deadline
+    cluster: Cluster,
+    spec: ReadSpec,
+    draft: _Draft,
+    logs: Mapping[TopicPartition, LogBounds],
+    deadline: Deadline,
 ) -> dict[TopicPartition, Position]:
-    """Where each partition goes on, or begins."""
-    positions = {at: draft.position(at) for at in logs}
-    new = [at for at, position in positions.items() if position is None]
-    begin: dict[TopicPartition, int | None] = {at: logs[at].log_start_offset for at in new}
-    fresh = [at for at in new if at.topic not in draft.archived]
-    if wanted.start.latest:
-        begin |= {at: logs[at].end for at in fresh}
-    elif wanted.start.timestamp_ms is not None:
-        begin |= _begin_at(cluster, draft, {at: logs[at] for at in fresh}, wanted.start.timestamp_ms, deadline)
-    else:
-        begin |= _named_offsets(wanted, fresh, logs)
-    starts = {at: Position(next_offset=offset) for at, offset in begin.items() if offset is not None}
-    return starts | {at: position for at, position in positions.items() if position is not None}
+    """Where each partition continues, or starts."""
+    positions = {partition: draft.position(partition) for partition in logs}
+    new = {partition: log for partition, log in logs.items() if positions[partition] is None}
+    starts = {partition: log.log_start_offset for partition, log in new.items() if partition.topic in draft.archived}
+    starts |= _specified_starts(
+        cluster, spec, draft, {partition: log for partition, log in new.items() if partition not in starts}, deadline
+    )
+    positions |= {partition: Position(next_offset=offset) for partition, offset in starts.items()}
+    return {partition: position for partition, position in positions.items() if position is not None}
 
 
-def _begin_at(
-    cluster: Cluster, draft: _Draft, logs: Mapping[TopicPartition, LogNow], timestamp_ms: int, deadline: Deadline
-) -> dict[TopicPartition, int | None]:
-    """The first offset at or behind a time, the end of the log if there is none yet; None where nobody told it."""
-    found = offsets_at(cluster, dict.fromkeys(logs, timestamp_ms), deadline)
-    for at, failure in found.failures.items():
-        draft.fail(at, failure)
-    begun = {at: one.offset if one.offset >= 0 else logs[at].end for at, one in found.answers.items()}
-    return {**dict.fromkeys(logs), **begun}
-
-
-def _named_offsets(
-    wanted: Wanted, fresh: Sequence[TopicPartition], logs: Mapping[TopicPartition, LogNow]
-) -> dict[TopicPartition, int]:
-    named = {at: wanted.start.offsets[at] for at in fresh if at in wanted.start.offsets}
+def _specified_starts(
+    cluster: Cluster,
+    spec: ReadSpec,
+    draft: _Draft,
+    logs: Mapping[TopicPartition, LogBounds],
+    deadline: Deadline,
+) -> Mapping[TopicPartition, int]:
+    """The offsets that the spec names, where nothing is archived yet. ConfigError for offsets that no log has."""
+    resolved = resolve(cluster, spec.start, logs, deadline)
     problems = [
-        f"start: {at.topic}:{at.partition}={offset} is outside of its log, which has {logs[at].log_start_offset} "
-        f"to {logs[at].high_watermark}"
-        for at, offset in named.items()
-        if not logs[at].log_start_offset <= offset <= logs[at].high_watermark
+        f"{spec.start.name}: {partition.topic}:{partition.partition}={offset} is outside of its log, which has "
+        f"{logs[partition].log_start_offset} to {logs[partition].high_watermark}"
+        for partition, offset in resolved.outside.items()
+        # An offset in an open transaction is after the end for readers of committed records: the archive waits for it.
+        if not logs[partition].log_start_offset <= offset <= logs[partition].high_watermark
     ]
-    problems += [f"start: there is no partition {at.topic}:{at.partition}" for at in _strangers(wanted, logs)]
+    problems += [
+        f"{spec.start.name}: there is no partition {topic}:{number}"
+        for topic, number in _unknown_partitions(spec, draft)
+    ]
     if problems:
         raise ConfigError(problems)
-    return named
+    draft.fail(resolved.failures)
+    return resolved.offsets
 
 
-def _strangers(wanted: Wanted, logs: Mapping[TopicPartition, LogNow]) -> list[TopicPartition]:
-    """Partitions that a start names and that are not there, in topics that are."""
-    topics = {at.topic for at in logs}
-    return [at for at in wanted.start.offsets if at.topic in topics and at not in logs]
+def _unknown_partitions(spec: ReadSpec, draft: _Draft) -> list[tuple[str, int]]:
+    """Partitions that the start names and that do not exist, in topics that do. It may name topics that come later."""
+    existing: set[tuple[str, int]] = set(draft.partitions)
+    topics = {partition.topic for partition in draft.partitions}
+    return [named for named in spec.start.by_partition if named[0] in topics and named not in existing]
 
 
 def _ranges(
     cluster: Cluster,
     draft: _Draft,
     starts: Mapping[TopicPartition, Position],
-    logs: Mapping[TopicPartition, LogNow],
+    logs: Mapping[TopicPartition, LogBounds],
     deadline: Deadline,
 ) -> Iterator[PlannedRange]:
     checked = check_positions(cluster, starts, deadline)
-    for at, known in starts.items():
-        position, parted = replace(known, confirmed=at in checked.confirmed), checked.divergences.get(at)
-        events, found = next_range(at.topic, draft.ids[at.topic], at.partition, position, logs[at], parted)
+    for partition, start in starts.items():
+        position = replace(start, confirmed=partition in checked.confirmed)
+        topic_id, log = draft.ids[partition.topic], logs[partition]
+        divergence = checked.divergences.get(partition)
+        events, planned = next_range(partition.topic, topic_id, partition.partition, position, log, divergence)
         draft.events += events
-        if found:
-            yield found
-        elif draft.position(at) is None:
-            draft.events.append(_ending(at, draft.ids[at.topic], position, None))
-        elif not events and logs[at].high_watermark < position.next_offset:
-            draft.events.append(_ending(at, draft.ids[at.topic], position, END_BEFORE_POSITION))
+        if planned:
+            yield planned
+        elif draft.position(partition) is None:
+            draft.events.append(_pause(partition, topic_id, position, None))
+        elif not events and log.high_watermark < position.next_offset:
+            draft.events.append(_pause(partition, topic_id, position, END_BEFORE_POSITION))

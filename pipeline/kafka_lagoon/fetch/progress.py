@@ -1,13 +1,16 @@
-"""How far a split is read, and what its offsets were: each is counted once, so that the counts add up at any time."""
+"""Counts how far a split is read and what its offsets were; each offset is counted once, so the counts add up at any time.
+
+The reader is its only writer.
+"""
 
 from collections import deque
 from collections.abc import Sequence
 
-from kafka_lagoon.fetch.epochs import EpochRange, joined
+from kafka_lagoon.fetch.leader_epochs import EpochRange, joined
 from kafka_lagoon.fetch.split import Outcome, Split
 from kafka_lagoon.records.decoding import Counts, Problem
 
-_MOST_EPOCHS = 1_000  # kept of one split: more is damage, and must not fill the memory
+_MAX_EPOCHS = 1_000  # kept of one split: more is damage, and must not fill the memory
 
 
 class Progress:
@@ -15,27 +18,37 @@ class Progress:
 
     def __init__(self, split: Split) -> None:
         self._split = split
-        self.position = split.from_offset
-        self.last_epoch = split.last_epoch  # leader epoch of the record before the position, -1 unknown
+        self._next_offset = split.from_offset
+        self._last_epoch = split.last_epoch
         self._counts = Counts()
         self._problems: list[Problem] = []
         self._leader_epoch = -1
-        self._epochs: deque[EpochRange] = deque(maxlen=_MOST_EPOCHS)
+        self._epochs: deque[EpochRange] = deque(maxlen=_MAX_EPOCHS)
         self._failure: str | None = None
         self._detail: str | None = None
         self._truncated_to: int | None = None
 
     @property
+    def next_offset(self) -> int:
+        """The first offset that is not read yet."""
+        return self._next_offset
+
+    @property
+    def last_epoch(self) -> int:
+        """Leader epoch of the record before the next offset; -1 if unknown."""
+        return self._last_epoch
+
+    @property
     def ended(self) -> bool:
         """Whether everything is read, or nothing more can be."""
-        return self.position >= self._split.to_offset or self._failure is not None
+        return self._next_offset >= self._split.to_offset or self._failure is not None
 
     @property
     def outcome(self) -> Outcome:
-        """What has come of the split up to now."""
+        """What was read of the split up to now."""
         return Outcome(
             split=self._split,
-            next_offset=self.position,
+            next_offset=self._next_offset,
             counts=self._counts,
             problems=tuple(self._problems),
             leader_epoch=self._leader_epoch,
@@ -51,35 +64,39 @@ class Progress:
             self._failure, self._detail, self._truncated_to = name, detail, truncated_to
 
     def lose_before(self, log_start_offset: int) -> bool:
-        """Count what lies before the log's start as lost; False if nothing of the split does."""
+        """Count what is before the log's start as lost; False if nothing of the split is."""
         start = min(log_start_offset, self._split.to_offset)
-        if start <= self.position:
+        if start <= self._next_offset:
             return False
-        self._counts.lost += start - self.position
-        self.position, self.last_epoch = start, -1
+        self._counts.lost += start - self._next_offset
+        self._next_offset, self._last_epoch = start, -1
         return True
 
-    def skip_void(self) -> None:
-        """Count the rest as compacted: the log goes on behind it and has nothing there."""
-        self._counts.compacted += self._split.to_offset - self.position
-        self.position = self._split.to_offset
+    def forget_last_epoch(self) -> None:
+        """Continue without the leader epoch of the last record, which the leader does not know any more."""
+        self._last_epoch = -1
+
+    def skip_rest(self) -> None:
+        """Count the rest as compacted: the log continues after it and has nothing there."""
+        self._counts.compacted += self._split.to_offset - self._next_offset
+        self._next_offset = self._split.to_offset
 
     def add(self, counts: Counts, problems: Sequence[Problem], next_offset: int, leader_epoch: int) -> None:
-        """Take over what a decoder made of the offsets from the position to `next_offset`."""
+        """Add what was decoded, up to `next_offset`."""
         self._counts.add(counts)
         self._problems += problems
-        self.position, self.last_epoch = next_offset, leader_epoch
+        self._next_offset, self._last_epoch = next_offset, leader_epoch
         self._leader_epoch = max(self._leader_epoch, leader_epoch)
 
-    def meet(self, epochs: Sequence[EpochRange]) -> None:
-        """Note in which leader epochs offsets were written that are told (those of old formats are not)."""
-        for one in epochs:
-            if one.leader_epoch >= 0 and one.end_offset > one.first_offset:
+    def add_epochs(self, epochs: Sequence[EpochRange]) -> None:
+        """Note the leader epochs in which offsets were written; batches of old formats have none."""
+        for epoch_range in epochs:
+            if epoch_range.leader_epoch >= 0 and epoch_range.end_offset > epoch_range.first_offset:
                 last = [self._epochs.pop()] if self._epochs else []
-                self._epochs.extend(joined([*last, one]))
+                self._epochs.extend(joined([*last, epoch_range]))
 
     def repair(self, problem: Problem, counts: Counts) -> None:
-        """Replace a problem by what its offsets turned out to be."""
+        """Replace a problem by the counts of its offsets, which could be read after all."""
         self._problems.remove(problem)
         self._counts.corrupt -= counts.offsets()
         self._counts.add(counts)

@@ -1,15 +1,16 @@
-"""Where a partition was left and where its log is now in; the offsets to read next, and what happened in between, out.
+"""Plans which offsets of a partition are read next, from where its archive ends and where its log starts and ends now.
 
-Guards one rule: the ranges of a partition tile. What cannot be read any more, or is another history now, is a range that
-says so; nothing is skipped in silence and nothing is read twice.
+The ranges of a partition join: each begins where the one before ended. What cannot be read any more, or was replaced by other
+records since, is a range too and says so; nothing is skipped in silence and nothing is read twice.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from kafka_lagoon.fetch.epochs import Divergence, EpochRange, cut, joined
+from kafka_lagoon.fetch.leader_epochs import Divergence, EpochRange, cut, joined
 
 LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED = "LOST", "LOG_TRUNCATED", "TOPIC_RECREATED", "TOPIC_DELETED"
+LOSSES = frozenset({LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED})  # no later run can read what is missing
 END_BEFORE_POSITION = "END_BEFORE_POSITION"  # the log ends before what was read, and no epoch explains it
 
 
@@ -17,8 +18,8 @@ END_BEFORE_POSITION = "END_BEFORE_POSITION"  # the log ends before what was read
 class Position:
     """Where a partition's archive ends: the next offset, and the leader epoch of the last record (-1 unknown).
 
-    `epochs` are the last ranges read, oldest first; a divergence is found by comparing them with the leader's log.
-    `confirmed` if a leader was seen to have all of them, so that comparing the last one is enough to know of all.
+    `epochs` are the last ranges read, oldest first; comparing them with the leader's log shows a divergence.
+    `confirmed`: a leader had all of them, so that comparing the last one is enough from then on.
     """
 
     next_offset: int
@@ -39,16 +40,21 @@ class Position:
         last = self.read_epochs[-1:]
         return last[0].leader_epoch if last and last[0].end_offset == self.next_offset else -1
 
-    def back_at(self, parted: Divergence) -> "Position":
+    def back_at(self, diverged: Divergence) -> "Position":
         """The position after the log was truncated to an offset before it."""
         return Position(
-            next_offset=parted.offset, leader_epoch=parted.leader_epoch, epochs=cut(self.read_epochs, parted.offset)
+            next_offset=diverged.offset,
+            leader_epoch=diverged.leader_epoch,
+            epochs=cut(self.read_epochs, diverged.offset),
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogNow:
-    """A partition's log at planning; `end` is where this run may read to, at most the last stable offset or the watermark."""
+class LogBounds:
+    """Where a partition's log starts and ends at planning.
+
+    `end` is how far this run may read: at most the last stable offset (readers of committed records) or the high watermark.
+    """
 
     log_start_offset: int
     high_watermark: int
@@ -58,9 +64,9 @@ class LogNow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """A range without records that keeps a partition's ranges tiled: a truncation goes back, others have no length.
+    """A range without records, so that a partition's ranges join: a truncation goes back, others have no length.
 
-    Without a `problem` a sequence begins here.
+    Without a `problem` a sequence of ranges begins here.
     """
 
     topic: str
@@ -103,27 +109,27 @@ def next_range(
     topic_id: str | None,
     partition: int,
     position: Position,
-    log: LogNow,
-    parted: Divergence | None = None,
+    log: LogBounds,
+    diverged: Divergence | None = None,
 ) -> tuple[list[Event], PlannedRange | None]:
-    """What to read of a partition that goes on at `position`; the range is None where there is nothing new.
+    """The range to read of a partition that continues at `position`, None if nothing is new, and a truncation before it.
 
-    An empty pair of a log that ends before the position is for the caller to report as END_BEFORE_POSITION.
+    A log that ends before the position gives neither: the caller reports it as END_BEFORE_POSITION.
     """
     events = []
-    if parted is not None:
+    if diverged is not None:
         events.append(
             Event(
                 topic=topic,
                 topic_id=topic_id,
                 partition=partition,
                 from_offset=position.next_offset,
-                to_offset=parted.offset,
+                to_offset=diverged.offset,
                 problem=LOG_TRUNCATED,
-                leader_epoch=parted.leader_epoch,
+                leader_epoch=diverged.leader_epoch,
             )
         )
-        position = position.back_at(parted)
+        position = position.back_at(diverged)
     start = position.next_offset
     if log.end <= start:
         return events, None
@@ -142,20 +148,20 @@ def next_range(
 
 
 def limited(ranges: Sequence[PlannedRange], most: int | None) -> list[PlannedRange]:
-    """The ranges cut so that together they span `most` offsets, each in proportion to its backlog.
+    """The ranges, shortened so that together they span `most` offsets, each in proportion to its backlog.
 
     No backlog is left out, so many small ones may exceed `most` by one offset each. Lost offsets cost nothing and do not
     count.
     """
-    backlog = {index: one.to_offset - one.first_readable for index, one in enumerate(ranges)}
+    backlog = {index: planned.to_offset - planned.first_readable for index, planned in enumerate(ranges)}
     total = sum(backlog.values())
     if most is None or total <= most:
         return list(ranges)
-    cut = []
-    for index, one in enumerate(ranges):
+    shortened = []
+    for index, planned in enumerate(ranges):
         share = max(1, most * backlog[index] // total) if backlog[index] else 0
-        cut.append(replace(one, to_offset=min(one.to_offset, one.first_readable + share)))
-    return cut
+        shortened.append(replace(planned, to_offset=min(planned.to_offset, planned.first_readable + share)))
+    return shortened
 
 
 def with_epochs(epochs: Iterable[EpochRange], more: Iterable[EpochRange], keep: int = 20) -> tuple[EpochRange, ...]:

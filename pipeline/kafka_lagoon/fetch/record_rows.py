@@ -1,7 +1,7 @@
-"""The rows of the record tables: records as they stood in Kafka, what became of every offset, and what could not be read.
+"""Declares the rows of the record tables: records as they were in Kafka, ranges of offsets with their counts, and problems.
 
-Guards one rule: every offset of every range is accounted for. `to_offset - from_offset` equals the sum of the counts of a
-range, and the ranges of a partition tile: each begins where the one before ended.
+Every offset of every range is counted: `to_offset - from_offset` equals the sum of the counts of a range. The ranges of a
+partition join: each begins where the one before ended.
 """
 
 from kafka_lagoon.row_classes import ALWAYS, Binary, Int32, Int64, Timestamp, column, row
@@ -20,7 +20,7 @@ class Header:
 
 @row
 class RecordRow:
-    """Records as they stood in Kafka, one row each, exactly once."""
+    """Records as they were in Kafka, one row each, exactly once."""
 
     cluster: str | None = column(_CLUSTER, null_if=ALWAYS)
     cluster_id: str = column("Kafka's own id of the cluster.")
@@ -41,7 +41,9 @@ class RecordRow:
         "Value; null (a tombstone in compacted topics) and empty are kept apart.", null_if=ALWAYS
     )
     headers: tuple[Header, ...] = column("Headers in order, duplicates kept; empty if there are none.")
-    leader_epoch: Int32 | None = column("Term of the leader that appended it; null if not told.", null_if=ALWAYS)
+    leader_epoch: Int32 | None = column(
+        "Epoch of the leader that appended it; null if the batch has none.", null_if=ALWAYS
+    )
     producer_id: Int64 | None = column("Id of the idempotent producer; null if it was none.", null_if=ALWAYS)
     producer_epoch: Int32 | None = column("Epoch of the idempotent producer; null if it was none.", null_if=ALWAYS)
     is_transactional: bool = column("Whether it was written in a transaction.")
@@ -54,7 +56,7 @@ class RecordRow:
 
 @row
 class RecordRangeRow:
-    """What became of every offset, one row per run and partition; the ranges of a partition tile."""
+    """Counts of what every offset was, one row per run and partition; the ranges of a partition join."""
 
     ingest_id: str = column("The run (UUIDv7); ids sort by time.")
     cluster: str | None = column(f"{_CLUSTER[:-1]}, or if problem is COUNTS_LOST.")
@@ -64,7 +66,7 @@ class RecordRangeRow:
     partition: Int32 = column("Partition number.")
     from_offset: Int64 = column("First offset of the range.")
     to_offset: Int64 = column(
-        "First offset behind the range; below from_offset if the log was truncated and went on there."
+        "First offset after the range; below from_offset if the log was truncated and continued there."
     )
     records: Int64 = column("Offsets whose records are in table records.")
     control: Int64 = column("Offsets of control batches, such as transaction markers.")
@@ -79,10 +81,10 @@ class RecordRangeRow:
     )
     files: Int32 = column("Data files that hold the records.")
     leader_epoch: Int32 | None = column(
-        "Term in which the last offset of the range was written; null if not told.", null_if=ALWAYS
+        "Leader epoch in which the last offset of the range was written; null if no batch has one.", null_if=ALWAYS
     )
     problem: str | None = column(
-        "What is to be known of the range: LOST, LOG_TRUNCATED, TOPIC_RECREATED, or why it ended early; null if nothing."
+        "LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED, or why the range ended early; null if nothing is wrong."
     )
     planned_at_ms: Timestamp = column("When the run asked where the logs end.")
 

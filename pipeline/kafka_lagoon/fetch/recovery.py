@@ -1,8 +1,10 @@
-"""Answers without records in; a reader that may ask again, or an outcome that says why not, out.
+"""Decides how reading a partition continues after an answer without records: again, elsewhere in the log, or not at all.
 
-Guards one rule: what brokers do never raises. It is waited for as long as patience lasts, or it ends the split with
-Kafka's name for it or with one of ours. An empty answer is not the end of a log.
+It looks the leader up again and waits, for the stall timeout without progress at most; then the split ends with Kafka's name
+for the error or one of ours. Nothing that brokers do raises. An empty answer is not the end of a log.
 """
+
+from dataclasses import dataclass
 
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LOCAL_START, LOG_START, list_offsets
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
@@ -16,8 +18,8 @@ from kafka_lagoon.errors import (
     PipelineError,
     UnsupportedVersion,
 )
-from kafka_lagoon.fetch.progress import Progress
 from kafka_lagoon.fetch.ranges import LOG_TRUNCATED, TOPIC_DELETED, TOPIC_RECREATED
+from kafka_lagoon.fetch.requests import FetchPosition
 from kafka_lagoon.fetch.split import Split
 from kafka_lagoon.fetch.stalls import BROKER_STALLED, RUN_DEADLINE_PASSED, Limits
 from kafka_lagoon.protocol.error_codes import (
@@ -36,142 +38,158 @@ from kafka_lagoon.wire.primitives import uuid_text
 
 NO_PROGRESS, THROTTLED, BATCH_TOO_LARGE, CORRUPT_LOG = "NO_PROGRESS", "THROTTLED", "BATCH_TOO_LARGE", "CORRUPT_LOG"
 
-_ELSEWHERE = frozenset({NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH})
-_GONE = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID})
-_SIGHTINGS = 3  # a broker may be behind the others: so often the same is heard before it is believed
-_TRIES = 3  # of what Kafka calls final, or what is no answer at all, but may have been an accident
+_MOVED = frozenset({NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH})
+_NO_TOPIC = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID})
+_CONFIRMATIONS = 3  # one broker may have older metadata than others: so many equal answers are believed
+_ATTEMPTS = 3  # at what Kafka calls final, or what is no answer at all, but may have been an accident
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Reading ends, for this reason."""
+
+    name: str
+    detail: str | None
+    truncated_to: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SkipTo:
+    """The log starts at a later offset: what is before it was deleted."""
+
+    log_start_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetEpoch:
+    """The leader does not know the epoch of the last record any more, so nothing can be proven by it."""
+
+
+Decision = Stop | SkipTo | ForgetEpoch | None  # None: the same request again
 
 
 class Recovery:
-    """Waits for one partition until its time limit, which `progressed` renews."""
+    """Waits for one partition until its time limit, which `progressed` renews. What it decides is for the reader to do."""
 
-    def __init__(self, cluster: Cluster, split: Split, progress: Progress, limits: Limits) -> None:
-        self._cluster, self._split, self._progress, self._limits = cluster, split, progress, limits
-        self._at = TopicPartition(split.topic, split.partition)
+    def __init__(self, cluster: Cluster, split: Split, limits: Limits) -> None:
+        self._cluster, self._split, self._limits = cluster, split, limits
+        self._partition = TopicPartition(split.topic, split.partition)
         self._begin()
 
     def progressed(self) -> None:
-        """Begin anew: something was read."""
-        self._limits.stalls.progressed(self._cluster.leader_of(self._at))
+        """Something was read: counts and the time limit begin again."""
+        self._limits.stalls.progressed(self._cluster.leader_of(self._partition))
         self._begin()
 
     def _begin(self) -> None:
         settings = self._cluster.settings
-        self._deadline = self._limits.waiting_for(self._cluster.leader_of(self._at))
+        self._deadline = self._limits.waiting_for(self._cluster.leader_of(self._partition))
         self._pauses = backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms)
-        self._sightings = self._accidents = self._empty = 0
+        self._disappearances = self._refusals = self._empty_answers = 0
 
-    def refuse_stalled(self) -> None:
-        """Fail at once where the leader has stalled for other partitions again and again."""
-        leader_id = self._cluster.leader_of(self._at)
+    def refuse_stalled(self) -> Stop | None:
+        """Stop at once where the leader has stalled for other partitions again and again."""
+        leader_id = self._cluster.leader_of(self._partition)
         if self._limits.stalls.gives_up_on(leader_id):
-            self._progress.fail(BROKER_STALLED, f"broker {leader_id} stalled for other partitions")
+            return Stop(BROKER_STALLED, f"broker {leader_id} stalled for other partitions")
+        return None
 
-    def after_error(self, error: PipelineError) -> None:
+    def after_error(self, error: PipelineError) -> Decision:
         """No answer came, or one that cannot be read."""
         name = refusal_name(error)
         if isinstance(error, FrameTooLarge) and error.size > error.limit:
-            self._progress.fail(BATCH_TOO_LARGE, f"{error}; see receive_message_max_bytes")
-        elif isinstance(error, AuthenticationFailed | AddressRefused | UnsupportedVersion):
-            self._progress.fail(name, str(error))
-        elif isinstance(error, ConnectionFailed):
-            self._again(name, str(error), refresh=True)
-        else:
-            self._accident(name, str(error))
+            return Stop(BATCH_TOO_LARGE, f"{error}; see receive_message_max_bytes")
+        if isinstance(error, AuthenticationFailed | AddressRefused | UnsupportedVersion):
+            return Stop(name, str(error))
+        if isinstance(error, ConnectionFailed):
+            return self._again(name, str(error), refresh=True)
+        return self._refused(name, str(error))
 
-    def after_code(self, code: int, partition: PartitionData | None) -> None:
-        """The broker refused with an error code."""
+    def after_code(self, code: int, partition: PartitionData | None, position: FetchPosition) -> Decision:
+        """The broker refused the request for a position with an error code."""
         known = error_code(code)
         if code == OFFSET_OUT_OF_RANGE:
-            self._find_range()
-        elif code in _GONE:
-            self._find_topic(known.name)
-        elif code in _ELSEWHERE and partition and self._believe(partition):
-            return
-        elif known.retriable:
-            self._again(known.name, None, refresh=known.refresh is not Refresh.NOTHING)
-        else:
-            self._refused(known.name, is_vague=code < 0)
+            return self._find_range(position)
+        if code in _NO_TOPIC:
+            return self._find_topic(known.name)
+        if code in _MOVED and partition and self._learn_leader(partition):
+            return None
+        if known.retriable:
+            return self._again(known.name, None, refresh=known.refresh is not Refresh.NOTHING)
+        return self._refused(known.name, None) if code < 0 else Stop(known.name, None)
 
-    def after_silence(self, throttle_ms: int) -> None:
+    def after_omission(self, throttle_ms: int) -> Decision:
         """The answer leaves the partition out; the broker itself is left alone for `throttle_ms` (KIP-219)."""
         if throttle_ms:
-            self._again(THROTTLED, f"the last answer was throttled for {throttle_ms} ms", refresh=False, pause=False)
-        else:
-            self._again(NO_PROGRESS, "answers leave the partition out", refresh=True)
+            detail = f"the last answer was throttled for {throttle_ms} ms"
+            return self._again(THROTTLED, detail, refresh=False, pause=False)
+        return self._again(NO_PROGRESS, "answers leave the partition out", refresh=True)
 
-    def after_empty(self, partition: PartitionData) -> None:
-        """The answer has no records behind the position."""
-        self._empty += 1
-        told = f"nothing comes at offset {self._progress.position}, the high watermark is {partition.high_watermark}"
-        self._again(NO_PROGRESS, told, refresh=self._empty % _SIGHTINGS == 0)
+    def after_empty(self, partition: PartitionData, offset: int) -> Decision:
+        """The answer has no records at the offset or after it."""
+        self._empty_answers += 1
+        detail = f"nothing comes at offset {offset}, the high watermark is {partition.high_watermark}"
+        return self._again(NO_PROGRESS, detail, refresh=self._empty_answers % _CONFIRMATIONS == 0)
 
-    def seems_void(self, partition: PartitionData) -> bool:
-        """Whether empty answers say that there is nothing left before the split's end, though the log goes on there.
+    def rest_seems_empty(self, partition: PartitionData) -> bool:
+        """Whether empty answers say that nothing is left before the split's end, though the log continues there.
 
         Cleaning removes the last records of a log too: tombstones and what transactions leave. Readers of committed
         records then get nothing before an open transaction, and nobody before an empty newest segment.
         """
-        stable = partition.last_stable_offset if partition.last_stable_offset >= 0 else partition.high_watermark
-        return self._empty >= _SIGHTINGS and min(stable, partition.high_watermark) >= self._split.to_offset
+        reach = min(partition.last_stable_offset, partition.high_watermark)
+        return self._empty_answers >= _CONFIRMATIONS and reach >= self._split.to_offset
 
-    def is_local(self) -> bool:
-        """Whether the position is on the leader's own disk, where empty means empty: remote storage may just be slow."""
-        found = list_offsets(self._cluster, [self._at], [LOCAL_START], self._deadline)[LOCAL_START]
-        if self._at in found.failures:
-            return found.failures[self._at].name == UNSUPPORTED  # older brokers have no remote storage (KIP-405)
-        return found.answers[self._at].offset <= self._progress.position
+    def is_local(self, offset: int) -> bool:
+        """Whether an offset is on the leader's own disk, where empty means empty: remote storage may just be slow."""
+        answers = list_offsets(self._cluster, [self._partition], [LOCAL_START], self._deadline)[LOCAL_START]
+        if self._partition in answers.failures:
+            return (
+                answers.failures[self._partition].name == UNSUPPORTED
+            )  # older brokers have no remote storage (KIP-405)
+        return answers.answers[self._partition].offset <= offset
 
-    def _believe(self, partition: PartitionData) -> bool:
+    def _learn_leader(self, partition: PartitionData) -> bool:
         leader = partition.current_leader
-        return self._cluster.learn_leader(self._at, leader.leader_id, leader.leader_epoch, self._split.topic_id)
+        return self._cluster.learn_leader(self._partition, leader.leader_id, leader.leader_epoch, self._split.topic_id)
 
-    def _refused(self, name: str, is_vague: bool) -> None:
-        if is_vague:
-            self._accident(name, None)
-        else:
-            self._progress.fail(name, None)
+    def _refused(self, name: str, detail: str | None) -> Decision:
+        self._refusals += 1
+        return Stop(name, detail) if self._refusals >= _ATTEMPTS else self._again(name, detail, refresh=False)
 
-    def _accident(self, name: str, detail: str | None) -> None:
-        self._accidents += 1
-        if self._accidents >= _TRIES:
-            self._progress.fail(name, detail)
-        else:
-            self._again(name, detail, refresh=False)
-
-    def _again(self, name: str, detail: str | None, *, refresh: bool, pause: bool = True) -> None:
-        """Let the reader ask again, after a pause and news of the leader if that may help; fail when the time is up."""
-        asked = self._cluster.leader_of(self._at)
+    def _again(self, name: str, detail: str | None, *, refresh: bool, pause: bool = True) -> Stop | None:
+        """Repeat the request after a pause, and after a refresh of the leader if that may help; stop when the time is up."""
+        leader_id = self._cluster.leader_of(self._partition)
         if refresh:
             self._metadata()
         if pause:
             self._deadline.pause(next(self._pauses))
         if self._limits.run_is_over():
-            self._progress.fail(RUN_DEADLINE_PASSED, detail)
-        elif self._deadline.passed():
-            self._limits.stalls.stalled(asked)
-            told = f"no progress for {self._deadline.budget_ms} ms"
-            self._progress.fail(name, "; ".join(filter(None, [told, detail])))
+            return Stop(RUN_DEADLINE_PASSED, detail)
+        if not self._deadline.passed():
+            return None
+        self._limits.stalls.stalled(leader_id)
+        waited = f"no progress for {self._deadline.budget_ms} ms"
+        return Stop(name, "; ".join(filter(None, [waited, detail])))
 
     def _metadata(self) -> MetadataTopic | None:
-        """What a broker says of the topic now; also learnt by the cluster. None if none answers."""
+        """The topic as a broker describes it now; the cluster learns it too. None if no broker answers."""
         try:
             answer = self._cluster.refresh({self._split.topic}, self._deadline)
         except PipelineError:
             return None  # the next request meets the same brokers and keeps their refusal
         return next((topic for topic in answer.topics if topic.name == self._split.topic), None)
 
-    def _find_topic(self, name: str) -> None:
-        """The broker does not know the topic, or not by this id: gone, another one, or the broker is behind."""
+    def _find_topic(self, name: str) -> Decision:
+        """The broker does not know the topic, or not by this id: deleted, re-created, or not known to this broker yet."""
         topic = self._metadata()
-        gone = self._what_became(topic) if topic else None
-        self._sightings = self._sightings + 1 if gone else 0
-        if gone and self._sightings >= _SIGHTINGS:
-            self._progress.fail(gone, None)
-        else:
-            self._again(name, None, refresh=False)
+        problem = self._disappearance(topic) if topic else None
+        self._disappearances = self._disappearances + 1 if problem else 0
+        if problem and self._disappearances >= _CONFIRMATIONS:
+            return Stop(problem, None)
+        return self._again(name, None, refresh=False)
 
-    def _what_became(self, topic: MetadataTopic) -> str | None:
+    def _disappearance(self, topic: MetadataTopic) -> str | None:
         if topic.error_code == UNKNOWN_TOPIC_OR_PARTITION:
             return TOPIC_DELETED
         if topic.error_code:
@@ -179,22 +197,19 @@ class Recovery:
         now = uuid_text(topic.topic_id)
         return TOPIC_RECREATED if self._split.topic_id and now and now != self._split.topic_id else None
 
-    def _find_range(self) -> None:
-        """The position is not in the log: before its start, behind its end, or its term is not known there any more."""
-        found = list_offsets(self._cluster, [self._at], [LOG_START, HIGH_WATERMARK], self._deadline)
-        failure = next((one.failures[self._at] for one in found.values() if one.failures), None)
+    def _find_range(self, position: FetchPosition) -> Decision:
+        """The offset is out of range: before the log's start or after its end, or its epoch is not known there any more."""
+        gathered = list_offsets(self._cluster, [self._partition], [LOG_START, HIGH_WATERMARK], self._deadline)
+        failure = next((kind.failures[self._partition] for kind in gathered.values() if kind.failures), None)
         if failure:
-            if failure.code in _GONE:
-                self._find_topic(failure.name)
-            else:
-                self._progress.fail(failure.name, failure.message)
-            return
-        start, end = (found[kind].answers[self._at].offset for kind in (LOG_START, HIGH_WATERMARK))
-        if self._progress.lose_before(start):
-            self.progressed()
-        elif end < self._progress.position:
-            self._progress.fail(LOG_TRUNCATED, f"the log ends at {end}", truncated_to=end)
-        elif self._progress.last_epoch >= 0:
-            self._progress.last_epoch = -1  # the leader has forgotten the term, so nothing can be proven by it
-        else:
-            self._again(error_code(OFFSET_OUT_OF_RANGE).name, f"the log spans {start} to {end}", refresh=True)
+            is_gone = failure.code in _NO_TOPIC
+            return self._find_topic(failure.name) if is_gone else Stop(failure.name, failure.message)
+        start, end = (gathered[kind].answers[self._partition].offset for kind in (LOG_START, HIGH_WATERMARK))
+        if start > position.offset:
+            return SkipTo(start)
+        if end < position.offset:
+            return Stop(LOG_TRUNCATED, f"the log ends at {end}", truncated_to=end)
+        if position.last_epoch >= 0:
+            return ForgetEpoch()
+        detail = f"the log spans {start} to {end}"
+        return self._again(error_code(OFFSET_OUT_OF_RANGE).name, detail, refresh=True)

@@ -1,7 +1,7 @@
-"""A place in a partition's log in, Fetch requests out; Fetch answers in, the partition's data out.
+"""Makes Fetch requests for one partition, and finds that partition in the answers.
 
-Guards one rule: a topic is asked for by its id wherever id and broker allow, because a name may have become another topic
-since, and with the term of the record before, because a log may have been cut off and written anew.
+A topic is requested by its id where broker and id allow it, because a name may be another topic since, and with the leader
+epoch of the record before, because a log may have been truncated and continued with other records.
 """
 
 from collections.abc import Iterator
@@ -23,13 +23,14 @@ from kafka_lagoon.protocol.messages.fetch import (
 from kafka_lagoon.wire.primitives import uuid_bytes
 from kafka_lagoon.wire.schema import Versions
 
-_BY_NAME_WITH_TERM, _BY_NAME = Versions(12, 12), Versions(0, 11)
+# v4 is the first version of Kafka 0.11, the oldest that is accepted; below it answers may cut a first batch (KIP-74).
+_BY_NAME_WITH_EPOCH, _BY_NAME = Versions(12, 12), Versions(4, 11)
 _NO_ID = bytes(16)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where reading goes on: the term of the record before `offset` (-1 unknown), as which reader, how many bytes."""
+class FetchPosition:
+    """Where reading continues, and how. `last_epoch` is the leader epoch of the record before `offset`, -1 if unknown."""
 
     offset: int
     last_epoch: int
@@ -38,30 +39,32 @@ class Place:
     wait_ms: int
 
 
-def ways(split: Split, place: Place, leader_epoch: int, rack: str = NO_RACK) -> Iterator[tuple[FetchRequest, Versions]]:
-    """Requests for a place, the one that says most first, each with the versions that can carry it."""
-    told = _request(split, place, leader_epoch, place.last_epoch, rack)
+def requests(
+    split: Split, position: FetchPosition, leader_epoch: int, rack: str = NO_RACK
+) -> Iterator[tuple[FetchRequest, Versions]]:
+    """Requests for a position, each with the versions that can carry it, the newest first."""
+    with_epoch = _request(split, position, leader_epoch, position.last_epoch, rack)
     if split.topic_id is not None:
-        yield told, BY_ID
-    yield told, _BY_NAME_WITH_TERM
-    yield _request(split, place, leader_epoch, -1, rack), _BY_NAME
+        yield with_epoch, BY_ID
+    yield with_epoch, _BY_NAME_WITH_EPOCH
+    yield _request(split, position, leader_epoch, -1, rack), _BY_NAME
 
 
-def _request(split: Split, place: Place, leader_epoch: int, last_epoch: int, rack: str) -> FetchRequest:
+def _request(split: Split, position: FetchPosition, leader_epoch: int, last_epoch: int, rack: str) -> FetchRequest:
     partition = FetchPartition(
         partition=split.partition,
         current_leader_epoch=leader_epoch,
-        fetch_offset=place.offset,
+        fetch_offset=position.offset,
         last_fetched_epoch=last_epoch,
-        partition_max_bytes=place.limit_bytes,
+        partition_max_bytes=position.limit_bytes,
     )
     topic_id = uuid_bytes(split.topic_id) if split.topic_id is not None else _NO_ID
     return FetchRequest(
         replica_id=CONSUMER_REPLICA_ID,
-        max_wait_ms=place.wait_ms,
+        max_wait_ms=position.wait_ms,
         min_bytes=1,
-        max_bytes=place.limit_bytes,
-        isolation_level=place.isolation_level,
+        max_bytes=position.limit_bytes,
+        isolation_level=position.isolation_level,
         session_id=NO_SESSION,
         rack_id=rack,
         session_epoch=NO_SESSION_EPOCH,
@@ -70,11 +73,11 @@ def _request(split: Split, place: Place, leader_epoch: int, last_epoch: int, rac
 
 
 def partition_data(split: Split, response: FetchResponse) -> PartitionData | None:
-    """What the answer says of the split's partition, None if it leaves it out (as throttled answers do)."""
+    """The split's partition in an answer, None if the answer leaves it out (as throttled answers do)."""
     topic_id = uuid_bytes(split.topic_id) if split.topic_id is not None else None
     for topic in response.responses:
         if topic.topic == split.topic or topic.topic_id == topic_id:
-            for one in topic.partitions:
-                if one.partition_index == split.partition:
-                    return one
+            for partition in topic.partitions:
+                if partition.partition_index == split.partition:
+                    return partition
     return None

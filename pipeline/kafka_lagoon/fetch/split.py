@@ -1,12 +1,12 @@
-"""What one task reads, and what came of it: plain values that travel between driver and executors.
+"""Describes what one task reads, and the outcome: plain values that travel between driver and executors.
 
-Guards one rule: a split says everything that reading it depends on, so that a task that is run again reads the same.
+A split contains everything that reading it depends on, so that a task that is run again reads the same.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kafka_lagoon.fetch.epochs import EpochRange
+from kafka_lagoon.fetch.leader_epochs import EpochRange
 from kafka_lagoon.records.decoding import Counts, DecodeOptions, Problem
 
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
@@ -21,18 +21,18 @@ class Split:
     partition: int
     from_offset: int
     to_offset: int
-    stable_end: int  # last stable offset at planning: behind it nothing is known of open transactions
+    stable_end: int  # last stable offset at planning: after it nothing is known of open transactions
     last_epoch: int = (
         -1
-    )  # leader epoch of the record before from_offset, -1 unknown: tells whether the log was truncated
+    )  # leader epoch of the record before from_offset, -1 unknown: shows whether the log was truncated
     continues: bool = False  # whether another split of this run reads what is before from_offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What reading a split came to: offsets up to `next_offset` are accounted for by `counts`.
+    """How far a split was read: `counts` account for the offsets up to `next_offset`.
 
-    `failure` names what kept the rest from being read: Kafka's error name or one of ours; None if nothing did.
+    `failure` is why the rest was not read: Kafka's error name or one of ours; None if all was.
     """
 
     split: Split
@@ -40,15 +40,15 @@ class Outcome:
     counts: Counts
     problems: Sequence[Problem] = ()
     leader_epoch: int = -1  # of the last batch, -1 unknown
-    epochs: Sequence[EpochRange] = ()  # what was read in which leader epoch, in the order of offsets
+    epochs: Sequence[EpochRange] = ()  # the leader epochs of what was read, in the order of offsets
     failure: str | None = None
     detail: str | None = None
-    truncated_to: int | None = None  # the log ends here for last_epoch: what was read behind it is another history
+    truncated_to: int | None = None  # the log ends here for last_epoch: other records replace what was read after it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """How splits are read; the same for all tasks of a run. `fetch_bytes` is asked for at once, in one request."""
+    """How splits are read; the same for all tasks of a run. One request asks for `fetch_bytes`."""
 
     isolation_level: str = READ_COMMITTED
     fetch_bytes: int = 8 << 20

@@ -1,8 +1,8 @@
-"""How long a split is waited for: until the run's deadline, and without progress for the stall timeout at most.
+"""Limits how long a reader waits: until the run's deadline, and without progress for the stall timeout at most.
 
-A broker that hangs, or a network that cuts every large answer, would cost the whole stall timeout for each partition. So a
-broker that stalled is waited for a quarter as long the next time, and others too, for it may be the network. After a few
-times a broker is not asked any more for as long as the stall timeout, and then once for a second.
+A broker that hangs, or a network that cuts every large answer, would cost the whole stall timeout for each partition. So
+the timeout is a quarter the next time for a broker that stalled, and less for others too, because it may be the network.
+After a few stalls a broker is not asked for as long as the stall timeout, and then once for a second.
 """
 
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ _FORGOTTEN_AFTER = 10  # stall timeouts
 
 @dataclass(slots=True)
 class Stalls:
-    """Which brokers stalled while one run was read, how often and when last; None stands for "no leader known"."""
+    """Which brokers stalled during one run, how often and when last; None stands for "no leader known"."""
 
     clock: Clock
     stall_timeout_ms: int
@@ -38,12 +38,12 @@ class Stalls:
         return max(self.stall_timeout_ms >> 2 * min(quarterings, 16), min(self.stall_timeout_ms, _SHORTEST_MS))
 
     def stalled(self, broker_id: int | None) -> None:
-        """Note that a broker was waited for in vain."""
+        """Note that a broker made no progress within its time."""
         count = self._stalls.get(broker_id, (0, 0.0))[0]
         self._stalls[broker_id] = (count + 1, self.clock.monotonic())
 
     def progressed(self, broker_id: int | None) -> None:
-        """Note that a broker has answered: it may be asked, though what it stalled at may come again."""
+        """Note that a broker has answered: it may be asked again, though it may stall at the same request."""
         if self.gives_up_on(broker_id):
             self._stalls[broker_id] = (_GIVEN_UP_AFTER - 1, self._stalls[broker_id][1])
 

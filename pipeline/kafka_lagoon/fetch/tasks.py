@@ -1,7 +1,7 @@
-"""Planned ranges and the bytes behind them in, tasks of about equal work out.
+"""Divides planned ranges into tasks of about equal work, by the bytes of each range.
 
-Guards one rule: a partition that is divided has each of its splits in a task of its own, so that what was read behind a
-split that failed can be left out; small partitions share tasks, and so files.
+A partition that is divided has each of its splits in a task of its own, so that what was read after a failed split can be
+left out; small partitions share tasks, and so files.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,9 +37,9 @@ def divide(
     target = task_bytes(sum(sizes.values()), parallelism, most)
     tasks: list[tuple[int, Task]] = []
     small: list[tuple[int, Split]] = []
-    for one in ranges:
-        size = sizes[one.topic, one.partition]
-        splits = _splits(one, max(1, round(size / target)))
+    for planned in ranges:
+        size = sizes[planned.topic, planned.partition]
+        splits = _splits(planned, max(1, round(size / target)))
         if len(splits) == 1:
             small.append((size, splits[0]))
         else:
@@ -48,40 +48,40 @@ def divide(
     return [task for _, task in sorted(tasks, key=lambda weighed: -weighed[0])]
 
 
-def _splits(one: PlannedRange, count: int) -> list[Split]:
-    """Cuts at even distances in offsets; all but the first may begin in the middle of a batch, which is read twice."""
-    start, length = one.first_readable, one.to_offset - one.first_readable
+def _splits(planned: PlannedRange, count: int) -> list[Split]:
+    """Splits of even length in offsets; all but the first may begin in the middle of a batch, which is read twice."""
+    start, length = planned.first_readable, planned.to_offset - planned.first_readable
     if not length:
         return []
     count = min(count, length)
     cuts = [start + length * number // count for number in range(count + 1)]
-    return [_split(one, low, high) for low, high in pairwise(cuts)]
+    return [_split(planned, low, high) for low, high in pairwise(cuts)]
 
 
-def _split(one: PlannedRange, low: int, high: int) -> Split:
+def _split(planned: PlannedRange, low: int, high: int) -> Split:
     return Split(
-        topic=one.topic,
-        topic_id=one.topic_id,
-        partition=one.partition,
+        topic=planned.topic,
+        topic_id=planned.topic_id,
+        partition=planned.partition,
         from_offset=low,
         to_offset=high,
-        stable_end=one.stable_end,
-        last_epoch=one.last_epoch if low == one.from_offset else -1,
-        continues=low > one.first_readable,
+        stable_end=planned.stable_end,
+        last_epoch=planned.last_epoch if low == planned.from_offset else -1,
+        continues=low > planned.first_readable,
     )
 
 
 def _packed(small: Sequence[tuple[int, Split]], target: int) -> list[tuple[int, Task]]:
     """Whole partitions together until a task is full, in the order of their names, which readers of the files prune by."""
     packed: list[tuple[int, Task]] = []
-    room: list[Split] = []
+    batch: list[Split] = []
     filled = 0
-    for size, split in sorted(small, key=lambda one: (one[1].topic, one[1].partition)):
-        if room and filled + size > target * 1.2:
-            packed.append((filled, Task(splits=tuple(room))))
-            room, filled = [], 0
-        room.append(split)
+    for size, split in sorted(small, key=lambda sized: (sized[1].topic, sized[1].partition)):
+        if batch and filled + size > target * 1.2:
+            packed.append((filled, Task(splits=tuple(batch))))
+            batch, filled = [], 0
+        batch.append(split)
         filled += size
-    if room:
-        packed.append((filled, Task(splits=tuple(room))))
+    if batch:
+        packed.append((filled, Task(splits=tuple(batch))))
     return packed

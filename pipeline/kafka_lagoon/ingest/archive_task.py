@@ -1,7 +1,7 @@
-"""Splits in, data files and what became of every offset out: what one Spark task of an ingest does on its executor.
+"""Reads the splits of one Spark task of an ingest on its executor, and writes their records to data files.
 
-Guards one rule: a task is a function of its splits. It writes files under names that no other attempt has, and says which
-they are; a file that is not said is never part of the table.
+A task depends on nothing but its splits. It writes files under names that no other attempt has and returns which they are;
+a file that is not returned never becomes part of the table.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class TaskSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskResult:
-    """What came of a task; `error` says why its files could not be written, and then there are none."""
+    """The outcome and the files of a task; `error` says why files could not be written, and then there are none."""
 
     outcome: TaskOutcome
     files: Sequence[DataFile] = ()

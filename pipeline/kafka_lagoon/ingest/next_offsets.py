@@ -1,7 +1,7 @@
-"""What table `records` knows of its own making: positions and the last run in, JSON in the table's log out, and back.
+"""The offsets that the next run starts from, and the last run, as JSON in the log of table `records`.
 
-Guards one rule: where to go on is committed together with the records, in one version of the table (as Delta's domain
-metadata), so neither can be there without the other.
+They are committed together with the records, in one version of the table (as Delta's domain metadata), so neither can exist
+without the other.
 """
 
 import dataclasses
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_lagoon.errors import TableError
-from kafka_lagoon.fetch.epochs import EpochRange
+from kafka_lagoon.fetch.leader_epochs import EpochRange
 from kafka_lagoon.fetch.plan import Archived
 from kafka_lagoon.fetch.ranges import Position
 
@@ -21,10 +21,10 @@ _FORMAT, _KNOWN_FORMATS = 2, (1, 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StagedFile:
-    """A file that waits to be committed; `name` is its path in the folder of table `records` or in the staging folder.
+class PendingFile:
+    """A file that is written and not committed; `name` is its path in the folder of table `records` or the staging folder.
 
-    In ledgers of format 1 it is the path in the folder of the table that it is to be added to.
+    In format 1 it is the path in the folder of the table that it is to be added to.
     """
 
     name: str
@@ -35,75 +35,82 @@ class StagedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastRun:
-    """The last run that committed records: its number, the version it built on, and the rows that it owes other tables."""
+    """The last run that committed records: its number, the version it built on, and the commits that follow it."""
 
     ingest_id: str
     sequence: int
     ingest_date: str
     base_version: int
-    ranges: StagedFile | None
-    problems: StagedFile | None
-    records: tuple[StagedFile, ...] = ()  # data files that Spark has still to write into the table
+    ranges: PendingFile | None
+    problems: PendingFile | None
+    records: tuple[PendingFile, ...] = ()  # data files that Spark has still to write into the table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ledger:
-    """Everything that one cluster's archive goes on from."""
+class NextOffsets:
+    """The archive of one cluster: the next offset of each partition, by topic, and the run that committed them."""
 
     topics: Mapping[str, Archived] = field(default_factory=dict)
-    last: LastRun | None = None
+    last_run: LastRun | None = None
 
 
 def domain(cluster_id: str) -> str:
-    """The name under which a cluster's ledger stands in the log of table `records`."""
+    """The name of a cluster's domain metadata in the log of table `records`."""
     return f"lagoon.next_offsets.{cluster_id}"
 
 
-def to_json(ledger: Ledger) -> str:
-    """The ledger as it stands in the log."""
+def to_json(offsets: NextOffsets) -> str:
+    """Next offsets as they are stored."""
     topics = {
-        name: {"id": one.topic_id, "partitions": {str(p): _spelled(at) for p, at in sorted(one.partitions.items())}}
-        for name, one in sorted(ledger.topics.items())
+        name: {
+            "id": topic.topic_id,
+            "partitions": {str(number): _spelled(position) for number, position in sorted(topic.partitions.items())},
+        }
+        for name, topic in sorted(offsets.topics.items())
     }
-    run = None if ledger.last is None else dataclasses.asdict(ledger.last)
+    run = None if offsets.last_run is None else dataclasses.asdict(offsets.last_run)
     return json.dumps({"format": _FORMAT, "run": run, "topics": topics}, separators=(",", ":"))
 
 
-def from_json(text: str | None) -> Ledger:
-    """The ledger that was written; an empty one if there is none. TableError for one of a newer format."""
+def from_json(text: str | None) -> NextOffsets:
+    """Stored next offsets; empty if there are none. TableError for a newer format."""
     if text is None:
-        return Ledger()
-    told = json.loads(text)
-    if told["format"] not in _KNOWN_FORMATS:
-        raise TableError(f"table records was written by a newer Kafka Lagoon (ledger format {told['format']})")
+        return NextOffsets()
+    stored = json.loads(text)
+    if stored["format"] not in _KNOWN_FORMATS:
+        raise TableError(
+            f"table records was written by a newer Kafka Lagoon (format {stored['format']} of next offsets)"
+        )
     topics = {
         name: Archived(
-            topic_id=one["id"], partitions={int(number): _position(at) for number, at in one["partitions"].items()}
+            topic_id=topic["id"],
+            partitions={int(number): _position(position) for number, position in topic["partitions"].items()},
         )
-        for name, one in told["topics"].items()
+        for name, topic in stored["topics"].items()
     }
-    return Ledger(topics=topics, last=_last_run(told["run"]))
+    return NextOffsets(topics=topics, last_run=_last_run(stored["run"]))
 
 
-def _last_run(told: dict[str, Any] | None) -> LastRun | None:
-    if told is None:
+def _last_run(stored: dict[str, Any] | None) -> LastRun | None:
+    if stored is None:
         return None
-    files = {name: StagedFile(**told[name]) if told[name] else None for name in ("ranges", "problems")}
-    return LastRun(**{**told, **files, "records": tuple(StagedFile(**one) for one in told["records"])})
+    files = {name: PendingFile(**stored[name]) if stored[name] else None for name in ("ranges", "problems")}
+    return LastRun(**{**stored, **files, "records": tuple(PendingFile(**file) for file in stored["records"])})
 
 
-def _spelled(at: Position) -> Sequence[Any]:
-    return [at.next_offset, at.leader_epoch, [list(one) for one in at.epochs], int(at.confirmed)]
+def _spelled(position: Position) -> Sequence[Any]:
+    epochs = [list(epoch) for epoch in position.epochs]
+    return [position.next_offset, position.leader_epoch, epochs, int(position.confirmed)]
 
 
-def _position(told: Sequence[Any]) -> Position:
-    next_offset, leader_epoch, epochs, *confirmed = told
+def _position(stored: Sequence[Any]) -> Position:
+    next_offset, leader_epoch, epochs, *confirmed = stored
     if not confirmed:
         ends = [*(first for _, first in epochs[1:]), next_offset]
         epochs = [(epoch, first, end) for (epoch, first), end in zip(epochs, ends, strict=False)]
     return Position(
         next_offset=next_offset,
         leader_epoch=leader_epoch,
-        epochs=tuple(EpochRange(*one) for one in epochs),
+        epochs=tuple(EpochRange(*epoch) for epoch in epochs),
         confirmed=any(confirmed),
     )

@@ -1,8 +1,8 @@
-"""Commits to record_ranges and record_problems that follow the commit of a run's records, made by that run or the next one.
+"""Commits a run's rows to record_ranges and record_problems, after the commit of its records, by that run or the next one.
 
-The rows lie in a pending file (ingest/pending.py) that the ledger names. They become a new data file of their table, which is
-looked at before it is committed. Where somebody has removed the pending file, ranges are made again from what was committed
-(ingest/remade.py), and the next report says so.
+The rows lie in a pending file (ingest/pending_files.py) that the next offsets name. They become a new data file of their table,
+which is checked before it is committed. If the pending file was removed, ranges are rebuilt from what was committed
+(ingest/rebuilt_ranges.py), and the next run reports it.
 """
 
 import uuid
@@ -19,15 +19,15 @@ from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORDS, T
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.plan import Archived
-from kafka_lagoon.ingest.next_offsets import LastRun, Ledger, StagedFile
-from kafka_lagoon.ingest.pending import FOLDER, Pending, Report, read_staged
-from kafka_lagoon.ingest.remade import remade_ranges
+from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, PendingFile, domain, from_json
+from kafka_lagoon.ingest.pending_files import FOLDER, PendingFiles, Report, read_pending
+from kafka_lagoon.ingest.rebuilt_ranges import rebuild_ranges
 
 KEEP = "keep"
 
 
 def app_id(cluster_id: str) -> str:
-    """The name under which a cluster's runs are numbered in the tables' transaction ids."""
+    """The application id of a cluster's runs in the tables' transaction ids."""
     return f"lagoon/records/{cluster_id}"
 
 
@@ -37,80 +37,99 @@ def is_added(warehouse: Warehouse, table: Table, cluster_id: str, sequence: int)
     return (warehouse.kernel.last_transaction(state, app_id(cluster_id)) or 0) >= sequence
 
 
-def refuse_replaced(warehouse: Warehouse, cluster_id: str, last: LastRun | None, after_restore: str | None) -> None:
-    """TableError if one of `records` and `record_ranges` was removed and made anew while the other has a history.
+def refuse_replaced_tables(
+    warehouse: Warehouse, cluster_id: str, last_run: LastRun | None, after_restore: str | None
+) -> None:
+    """TableError if one of `records` and `record_ranges` was removed and re-created while the other has a history.
 
-    Each run adds its ranges, and only the last one may still have to. KEEP goes on without the earlier ones.
+    Each run adds its ranges, and only those of the last one may be pending. KEEP goes on without the earlier ones.
     """
-    if last is None and is_added(warehouse, RECORD_RANGES, cluster_id, 1):
+    if last_run is None and is_added(warehouse, RECORD_RANGES, cluster_id, 1):
         raise TableError(
-            "table records is new and record_ranges is not: archiving anew would double ranges. "
+            "table records is new and record_ranges is not: archiving again from the start would double ranges. "
             "Put records back, or remove record_ranges and record_problems too"
         )
-    if last and after_restore != KEEP and not is_added(warehouse, RECORD_RANGES, cluster_id, last.sequence - 1):
+    if last_run and after_restore != KEEP and not is_added(warehouse, RECORD_RANGES, cluster_id, last_run.sequence - 1):
         raise TableError(
-            f"table record_ranges does not have the ranges of the {last.sequence - 1} runs before the last one: it was "
+            f"table record_ranges does not have the ranges of the {last_run.sequence - 1} runs before the last one: it was "
             "removed or replaced. Put it back, or give --after-restore keep to go on without them"
         )
 
 
-def commit_pending(warehouse: Warehouse, cluster_id: str, ledger: Ledger, clock: Clock) -> None:
-    """Add what the last run has still to add to record_ranges, then to record_problems."""
-    last = ledger.last
-    if last is None:
+def commit_pending(warehouse: Warehouse, cluster_id: str, offsets: NextOffsets, clock: Clock) -> None:
+    """Commit the pending rows of the last run to record_ranges, then to record_problems."""
+    last_run = offsets.last_run
+    if last_run is None:
         return
     with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
-        for table, staged in ((RECORD_RANGES, last.ranges), (RECORD_PROBLEMS, last.problems)):
-            if staged and not is_added(warehouse, table, cluster_id, last.sequence):
-                _add(warehouse, table, cluster_id, last, ledger.topics, staged)
+        for table, file in ((RECORD_RANGES, last_run.ranges), (RECORD_PROBLEMS, last_run.problems)):
+            if file and not is_added(warehouse, table, cluster_id, last_run.sequence):
+                _add(warehouse, table, cluster_id, offsets.topics, last_run, file)
 
 
-def remake(
-    warehouse: Warehouse, pending: Pending, table: Table, last: LastRun, topics: Mapping[str, Archived], rows: int
+def commit_pending_of_all(warehouse: Warehouse, clock: Clock) -> None:
+    """Commit the pending rows of every cluster's last run.
+
+    Maintenance does so before it removes old files: in format 1 pending files lie beside data files, named by no version.
+    """
+    state = warehouse.state(RECORDS.name)
+    for name in warehouse.kernel.domains(state):
+        cluster_id = name.removeprefix(domain(""))
+        if name != cluster_id:
+            commit_pending(warehouse, cluster_id, from_json(warehouse.kernel.domain(state, name)), clock)
+
+
+def rebuild_rows(
+    warehouse: Warehouse,
+    pending: PendingFiles,
+    table: Table,
+    last_run: LastRun,
+    topics: Mapping[str, Archived],
+    expected: int,
 ) -> Sequence[Any]:
-    """Rows in place of a pending file that is gone, and a report that says what happened."""
-    text = f"had {rows:,} rows of table {table.name} to add, and the file that held them was removed: "
+    """Rows in place of a pending file of `expected` rows that was removed; the next run reports what happened."""
+    text = f"had {expected:,} rows of table {table.name} to add, and the file that held them was removed: "
     if table is RECORD_RANGES:
-        made: Sequence[Any] = remade_ranges(warehouse, pending.cluster_id, last, topics)
-        text += f"{len(made):,} ranges were made again from table records (problem COUNTS_LOST)"
+        rows: Sequence[Any] = rebuild_ranges(warehouse, pending.cluster_id, last_run, topics)
+        text += f"{len(rows):,} ranges were rebuilt from table records (problem COUNTS_LOST)"
     else:
-        made, text = [], text + "they cannot be made again"
-    pending.write_report(Report(last.ingest_id, text))
-    return made
+        rows, text = [], text + "they cannot be rebuilt"
+    pending.write_report(Report(last_run.ingest_id, text))
+    return rows
 
 
 def _add(
     warehouse: Warehouse,
     table: Table,
     cluster_id: str,
-    last: LastRun,
     topics: Mapping[str, Archived],
-    staged: StagedFile,
+    last_run: LastRun,
+    file: PendingFile,
 ) -> None:
     storage = warehouse.kernel.storage
-    root = warehouse.locations[RECORDS.name if staged.name.startswith(f"{FOLDER}/") else table.name]
-    data = read_staged(storage, f"{root}/{staged.name}", staged)
+    root = warehouse.locations[RECORDS.name if file.name.startswith(f"{FOLDER}/") else table.name]
+    data = read_pending(storage, f"{root}/{file.name}", file)
     if data is None:
-        if is_added(warehouse, table, cluster_id, last.sequence):
+        if is_added(warehouse, table, cluster_id, last_run.sequence):
             return  # by another process, where there is no lock
-        pending = Pending(storage=storage, root=warehouse.locations[RECORDS.name], cluster_id=cluster_id)
-        arrow = plain_table(table, remake(warehouse, pending, table, last, topics, staged.rows))
+        pending = PendingFiles(storage=storage, root=warehouse.locations[RECORDS.name], cluster_id=cluster_id)
+        arrow = plain_table(table, rebuild_rows(warehouse, pending, table, last_run, topics, file.rows))
     else:
         arrow = table_of(data)
-    _append(warehouse, table, cluster_id, last, arrow)
-    storage.delete(f"{root}/{staged.name}")
+    _append(warehouse, table, cluster_id, last_run, arrow)
+    storage.delete(f"{root}/{file.name}")
 
 
-def _append(warehouse: Warehouse, table: Table, cluster_id: str, last: LastRun, arrow: pa.Table) -> None:
-    """Commit rows as one new data file under the run's number; none if there are none, so that nobody tries again."""
+def _append(warehouse: Warehouse, table: Table, cluster_id: str, last_run: LastRun, arrow: pa.Table) -> None:
+    """Commit rows as one new data file under the run's number; without rows no file, so that no run tries again."""
     state, storage = warehouse.state(table.name), warehouse.kernel.storage
     files = []
     if len(arrow):
-        name = f"{table.partition_by}={last.ingest_date}/{last.ingest_id}-{uuid.uuid4().hex}.parquet"
+        name = f"{table.partition_by}={last_run.ingest_date}/{last_run.ingest_id}-{uuid.uuid4().hex}.parquet"
         files = [storage.write_rows(f"{state.location}/{name}", arrow)]
-    fence, day = Fence(app_id(cluster_id), last.sequence), date.fromisoformat(last.ingest_date)
+    fence, day = Fence(app_id(cluster_id), last_run.sequence), date.fromisoformat(last_run.ingest_date)
     try:
         warehouse.kernel.append(state, files, (table.partition_by, day), fence=fence)
-    except Fenced:  # another process was first, where there is no lock; the file is in no version
+    except Fenced:  # another process was first, where there is no lock; no version names the file
         for file in files:
             storage.delete(file.url)

@@ -1,4 +1,4 @@
-"""SQL over the tables by DuckDB, without Spark: rows come as they are read, and nothing is asked of any network."""
+"""Runs SQL over the tables by DuckDB, without Spark: rows stream as they are read, and nothing is fetched from a network."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""SQL over the tables by Spark: wherever the warehouse is, in a catalog too."""
+"""Runs SQL over the tables by Spark, wherever the warehouse is: in a folder, an object store or a catalog."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

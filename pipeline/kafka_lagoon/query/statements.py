@@ -1,4 +1,4 @@
-"""What both engines of `lagoon sql` share: which names a statement needs, what it may do, and the rows that come back."""
+"""Shared by both engines of `lagoon sql`: which names a statement needs, what it may do, and the rows of its result."""
 
 import re
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def mentioned(statement: str) -> set[str]:
 
 
 def refuse_writing(statement: str) -> None:
-    """TableError unless the statement reads. A guard against mistakes: `lagoon sql` has its user's rights on files."""
+    """TableError unless the statement reads. A guard against mistakes: `lagoon sql` has its user's permissions on files."""
     match = _FIRST_WORD.match(statement)
     word = match[1] if match else ""
     if word.lower() not in _READS:

@@ -195,7 +195,7 @@ def _header_checksum(descriptor: bytes) -> int:
     return (hashed ^ hashed >> 16) >> 8 & 0xFF
 
 
-# Independent blocks of 64 KB to 4 MB and no checksum: Java's and librdkafka's producers. They pass without a copy.
+# Independent blocks of 64 KB to 4 MB and no checksum: Java's and librdkafka's producers. These need no copy.
 _LZ4_USUAL_HEADERS = frozenset(
     _LZ4_MAGIC + descriptor + bytes((_header_checksum(descriptor),))
     for descriptor in (bytes((0x60, size)) for size in (0x40, 0x50, 0x60, 0x70))
@@ -216,7 +216,7 @@ def _decompress_zstd(source: memoryview, target: memoryview, _magic: int) -> int
 
 
 def _zstd_frames_end(source: memoryview) -> int:
-    """Where the last frame that is whole ends; the library takes a cut stream for a short one."""
+    """Where the last whole frame ends; the library takes a stream that is cut off for a short one."""
     end = len(source)
     whole = position = 0
     while position + 8 <= end:
@@ -232,7 +232,7 @@ def _zstd_frames_end(source: memoryview) -> int:
 
 
 def _zstd_frame_end(source: memoryview, start: int) -> int:
-    """Behind the frame's last block and its checksum, which may lie behind the end of `source`."""
+    """The position after the frame's last block and its checksum, which may be larger than the size of `source`."""
     position, is_last = start + zstandard.frame_header_size(source[start : start + 18]), False
     while not is_last and position + 3 <= len(source):
         header = int.from_bytes(source[position : position + 3], "little")
@@ -242,12 +242,12 @@ def _zstd_frame_end(source: memoryview, start: int) -> int:
     return position + (4 if has_checksum else 0) if is_last else len(source) + 1
 
 
-def _put(plain: bytes, target: memoryview, at: int) -> int:
-    """Where the target is filled to. `plain` was made with room for one byte more, to see that there is more."""
-    end = at + len(plain)
+def _put(plain: bytes, target: memoryview, position: int) -> int:
+    """Copy `plain` into the target, and return up to where it is filled; one byte too many shows that there is more."""
+    end = position + len(plain)
     if end > len(target):
         raise TargetTooSmall(end)
-    target[at:end] = plain
+    target[position:end] = plain
     return end
 
 

@@ -104,7 +104,7 @@ def _storer(bits: int) -> Any:
             builder.store(value, _pointer(builder, arguments[0], bits), align=1)
             return target.get_dummy_value()
 
-        return types.void(_WORD, _WORD), generate
+        return types.void(_WORD, _WORD), generate  # words: ok, a type of LLVM
 
     return store
 
@@ -118,7 +118,7 @@ def copy(_context: Any, _target: Any, _source: Any, _size: Any) -> Any:
         _copy(builder, to, source, arguments[2], 1)
         return target.get_dummy_value()
 
-    return types.void(_WORD, _WORD, _WORD), generate
+    return types.void(_WORD, _WORD, _WORD), generate  # words: ok, a type of LLVM
 
 
 _Load = Callable[[int], int]

@@ -34,49 +34,49 @@ def _set_from(bits: int, index: int, count: int) -> None:
 
 @inlined
 def _read_header(
-    at: int, end: int, state: int, headers: int, key_bytes: int, value_bytes: int
+    address: int, end: int, state: int, headers: int, key_bytes: int, value_bytes: int
 ) -> tuple[int, int, int, int]:
     """Write one header; returns where it ends, how far the bytes of keys and values are filled, and if its key is no UTF-8."""
-    size, at = varint(at, end)
-    if size < 0 or size > end - at:
+    size, address = varint(address, end)
+    if size < 0 or size > end - address:
         return NOWHERE, key_bytes, value_bytes, 0
-    copy(get(state, layout.HEADER_KEYS) + key_bytes, at, size)
+    copy(get(state, layout.HEADER_KEYS) + key_bytes, address, size)
     key_bytes += size
-    is_escaped = 0 if is_utf8(at, at + size) else 1
-    at += size
-    size, at = varint(at, end)
-    if size > end - at:
+    is_escaped = 0 if is_utf8(address, address + size) else 1
+    address += size
+    size, address = varint(address, end)
+    if size > end - address:
         return NOWHERE, key_bytes, value_bytes, 0
     if size >= 0:
-        copy(get(state, layout.HEADER_VALUES) + value_bytes, at, size)
+        copy(get(state, layout.HEADER_VALUES) + value_bytes, address, size)
         value_bytes += size
-        at += size
+        address += size
     else:
         _clear(get(state, layout.HEADER_VALUE_BITS), headers)
     store32(get(state, layout.HEADER_KEY_ENDS) + ((headers + 1) << 2), key_bytes)
     store32(get(state, layout.HEADER_VALUE_ENDS) + ((headers + 1) << 2), value_bytes)
-    return at, key_bytes, value_bytes, is_escaped
+    return address, key_bytes, value_bytes, is_escaped
 
 
 @inlined
 def _read_headers(
-    at: int, end: int, count: int, state: int, headers: int, key_bytes: int, value_bytes: int
+    address: int, end: int, count: int, state: int, headers: int, key_bytes: int, value_bytes: int
 ) -> tuple[int, int, int, int]:
     """Write a record's headers; returns the same as `_read_header`, with the number of keys that are no UTF-8."""
     escaped = 0
     _set_from(get(state, layout.HEADER_VALUE_BITS), headers, count)
     for header in range(headers, headers + count):
-        at, key_bytes, value_bytes, is_escaped = _read_header(at, end, state, header, key_bytes, value_bytes)
-        if at > end:
+        address, key_bytes, value_bytes, is_escaped = _read_header(address, end, state, header, key_bytes, value_bytes)
+        if address > end:
             break
         escaped += is_escaped
-    return at, key_bytes, value_bytes, escaped
+    return address, key_bytes, value_bytes, escaped
 
 
 @inlined
 def _read_records(entry: int, state: int) -> int:  # noqa: C901, PLR0911, PLR0912, PLR0915 - one loop, where all the time is spent
     """Write a batch's records from the next offset to the end of the range; returns the fault, if any, and then keeps none."""
-    at, end, count = get(entry, layout.RECORDS_START), get(entry, layout.RECORDS_END), get(entry, layout.COUNT)
+    address, end, count = get(entry, layout.RECORDS_START), get(entry, layout.RECORDS_END), get(entry, layout.COUNT)
     base, last_delta = get(entry, layout.BASE_OFFSET), get(entry, layout.LAST_OFFSET) - get(entry, layout.BASE_OFFSET)
     base_time, append_time = get(entry, layout.BASE_TIMESTAMP), get(entry, layout.MAX_TIMESTAMP)
     is_append_time = get(entry, layout.ATTRIBUTES) & layout.APPEND_TIME_BIT
@@ -110,57 +110,57 @@ def _read_records(entry: int, state: int) -> int:  # noqa: C901, PLR0911, PLR091
     null_times = null_keys = null_values = 0
     escaped, most_headers = get(state, layout.ESCAPED), get(state, layout.MOST_HEADERS)
     first_row, last = row, -1
-    if count < 0 or count > (end - at) // layout.MIN_RECORD_SIZE:
+    if count < 0 or count > (end - address) // layout.MIN_RECORD_SIZE:
         return layout.BAD_COUNT
     _set_from(time_bits, row, count)
     _set_from(key_bits, row, count)
     _set_from(value_bits, row, count)
     for _ in range(count):
-        size, at = varint(at, end)
-        if size > end - at or size < 1:
+        size, address = varint(address, end)
+        if size > end - address or size < 1:
             return layout.BAD_RECORD
-        record_end = at + size
-        time, at = varlong(at + 1, record_end)
-        delta, at = varint(at, record_end)
+        record_end = address + size
+        time, address = varlong(address + 1, record_end)
+        delta, address = varint(address, record_end)
         if delta <= last or delta > last_delta:
-            return layout.BAD_RECORD if at > record_end else layout.BAD_ORDER
+            return layout.BAD_RECORD if address > record_end else layout.BAD_ORDER
         last = delta
         if base + delta < low or base + delta >= high:
-            if not is_sound(at, record_end):
+            if not is_sound(address, record_end):
                 return layout.BAD_RECORD
-            at = record_end
+            address = record_end
             continue
-        key_size, at = varint(at, record_end)
-        if key_size > record_end - at:
+        key_size, address = varint(address, record_end)
+        if key_size > record_end - address:
             return layout.BAD_RECORD
         if key_size >= 0:
             if keys:
-                copy(keys + key_bytes, at, key_size)
+                copy(keys + key_bytes, address, key_size)
                 key_bytes += key_size
-            at += key_size
+            address += key_size
         elif keys:
             null_keys += 1
             _clear(key_bits, row)
-        value_size, at = varint(at, record_end)
-        if value_size > record_end - at:
+        value_size, address = varint(address, record_end)
+        if value_size > record_end - address:
             return layout.BAD_RECORD
         if value_size >= 0:
             if values:
-                copy(values + value_bytes, at, value_size)
+                copy(values + value_bytes, address, value_size)
                 value_bytes += value_size
-            at += value_size
+            address += value_size
         elif values:
             null_values += 1
             _clear(value_bits, row)
-        header_count, at = varint(at, record_end)
+        header_count, address = varint(address, record_end)
         if header_count != 0:
-            if header_count < 0 or header_count > (record_end - at) >> 1:
+            if header_count < 0 or header_count > (record_end - address) >> 1:
                 return layout.BAD_RECORD
             if header_count > most_headers:
                 return layout.TOO_MANY_HEADERS
             if header_ends:
-                at, header_key_bytes, header_value_bytes, bad_keys = _read_headers(
-                    at, record_end, header_count, state, headers, header_key_bytes, header_value_bytes
+                address, header_key_bytes, header_value_bytes, bad_keys = _read_headers(
+                    address, record_end, header_count, state, headers, header_key_bytes, header_value_bytes
                 )
                 headers += header_count
                 if bad_keys:
@@ -169,11 +169,11 @@ def _read_records(entry: int, state: int) -> int:  # noqa: C901, PLR0911, PLR091
                     escaped += 1
             else:
                 for _header in range(header_count):
-                    name_size, at = varint(at, record_end)
-                    if name_size < 0 or name_size > record_end - at:
+                    name_size, address = varint(address, record_end)
+                    if name_size < 0 or name_size > record_end - address:
                         return layout.BAD_RECORD
-                    at = skip(at + name_size, record_end)
-        if at != record_end:
+                    address = skip(address + name_size, record_end)
+        if address != record_end:
             return layout.BAD_RECORD
         if offsets:
             store64(offsets + (row << 3), base + delta)
@@ -193,7 +193,7 @@ def _read_records(entry: int, state: int) -> int:  # noqa: C901, PLR0911, PLR091
             store32(value_ends + (row << 2), value_bytes)
         if header_ends:
             store32(header_ends + (row << 2), headers)
-    if at != end:
+    if address != end:
         return layout.BAD_END
     put(entry, layout.ROWS, row - first_row)
     put(state, layout.FILLED_ROWS, row)

@@ -33,83 +33,83 @@ def entry_at(table: int, index: int) -> int:
 
 
 @inlined
-def _sevens(at: int, end: int, last_shift: int) -> tuple[int, int]:
+def _sevens(address: int, end: int, last_shift: int) -> tuple[int, int]:
     """A number in groups of seven bits, lowest first, the last one shifted by `last_shift` at most; and where it ends."""
-    if at >= end:
+    if address >= end:
         return 0, NOWHERE
-    byte = load8(at)
-    at += 1
+    byte = load8(address)
+    address += 1
     value = byte & 0x7F
     shift = 7
     while byte >= _MORE:
-        if at >= end or shift > last_shift:
+        if address >= end or shift > last_shift:
             return 0, NOWHERE
-        byte = load8(at)
-        at += 1
+        byte = load8(address)
+        address += 1
         value |= (byte & 0x7F) << shift
         shift += 7
-    return value, at
+    return value, address
 
 
 @inlined
-def varint(at: int, end: int) -> tuple[int, int]:
+def varint(address: int, end: int) -> tuple[int, int]:
     """A zigzag number of 32 bits and where it ends; longer forms of small numbers are read as Java reads them."""
-    value, at = _sevens(at, end, _LAST_SHIFT_32)
+    value, address = _sevens(address, end, _LAST_SHIFT_32)
     value &= 0xFFFFFFFF
-    return (value >> 1) ^ -(value & 1), at
+    return (value >> 1) ^ -(value & 1), address
 
 
 @inlined
-def varlong(at: int, end: int) -> tuple[int, int]:
+def varlong(address: int, end: int) -> tuple[int, int]:
     """A zigzag number of 64 bits and where it ends."""
-    value, at = _sevens(at, end, _LAST_SHIFT_64)
-    return ((value >> 1) & MAX_INT64) ^ -(value & 1), at
+    value, address = _sevens(address, end, _LAST_SHIFT_64)
+    return ((value >> 1) & MAX_INT64) ^ -(value & 1), address
 
 
 @inlined
-def is_utf8(at: int, end: int) -> bool:
+def is_utf8(address: int, end: int) -> bool:
     """Whether these bytes are text: no surrogates, nothing longer than it must be."""
-    while at < end:
-        byte = load8(at)
-        at += 1
+    while address < end:
+        byte = load8(address)
+        address += 1
         if byte < _MORE:
             continue
         if byte < _LEAST_OF_2 or byte > _MOST_OF_4:
             return False
         more = 1 + (byte >= _LEAST_OF_3) + (byte >= _LEAST_OF_4)
-        if more > end - at:
+        if more > end - address:
             return False
-        second = load8(at)
+        second = load8(address)
         least = 0xA0 if byte == _LEAST_OF_3 else (0x90 if byte == _LEAST_OF_4 else 0x80)
         most = 0x9F if byte == _SURROGATES else (0x8F if byte == _MOST_OF_4 else 0xBF)
         if second < least or second > most:
             return False
         for further in range(1, more):
-            if load8(at + further) & 0xC0 != _MORE:
+            if load8(address + further) & 0xC0 != _MORE:
                 return False
-        at += more
+        address += more
     return True
 
 
 @inlined
-def skip(at: int, end: int) -> int:
+def skip(address: int, end: int) -> int:
     """Where a nullable field ends, which begins with its length."""
-    size, at = varint(at, end)
-    if size > end - at:
+    size, address = varint(address, end)
+    if size > end - address:
         return NOWHERE
-    return at + size if size > 0 else at
+    return address + size if size > 0 else address
 
 
 @inlined
-def is_sound(at: int, end: int) -> bool:
+def is_sound(address: int, end: int) -> bool:
     """Whether key, value and headers fill a record from `at` to `end`."""
-    at = skip(skip(at, end), end)
-    headers, at = varint(at, end)
-    if headers < 0 or headers > end - at:
+    address = skip(skip(address, end), end)
+    headers, address = varint(address, end)
+    if headers < 0 or headers > end - address:
         return False
     for _ in range(headers):
-        size, at = varint(at, end)
-        if size < 0 or size > end - at:
+        size, address = varint(address, end)
+        if size < 0 or size > end - address:
             return False
-        at = skip(at + size, end)
-    return at == end
+        address = skip(address + size, end)
+    return address == end

@@ -89,7 +89,7 @@ def _base_offset(outer: _Message, last: int) -> int:
     """What is added to inner offsets. In magic 1 the entry's own offset is the last record's.
 
     Kafka's reader takes an entry offset of 0 for a base of 0, which some versions of librdkafka sent to brokers. Brokers
-    never store that, and records behind the entry's offset would be counted twice.
+    never store that, and records after the entry's offset would be counted twice.
     """
     if outer.magic == 0:
         return 0
@@ -169,13 +169,13 @@ def _read_entry(data: bytes, position: int, end: int, options: DecodeOptions) ->
         raise UnsupportedMagic("UNSUPPORTED_MAGIC", f"magic {magic}")
     if end - position < _OVERHEAD + _MIN_SIZES[magic]:
         raise CorruptBatch("CORRUPT_BATCH", f"message too short: {end - position} bytes of magic {magic}")
-    at = position + _ATTRIBUTES_END
+    position += _ATTRIBUTES_END
     timestamp_ms, timestamp_type = NO_TIMESTAMP, NO_TIMESTAMP_TYPE
     if magic:
-        timestamp_ms, timestamp_type = _LONG(data, at)[0], int(bool(attributes & _LOG_APPEND_TIME_BIT))
-        at += 8
-    key, at = _nullable(data, at, end)
-    value, _ = _nullable(data, at, end)
+        timestamp_ms, timestamp_type = _LONG(data, position)[0], int(bool(attributes & _LOG_APPEND_TIME_BIT))
+        position += 8
+    key, position = _nullable(data, position, end)
+    value, _ = _nullable(data, position, end)
     return _Message(offset, magic, attributes & _CODEC_MASK, timestamp_ms, timestamp_type, key, value)
 
 

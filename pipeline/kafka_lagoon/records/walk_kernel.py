@@ -97,30 +97,30 @@ def walk_batches(address: int, size: int, table: int) -> int:
 
 @inlined
 def _read_marker(entry: int) -> int:
-    at, end, count = get(entry, layout.RECORDS_START), get(entry, layout.RECORDS_END), get(entry, layout.COUNT)
+    address, end, count = get(entry, layout.RECORDS_START), get(entry, layout.RECORDS_END), get(entry, layout.COUNT)
     last, last_delta = -1, get(entry, layout.LAST_OFFSET) - get(entry, layout.BASE_OFFSET)
-    if count < 0 or count > (end - at) // layout.MIN_RECORD_SIZE:
+    if count < 0 or count > (end - address) // layout.MIN_RECORD_SIZE:
         return layout.BAD_COUNT
     for record in range(count):
-        size, at = varint(at, end)
-        if size > end - at or size < 1:
+        size, address = varint(address, end)
+        if size > end - address or size < 1:
             return layout.BAD_RECORD
-        record_end = at + size
-        _, at = varlong(at + 1, record_end)
-        delta, at = varint(at, record_end)
-        if not is_sound(at, record_end):
+        record_end = address + size
+        _, address = varlong(address + 1, record_end)
+        delta, address = varint(address, record_end)
+        if not is_sound(address, record_end):
             return layout.BAD_RECORD
         if delta <= last or delta > last_delta:
             return layout.BAD_ORDER
         last = delta
-        key_size, at = varint(at, record_end)
+        key_size, address = varint(address, record_end)
         # Versions and types that this code does not know are accepted.
-        if key_size < _VERSION_AND_TYPE or load16_big(at) < 0:
+        if key_size < _VERSION_AND_TYPE or load16_big(address) < 0:
             return layout.BAD_CONTROL
         if record == 0:
-            put(entry, layout.MARKER, load16_big(at + 2))
-        at = record_end
-    return layout.NO_FAULT if at == end else layout.BAD_END
+            put(entry, layout.MARKER, load16_big(address + 2))
+        address = record_end
+    return layout.NO_FAULT if address == end else layout.BAD_END
 
 
 @kernel("int64(int64, int64, int64)")

@@ -1,41 +1,144 @@
-"""One run over one cluster, in this order: plan, read on executors, check what was read, commit.
+"""Archives the new records of one cluster: connect, lock, plan, read on executors, check what was read, commit, report.
 
-The plan is made from next offsets that were read under the lock, the tasks read what the plan says, and the commit names
+The plan starts from next offsets that were read under the lock, the tasks read what the plan says, and the commit names
 exactly the files of tasks whose records are part of one history of their partitions.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from kafka_lagoon.admin.cluster import describe_cluster
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.fetch.accounting import Reconciled, reconcile
-from kafka_lagoon.fetch.history import check_outcomes, with_last_epochs
-from kafka_lagoon.fetch.offset_specs import Wanted
+from kafka_lagoon.fetch.accounting import Reconciled, is_loss, reconcile
+from kafka_lagoon.fetch.last_epochs import with_last_epochs
 from kafka_lagoon.fetch.plan import Plan, plan
+from kafka_lagoon.fetch.ranges import LOSSES
+from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.fetch.tasks import Task, divide
-from kafka_lagoon.ingest.archive import ArchiveLock, Run, archive_lock, commit, execute
+from kafka_lagoon.fetch.truncation_checks import check_outcomes
+from kafka_lagoon.ingest.archive_lock import ArchiveLock, archive_lock
 from kafka_lagoon.ingest.archive_task import TaskSettings
-from kafka_lagoon.ingest.staged import commit_staged, staged_lock
-from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.ingest.commit import RunOutput, commit
+from kafka_lagoon.ingest.execution import run_tasks
+from kafka_lagoon.ingest.pending_files import Report
+from kafka_lagoon.ingest.staged_commit import commit_staged, staged_lock
+from kafka_lagoon.protocol.acls import NOT_ASKED
+from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.records.decoding import DecodeOptions
+from kafka_lagoon.runs.context import Progress, RunContext
 from kafka_lagoon.settings import IngestSettings, Settings
+from kafka_lagoon.snapshot.coverage import list_note
 from kafka_lagoon.uuid7 import new_id
 
 STEPS = ("plan", "read", "commit")
 _CHECK_MS = 5_000  # left for the check of what was read when the run's deadline has passed
+_NOTE_MS = 10_000  # for a request that only decides what is printed at the end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ingested:
-    """What a run planned, and what it came to."""
+class RunDeadline:
+    """When a run stops reading, as wall time, which executors know too; None if it may take as long as it needs."""
 
-    planned: Plan
+    clock: Clock
+    ends_at_ms: int | None = None
+
+    def within(self, timeout_ms: int, least_ms: int = 0) -> Deadline:
+        """A timeout that ends with the run, but leaves at least `least_ms`."""
+        left_ms = timeout_ms if self.ends_at_ms is None else min(timeout_ms, self.ends_at_ms - self.clock.now_ms())
+        return Deadline.after(self.clock, max(left_ms, least_ms))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedRecords:
+    """What a run planned, and what it archived of it."""
+
+    plan: Plan
     reconciled: Reconciled
+
+    @property
+    def ingest_id(self) -> str | None:
+        """The run in record_ranges; None if there was nothing new."""
+        return self.reconciled.ranges[0].ingest_id if self.reconciled.ranges else None
+
+    @property
+    def failures(self) -> int:
+        """Requests that failed, and ranges that were not read to their end for another reason than a loss."""
+        problems = (row.problem for row in self.reconciled.ranges)
+        return len(self.plan.failures) + sum(1 for name in problems if name is not None and name not in LOSSES)
+
+    def counts(self) -> Counter[str]:
+        """Partitions with something new, and sums over the ranges."""
+        ranges = self.reconciled.ranges
+        counts = Counter(partitions=len({(row.topic, row.partition) for row in ranges}))
+        for row in ranges:
+            counts.update(records=row.records, lost=row.lost, corrupt=row.corrupt, bytes_fetched=row.bytes_fetched)
+        return counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestResult:
+    """A run over one cluster; `reports` is what earlier runs lost and died before they could report."""
+
+    cluster: str
+    cluster_id: str
+    archived: ArchivedRecords
+    reports: Sequence[Report]
+    seconds: float
+
+    @property
+    def has_loss(self) -> bool:
+        """Whether records were lost, in this run or in one that is reported now."""
+        return any(map(is_loss, self.archived.reconciled.ranges)) or any(report.is_loss for report in self.reports)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every request was answered and everything planned was read."""
+        return not (self.archived.failures or self.archived.reconciled.unread)
+
+
+def ingest(
+    context: RunContext,
+    name: str,
+    wanted: ReadSpec,
+    after_restore: str | None,
+    request_stats: RequestStats,
+    progress: Progress,
+    report: Callable[[IngestResult], None],
+) -> str | None:
+    """Archive what is wanted and new of the cluster called `name`, and give the result to `report`.
+
+    Losses are kept in the warehouse until `report` has returned, so that the next run reports them if this one dies. Returns
+    a note about topics that may be hidden from us, if there is one.
+    ConfigError for topics and offsets that do not exist, LockHeld if another run holds the lock, TableError if something
+    cannot be written: then nothing is.
+    """
+    clock, limits = context.clock, context.settings.ingest
+    started = clock.monotonic()
+    deadline = RunDeadline(clock=clock, ends_at_ms=clock.now_ms() + limits.deadline_ms if limits.deadline_ms else None)
+    kafka = context.settings.named_clusters()[name]
+    with Cluster.connect(kafka, clock, request_stats, deadline.within(limits.plan_timeout_ms)) as cluster:
+        cluster_id = cluster.cluster_id or name
+        progress.connected(cluster_id)
+        with lock_archive(context.warehouse, context.settings, cluster_id, clock, after_restore) as lock:
+            archived = archive_new_records(lock, name, cluster, context.settings, wanted, progress.step, deadline)
+            result = IngestResult(
+                cluster=name,
+                cluster_id=cluster_id,
+                archived=archived,
+                reports=tuple(lock.reports.values()),
+                seconds=clock.monotonic() - started,
+            )
+            report(result)
+            lock.remove_reports(archived.ingest_id)
+        return _hidden_topics(cluster, wanted, Deadline.after(clock, _NOTE_MS))
 
 
 def lock_archive(
@@ -48,92 +151,77 @@ def lock_archive(
     return archive_lock(warehouse, cluster_id, clock, wait_ms, after_restore)
 
 
-def ingest(
+def archive_new_records(
     lock: ArchiveLock,
     name: str,
     cluster: Cluster,
     settings: Settings,
-    wanted: Wanted,
-    tell: Callable[[str, int], None],
-    ends_at_ms: int | None = None,
-) -> Ingested:
-    """Archive what is wanted and new of the cluster called `name`; `tell` hears each step and how much there is to it.
-
-    At `ends_at_ms` (wall time) reading ends, and what was read by then is committed.
-    ConfigError for topics and offsets that are not there; TableError if something cannot be written: nothing is, then.
-    """
-    tell("plan", len(lock.topics))
+    wanted: ReadSpec,
+    step: Callable[[str, int], None],
+    deadline: RunDeadline,
+) -> ArchivedRecords:
+    """Plan, read, check and commit; what was read when the run's deadline passes is committed, the rest is left unread."""
     limits = settings.ingest
-    planned = plan(cluster, wanted, lock.topics, _within(lock.clock, limits.plan_timeout_ms, ends_at_ms))
-    tasks = with_last_epochs(
-        cluster, _tasks(lock, planned, limits), _within(lock.clock, limits.plan_timeout_ms, ends_at_ms)
-    )
-    tell("read", sum(one.offsets for one in planned.ranges))
+    step("plan", len(lock.topics))
+    planned = plan(cluster, wanted, lock.topics, deadline.within(limits.plan_timeout_ms))
+    tasks = with_last_epochs(cluster, _tasks(lock, planned, limits), deadline.within(limits.plan_timeout_ms))
+    step("read", sum(planned_range.offsets for planned_range in planned.ranges))
     ingest_id = new_id(planned.planned_at_ms)
     day = datetime.fromtimestamp(planned.planned_at_ms / 1000, tz=UTC).date()
-    told = _task_settings(lock, name, cluster.settings, settings, lock.folder(day), ingest_id, ends_at_ms)
-    results = execute(lock, told, tasks)
-    outcomes = [result.outcome for result in results]
-    read = [one for outcome in outcomes for one in outcome.outcomes]
-    checked = check_outcomes(
-        cluster, planned, read, _within(lock.clock, limits.stall_timeout_ms, ends_at_ms, _CHECK_MS)
-    )
-    reconciled = reconcile(ingest_id, name, lock.cluster_id, planned, lock.topics, outcomes, checked)
-    files = [file for number in sorted(reconciled.kept) for file in results[number].files]
-    tell("commit", len(files))
-    if reconciled.ranges:
-        write = commit_staged if settings.staging() else commit
-        write(lock, Run(ingest_id=ingest_id, ingest_date=day, reconciled=reconciled, files=files))
-    return Ingested(planned=planned, reconciled=reconciled)
-
-
-def _within(clock: Clock, timeout_ms: int, ends_at_ms: int | None, least_ms: int = 0) -> Deadline:
-    """A timeout that ends with the run, but leaves at least `least_ms`."""
-    left_ms = timeout_ms if ends_at_ms is None else min(timeout_ms, ends_at_ms - clock.now_ms())
-    return Deadline.after(clock, max(left_ms, least_ms))
-
-
-def _tasks(lock: ArchiveLock, planned: Plan, told: IngestSettings) -> Sequence[Task]:
-    parallelism = lock.warehouse.spark.sparkContext.defaultParallelism
-    return divide(planned.ranges, planned.bytes_of, parallelism, told.task_mb << 20)
-
-
-def _task_settings(
-    lock: ArchiveLock,
-    name: str,
-    kafka: KafkaSettings,
-    settings: Settings,
-    folder: str,
-    ingest_id: str,
-    ends_at_ms: int | None,
-) -> TaskSettings:
-    return TaskSettings(
-        kafka=kafka,
+    task_settings = TaskSettings(
+        kafka=cluster.settings,
         clock=lock.clock,
-        options=replace(read_options(settings.ingest), ends_at_ms=ends_at_ms),
-        folder=folder,
+        options=replace(read_options(limits), ends_at_ms=deadline.ends_at_ms),
+        folder=lock.folder(day),
         ingest_id=ingest_id,
         cluster=name,
         cluster_id=lock.cluster_id,
         target_bytes=settings.records.target_file_mb << 20,
         compression=settings.records.compression,
     )
+    results = run_tasks(lock.warehouse, task_settings, tasks)
+    outcomes = [result.outcome for result in results]
+    of_splits = [outcome for task_outcome in outcomes for outcome in task_outcome.outcomes]
+    checked = check_outcomes(
+        cluster, planned.ranges, planned.topic_ids, of_splits, deadline.within(limits.stall_timeout_ms, _CHECK_MS)
+    )
+    reconciled = reconcile(ingest_id, name, lock.cluster_id, planned, lock.topics, outcomes, checked)
+    files = [file for number in sorted(reconciled.kept) for file in results[number].files]
+    step("commit", len(files))
+    if reconciled.ranges:
+        write = commit_staged if settings.staging() else commit
+        write(lock, RunOutput(ingest_id=ingest_id, ingest_date=day, reconciled=reconciled, files=files))
+    return ArchivedRecords(plan=planned, reconciled=reconciled)
 
 
-def read_options(told: IngestSettings) -> ReadOptions:
+def _tasks(lock: ArchiveLock, planned: Plan, limits: IngestSettings) -> Sequence[Task]:
+    parallelism = lock.warehouse.spark.sparkContext.defaultParallelism
+    return divide(planned.ranges, planned.bytes_of, parallelism, limits.task_mb << 20)
+
+
+def read_options(limits: IngestSettings) -> ReadOptions:
     """How splits are read, with sizes that keep the buffers of a task below its memory.
 
     They are: an answer being decoded, the next one on its way, what it expands to, its columns, and what is being written.
     A batch that makes much more is decoded into several Arrow batches; one large value is what remains whole.
     """
-    part = (told.task_memory_mb << 20) // 16
+    part = (limits.task_memory_mb << 20) // 16
     return ReadOptions(
-        isolation_level=told.isolation_level,
-        fetch_bytes=min(told.max_partition_fetch_bytes, part),
-        stall_timeout_ms=told.stall_timeout_ms,
+        isolation_level=limits.isolation_level,
+        fetch_bytes=min(limits.max_partition_fetch_bytes, part),
+        stall_timeout_ms=limits.stall_timeout_ms,
         decoding=DecodeOptions(
             expanded_bytes=part,
-            batch_limit_bytes=told.batch_limit_mb << 20,
-            check_crcs=told.check_crcs,
+            batch_limit_bytes=limits.batch_limit_mb << 20,
+            check_crcs=limits.check_crcs,
         ),
     )
+
+
+def _hidden_topics(cluster: Cluster, wanted: ReadSpec, deadline: Deadline) -> str | None:
+    """What to say of the topics that a pattern matched, if there may be others that we are not allowed to see."""
+    if not wanted.pattern:
+        return None
+    described = describe_cluster(cluster, deadline)
+    operations = NOT_ASKED if isinstance(described, Failure) else described.cluster_authorized_operations
+    return list_note(operations, METADATA.name, "topics that match the pattern")

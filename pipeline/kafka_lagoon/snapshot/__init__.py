@@ -1,1 +1,1 @@
-"""A cluster in, rows of the state tables out, failures beside them. Knows nothing of Spark."""
+"""Collects the state tables of a cluster: rows, and failures beside them. Knows nothing of Spark."""

@@ -2,14 +2,23 @@
 
 from collections.abc import Iterator, Mapping
 
+from kafka_lagoon.admin.acls import AclFilter, describe_acls
+from kafka_lagoon.admin.permissions import Permission
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol import acls
-from kafka_lagoon.protocol.messages.describe_acls import AclDescription, DescribeAclsResource, DescribeAclsResponse
+from kafka_lagoon.protocol.messages.describe_acls import (
+    DESCRIBE_ACLS,
+    AclDescription,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
 from kafka_lagoon.row_classes import column, row
+from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
 
 
 @row
 class AclRow:
-    """ACLs of the cluster, one row each."""
+    """ACLs of the cluster, one row per ACL and snapshot."""
 
     resource_type: str = column("TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN or USER.")
     resource_name: str = column("Name or prefix; * with LITERAL is every name.")
@@ -24,6 +33,24 @@ def acl_rows(response: DescribeAclsResponse) -> Iterator[AclRow]:
     """One row per ACL, ordered by resource, principal, host and operation."""
     rows = [_acl_row(resource, acl) for resource in response.resources for acl in resource.acls]
     yield from sorted(rows, key=_order)
+
+
+def _collect(collection: Collection) -> Collected:
+    response = describe_acls(collection.cluster, AclFilter(), collection.deadline)
+    return Collected([], [response]) if isinstance(response, Failure) else Collected(list(acl_rows(response)))
+
+
+# Not required: a snapshot of a principal that may see topics and groups only is complete without the ACLs.
+ACLS = StateTable(
+    name="acls",
+    row=AclRow,
+    phase=Phase.DETAILS,
+    collect=_collect,
+    apis=(DESCRIBE_ACLS,),
+    permissions=(Permission(acls.DESCRIBE, acls.CLUSTER, "the ACLs are refused"),),
+    required=False,
+    may_be_skipped=True,
+)
 
 
 def _acl_row(resource: DescribeAclsResource, acl: AclDescription) -> AclRow:

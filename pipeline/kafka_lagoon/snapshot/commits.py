@@ -37,22 +37,25 @@ def _group_rows(
     group: OffsetFetchResponseGroup, replaced: OffsetFetchResponseGroup | None, topology: Topology, read_at_ms: int
 ) -> Iterator[CommittedOffsetRow]:
     current = {(t.name, one.partition_index): one for t in replaced.topics for one in t.partitions} if replaced else {}
-    for topic in group.topics:
-        name, topic_id, absence = topic.name, topology.topic_ids.get(topic.name), topology.absence(topic.name)
-        for partition in topic.partitions:
-            commit, problem = partition, _problem(partition) or absence
-            if partition.error_code == UNSTABLE_OFFSET_COMMIT:
+    for answers in group.topics:
+        topic, topic_id, absence = answers.name, topology.topic_ids.get(answers.name), topology.absence(answers.name)
+        for answer in answers.partitions:
+            commit, partition, problem = answer, answer.partition_index, _problem(answer) or absence
+            if answer.error_code == UNSTABLE_OFFSET_COMMIT:
                 # A transaction is about to commit another offset. What is committed now is still a fact.
-                commit = current.get((name, partition.partition_index), partition)
+                commit = current.get((topic, partition), answer)
             is_committed = commit.committed_offset >= 0
+            committed_offset = commit.committed_offset if is_committed else None
+            committed_leader_epoch = commit.committed_leader_epoch if commit.committed_leader_epoch >= 0 else None
+            metadata = commit.metadata if is_committed else None
             yield CommittedOffsetRow(
                 group.group_id,
-                name,
+                topic,
                 topic_id,
-                partition.partition_index,
-                commit.committed_offset if is_committed else None,
-                commit.committed_leader_epoch if commit.committed_leader_epoch >= 0 else None,
-                commit.metadata if is_committed else None,
+                partition,
+                committed_offset,
+                committed_leader_epoch,
+                metadata,
                 read_at_ms,
                 problem,
             )

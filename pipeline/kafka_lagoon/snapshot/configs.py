@@ -43,7 +43,7 @@ class ConfigRow:
 
 def config_rows(results: Iterable[DescribeConfigsResult]) -> Iterator[ConfigRow]:
     """One row per resource and config, ordered by name."""
-    for result in sorted(results, key=lambda one: one.resource_name):
+    for result in sorted(results, key=lambda result: result.resource_name):
         for config in sorted(result.configs, key=lambda entry: entry.name):
             yield _config_row(result, config)
 

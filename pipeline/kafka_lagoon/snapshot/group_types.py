@@ -31,10 +31,7 @@ from kafka_lagoon.wire.primitives import uuid_text
 
 NOT_DESCRIBED = "GROUP_TYPE_NOT_DESCRIBED"
 UNREADABLE = "MEMBER_PROTOCOL_UNREADABLE"
-UNASSIGNED, NO_TOPOLOGY = (
-    "ASSIGNMENT_NOT_TOLD",
-    "TOPOLOGY_NOT_TOLD",
-)  # words: ok, values of columns that users filter by
+UNASSIGNED, NO_TOPOLOGY = "ASSIGNMENT_NOT_RETURNED", "TOPOLOGY_NOT_RETURNED"
 GONE = "GROUP_ID_NOT_FOUND"
 _CONSUMER_PROTOCOL = "consumer"
 _STABLE, _DEAD = "Stable", "Dead"

@@ -1,6 +1,6 @@
-"""Rows of partitions in, what is wrong with them out: a pure function.
+"""Finds partitions that are not as they should be: pure functions of their rows.
 
-Guards one rule: what could not be decided is not "well". A partition whose min.insync.replicas is unknown is counted so.
+What could not be decided is not "well": a partition whose min.insync.replicas is unknown has a finding that says so.
 """
 
 from collections import Counter
@@ -46,48 +46,48 @@ class UnhealthyPartitionRow:
     replicas: tuple[Int32, ...] | None = column("Brokers that hold a replica, the preferred leader first.")
     isr: tuple[Int32, ...] | None = column("Brokers whose replica is in sync.")
     offline_replicas: tuple[Int32, ...] | None = column(
-        "Brokers whose replica is offline; null if not told.", null_if=before("Metadata", 5)
+        "Brokers whose replica is offline; null if the brokers do not say.", null_if=before("Metadata", 5)
     )
     problem: str | None = column("Kafka's name of an error that hides something of it; null if there is none.")
 
 
-def findings(one: PartitionRow) -> Iterator[str]:
+def findings(partition: PartitionRow) -> Iterator[str]:
     """What is not as it should be with a partition, the worst first."""
-    if one.is_leaderless:
+    if partition.is_leaderless:
         yield LEADERLESS
-    if one.offline_replicas:
+    if partition.offline_replicas:
         yield OFFLINE_REPLICAS
-    if one.is_under_min_isr:
+    if partition.is_under_min_isr:
         yield UNDER_MIN_ISR
-    if one.is_under_replicated:
+    if partition.is_under_replicated:
         yield UNDER_REPLICATED
-    if one.is_at_min_isr:
+    if partition.is_at_min_isr:
         yield AT_MIN_ISR
-    if one.is_preferred_leader is False:
+    if partition.is_preferred_leader is False:
         yield NOT_PREFERRED
-    if one.is_under_min_isr is None:
+    if partition.is_under_min_isr is None:
         yield MIN_ISR_UNKNOWN
 
 
 def unhealthy_rows(partitions: Iterable[PartitionRow], wanted: Sequence[str]) -> Iterator[UnhealthyPartitionRow]:
     """One row per partition that has any of the wanted findings, with all findings that it has."""
-    for one in partitions:
-        found = tuple(findings(one))
-        if any(finding in wanted for finding in found):
+    for partition in partitions:
+        its_findings = tuple(findings(partition))
+        if any(finding in wanted for finding in its_findings):
             yield UnhealthyPartitionRow(
-                topic=one.topic,
-                partition=one.partition,
-                findings=found,
-                leader_id=one.leader_id,
-                replicas=one.replicas,
-                isr=one.isr,
-                offline_replicas=one.offline_replicas,
-                problem=one.problem,
+                topic=partition.topic,
+                partition=partition.partition,
+                findings=its_findings,
+                leader_id=partition.leader_id,
+                replicas=partition.replicas,
+                isr=partition.isr,
+                offline_replicas=partition.offline_replicas,
+                problem=partition.problem,
             )
 
 
 def finding_counts(partitions: Sequence[PartitionRow]) -> Iterator[FindingCountRow]:
     """How many partitions have each finding, also those that none has."""
-    counts = Counter(finding for one in partitions for finding in findings(one))
+    counts = Counter(finding for partition in partitions for finding in findings(partition))
     for finding in FINDINGS:
         yield FindingCountRow(finding=finding, partitions=counts[finding], of=len(partitions))

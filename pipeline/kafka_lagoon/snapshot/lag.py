@@ -1,7 +1,7 @@
-"""Groups, commits and ends in, lag rows out: a pure function.
+"""Makes the rows of consumer lag: a pure function of groups, members, commits and end offsets.
 
-Guards one rule: lag is the end that was read after the commit minus the commit, raw. It is null when either side is
-unknown, `problem` says why, and every partition that is committed, assigned or subscribed has exactly one row.
+Lag is the end offset that was read after the commit minus the commit, raw. It is null when either side is unknown, and
+`problem` says why. Every partition that is committed, assigned or subscribed has exactly one row.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.snapshot.commits import NO_COMMIT
-from kafka_lagoon.snapshot.offsets import NOT_TOLD
+from kafka_lagoon.snapshot.offsets import NOT_RETURNED
 from kafka_lagoon.snapshot.state_rows import (
     CommittedOffsetRow,
     ConsumerGroupRow,
@@ -21,11 +21,12 @@ from kafka_lagoon.snapshot.topology import Topology
 
 _NO_SUCH_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
 COMMITTED, LOG_START, UNKNOWN = "committed", "log_start", "unknown"
+_NOBODY = (None, None, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ends:
-    """Ends of partitions read before the commits (offsets only, or why they are not known) and after them (rows)."""
+    """End offsets that were read before the commits (or why they are not known), and rows of those read after them."""
 
     before: Mapping[TopicPartition, int]
     before_problems: Mapping[TopicPartition, str]
@@ -33,16 +34,16 @@ class Ends:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Place:
-    """What all rows of one partition share."""
+class _Log:
+    """What all rows of one partition share. Fields with the name of a column are that column."""
 
     topic: str
     topic_id: str | None
     partition: int
-    start: int | None
-    high: int | None
-    stable: int | None
-    before: int | None
+    log_start_offset: int | None
+    high_watermark: int | None
+    last_stable_offset: int | None
+    end_before: int | None
     changed: str | None
     problem: str | None
 
@@ -60,34 +61,34 @@ def lag_rows(
     members_of: dict[str, list[GroupMemberRow]] = {}
     for member in members:
         members_of.setdefault(member.group_id, []).append(member)
-    places: dict[TopicPartition, _Place] = {}
+    logs: dict[TopicPartition, _Log] = {}
     for group in groups:
         group_members = members_of.get(group.group_id, [])
         owners = _owners(group_members)
-        its_commits = committed.get(group.group_id, {})
+        group_commits = committed.get(group.group_id, {})
         subscribed = _subscribed(group_members, topology)
         group_problem = unread.get(group.group_id)
-        for at in sorted(its_commits.keys() | owners.keys() | subscribed):
-            place = places.get(at)
-            if place is None:
-                place = places[at] = _place(at, ends, topology)
-            yield _row(group, place, its_commits.get(at), owners.get(at), group_problem)
+        for partition in sorted(group_commits.keys() | owners.keys() | subscribed):
+            log = logs.get(partition)
+            if log is None:
+                log = logs[partition] = _log(partition, ends, topology)
+            yield _row(group, log, group_commits.get(partition), owners.get(partition), group_problem)
 
 
 def _by_group(commits: Sequence[CommittedOffsetRow]) -> dict[str, dict[TopicPartition, CommittedOffsetRow]]:
-    found: dict[str, dict[TopicPartition, CommittedOffsetRow]] = {}
+    by_group: dict[str, dict[TopicPartition, CommittedOffsetRow]] = {}
     for commit in commits:
-        found.setdefault(commit.group_id, {})[TopicPartition(commit.topic, commit.partition)] = commit
-    return found
+        by_group.setdefault(commit.group_id, {})[TopicPartition(commit.topic, commit.partition)] = commit
+    return by_group
 
 
 def _owners(members: Sequence[GroupMemberRow]) -> dict[TopicPartition, GroupMemberRow]:
     return {
-        TopicPartition(one.topic, partition): member
+        TopicPartition(assigned.topic, partition): member
         for member in members
-        for one in member.assignment or ()
-        if one.topic is not None
-        for partition in one.partitions
+        for assigned in member.assignment or ()
+        if assigned.topic is not None
+        for partition in assigned.partitions
     }
 
 
@@ -96,79 +97,91 @@ def _subscribed(members: Sequence[GroupMemberRow], topology: Topology) -> set[To
     return {TopicPartition(topic, partition) for topic in topics for partition in topology.partitions.get(topic, ())}
 
 
-def _place(at: TopicPartition, ends: Ends, topology: Topology) -> _Place:
-    end = ends.after.get(at)
-    return _Place(
-        topic=at.topic,
-        topic_id=topology.topic_ids.get(at.topic),
-        partition=at.partition,
-        start=end.log_start_offset if end else None,
-        high=end.high_watermark if end else None,
-        stable=end.last_stable_offset if end else None,
-        before=ends.before.get(at),
-        changed=topology.changed.get(at.topic),
-        problem=_side_problem(at, end, ends, topology),
+def _log(partition: TopicPartition, ends: Ends, topology: Topology) -> _Log:
+    end = ends.after.get(partition)
+    return _Log(
+        topic=partition.topic,
+        topic_id=topology.topic_ids.get(partition.topic),
+        partition=partition.partition,
+        log_start_offset=end.log_start_offset if end else None,
+        high_watermark=end.high_watermark if end else None,
+        last_stable_offset=end.last_stable_offset if end else None,
+        end_before=ends.before.get(partition),
+        changed=topology.changed.get(partition.topic),
+        problem=_side_problem(partition, end, ends, topology),
     )
 
 
-def _side_problem(at: TopicPartition, end: PartitionOffsetsRow | None, ends: Ends, topology: Topology) -> str | None:
+def _side_problem(
+    partition: TopicPartition, end: PartitionOffsetsRow | None, ends: Ends, topology: Topology
+) -> str | None:
     """Why an offset that lag is made of is not known."""
     if end is None:
-        return topology.hidden.get(at.topic, _NO_SUCH_PARTITION)
+        return topology.hidden.get(partition.topic, _NO_SUCH_PARTITION)
     if end.problem and None in (end.log_start_offset, end.high_watermark, end.last_stable_offset):
         return end.problem
-    return None if at in ends.before else ends.before_problems.get(at, NOT_TOLD)
+    return None if partition in ends.before else ends.before_problems.get(partition, NOT_RETURNED)
 
 
-# Hot: every group meets every partition that it has committed, and 12,000 rows are a small cluster's (tests/bench).
+# Hot: every group meets every partition that it has committed, and 12,000 rows are a small cluster's (tests/bench). So the row
+# is made by position, from values that have the names of its fields: tests/test_row_classes.py refuses any other order.
 def _row(
     group: ConsumerGroupRow,
-    place: _Place,
+    log: _Log,
     commit: CommittedOffsetRow | None,
     owner: GroupMemberRow | None,
     unread: str | None,
 ) -> ConsumerLagRow:
-    start, high, stable, changed = place.start, place.high, place.stable, place.changed
-    offset = commit.committed_offset if commit else None
-    # A commit and an end of two incarnations of a topic have nothing to do with each other.
-    if offset is None or changed:
-        lag = lower_bound = read_committed = margin = None
+    log_start_offset, high_watermark, last_stable_offset = (
+        log.log_start_offset,
+        log.high_watermark,
+        log.last_stable_offset,
+    )
+    changed = log.changed
+    committed_offset = commit.committed_offset if commit else None
+    # A commit and an end offset of two incarnations of a topic have nothing to do with each other.
+    if committed_offset is None or changed:
+        lag = lag_lower_bound = lag_read_committed = records_lost = retention_margin = None
     else:
-        lag = None if high is None else high - offset
-        lower_bound = None if place.before is None else place.before - offset
-        read_committed = None if stable is None else stable - offset
-        margin = None if start is None else offset - start
-    problem = unread or (commit.problem if commit else None) or changed or place.problem
-    if lag is None and problem is None and offset is None:
+        lag = None if high_watermark is None else high_watermark - committed_offset
+        lag_lower_bound = None if log.end_before is None else log.end_before - committed_offset
+        lag_read_committed = None if last_stable_offset is None else last_stable_offset - committed_offset
+        retention_margin = None if log_start_offset is None else committed_offset - log_start_offset
+        records_lost = None if retention_margin is None else max(0, -retention_margin)
+    problem = unread or (commit.problem if commit else None) or changed or log.problem
+    if lag is None and problem is None and committed_offset is None:
         problem = NO_COMMIT
-    basis = COMMITTED if lag is not None else _basis(problem, start, high)
+    lag_basis = COMMITTED if lag is not None else _basis(problem, log_start_offset, high_watermark)
+    group_state, problem = group.state, problem or group.problem
+    member_id, client_id, client_host = (owner.member_id, owner.client_id, owner.client_host) if owner else _NOBODY
     return ConsumerLagRow(
         group.group_id,
         group.group_type,
-        group.state,
-        place.topic,
-        place.topic_id,
-        place.partition,
-        offset,
-        start,
-        high,
-        stable,
+        group_state,
+        log.topic,
+        log.topic_id,
+        log.partition,
+        committed_offset,
+        log_start_offset,
+        high_watermark,
+        last_stable_offset,
         lag,
-        lower_bound,
-        read_committed,
-        basis,
-        None if margin is None else max(0, -margin),
-        margin,
+        lag_lower_bound,
+        lag_read_committed,
+        lag_basis,
+        records_lost,
+        retention_margin,
         None,
         None,
         None,
-        owner.member_id if owner else None,
-        owner.client_id if owner else None,
-        owner.client_host if owner else None,
-        problem or group.problem,
+        member_id,
+        client_id,
+        client_host,
+        problem,
     )
 
 
-def _basis(problem: str | None, start: int | None, high: int | None) -> str:
+def _basis(problem: str | None, log_start_offset: int | None, high_watermark: int | None) -> str:
     """What a lag that is not known could be taken from instead."""
-    return LOG_START if problem == NO_COMMIT and start is not None and high is not None else UNKNOWN
+    has_log = log_start_offset is not None and high_watermark is not None
+    return LOG_START if problem == NO_COMMIT and has_log else UNKNOWN

@@ -34,7 +34,9 @@ class ReplicaRow:
     topic: str = column("Name of the topic.")
     partition: Int32 = column("Partition number.")
     size_bytes: Int64 = column("Bytes of this replica on disk.")
-    offset_lag: Int64 = column("How far it is behind the high watermark, or behind the replica that it will replace.")
+    offset_lag: Int64 = column(
+        "Offsets from its end to the high watermark, or to the end of the replica that it will replace."
+    )
     is_future: bool = column("Whether it will replace the replica in another directory of the broker.")
 
 

@@ -1,6 +1,6 @@
-"""Topics in, what else decides the health of their partitions out: min.insync.replicas and eligible leaders.
+"""Reads what partition rows need beyond metadata: min.insync.replicas of topics, and eligible leader replicas (KIP-966).
 
-Guards one rule: a setting that we may not read makes the columns that need it null, with the reason, and nothing else.
+A setting that we may not read is unknown with a reason; it is not taken for the default.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,10 +24,10 @@ from kafka_lagoon.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
 )
-from kafka_lagoon.snapshot.topology import ELIGIBLE_NOT_TOLD, Durability
+from kafka_lagoon.snapshot.topology import ELIGIBLE_NOT_RETURNED, Durability
 
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
-MIN_ISR_NOT_TOLD = "MIN_INSYNC_REPLICAS_NOT_TOLD"
+MIN_ISR_NOT_RETURNED = "MIN_INSYNC_REPLICAS_NOT_RETURNED"
 ELIGIBLE_LEADERS_FEATURE = "eligible.leader.replicas.version"
 _CHUNK = 1_000  # topics in one request
 
@@ -45,13 +45,13 @@ def read_durability(cluster: Cluster, topics: Sequence[str], deadline: Deadline)
             problems.update(dict.fromkeys(some, answer.name))
         else:
             _take_configs(answer, needed, problems)
-    untold = dict.fromkeys(topic for topic in topics if topic not in needed)
-    problems = {**dict.fromkeys(untold, MIN_ISR_NOT_TOLD), **problems}
+    missing = dict.fromkeys(topic for topic in topics if topic not in needed)
+    problems = {**dict.fromkeys(missing, MIN_ISR_NOT_RETURNED), **problems}
     eligible: dict[TopicPartition, DescribeTopicPartitionsPartition] = {}
     eligible_problem = None
     if any(map(_keeps_eligible_leaders, cluster.api_versions())):
         unread = list(_read_eligible(cluster, eligible, deadline))
-        eligible_problem = unread[0].name if unread else ELIGIBLE_NOT_TOLD
+        eligible_problem = unread[0].name if unread else ELIGIBLE_NOT_RETURNED
         failures += unread
     durability = Durability(
         min_insync_replicas=needed, eligible=eligible, problems=problems, eligible_problem=eligible_problem
@@ -76,13 +76,16 @@ def _take_configs(answer: DescribeConfigsResponse, needed: dict[str, int], probl
                 needed[resource.resource_name] = int(config.value)
 
 
-def _keeps_eligible_leaders(told: ApiVersionsResponse) -> bool:
+def _keeps_eligible_leaders(versions: ApiVersionsResponse) -> bool:
     """Whether the cluster has switched KIP-966 on; before that, the lists would be empty and mean nothing."""
-    return any(one.name == ELIGIBLE_LEADERS_FEATURE and one.max_version_level > 0 for one in told.finalized_features)
+    return any(
+        feature.name == ELIGIBLE_LEADERS_FEATURE and feature.max_version_level > 0
+        for feature in versions.finalized_features
+    )
 
 
 def _read_eligible(
-    cluster: Cluster, found: dict[TopicPartition, DescribeTopicPartitionsPartition], deadline: Deadline
+    cluster: Cluster, eligible: dict[TopicPartition, DescribeTopicPartitionsPartition], deadline: Deadline
 ) -> Iterator[Failure]:
     """Follow the pages of DescribeTopicPartitions, each of which ends in a cursor to the next."""
     cursor = None
@@ -92,15 +95,15 @@ def _read_eligible(
         if isinstance(page, Failure):
             yield page
             return
-        _take_page(page, found)
+        _take_page(page, eligible)
         cursor = page.next_cursor
         if cursor is None:
             return
 
 
 def _take_page(
-    page: DescribeTopicPartitionsResponse, found: dict[TopicPartition, DescribeTopicPartitionsPartition]
+    page: DescribeTopicPartitionsResponse, eligible: dict[TopicPartition, DescribeTopicPartitionsPartition]
 ) -> None:
     for topic in page.topics:
-        for one in topic.partitions:
-            found[TopicPartition(topic.name or "", one.partition_index)] = one
+        for partition in topic.partitions:
+            eligible[TopicPartition(topic.name or "", partition.partition_index)] = partition

@@ -1,4 +1,4 @@
-"""The rows of every state table: what one run knows of one cluster, as plain values.
+"""Declares the rows of the state tables about brokers, topics and groups, and what all rows of a snapshot carry.
 
 A column's type, meaning and what null means in it are written once, beside the field; the tables' schemas, their DDL and
 the README's dictionary are derived from here. A class's docstring is the comment of its table. Unknown is None, never 0,
@@ -7,7 +7,7 @@ the README's dictionary are derived from here. A class's docstring is the commen
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from kafka_lagoon.row_classes import ALWAYS, Int32, Int64, Timestamp, before, column, row
 
@@ -24,7 +24,8 @@ def _of_groups(condition: str) -> str:
 _NO_TOPIC_IDS = "NOT EXISTS (SELECT * FROM topics WHERE topics.topic_id IS NOT NULL)"
 _NO_GROUP_TYPES = before("ListGroups", 5)
 _CLASSIC = "coalesce(group_type, 'classic') = 'classic'"
-_NO_ELIGIBLE_LEADERS = "NOT EXISTS (SELECT * FROM coverage WHERE coverage.api = 'DescribeTopicPartitions')"
+_NO_ELIGIBLE_LEADERS = """NOT EXISTS (SELECT * FROM coverage
+    WHERE coverage.api = 'DescribeTopicPartitions' AND coverage.requests > 0)"""
 _RACK_UNKNOWN = """NOT coalesce(list_has_all((SELECT list(brokers.broker_id) FROM brokers
     WHERE brokers.rack IS NOT NULL AND brokers.is_fenced IS NOT TRUE), replicas), false)"""
 
@@ -44,7 +45,7 @@ class SnapshotHeader:
 
     snapshot_id: str = column("The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.")
     cluster: str = column("Name of the cluster in the configuration.")
-    cluster_id: str | None = column("Kafka's own id of the cluster; null if no broker told it.", null_if=ALWAYS)
+    cluster_id: str | None = column("Kafka's own id of the cluster; null if no broker named it.", null_if=ALWAYS)
     captured_at_ms: Timestamp = column("When the run began to look at the cluster.")
 
 
@@ -53,11 +54,9 @@ class BrokerRow:
     """Brokers that the cluster knew of, one row per broker and snapshot."""
 
     broker_id: Int32 = column("node.id of the broker.")
-    host: str | None = column(
-        "Host that the broker advertises on the listener we asked; null if none is told.", null_if=ALWAYS
-    )
+    host: str | None = column("Host that the broker advertises on our listener; null if none is known.", null_if=ALWAYS)
     port: Int32 | None = column(
-        "Port that the broker advertises on the listener we asked; null if none is told.", null_if=ALWAYS
+        "Port that the broker advertises on our listener; null if none is known.", null_if=ALWAYS
     )
     rack: str | None = column("broker.rack; null if none is set.", null_if=ALWAYS)
     is_controller: bool | None = column(
@@ -102,12 +101,12 @@ class PartitionRow:
     partition: Int32 = column("Partition number.")
     leader_id: Int32 | None = column("Broker that leads the partition; null if none does.", null_if="is_leaderless")
     leader_epoch: Int32 | None = column(
-        "Term of the leader; null if the brokers do not tell it.", null_if=before("Metadata", 7)
+        "Epoch of the leader; null if the brokers do not tell it.", null_if=before("Metadata", 7)
     )
     replicas: tuple[Int32, ...] | None = column("Brokers that hold a replica, the preferred leader first.")
     isr: tuple[Int32, ...] | None = column("Brokers whose replica is in sync.")
     offline_replicas: tuple[Int32, ...] | None = column(
-        "Brokers whose replica is offline; null if not told.", null_if=before("Metadata", 5)
+        "Brokers whose replica is offline; null if the brokers do not say.", null_if=before("Metadata", 5)
     )
     eligible_leader_replicas: tuple[Int32, ...] | None = column(
         "Brokers outside the ISR that may lead without loss (KIP-966); null if the cluster does not keep them.",
@@ -134,7 +133,7 @@ class PartitionRow:
         null_if=_RACK_UNKNOWN,
     )
     problem: str | None = column(
-        "Kafka's name of the partition's error, what became of the topic meanwhile, or why min.insync.replicas or eligible "
+        "Kafka's name of the partition's error, what happened to the topic meanwhile, or why min.insync.replicas or eligible "
         "leaders are not known. Null if there is none."
     )
 
@@ -170,7 +169,7 @@ class PartitionOffsetsRow:
         null_if="max_timestamp_offset IS NULL",
     )
     local_log_start_offset: Int64 | None = column(
-        "First offset on the broker's own disk (KIP-405); null if the brokers are older than Kafka 3.6, or problem is set.",
+        "First offset on the broker's own disk (KIP-405); null if the brokers are older than Kafka 3.5, or problem is set.",
         null_if=before("ListOffsets", 8),
     )
     tiered_offset: Int64 | None = column(
@@ -183,8 +182,8 @@ class PartitionOffsetsRow:
     )
     read_at_ms: Timestamp | None = column("When the high watermark was received; null if it was not.")
     problem: str | None = column(
-        "Why an offset is missing: Kafka's name of the first error, OFFSET_NOT_TOLD, or what became of the topic meanwhile. "
-        "Null if there is none."
+        "Why an offset is missing: Kafka's name of the first error, OFFSET_NOT_RETURNED, or what happened to the topic "
+        "meanwhile. Null if there is none."
     )
 
 
@@ -219,7 +218,7 @@ class GroupMemberRow:
     )
     client_id: str | None = column("client.id of the member.")
     client_host: str | None = column("Address that the coordinator sees.")
-    rack_id: str | None = column("client.rack of the member; null if none is set or told.", null_if=ALWAYS)
+    rack_id: str | None = column("client.rack of the member; null if none is set or known.", null_if=ALWAYS)
     subscribed_topics: tuple[str, ...] | None = column(
         "Topics the member subscribes to by name; null if it has a pattern, does not say, or problem is set.",
         null_if=ALWAYS,
@@ -236,9 +235,9 @@ class GroupMemberRow:
         "Epoch of the member (KIP-848); null for classic groups.", null_if=_of_groups(_CLASSIC)
     )
     problem: str | None = column(
-        "Why it is not known what the member owns: MEMBER_PROTOCOL_UNREADABLE, ASSIGNMENT_NOT_TOLD, TOPOLOGY_NOT_TOLD, or "
-        "UNKNOWN_TOPIC_ID: "
-        "a topic that no broker names by the id in the assignment. Null if it is known."
+        "Why it is not known what the member owns: MEMBER_PROTOCOL_UNREADABLE, ASSIGNMENT_NOT_RETURNED, "
+        "TOPOLOGY_NOT_RETURNED, or UNKNOWN_TOPIC_ID: a topic that no broker names by the id in the assignment. Null if it "
+        "is known."
     )
 
 
@@ -256,7 +255,7 @@ class CommittedOffsetRow:
         "Next offset that the group will read; null if there is none or it could not be read."
     )
     committed_leader_epoch: Int32 | None = column(
-        "Leader term of the last record consumed; null if the group gave none.", null_if=ALWAYS
+        "Leader epoch of the last record consumed; null if the group gave none.", null_if=ALWAYS
     )
     metadata: str | None = column("Free text stored with the commit; null if there is none.", null_if=ALWAYS)
     read_at_ms: Timestamp | None = column("When the commit was received; null if it was not.")
@@ -327,57 +326,15 @@ class ConsumerLagRow:
 
 
 @row
-class CoverageRow:
-    """What was asked and what answered, one row per API, broker and snapshot: the proof of completeness."""
-
-    api: str = column("Kafka's name of the API.")
-    api_version: Int32 | None = column("Highest version that was sent; null if no request was.", null_if="requests = 0")
-    broker_id: Int32 | None = column(
-        "Broker that was asked; null for a bootstrap server whose id is not known, or if no broker could be chosen.",
-        null_if=ALWAYS,
-    )
-    expected: Int64 = column("Items (brokers, topics, partitions, groups, as the API has them) that were asked about.")
-    answered: Int64 = column("Items that came back with a value.")
-    failed: Int64 = column("Items that came back with an error, or not at all.")
-    visibility: str | None = column(
-        "For APIs that list: complete (the right to see everything is proven), filtered (rights are missing, so the "
-        "list may be short) or unknown; null for other APIs.",
-        null_if="api NOT IN ('ListGroups', 'Metadata', 'OffsetFetch')",
-    )
-    requests: Int64 = column("Requests sent, retries included.")
-    bytes: Int64 = column("Bytes received.")
-    elapsed_ms: Int64 = column("Milliseconds from the first request to the last answer.")
-    throttle_ms: Int64 = column("Milliseconds for which the broker throttled us.")
-
-
-@row
-class CollectionFailureRow:
-    """Requests that failed for good, one row per request and snapshot."""
-
-    api: str = column("Kafka's name of the API.")
-    broker_id: Int32 | None = column("Broker that was asked; null if none could be chosen.", null_if=ALWAYS)
-    scope: str = column("What was asked about: a cluster, broker, group, topic or partition.")
-    error_code: Int32 | None = column(
-        "Kafka's number of the error; null if there was no answer.", null_if="message IS NOT NULL"
-    )
-    error_name: str = column("Kafka's name of the error, or ours for a request without an answer.")
-    attempts: Int32 = column("How often it was tried.")
-    elapsed_ms: Int64 | None = column(
-        "Milliseconds until it was given up; null if it was never sent.", null_if="attempts = 0"
-    )
-    message: str | None = column(
-        "What the broker or the network said; null if nothing.", null_if="error_code IS NOT NULL"
-    )
-
-
-@row
 class SnapshotRow:
     """Published snapshots, one row each, written last: rows of other tables without one here do not count."""
 
     slot_ms: Timestamp = column("The scheduler's time for the run; published at most once per cluster.")
     started_at_ms: Timestamp = column("When the run began to look at the cluster.")
     finished_at_ms: Timestamp = column("When the last answer was in; what was true, was true between both.")
-    status: str = column("complete, or partial if anything did not answer.")
+    status: str = column(
+        "complete, or partial if anything did not answer; tables that few may read (acls) do not count."
+    )
     software_version: str = column("Version of Kafka Lagoon that wrote the rows.")
     kafka_version_range: str | None = column(
         "Kafka release whose APIs the brokers list, or a range such as 2.8 to 3.9; between 2.4 and 3.0 if a broker's list is a "
@@ -399,31 +356,16 @@ class SnapshotRow:
     )
 
 
-Row = (
-    BrokerRow
-    | TopicRow
-    | PartitionRow
-    | PartitionOffsetsRow
-    | ConsumerGroupRow
-    | GroupMemberRow
-    | CommittedOffsetRow
-    | ConsumerLagRow
-    | CoverageRow
-    | CollectionFailureRow
-    | SnapshotRow
-)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """All rows of one attempt at one cluster, by their class; exactly one `SnapshotRow`, which is written last."""
 
     header: SnapshotHeader
-    rows: Mapping[type[Row], Sequence[Row]]
+    rows: Mapping[type[Any], Sequence[object]]
 
     def of(self, cls: type[T]) -> Sequence[T]:
         """The rows of one class."""
-        return cast("Sequence[T]", self.rows[cast("type[Row]", cls)])
+        return cast("Sequence[T]", self.rows[cls])
 
     @property
     def published(self) -> SnapshotRow:

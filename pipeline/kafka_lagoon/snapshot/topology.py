@@ -1,36 +1,43 @@
-"""Metadata in, rows of brokers, topics and partitions out.
+"""Makes the rows of brokers, topics and partitions out of metadata.
 
-Guards one rule: a partition without a leader, or a topic that we may not see into, is a row that says so.
+A partition without a leader, and a topic that we may not see into, is a row that says so.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka_lagoon.admin.cluster import Identity
-from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsPartition
-from kafka_lagoon.protocol.messages.metadata import MetadataPartition, MetadataResponse
+from kafka_lagoon.protocol.messages.metadata import (
+    METADATA,
+    WITH_OFFLINE_REPLICAS,
+    MetadataPartition,
+    MetadataResponse,
+)
 from kafka_lagoon.snapshot.state_rows import BrokerRow, PartitionRow, TopicRow
 from kafka_lagoon.wire.primitives import uuid_text
 
 TOPIC_DELETED = "TOPIC_DELETED_DURING_SNAPSHOT"
 TOPIC_RECREATED = "TOPIC_RECREATED_DURING_SNAPSHOT"
 NOT_DESCRIBED = "NOT_DESCRIBED"  # DescribeCluster leaves out a broker that Metadata names
-ELIGIBLE_NOT_TOLD = "ELIGIBLE_LEADERS_NOT_TOLD"
+ELIGIBLE_NOT_RETURNED = "ELIGIBLE_LEADERS_NOT_RETURNED"
 _NO_SUCH_TOPIC = error_code(UNKNOWN_TOPIC_OR_PARTITION).name
 _NONE = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topology:
-    """The cluster as the first metadata of a snapshot showed it, and what became of its topics until the last."""
+    """The cluster as the first metadata of a snapshot showed it, and which topics changed until the last."""
 
     metadata: MetadataResponse
     topic_ids: Mapping[str, str | None]
     partitions: Mapping[str, Sequence[int]]
     hidden: Mapping[str, str] = field(default_factory=dict)  # topic -> Kafka's name of the error that hides it
     changed: Mapping[str, str] = field(default_factory=dict)  # topic -> problem, for topics that did not last
+    has_offline_replicas: bool = True  # else the brokers return none, and an empty list would say that all are online
 
     def every_partition(self) -> list[TopicPartition]:
         """All partitions in the order of the metadata."""
@@ -45,41 +52,54 @@ class Topology:
         return {topic_id: name for name, topic_id in self.topic_ids.items() if topic_id is not None}
 
 
-def topology_of(metadata: MetadataResponse) -> Topology:
+def read_topology(cluster: Cluster, topics: Collection[str] | None, deadline: Deadline) -> Topology:
+    """The topology of these topics, or of all (None), from any broker."""
+    metadata = cluster.refresh(topics, deadline)
+    return topology_of(metadata, has_offline_replicas=returns_offline_replicas(cluster))
+
+
+def returns_offline_replicas(cluster: Cluster) -> bool:
+    """Whether all Metadata that this cluster was asked for came in versions with offline replicas (KIP-112)."""
+    versions = (stats.api_version for (api, _), stats in cluster.request_stats.by_api.items() if api == METADATA.name)
+    return all(version is not None and version >= WITH_OFFLINE_REPLICAS for version in versions)
+
+
+def topology_of(metadata: MetadataResponse, *, has_offline_replicas: bool = True) -> Topology:
     """What later steps need of the metadata, by topic name."""
     named = {topic.name: topic for topic in metadata.topics if topic.name is not None}
     return Topology(
         metadata=metadata,
         topic_ids={name: uuid_text(topic.topic_id) for name, topic in named.items()},
-        partitions={name: sorted(one.partition_index for one in topic.partitions) for name, topic in named.items()},
+        partitions={name: sorted(each.partition_index for each in topic.partitions) for name, topic in named.items()},
         hidden={name: error_code(topic.error_code).name for name, topic in named.items() if topic.error_code},
+        has_offline_replicas=has_offline_replicas,
     )
 
 
 def changes(before: Mapping[str, str | None], after: Mapping[str, str | None]) -> dict[str, str]:
     """Topics that were deleted, or deleted and created again, between two metadata answers."""
-    found = {}
+    changed = {}
     for topic, topic_id in before.items():
         if topic not in after:
-            found[topic] = TOPIC_DELETED
+            changed[topic] = TOPIC_DELETED
         elif after[topic] != topic_id:
-            found[topic] = TOPIC_RECREATED
-    return found
+            changed[topic] = TOPIC_RECREATED
+    return changed
 
 
 def broker_rows(metadata: MetadataResponse, identity: Identity) -> Iterator[BrokerRow]:
     """Every broker that metadata or the description of the cluster names; fenced ones are in the latter only."""
     controller_id, described = identity.controller_id, identity.described
-    fenced = {one.broker_id: one for one in described.brokers} if described else {}
+    fenced = {node.broker_id: node for node in described.brokers} if described else {}
     undescribed = NOT_DESCRIBED if described else identity.description_problem
-    known = {one.node_id: one for one in metadata.brokers}
+    known = {node.node_id: node for node in metadata.brokers}
     for broker_id in sorted(known.keys() | fenced.keys()):
-        told = known.get(broker_id) or fenced[broker_id]
+        broker = known.get(broker_id) or fenced[broker_id]
         yield BrokerRow(
             broker_id=broker_id,
-            host=told.host or None,
-            port=told.port if told.port >= 0 else None,
-            rack=told.rack,
+            host=broker.host or None,
+            port=broker.port if broker.port >= 0 else None,
+            rack=broker.rack,
             is_controller=None if controller_id is None else broker_id == controller_id,
             is_fenced=fenced[broker_id].is_fenced if broker_id in fenced else None,
             problem=identity.controller_problem or (None if broker_id in fenced else undescribed),
@@ -90,7 +110,7 @@ def topic_rows(topology: Topology) -> Iterator[TopicRow]:
     """One row per topic of the metadata."""
     for topic in topology.metadata.topics:
         name = topic.name or ""
-        first = min(topic.partitions, key=lambda one: one.partition_index, default=None)
+        first = min(topic.partitions, key=lambda partition: partition.partition_index, default=None)
         hidden = topology.hidden.get(name)
         yield TopicRow(
             topic=name,
@@ -106,7 +126,7 @@ def topic_rows(topology: Topology) -> Iterator[TopicRow]:
 class Durability:
     """What else is known of partitions: the ISR that writes need, by topic, and eligible leaders, by partition.
 
-    `problems` by topic say why min.insync.replicas could not be read, `eligible_problem` why eligible leaders are not told
+    `problems` by topic say why min.insync.replicas could not be read, `eligible_problem` why eligible leaders are not known
     of some partition; None if the cluster does not keep them.
     """
 
@@ -123,45 +143,48 @@ def partition_rows(topology: Topology, durability: Durability) -> Iterator[Parti
         name = topic.name or ""
         topic_id = topology.topic_ids.get(name)
         fallback = topology.changed.get(name) or durability.problems.get(name)
-        for one in sorted(topic.partitions, key=lambda partition: partition.partition_index):
-            yield _partition_row(name, topic_id, one, durability, racks, fallback)
+        for partition in sorted(topic.partitions, key=lambda each: each.partition_index):
+            offline = partition.offline_replicas if topology.has_offline_replicas else None
+            yield _partition_row(name, topic_id, partition, durability, racks, fallback, offline)
 
 
 def _partition_row(
     topic: str,
     topic_id: str | None,
-    one: MetadataPartition,
+    partition: MetadataPartition,
     durability: Durability,
     racks: Mapping[int, str | None],
     fallback: str | None,
+    offline_replicas: tuple[int, ...] | None,
 ) -> PartitionRow:
-    leaderless = one.leader_id == _NONE
+    leaderless, replicas = partition.leader_id == _NONE, partition.replica_nodes
+    isr = partition.isr_nodes
     needed = durability.min_insync_replicas.get(topic)
-    eligible = durability.eligible.get(TopicPartition(topic, one.partition_index))
+    eligible = durability.eligible.get(TopicPartition(topic, partition.partition_index))
     if eligible is None or None in (eligible.eligible_leader_replicas, eligible.last_known_elr):
         fallback = fallback or durability.eligible_problem
     return PartitionRow(
         topic=topic,
         topic_id=topic_id,
-        partition=one.partition_index,
-        leader_id=None if leaderless else one.leader_id,
-        leader_epoch=None if one.leader_epoch == _NONE else one.leader_epoch,
-        replicas=one.replica_nodes,
-        isr=one.isr_nodes,
-        offline_replicas=one.offline_replicas,
+        partition=partition.partition_index,
+        leader_id=None if leaderless else partition.leader_id,
+        leader_epoch=None if partition.leader_epoch == _NONE else partition.leader_epoch,
+        replicas=replicas,
+        isr=isr,
+        offline_replicas=offline_replicas,
         eligible_leader_replicas=eligible.eligible_leader_replicas if eligible else None,
         last_known_elr=eligible.last_known_elr if eligible else None,
         is_leaderless=leaderless,
-        is_under_replicated=len(one.isr_nodes) < len(one.replica_nodes),
-        is_under_min_isr=None if needed is None else len(one.isr_nodes) < needed,
-        is_at_min_isr=None if needed is None else len(one.isr_nodes) == needed,
-        is_preferred_leader=None if leaderless or not one.replica_nodes else one.leader_id == one.replica_nodes[0],
-        rack_count=_rack_count(one.replica_nodes, racks),
-        problem=error_code(one.error_code).name if one.error_code else fallback,
+        is_under_replicated=len(isr) < len(replicas),
+        is_under_min_isr=None if needed is None else len(isr) < needed,
+        is_at_min_isr=None if needed is None else len(isr) == needed,
+        is_preferred_leader=None if leaderless or not replicas else partition.leader_id == replicas[0],
+        rack_count=_rack_count(replicas, racks),
+        problem=error_code(partition.error_code).name if partition.error_code else fallback,
     )
 
 
 def _rack_count(replicas: Iterable[int], racks: Mapping[int, str | None]) -> int | None:
     """Different racks among the replicas; None while the rack of one is unknown, as of a broker that is down."""
-    found = {racks.get(node_id) for node_id in replicas}
-    return None if None in found else len(found)
+    distinct = {racks.get(node_id) for node_id in replicas}
+    return None if None in distinct else len(distinct)

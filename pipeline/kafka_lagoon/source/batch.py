@@ -1,6 +1,6 @@
-"""A batch of the data source: what is there when Spark plans the query in, tasks and their records out.
+"""Reads a batch of the data source: the records that exist when Spark plans the query.
 
-Guards one rule: filters that are taken from Spark are kept exactly, and what is planned is what is read.
+Filters that are taken from Spark are applied exactly, and what is planned is what is read.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class LagoonReader(DataSourceReader):
-    """Reads what is there when the query is planned."""
+    """Reads the records that exist when the query is planned."""
 
-    def __init__(self, asked: Query) -> None:
-        self._query, self._pushed = asked, Pushed()
+    def __init__(self, query: Query) -> None:
+        self._query, self._pushed = query, Pushed()
 
     def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802  Spark's name
         """Take what can be decided by topics, partitions, offsets and times; the rest is Spark's."""

@@ -1,7 +1,6 @@
-"""The columns that a query of the data source asks for in; which of them are decoded, and how they are called, out.
+"""Maps the columns of a query of the data source to those of the decoder.
 
-Guards one rule: a column is one of the connector's, under its name and type, or one of table `records`; the facts of
-both stand there, not here.
+A column is one of the connector's, with its name and type, or one of table `records`.
 """
 
 import difflib
@@ -66,8 +65,8 @@ def require_known(schema: StructType) -> None:
             hint = f" (did you mean {close[0]}?)" if close else f"; there are {', '.join(COLUMNS)}"
             problems.append(f"column {field.name}: records have no such column{hint}")
         elif field.dataType.simpleString() != known.simpleString():
-            asked = field.dataType.simpleString()
-            problems.append(f"column {field.name}: it is {known.simpleString()}, not {asked}: cast it in the query")
+            requested = field.dataType.simpleString()
+            problems.append(f"column {field.name}: it is {known.simpleString()}, not {requested}: cast it in the query")
         elif not field.nullable:
             problems.append(f"column {field.name}: leave out NOT NULL: Spark would believe it unchecked")
     if problems:
@@ -75,7 +74,7 @@ def require_known(schema: StructType) -> None:
 
 
 def decoded(names: Iterable[str]) -> frozenset[str]:
-    """The decoder's columns that these need; one at least, for rows are counted by it."""
+    """The decoder's columns that these need; one at least, because rows are counted by it."""
     return frozenset(map(decoded_as, set(names) - OF_THE_SPLIT)) or frozenset({"offset"})
 
 

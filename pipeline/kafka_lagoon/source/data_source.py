@@ -1,8 +1,7 @@
 """Kafka as a data source of Spark: `spark.read.format("lagoon")` and `spark.readStream.format("lagoon")`.
 
 Options are those of Spark's Kafka connector, under their names, and so are the columns; `.schema(...)` may name others of
-table `records`, and fewer. Guards one rule: what a query cannot mean is refused, with all faults at once, before a record
-is read.
+table `records`, and fewer. A query that makes no sense is refused, with all faults at once, before a record is read.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,6 @@
-"""Filters of a query in; which partitions, offsets and times have to be read for it, out.
+"""Translates the filters of a query to the partitions, offsets and times that have to be read for it.
 
-Guards one rule: nothing is left out that a filter would let through. What is left out exactly as the filter says is no
-longer Spark's to check; everything else Spark checks again.
+Nothing is left out that a filter would let through. Spark checks again whatever is not left out exactly as the filter says.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,12 +24,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NEVER_NULL = frozenset({"topic", "partition", "offset"})
 
 _HOLDS: Mapping[type[Filter], Callable[[Any, Any], bool]] = {
-    EqualTo: lambda mine, theirs: mine == theirs,
-    In: lambda mine, theirs: mine in theirs,
-    GreaterThan: lambda mine, theirs: mine > theirs,
-    GreaterThanOrEqual: lambda mine, theirs: mine >= theirs,
-    LessThan: lambda mine, theirs: mine < theirs,
-    LessThanOrEqual: lambda mine, theirs: mine <= theirs,
+    EqualTo: lambda value, bound: value == bound,
+    In: lambda value, bound: value in bound,
+    GreaterThan: lambda value, bound: value > bound,
+    GreaterThanOrEqual: lambda value, bound: value >= bound,
+    LessThan: lambda value, bound: value < bound,
+    LessThanOrEqual: lambda value, bound: value <= bound,
 }
 
 
@@ -38,7 +37,7 @@ _HOLDS: Mapping[type[Filter], Callable[[Any, Any], bool]] = {
 class Pushed:
     """What has to be read: offsets from `from_offset` to `to_offset` (not included), no record older than `from_ms`.
 
-    Of offsets and times behind a bound nothing is known: what Spark still filters may pass.
+    Offsets and times within the bounds may still fail a filter that Spark checks.
     """
 
     on_topic: tuple[Filter, ...] = ()
@@ -49,8 +48,10 @@ class Pushed:
 
     def admits(self, topic: str, partition: int) -> bool:
         """Whether a partition has to be read at all."""
-        by_topic = all(_HOLDS[type(one)](topic, _value(one)) for one in self.on_topic)
-        return by_topic and all(_HOLDS[type(one)](partition, _value(one)) for one in self.on_partition)
+        by_topic = all(_HOLDS[type(predicate)](topic, _value(predicate)) for predicate in self.on_topic)
+        return by_topic and all(
+            _HOLDS[type(predicate)](partition, _value(predicate)) for predicate in self.on_partition
+        )
 
 
 def push(filters: Sequence[Filter]) -> tuple[Pushed, list[Filter]]:
@@ -60,22 +61,22 @@ def push(filters: Sequence[Filter]) -> tuple[Pushed, list[Filter]]:
     on_offset: list[tuple[int, int | None]] = []
     times: list[int] = []
     unfinished: list[Filter] = []
-    for one in filters:
-        match _column(one):
-            case column if isinstance(one, IsNotNull) and column in _NEVER_NULL:
+    for predicate in filters:
+        match _column(predicate):
+            case column if isinstance(predicate, IsNotNull) and column in _NEVER_NULL:
                 pass
-            case "topic" if type(one) in _HOLDS:
-                on_topic.append(one)
-            case "partition" if type(one) in _HOLDS:
-                on_partition.append(one)
-            case "offset" if type(one) in _HOLDS:
-                on_offset.append(_interval(one))
-                unfinished += [one] if isinstance(one, In) else []
+            case "topic" if type(predicate) in _HOLDS:
+                on_topic.append(predicate)
+            case "partition" if type(predicate) in _HOLDS:
+                on_partition.append(predicate)
+            case "offset" if type(predicate) in _HOLDS:
+                on_offset.append(_interval(predicate))
+                unfinished += [predicate] if isinstance(predicate, In) else []
             case "timestamp" | "timestamp_ms":
-                times += _not_before(one)
-                unfinished.append(one)
+                times += _not_before(predicate)
+                unfinished.append(predicate)
             case _:
-                unfinished.append(one)
+                unfinished.append(predicate)
     ends = [end for _, end in on_offset if end is not None]
     pushed = Pushed(
         on_topic=tuple(on_topic),
@@ -87,19 +88,19 @@ def push(filters: Sequence[Filter]) -> tuple[Pushed, list[Filter]]:
     return pushed, unfinished
 
 
-def _column(one: Filter) -> str | None:
-    attribute: Sequence[str] = getattr(one, "attribute", ())
+def _column(predicate: Filter) -> str | None:
+    attribute: Sequence[str] = getattr(predicate, "attribute", ())
     return attribute[0] if len(attribute) == 1 else None
 
 
-def _value(one: Filter) -> Any:
-    return getattr(one, "value")  # noqa: B009  every filter in _HOLDS has one, their base has none
+def _value(predicate: Filter) -> Any:
+    return getattr(predicate, "value")  # noqa: B009  every filter in _HOLDS has one, their base has none
 
 
-def _interval(one: Filter) -> tuple[int, int | None]:
+def _interval(predicate: Filter) -> tuple[int, int | None]:
     """The smallest interval of offsets that holds all that pass; its end is not included."""
-    value = _value(one)
-    match one:
+    value = _value(predicate)
+    match predicate:
         case In():
             values = [offset for offset in value if offset is not None] or [-1]
             return min(values), max(values) + 1
@@ -115,30 +116,30 @@ def _interval(one: Filter) -> tuple[int, int | None]:
             return 0, value + 1
 
 
-def _not_before(one: Filter) -> list[int]:
+def _not_before(predicate: Filter) -> list[int]:
     """The first millisecond that passes; none if all may, or if it is before 1970, where Kafka's times have no order.
 
     There is no such bound at the other end: after the last record of an hour others of that hour may follow, because
     producers set the times.
     """
-    match one:
+    match predicate:
         case GreaterThan():
-            bound = _milliseconds(one.value, 1) if _is_time(one) else one.value + 1
+            bound = _milliseconds(predicate.value, 1) if _is_time(predicate) else predicate.value + 1
         case GreaterThanOrEqual() | EqualTo():
-            bound = _milliseconds(one.value, 0) if _is_time(one) else one.value
-        case In() if _is_time(one):
-            bound = min((_milliseconds(value, 0) for value in one.value if value is not None), default=0)
+            bound = _milliseconds(predicate.value, 0) if _is_time(predicate) else predicate.value
+        case In() if _is_time(predicate):
+            bound = min((_milliseconds(value, 0) for value in predicate.value if value is not None), default=0)
         case _:
             return []
     return [bound] if bound > 0 else []
 
 
-def _is_time(one: Filter) -> bool:
-    return _column(one) == "timestamp"
+def _is_time(predicate: Filter) -> bool:
+    return _column(predicate) == "timestamp"
 
 
 def _milliseconds(moment: datetime, more: int) -> int:
-    """A moment in epoch milliseconds: the first one at it, or with `more` behind it; microseconds are rounded up."""
+    """A moment in epoch milliseconds: the first one at it, or with `more` after it; microseconds are rounded up."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     whole, rest = divmod(aware - _EPOCH, _MILLISECOND)
     return whole + (1 if rest else more)

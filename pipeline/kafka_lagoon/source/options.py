@@ -1,7 +1,7 @@
-"""Options of the data source in, under the names of Spark's Kafka connector; what they ask for out.
+"""Parses the options of the data source, which have the names of Spark's Kafka connector.
 
-Guards one rule: an option is understood, or refused with its name and the cure; all faults are listed at once. Nothing is
-imported here that costs time: Spark starts a Python process for each `load`.
+An option is understood, or refused with its name and what to do instead; all faults are listed at once. Nothing is imported
+here that takes long to load: Spark starts a Python process for each `load`.
 """
 
 import difflib
@@ -12,9 +12,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.fetch.offset_specs import (
+    EARLIEST,
+    LATEST,
+    AtOffset,
+    AtTime,
+    OffsetSpec,
+    OffsetSpecs,
+    Partition,
+)
 from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED
 
-EARLIEST, LATEST = -2, -1  # as the connector spells them in JSON
+_EARLIEST, _LATEST = -2, -1  # as the connector spells them in JSON
 TOPIC_IDS = "#topic_ids"  # beside the topics of a stream's offsets: no topic can be called so
 
 _TOPICS = ("subscribe", "assign", "subscribePattern")
@@ -49,41 +58,17 @@ _INSTEAD = {
 }
 _KAFKA = "kafka."
 
-Partition = tuple[str, int]  # what TopicPartition is, without what importing it costs
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offsets:
-    """Where reading starts or ends: EARLIEST or LATEST everywhere, or a number (or one of these) for each partition."""
-
-    option: str
-    everywhere: int | None = None
-    each: Mapping[Partition, int] = field(default_factory=dict)
-    topic_ids: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Times:
-    """Where reading starts or ends: at the first record at or behind a time (epoch milliseconds)."""
-
-    option: str
-    everywhere: int | None = None
-    each: Mapping[Partition, int] = field(default_factory=dict)
-
-
-Edge = Offsets | Times
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """What is to be read and how; `kafka` are the properties of the connection, under Kafka's dotted names."""
+    """What is read and how; `kafka` are the properties of the connection, under Kafka's dotted names."""
 
     kafka: Mapping[str, str]
     topics: tuple[str, ...]
     pattern: str | None
     assigned: frozenset[Partition] | None
-    start: Edge | None  # None: batches start at the earliest, streams at the latest
-    end: Edge
+    start: OffsetSpecs | None  # None: batches start at the earliest, streams at the latest
+    end: OffsetSpecs
     latest_if_no_record: bool
     min_partitions: int | None
     max_records_per_partition: int | None
@@ -96,7 +81,7 @@ class SourceOptions:
     def require_batch(self) -> "SourceOptions":
         """These options; ConfigError where they only make sense for streams."""
         problems = [f"{name}: only streams have triggers" for name in _STREAM_ONLY if name in self.given]
-        return self._without(problems + _refused_edge(self.start, LATEST) + _refused_edge(self.end, EARLIEST))
+        return self._without(problems + _empty_by_definition(self.start, self.end))
 
     def require_stream(self) -> "SourceOptions":
         """These options; ConfigError where they only make sense for batches."""
@@ -112,35 +97,35 @@ def parse(given: Mapping[str, str]) -> SourceOptions:
     """The options, whose names may have any case; ConfigError lists every fault."""
     kafka = {name.lower().removeprefix(_KAFKA): text for name, text in given.items() if name.lower().startswith(_KAFKA)}
     ours = {name.lower(): text for name, text in given.items() if not name.lower().startswith(_KAFKA)}
-    reading = _Reading(ours)
-    reading.problems += _unknown(ours)
+    texts = _OptionTexts(ours)
+    texts.problems += _unknown(ours)
     isolation = kafka.get("isolation.level", READ_COMMITTED)
-    reading.problems += _kafka_problems(kafka, isolation)
-    topics, pattern, assigned = _choice(reading)
+    texts.problems += _kafka_problems(kafka, isolation)
+    topics, pattern, assigned = _selection(texts)
     options = SourceOptions(
         kafka=kafka,
         topics=topics,
         pattern=pattern,
         assigned=assigned,
-        start=_edge(reading, "starting"),
-        end=_edge(reading, "ending") or Offsets(option="endingOffsets", everywhere=LATEST),
-        latest_if_no_record=reading.word("startingOffsetsByTimestampStrategy", ("error", "latest")) == "latest",
-        min_partitions=reading.number("minPartitions"),
-        max_records_per_partition=reading.number("maxRecordsPerPartition"),
-        max_offsets_per_trigger=reading.number("maxOffsetsPerTrigger"),
-        fail_on_data_loss=reading.word("failOnDataLoss", ("true", "false")) == "true",
-        include_headers=reading.word("includeHeaders", ("false", "true")) == "true",
+        start=_offset_specs(texts, "starting"),
+        end=_offset_specs(texts, "ending") or OffsetSpecs(name="endingOffsets", default=LATEST),
+        latest_if_no_record=texts.word("startingOffsetsByTimestampStrategy", ("error", "latest")) == "latest",
+        min_partitions=texts.number("minPartitions"),
+        max_records_per_partition=texts.number("maxRecordsPerPartition"),
+        max_offsets_per_trigger=texts.number("maxOffsetsPerTrigger"),
+        fail_on_data_loss=texts.word("failOnDataLoss", ("true", "false")) == "true",
+        include_headers=texts.word("includeHeaders", ("false", "true")) == "true",
         isolation_level=isolation,
         given=frozenset(name for name in _NAMES if name.lower() in ours),
     )
-    if reading.problems:
-        raise ConfigError(reading.problems)
+    if texts.problems:
+        raise ConfigError(texts.problems)
     return options
 
 
 @dataclass(slots=True)
-class _Reading:
-    """Options under their names in lower case, and what is wrong with those that were looked at."""
+class _OptionTexts:
+    """Options under their names in lower case, and the faults of those that were parsed."""
 
     given: Mapping[str, str]
     problems: list[str] = field(default_factory=list)
@@ -179,96 +164,104 @@ class _Reading:
     def json(self, name: str, example: str) -> Mapping[str, Any]:
         """A JSON object; an empty one if there is none, or another fault."""
         try:
-            found = json.loads(self.text(name) or "")
+            value = json.loads(self.text(name) or "")
         except ValueError:
-            found = None
-        if isinstance(found, dict) and found:
-            return found
+            value = None
+        if isinstance(value, dict) and value:
+            return value
         self.problems.append(f"{name}: not JSON like {example}")
         return {}
 
 
-def _choice(reading: _Reading) -> tuple[tuple[str, ...], str | None, frozenset[Partition] | None]:
+def _selection(texts: _OptionTexts) -> tuple[tuple[str, ...], str | None, frozenset[Partition] | None]:
     """Topics, pattern and partitions: one of them is given."""
-    given = [name for name in _TOPICS if reading.text(name) is not None]
+    given = [name for name in _TOPICS if texts.text(name) is not None]
     if len(given) != 1:
-        reading.problems.append(f"{' and '.join(given) or 'no topics'}: set one of {', '.join(_TOPICS)}")
+        texts.problems.append(f"{' and '.join(given) or 'no topics'}: set one of {', '.join(_TOPICS)}")
         return (), None, None
     match given[0]:
         case "subscribe":
-            return _names(reading), None, None
+            return _names(texts), None, None
         case "subscribePattern":
-            return (), _pattern(reading), None
+            return (), _pattern(texts), None
         case _:
-            assigned = _assigned(reading)
+            assigned = _assigned(texts)
             return tuple(sorted({topic for topic, _ in assigned})), None, assigned
 
 
-def _names(reading: _Reading) -> tuple[str, ...]:
-    names = [name.strip() for name in (reading.text("subscribe") or "").split(",")]
+def _names(texts: _OptionTexts) -> tuple[str, ...]:
+    names = [name.strip() for name in (texts.text("subscribe") or "").split(",")]
     if not any(names):
-        reading.problems.append("subscribe: no topics; write it as topicA,topicB")
+        texts.problems.append("subscribe: no topics; write it as topicA,topicB")
     return tuple(sorted({name for name in names if name}))
 
 
-def _pattern(reading: _Reading) -> str:
-    pattern = reading.text("subscribePattern") or ""
+def _pattern(texts: _OptionTexts) -> str:
+    pattern = texts.text("subscribePattern") or ""
     try:
         re.compile(pattern)
     except re.error as error:
-        reading.problems.append(f"subscribePattern: {pattern!r} is not a regular expression: {error}")
+        texts.problems.append(f"subscribePattern: {pattern!r} is not a regular expression: {error}")
     if not pattern:
-        reading.problems.append("subscribePattern: empty; write it as topic-.*")
+        texts.problems.append("subscribePattern: empty; write it as topic-.*")
     return pattern
 
 
-def _assigned(reading: _Reading) -> frozenset[Partition]:
+def _assigned(texts: _OptionTexts) -> frozenset[Partition]:
     example = '{"topicA":[0,1]}'
-    found = set()
-    for topic, partitions in reading.json("assign", example).items():
-        if not isinstance(partitions, list) or not all(type(one) is int and one >= 0 for one in partitions):
-            reading.problems.append(f"assign: {topic}: not partition numbers as in {example}")
+    assigned = set()
+    for topic, numbers in texts.json("assign", example).items():
+        if not isinstance(numbers, list) or not all(type(number) is int and number >= 0 for number in numbers):
+            texts.problems.append(f"assign: {topic}: not partition numbers as in {example}")
             continue
-        found |= {(topic, one) for one in partitions}
-    return frozenset(found)
+        assigned |= {(topic, number) for number in numbers}
+    return frozenset(assigned)
 
 
-def _edge(reading: _Reading, side: str) -> Edge | None:
-    """Where reading starts or ends; a time for all goes before times of partitions, and these before offsets."""
+def _offset_specs(texts: _OptionTexts, side: str) -> OffsetSpecs | None:
+    """Where reading starts or ends; a time for all precedes times of partitions, and these precede offsets."""
     offsets, times, time = f"{side}Offsets", f"{side}OffsetsByTimestamp", f"{side}Timestamp"
-    if reading.text(time) is not None:
-        return Times(option=time, everywhere=reading.time(time) or 0)
-    if reading.text(times) is not None:
-        example = '{"topicA":{"0":1700000000000}}'
-        return Times(option=times, each=_by_partition(reading, times, reading.json(times, example), 0))
-    text = reading.text(offsets)
-    words = {"earliest": EARLIEST, "latest": LATEST}
+    if texts.text(time) is not None:
+        return OffsetSpecs(name=time, default=AtTime(texts.time(time) or 0))
+    if texts.text(times) is not None:
+        numbers = _by_partition(texts, times, texts.json(times, '{"topicA":{"0":1700000000000}}'), 0)
+        return OffsetSpecs(name=times, by_partition={partition: AtTime(ms) for partition, ms in numbers.items()})
+    text = texts.text(offsets)
+    words: dict[str, OffsetSpec] = {"earliest": EARLIEST, "latest": LATEST}
     if text is None:
         return None
     if text.strip().lower() in words:
-        return Offsets(option=offsets, everywhere=words[text.strip().lower()])
-    found = dict(reading.json(offsets, 'earliest, latest or {"topicA":{"0":23,"1":-2}}'))
-    topic_ids = found.pop(TOPIC_IDS, {})
-    return Offsets(option=offsets, each=_by_partition(reading, offsets, found, EARLIEST), topic_ids=topic_ids)
+        return OffsetSpecs(name=offsets, default=words[text.strip().lower()])
+    shape = dict(texts.json(offsets, 'earliest, latest or {"topicA":{"0":23,"1":-2}}'))
+    topic_ids = shape.pop(TOPIC_IDS, {})
+    numbers = _by_partition(texts, offsets, shape, _EARLIEST)
+    specs = {partition: _offset_spec(number) for partition, number in numbers.items()}
+    return OffsetSpecs(name=offsets, by_partition=specs, topic_ids=topic_ids)
 
 
-def _by_partition(reading: _Reading, name: str, found: Mapping[str, Any], lowest: int) -> dict[Partition, int]:
+def _offset_spec(number: int) -> OffsetSpec:
+    return EARLIEST if number == _EARLIEST else LATEST if number == _LATEST else AtOffset(number)
+
+
+def _by_partition(texts: _OptionTexts, name: str, shape: Mapping[str, Any], lowest: int) -> dict[Partition, int]:
     values: dict[Partition, int] = {}
-    for topic, partitions in found.items():
+    for topic, partitions in shape.items():
         for partition, value in partitions.items() if isinstance(partitions, dict) else [("", None)]:
             if partition.isdecimal() and type(value) is int and value >= lowest:
                 values[topic, int(partition)] = value
             else:
-                reading.problems.append(f"{name}: {topic}: not a partition with a number from {lowest} on")
+                texts.problems.append(f"{name}: {topic}: not a partition with a number from {lowest} on")
     return values
 
 
-def _refused_edge(edge: Edge | None, refused: int) -> list[str]:
-    """What a batch cannot start or end at: it would be empty by definition."""
-    if isinstance(edge, Offsets) and refused in (edge.everywhere, *edge.each.values()):
-        word = "latest (-1)" if refused == LATEST else "earliest (-2)"
-        return [f"{edge.option}: a batch cannot {'start' if refused == LATEST else 'end'} at {word}"]
-    return []
+def _empty_by_definition(start: OffsetSpecs | None, end: OffsetSpecs) -> list[str]:
+    """Where a batch cannot start or end: it would have no records."""
+    problems = []
+    if start is not None and LATEST in (start.default, *start.by_partition.values()):
+        problems.append(f"{start.name}: a batch cannot start at latest ({_LATEST})")
+    if EARLIEST in (end.default, *end.by_partition.values()):
+        problems.append(f"{end.name}: a batch cannot end at earliest ({_EARLIEST})")
+    return problems
 
 
 def _unknown(ours: Mapping[str, str]) -> list[str]:

@@ -1,7 +1,7 @@
-"""A cluster and what is asked of it in; splits of even bytes out, for batches and for streams.
+"""Plans what batches and streams of the data source read: partitions, offsets, and splits of even bytes.
 
-Guards one rule: what is asked for and cannot be had is an error that says so, or with failOnDataLoss=false an event in
-the log; a shorter answer is never given in silence.
+What cannot be read is an error that says so, or with failOnDataLoss=false an event in the log; no answer is shorter in
+silence.
 """
 
 import re
@@ -11,34 +11,34 @@ from dataclasses import dataclass, replace
 from pydantic import ValidationError
 
 from kafka_lagoon import log
-from kafka_lagoon.admin.offsets import (
-    offsets_at,
-)
+from kafka_lagoon.admin.offsets import offsets_at
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError, ConfigError, RecordsError
-from kafka_lagoon.fetch.history import with_last_epochs
-from kafka_lagoon.fetch.logs import ask_logs, range_bytes
-from kafka_lagoon.fetch.ranges import LOST, LogNow, PlannedRange
+from kafka_lagoon.fetch.last_epochs import with_last_epochs
+from kafka_lagoon.fetch.log_bounds import ask_log_bounds, range_bytes
+from kafka_lagoon.fetch.offset_resolution import ResolvedOffsets, resolve
+from kafka_lagoon.fetch.offset_specs import EARLIEST, OffsetSpecs
+from kafka_lagoon.fetch.ranges import LOST, LogBounds, PlannedRange
 from kafka_lagoon.fetch.split import Split
 from kafka_lagoon.fetch.tasks import Task, divide
 from kafka_lagoon.kafka_settings import KafkaSettings, from_properties
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataTopic
-from kafka_lagoon.source import options as source_options
 from kafka_lagoon.source.filters import Pushed
-from kafka_lagoon.source.options import EARLIEST, LATEST, Edge, SourceOptions, Times
+from kafka_lagoon.source.options import SourceOptions
 from kafka_lagoon.text import did_you_mean
 from kafka_lagoon.wire.primitives import uuid_text
 
 _TASK_BYTES = 64 << 20  # of a partition's log; small enough that the last tasks of a query end about together
-_NOBODY_SAID = -1  # Kafka's number for what has none
+_NO_CODE = -1  # Kafka's UNKNOWN_SERVER_ERROR, for a failure without an answer
+_START = OffsetSpecs(name="startingOffsets", default=EARLIEST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
-    """The partitions that are asked for and there, and the ids of their topics (None if brokers give none)."""
+class SelectedPartitions:
+    """The partitions that the options select and that exist, and the ids of their topics (None if brokers give none)."""
 
     topic_ids: Mapping[str, str | None]
     partitions: Sequence[TopicPartition]
@@ -54,46 +54,52 @@ def kafka_settings(options: SourceOptions) -> KafkaSettings:
     except ValidationError as error:
         raise ConfigError(
             [
-                ".".join(["kafka", *(str(part).replace("_", ".") for part in one["loc"])]) + f": {one['msg']}"
-                for one in error.errors(include_input=False, include_url=False)
+                ".".join(["kafka", *(str(part).replace("_", ".") for part in fault["loc"])]) + f": {fault['msg']}"
+                for fault in error.errors(include_input=False, include_url=False)
             ]
         ) from None
 
 
 def batch_tasks(cluster: Cluster, options: SourceOptions, pushed: Pushed, deadline: Deadline) -> list[Task]:
     """What the tasks of a batch read. ConfigError names unknown topics and offsets outside of their logs."""
-    chosen = choose(cluster, options, deadline)
-    start: Edge = options.start or source_options.Offsets(option="startingOffsets", everywhere=EARLIEST)
-    for edge in (start, options.end):
-        require_all(edge, chosen)
-    wanted = [at for at in chosen.partitions if pushed.admits(at.topic, at.partition)]
-    logs = all_logs(cluster, wanted, options.isolation_level, deadline)
-    starts = edge_offsets(cluster, options, start, logs, deadline)
-    ends = edge_offsets(cluster, options, options.end, logs, deadline)
-    ranges = (_range(at, chosen.topic_ids[at.topic], starts[at], ends[at], logs[at]) for at in wanted)
-    return tasks(cluster, _narrowed(cluster, list(ranges), pushed, deadline), logs, options, deadline)
+    selected = select_partitions(cluster, options, deadline)
+    start = options.start or _START
+    for specs in (start, options.end):
+        require_fitting(specs, selected)
+    partitions = [partition for partition in selected.partitions if pushed.admits(*partition)]
+    logs = log_bounds(cluster, partitions, options.isolation_level, deadline)
+    starts = starting_offsets(cluster, options, start, logs, deadline)
+    ends = _resolved(cluster, options, options.end, logs, deadline).offsets
+    ranges = [
+        _range(partition, selected.topic_ids[partition.topic], starts[partition], ends[partition], logs[partition])
+        for partition in partitions
+    ]
+    return tasks(cluster, _narrowed(cluster, ranges, pushed, deadline), logs, options, deadline)
 
 
-def choose(cluster: Cluster, options: SourceOptions, deadline: Deadline, known: Collection[str] = ()) -> Chosen:
-    """Ask which partitions there are. ConfigError names topics that are not, but for those that are `known` to have been."""
+def select_partitions(
+    cluster: Cluster, options: SourceOptions, deadline: Deadline, known: Collection[str] = ()
+) -> SelectedPartitions:
+    """Ask which partitions exist. ConfigError names topics that do not; those that are `known` to have existed are left out."""
     answer = cluster.refresh(None if options.pattern else options.topics, deadline)
     topics = {topic.name: topic for topic in answer.topics if topic.name is not None}
     if options.pattern:
         pattern = re.compile(options.pattern)
-        topics = {name: one for name, one in topics.items() if pattern.fullmatch(name) and not one.is_internal}
+        topics = {name: topic for name, topic in topics.items() if pattern.fullmatch(name) and not topic.is_internal}
     _refuse_unknown(cluster, topics, known, deadline)
-    there = {name: topic for name, topic in sorted(topics.items()) if not topic.error_code}
+    existing = {name: topic for name, topic in sorted(topics.items()) if not topic.error_code}
     partitions = [
         TopicPartition(name, number)
-        for name, topic in there.items()
-        for number in sorted(one.partition_index for one in topic.partitions)
+        for name, topic in existing.items()
+        for number in sorted(partition.partition_index for partition in topic.partitions)
         if options.assigned is None or (name, number) in options.assigned
     ]
     absent = sorted((options.assigned or frozenset()) - set(partitions))
-    problems = [f"assign: there is no partition {topic}:{number}" for topic, number in absent if topic in there]
+    problems = [f"assign: there is no partition {topic}:{number}" for topic, number in absent if topic in existing]
     if problems:
         raise ConfigError(problems)
-    return Chosen(topic_ids={name: uuid_text(one.topic_id) for name, one in there.items()}, partitions=partitions)
+    topic_ids = {name: uuid_text(topic.topic_id) for name, topic in existing.items()}
+    return SelectedPartitions(topic_ids=topic_ids, partitions=partitions)
 
 
 def _refuse_unknown(
@@ -110,89 +116,66 @@ def _refuse_unknown(
         raise ConfigError([f"there is no topic {name}{did_you_mean(name, names)}" for name in sorted(unknown)])
 
 
-def require_all(edge: Edge, chosen: Chosen) -> None:
-    """Refuse an option that names other partitions than those that are read: what of the others, nobody knows."""
-    if not edge.each and edge.everywhere is not None:
-        return
-    missing = sorted(set(chosen.partitions) - set(edge.each))
-    strange = sorted(set(edge.each) - set(chosen.partitions))
-    problems = [f"{edge.option}: nothing is said of {topic}:{number}" for topic, number in missing]
-    problems += [f"{edge.option}: {topic}:{number} is not among what is read" for topic, number in strange]
-    problems += [f"{edge.option}: topic {name} was created anew since" for name in _recreated(edge, chosen.topic_ids)]
+def require_fitting(specs: OffsetSpecs, selected: SelectedPartitions) -> None:
+    """ConfigError where specs name other partitions than those that are read, or leave some of them out."""
+    problems = specs.problems(selected.partitions, selected.topic_ids)
     if problems:
         raise ConfigError(problems)
 
 
-def _recreated(edge: Edge, topic_ids: Mapping[str, str | None]) -> list[str]:
-    if isinstance(edge, Times):
-        return []
-    return [name for name, topic_id in edge.topic_ids.items() if topic_ids.get(name) != topic_id]
-
-
-def all_logs(
+def log_bounds(
     cluster: Cluster, partitions: Sequence[TopicPartition], isolation_level: str, deadline: Deadline
-) -> dict[TopicPartition, LogNow]:
-    """Every log as it is now."""
-    logs, failures = ask_logs(cluster, partitions, isolation_level, deadline)
+) -> dict[TopicPartition, LogBounds]:
+    """Where every log starts and ends now."""
+    logs, failures = ask_log_bounds(cluster, partitions, isolation_level, deadline)
     refuse_failures(failures.values())
     return logs
 
 
 def refuse_failures(failures: Iterable[Failure]) -> None:
-    """Raise the first failure: what is read is all of it or nothing."""
-    for one in failures:
-        code = _NOBODY_SAID if one.code is None else one.code
-        raise BrokerError(code, one.name, one.api, str(one.scope), one.message)
+    """Raise the first failure: a query reads all partitions or none."""
+    for failure in failures:
+        code = _NO_CODE if failure.code is None else failure.code
+        raise BrokerError(code, failure.name, failure.api, str(failure.scope), failure.message)
 
 
-def edge_offsets(
+def starting_offsets(
     cluster: Cluster,
     options: SourceOptions,
-    edge: Edge,
-    logs: Mapping[TopicPartition, LogNow],
+    specs: OffsetSpecs,
+    logs: Mapping[TopicPartition, LogBounds],
     deadline: Deadline,
-) -> dict[TopicPartition, int]:
-    """Where reading starts or ends in each log."""
-    asked = {at: edge.each.get(at, edge.everywhere) for at in logs}
-    if isinstance(edge, Times):
-        times = {at: value for at, value in asked.items() if value is not None}
-        return _at_times(cluster, options, edge, times, logs, deadline)
-    symbols = {EARLIEST: "log_start_offset", LATEST: "end"}
-    offsets: dict[TopicPartition, int] = {
-        at: getattr(logs[at], symbols[value]) if value in symbols else value
-        for at, value in asked.items()
-        if value is not None
-    }
-    outside = {at: one for at, one in offsets.items() if not logs[at].log_start_offset <= one <= logs[at].end}
-    lines = [
-        f"{edge.option}: {at.topic}:{at.partition} has offsets {logs[at].log_start_offset} to {logs[at].end}, not {one}"
-        for at, one in outside.items()
-    ]
-    lose(options, lines)
-    return offsets
-
-
-def _at_times(
-    cluster: Cluster,
-    options: SourceOptions,
-    edge: Times,
-    times: Mapping[TopicPartition, int],
-    logs: Mapping[TopicPartition, LogNow],
-    deadline: Deadline,
-) -> dict[TopicPartition, int]:
-    found = offsets_at(cluster, times, deadline)
-    refuse_failures(found.failures.values())
-    offsets = {at: one.offset for at, one in found.answers.items()}
-    none_yet = sorted(at for at, offset in offsets.items() if offset < 0)
-    if none_yet and edge.option.startswith("starting") and not options.latest_if_no_record:
+) -> Mapping[TopicPartition, int]:
+    """Where reading starts in each log. ConfigError for times that no record has reached, unless the options accept that."""
+    resolved = _resolved(cluster, options, specs, logs, deadline)
+    if resolved.without_record and not options.latest_if_no_record:
         cure = "startingOffsetsByTimestampStrategy=latest starts at the end there"
         raise ConfigError(
             [
-                f"{edge.option}: {at.topic}:{at.partition} has no record as late as {times[at]}; {cure}"
-                for at in none_yet
+                f"{specs.name}: {topic}:{number} has no record as late as {time_ms}; {cure}"
+                for (topic, number), time_ms in sorted(resolved.without_record.items())
             ]
         )
-    return {at: min(offset, logs[at].end) if offset >= 0 else logs[at].end for at, offset in offsets.items()}
+    return resolved.offsets
+
+
+def _resolved(
+    cluster: Cluster,
+    options: SourceOptions,
+    specs: OffsetSpecs,
+    logs: Mapping[TopicPartition, LogBounds],
+    deadline: Deadline,
+) -> ResolvedOffsets:
+    """The offsets that the specs name. An offset after the log's end is a loss too: a stream compares it with the end."""
+    resolved = resolve(cluster, specs, logs, deadline)
+    refuse_failures(resolved.failures.values())
+    lines = [
+        f"{specs.name}: {partition.topic}:{partition.partition} has offsets {logs[partition].log_start_offset} "
+        f"to {logs[partition].end}, not {offset}"
+        for partition, offset in resolved.outside.items()
+    ]
+    lose(options, lines)
+    return resolved
 
 
 def lose(options: SourceOptions, lines: Sequence[str]) -> None:
@@ -203,15 +186,15 @@ def lose(options: SourceOptions, lines: Sequence[str]) -> None:
         log.error("data_loss", detail=line)
 
 
-def _range(at: TopicPartition, topic_id: str | None, start: int, end: int, log_now: LogNow) -> PlannedRange:
+def _range(partition: TopicPartition, topic_id: str | None, start: int, end: int, bounds: LogBounds) -> PlannedRange:
     return PlannedRange(
-        topic=at.topic,
+        topic=partition.topic,
         topic_id=topic_id,
-        partition=at.partition,
-        from_offset=max(start, log_now.log_start_offset),
-        to_offset=min(end, log_now.end),
-        log_start_offset=log_now.log_start_offset,
-        stable_end=log_now.last_stable_offset,
+        partition=partition.partition,
+        from_offset=max(start, bounds.log_start_offset),
+        to_offset=min(end, bounds.end),
+        log_start_offset=bounds.log_start_offset,
+        stable_end=bounds.last_stable_offset,
     )
 
 
@@ -220,35 +203,35 @@ def _narrowed(
 ) -> list[PlannedRange]:
     """The ranges without what no filter lets through.
 
-    Their ends are known before times are asked for, so that what is written in between is behind them.
+    Their ends are known before times are asked for, so that records written in between are after them.
     """
     narrow = []
-    starts = _times_begin(cluster, ranges, pushed, deadline)
-    for one in ranges:
-        end = one.to_offset if pushed.to_offset is None else min(one.to_offset, pushed.to_offset)
-        begin = starts.get(TopicPartition(one.topic, one.partition), one.from_offset)
-        start = max(one.from_offset, pushed.from_offset, end if begin < 0 else begin)
+    starts = _offsets_of_times(cluster, ranges, pushed, deadline)
+    for planned in ranges:
+        end = planned.to_offset if pushed.to_offset is None else min(planned.to_offset, pushed.to_offset)
+        begin = starts.get(TopicPartition(planned.topic, planned.partition), planned.from_offset)
+        start = max(planned.from_offset, pushed.from_offset, end if begin < 0 else begin)
         if start < end:
-            narrow.append(replace(one, from_offset=start, to_offset=end))
+            narrow.append(replace(planned, from_offset=start, to_offset=end))
     return narrow
 
 
-def _times_begin(
+def _offsets_of_times(
     cluster: Cluster, ranges: Sequence[PlannedRange], pushed: Pushed, deadline: Deadline
 ) -> dict[TopicPartition, int]:
-    """The first offset that is as late as the filters want it, -1 if none is; all before it are older."""
+    """The first offset that is as late as the filters require, -1 if none is; all before it are older."""
     if pushed.from_ms is None or not ranges:
         return {}
-    asked = [TopicPartition(one.topic, one.partition) for one in ranges]
-    found = offsets_at(cluster, dict.fromkeys(asked, pushed.from_ms), deadline)
-    refuse_failures(found.failures.values())
-    return {at: one.offset for at, one in found.answers.items()}
+    partitions = [TopicPartition(planned.topic, planned.partition) for planned in ranges]
+    gathered = offsets_at(cluster, dict.fromkeys(partitions, pushed.from_ms), deadline)
+    refuse_failures(gathered.failures.values())
+    return {partition: answer.offset for partition, answer in gathered.answers.items()}
 
 
 def tasks(
     cluster: Cluster,
     ranges: Sequence[PlannedRange],
-    logs: Mapping[TopicPartition, LogNow],
+    logs: Mapping[TopicPartition, LogBounds],
     options: SourceOptions,
     deadline: Deadline,
 ) -> list[Task]:
@@ -258,10 +241,10 @@ def tasks(
     if options.min_partitions:
         most = max(1, min(most, sum(sizes.values()) // options.min_partitions))
     parallelism = max(len(ranges), options.min_partitions or 0)
-    found = divide(ranges, lambda one: sizes[TopicPartition(one.topic, one.partition)], parallelism, most)
+    divided = divide(ranges, lambda planned: sizes[TopicPartition(planned.topic, planned.partition)], parallelism, most)
     if options.max_records_per_partition is not None:
-        found = [short for task in found for short in _short(task, options.max_records_per_partition)]
-    return with_last_epochs(cluster, found, deadline)
+        divided = [short for task in divided for short in _short(task, options.max_records_per_partition)]
+    return with_last_epochs(cluster, divided, deadline)
 
 
 def _short(task: Task, most: int) -> list[Task]:

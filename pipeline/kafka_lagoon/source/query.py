@@ -1,6 +1,6 @@
-"""One query of the data source: options and columns in, connections and records out, for batches and streams alike.
+"""Describes one query of the data source, and connects and reads for it, for batches and streams alike.
 
-Guards one rule: a query is plain values, because Spark pickles it; whoever connects closes.
+A query is plain values, because Spark pickles it; whoever connects closes.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """What is asked of which cluster, and the columns that Spark expects."""
+    """What is read from which cluster, and the columns that Spark expects."""
 
     options: SourceOptions
     kafka: KafkaSettings
@@ -42,7 +42,7 @@ class Query:
         return Cluster.connect(self.kafka, SYSTEM_CLOCK, RequestStats(), deadline)
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
-        """The records of one task. Spark makes up a task where there is none."""
+        """The records of one task. Spark invents a task where there is none."""
         from kafka_lagoon.source.read import Reading, read  # noqa: PLC0415  decoding is not for the driver to load
 
         if partition.value is None:

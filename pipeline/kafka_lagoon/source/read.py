@@ -1,7 +1,6 @@
-"""A task's splits in, Arrow batches in the columns of the query out: what the data source does on an executor.
+"""Reads a task's splits into Arrow batches with the columns of the query, on an executor.
 
-Guards one rule: a split is read to its end, or the task fails with the reason; what Spark gets has never a hole that
-nobody has accepted.
+A split is read to its end, or the task fails with the reason, unless the query accepts lost data.
 """
 
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import RecordsError
-from kafka_lagoon.fetch.ranges import LOG_TRUNCATED, LOST, TOPIC_DELETED, TOPIC_RECREATED
+from kafka_lagoon.fetch.ranges import LOSSES, LOST
 from kafka_lagoon.fetch.reader import SplitReader
 from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
 from kafka_lagoon.fetch.tasks import Task
@@ -26,7 +25,6 @@ from kafka_lagoon.source.columns import OF_THE_SPLIT, decoded, decoded_as
 
 _ROWS = 50_000  # in one Arrow batch: what Spark's JVM keeps in its caches
 _EXPANDED_BYTES = 8 << 20
-_LOSSES = frozenset({LOG_TRUNCATED, TOPIC_DELETED, TOPIC_RECREATED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,11 +56,11 @@ def read(reading: Reading, clock: Clock, task: Task) -> Iterator[pa.RecordBatch]
                     yield from shape.shaped(batch)
             finally:
                 reader.close()
-            _judge(reader.outcome, reading)
+            _report_losses(reader.outcome, reading)
 
 
 class _Shape:
-    """Turns what the decoder gives of one split into what Spark expects."""
+    """Turns the decoder's columns of one split into those that Spark expects."""
 
     def __init__(self, schema: pa.Schema, split: Split) -> None:
         self._schema = schema
@@ -95,19 +93,22 @@ def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return pa.ListArray.from_arrays(column.offsets, headers, type=kind, mask=pc.equal(pc.list_value_length(column), 0))
 
 
-def _judge(outcome: Outcome, reading: Reading) -> None:
-    """Raise what kept a split from being read whole, or note it where that is accepted."""
+def _report_losses(outcome: Outcome, reading: Reading) -> None:
+    """Raise why a split was not read whole, or log it where that is accepted."""
     split = outcome.split
     where = f"{split.topic}:{split.partition}"
     rest = _of(where, outcome.next_offset, split.to_offset - 1, outcome.detail)
-    if outcome.failure and outcome.failure not in _LOSSES:
+    if outcome.failure and outcome.failure not in LOSSES:
         raise RecordsError(outcome.failure, rest)
     lines = [(outcome.failure, rest)] if outcome.failure else []
     if outcome.counts.lost:
         lines.append((LOST, f"{outcome.counts.lost} of the {_of(where, split.from_offset, split.to_offset - 1, None)}"))
     if outcome.counts.corrupt:
-        broken = (one for one in outcome.problems if one.reason != HEADER_KEY_NOT_UTF8)
-        lines += [(one.reason, _of(where, one.base_offset, one.last_offset, one.detail)) for one in broken]
+        lines += [
+            (problem.reason, _of(where, problem.base_offset, problem.last_offset, problem.detail))
+            for problem in outcome.problems
+            if problem.reason != HEADER_KEY_NOT_UTF8
+        ]
     for reason, detail in lines:
         if reading.fail_on_data_loss:
             raise RecordsError(reason, f"{detail}; failOnDataLoss=false reads what is there")

@@ -1,8 +1,8 @@
-"""Offsets of a stream in, later ones and the tasks between the two out.
+"""Plans the micro-batches of a stream: the offsets that it reaches next, and the tasks between two offsets.
 
-Offsets are JSON of the connector's shape, {topic: {partition: next offset}}, with the ids of the topics beside them.
-Guards one rule: the offsets of a batch say all that its rows depend on, so that a batch that is planned again reads the
-same; what is gone since, or is another topic of the same name, is an error or an event in the log.
+Offsets are JSON of the connector's shape, {topic: {partition: next offset}}, with the ids of the topics beside them. They
+contain all that a batch's rows depend on, so that a batch that is planned again reads the same. What was deleted since, or is
+another topic of the same name, is an error or an event in the log.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,34 +15,45 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LAST_STABLE, LOG_START, list_offsets
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.fetch.ranges import LogNow, PlannedRange, limited
+from kafka_lagoon.fetch.offset_specs import LATEST, OffsetSpecs
+from kafka_lagoon.fetch.ranges import LogBounds, PlannedRange, limited
 from kafka_lagoon.fetch.split import READ_COMMITTED
-from kafka_lagoon.source.options import LATEST, TOPIC_IDS, Offsets
-from kafka_lagoon.source.plan import all_logs, choose, edge_offsets, lose, refuse_failures, require_all, tasks
+from kafka_lagoon.source.options import TOPIC_IDS
+from kafka_lagoon.source.plan import (
+    log_bounds,
+    lose,
+    refuse_failures,
+    require_fitting,
+    select_partitions,
+    starting_offsets,
+    tasks,
+)
 from kafka_lagoon.source.query import Query
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_START = OffsetSpecs(name="startingOffsets", default=LATEST)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Marks:
+class StreamOffsets:
     """How far a stream is: the next offset of every partition, and the ids of their topics where brokers give them."""
 
     offsets: Mapping[TopicPartition, int]
     topic_ids: Mapping[str, str]
 
     def to_json(self) -> dict[str, Any]:
-        """As Spark keeps them; in a fixed order, for Spark compares their text."""
+        """As Spark keeps them; in a fixed order, because Spark compares their text."""
         shape: dict[str, Any] = {}
-        for at in sorted(self.offsets):
-            shape.setdefault(at.topic, {})[str(at.partition)] = self.offsets[at]
+        for partition in sorted(self.offsets):
+            shape.setdefault(partition.topic, {})[str(partition.partition)] = self.offsets[partition]
         ids = {name: self.topic_ids[name] for name in sorted(shape.keys() & self.topic_ids.keys())}
         return shape | ({TOPIC_IDS: ids} if ids else {})
 
     @classmethod
-    def from_json(cls, shape: Mapping[str, Any]) -> "Marks":
-        """What `to_json` gave."""
+    def from_json(cls, shape: Mapping[str, Any]) -> "StreamOffsets":
+        """From what `to_json` made."""
         offsets = {
             TopicPartition(topic, int(partition)): offset
             for topic, partitions in shape.items()
@@ -51,46 +62,47 @@ class Marks:
         }
         return cls(offsets=offsets, topic_ids=shape.get(TOPIC_IDS, {}))
 
-    def since(self, before: "Marks") -> tuple["Marks", list[str]]:
-        """Where reading goes on for these marks to be reached, and what is lost on the way.
+    def since(self, before: "StreamOffsets") -> tuple["StreamOffsets", list[str]]:
+        """Where reading starts to reach these offsets after the ones before, and what is lost in between.
 
-        New partitions begin at 0, so do those of a topic that was created anew; a log that has become shorter goes on
-        at its end.
+        New partitions start at 0, and so do those of a re-created topic; a log that has become shorter continues at its
+        end.
         """
-        goes_on: dict[TopicPartition, int] = {}
-        lines = [f"{at.topic}:{at.partition} is gone" for at in sorted(before.offsets.keys() - self.offsets.keys())]
-        others = [
+        starts: dict[TopicPartition, int] = {}
+        gone = sorted(before.offsets.keys() - self.offsets.keys())
+        lines = [f"{partition.topic}:{partition.partition} is gone" for partition in gone]
+        re_created = [
             topic for topic, topic_id in self.topic_ids.items() if before.topic_ids.get(topic, topic_id) != topic_id
         ]
-        lines += [f"topic {topic} was created anew" for topic in sorted(others)]
-        for at, end in self.offsets.items():
-            start = 0 if at.topic in others else before.offsets.get(at, 0)
+        lines += [f"topic {topic} was re-created" for topic in sorted(re_created)]
+        for partition, end in self.offsets.items():
+            start = 0 if partition.topic in re_created else before.offsets.get(partition, 0)
             if start > end:
-                lines.append(f"{at.topic}:{at.partition} ends at {end}, and was read up to {start}")
-            goes_on[at] = min(start, end)
-        return replace(self, offsets=goes_on), lines
+                lines.append(f"{partition.topic}:{partition.partition} ends at {end}, and was read up to {start}")
+            starts[partition] = min(start, end)
+        return replace(self, offsets=starts), lines
 
 
 class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads what comes. Spark keeps one for a query in a process of its own, and makes others for its tasks."""
+    """Reads records as they are written. Spark keeps one for a query in its own process, and makes others for its tasks."""
 
-    def __init__(self, asked: Query) -> None:
-        self._query = asked
+    def __init__(self, query: Query) -> None:
+        self._query = query
         self._cluster: Cluster | None = None
-        self._target: Marks | None = None  # with trigger(availableNow=True), where the query ends
-        self._known: frozenset[str] = frozenset()  # topics that were there once: they may be deleted
-        self._latest: Marks | None = None
+        self._target: StreamOffsets | None = None  # with trigger(availableNow=True), where the query ends
+        self._known: frozenset[str] = frozenset()  # topics that existed once: they may be deleted since
+        self._latest: StreamOffsets | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
         """Where a query without a checkpoint begins."""
         cluster, deadline = self._connected()
         options = self._query.options
-        start = options.start or Offsets(option="startingOffsets", everywhere=LATEST)
-        chosen = choose(cluster, options, deadline)
-        require_all(start, chosen)
-        logs = all_logs(cluster, chosen.partitions, options.isolation_level, deadline)
-        offsets = edge_offsets(cluster, options, start, logs, deadline)
-        return Marks(offsets=_inside(offsets, logs), topic_ids=_told(chosen.topic_ids)).to_json()
+        start = options.start or _START
+        selected = select_partitions(cluster, options, deadline)
+        require_fitting(start, selected)
+        logs = log_bounds(cluster, selected.partitions, options.isolation_level, deadline)
+        offsets = starting_offsets(cluster, options, start, logs, deadline)
+        return StreamOffsets(offsets=_inside(offsets, logs), topic_ids=_known_ids(selected.topic_ids)).to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  Spark's name
         """About how many offsets a micro-batch has."""
@@ -99,42 +111,42 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802  Spark's name
         """Where the next micro-batch ends: at the ends of the logs, or before, each in proportion to its backlog."""
-        before = Marks.from_json(start)
-        self._known |= {at.topic for at in before.offsets}
+        before = StreamOffsets.from_json(start)
+        self._known |= {partition.topic for partition in before.offsets}
         cluster, deadline = self._connected()
         self._latest = self._target or self._ends(cluster, deadline)
-        goes_on, lines = self._latest.since(before)
+        starts, lines = self._latest.since(before)
         lose(self._query.options, lines)
         if not isinstance(limit, ReadMaxRows):
             return self._latest.to_json()
-        ranges = self._backlog(cluster, goes_on, self._latest, deadline)
-        reached = {TopicPartition(one.topic, one.partition): one.to_offset for one in limited(ranges, limit.max_rows)}
-        return replace(self._latest, offsets={**goes_on.offsets, **reached}).to_json()
+        ranges = limited(self._backlog(cluster, starts, self._latest, deadline), limit.max_rows)
+        reached = {TopicPartition(planned.topic, planned.partition): planned.to_offset for planned in ranges}
+        return replace(self._latest, offsets={**starts.offsets, **reached}).to_json()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802  Spark's name
         """The ends of the logs as they were last seen, for the progress that Spark shows."""
         return self._latest.to_json() if self._latest else None
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  Spark's name
-        """Keep the ends of the logs: the query goes so far."""
+        """Keep the ends of the logs: the query ends there."""
         self._target = self._ends(*self._connected())
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """What each task of a micro-batch reads."""
         cluster, deadline = self._connected()
-        reached = Marks.from_json(end)
-        goes_on, _ = reached.since(Marks.from_json(start))
+        reached = StreamOffsets.from_json(end)
+        starts, _ = reached.since(StreamOffsets.from_json(start))
         options = self._query.options
-        unread = [at for at, offset in reached.offsets.items() if offset > goes_on.offsets[at]]
-        self._known |= {at.topic for at in unread}
-        there = set(choose(cluster, options, deadline, self._known).partitions)
-        lose(options, [f"{at.topic}:{at.partition} is gone" for at in unread if at not in there])
-        logs = all_logs(cluster, [at for at in unread if at in there], options.isolation_level, deadline)
-        ranges = [_range(at, goes_on, reached, log) for at, log in logs.items()]
-        lose(
-            options, [line for one in ranges for line in _outside(one, logs[TopicPartition(one.topic, one.partition)])]
-        )
-        ranges = [one for one in ranges if one.first_readable < one.to_offset]
+        unread = [partition for partition, offset in reached.offsets.items() if offset > starts.offsets[partition]]
+        self._known |= {partition.topic for partition in unread}
+        existing = set(select_partitions(cluster, options, deadline, self._known).partitions)
+        gone = [partition for partition in unread if partition not in existing]
+        lose(options, [f"{partition.topic}:{partition.partition} is gone" for partition in gone])
+        readable = [partition for partition in unread if partition in existing]
+        logs = log_bounds(cluster, readable, options.isolation_level, deadline)
+        by_partition = {partition: _range(partition, starts, reached, bounds) for partition, bounds in logs.items()}
+        lose(options, [line for key, planned in by_partition.items() for line in _outside(planned, logs[key])])
+        ranges = [planned for planned in by_partition.values() if planned.first_readable < planned.to_offset]
         return [InputPartition(task) for task in tasks(cluster, ranges, logs, options, deadline)]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
@@ -151,58 +163,67 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._cluster = None
 
     def _connected(self) -> tuple[Cluster, Deadline]:
-        """The connections are kept: a stream that waits asks a hundred times a second."""
+        """The connections, which are kept: a stream that waits sends a hundred requests a second."""
         deadline = self._query.deadline()
         if self._cluster is None:
             self._cluster = self._query.connect(deadline)
         return self._cluster, deadline
 
-    def _ends(self, cluster: Cluster, deadline: Deadline) -> Marks:
-        chosen = choose(cluster, self._query.options, deadline, self._known)
-        self._known |= set(chosen.topic_ids)
+    def _ends(self, cluster: Cluster, deadline: Deadline) -> StreamOffsets:
+        selected = select_partitions(cluster, self._query.options, deadline, self._known)
+        self._known |= set(selected.topic_ids)
         kind = LAST_STABLE if self._query.options.isolation_level == READ_COMMITTED else HIGH_WATERMARK
-        found = list_offsets(cluster, chosen.partitions, [kind], deadline)[kind]
-        refuse_failures(found.failures.values())
-        offsets = {at: one.offset for at, one in found.answers.items()}
-        return Marks(offsets=offsets, topic_ids=_told(chosen.topic_ids))
+        gathered = list_offsets(cluster, selected.partitions, [kind], deadline)[kind]
+        refuse_failures(gathered.failures.values())
+        offsets = {partition: answer.offset for partition, answer in gathered.answers.items()}
+        return StreamOffsets(offsets=offsets, topic_ids=_known_ids(selected.topic_ids))
 
-    def _backlog(self, cluster: Cluster, goes_on: Marks, ends: Marks, deadline: Deadline) -> list[PlannedRange]:
-        """What is to be read, in the order of its partitions; what is no longer there counts for nothing."""
-        unread = sorted(at for at, end in ends.offsets.items() if end > goes_on.offsets[at])
-        found = list_offsets(cluster, unread, [LOG_START], deadline)[LOG_START]
-        refuse_failures(found.failures.values())
-        logs = {
-            at: LogNow(log_start_offset=found.answers[at].offset, high_watermark=end, last_stable_offset=end, end=end)
-            for at, end in ((at, ends.offsets[at]) for at in unread)
-        }
-        return [_range(at, goes_on, ends, logs[at]) for at in unread]
+    def _backlog(
+        self, cluster: Cluster, starts: StreamOffsets, ends: StreamOffsets, deadline: Deadline
+    ) -> list[PlannedRange]:
+        """The ranges that are unread, in the order of their partitions; deleted offsets count for nothing."""
+        unread = sorted(partition for partition, end in ends.offsets.items() if end > starts.offsets[partition])
+        gathered = list_offsets(cluster, unread, [LOG_START], deadline)[LOG_START]
+        refuse_failures(gathered.failures.values())
+        ranges = []
+        for partition in unread:
+            start, end = gathered.answers[partition].offset, ends.offsets[partition]
+            bounds = LogBounds(log_start_offset=start, high_watermark=end, last_stable_offset=end, end=end)
+            ranges.append(_range(partition, starts, ends, bounds))
+        return ranges
 
 
-def _told(topic_ids: Mapping[str, str | None]) -> dict[str, str]:
+def _known_ids(topic_ids: Mapping[str, str | None]) -> dict[str, str]:
     return {name: topic_id for name, topic_id in topic_ids.items() if topic_id is not None}
 
 
-def _inside(offsets: Mapping[TopicPartition, int], logs: Mapping[TopicPartition, LogNow]) -> dict[TopicPartition, int]:
-    return {at: max(logs[at].log_start_offset, min(offset, logs[at].end)) for at, offset in offsets.items()}
+def _inside(
+    offsets: Mapping[TopicPartition, int], logs: Mapping[TopicPartition, LogBounds]
+) -> dict[TopicPartition, int]:
+    """The offsets within the bounds of their logs."""
+    return {
+        partition: max(logs[partition].log_start_offset, min(offset, logs[partition].end))
+        for partition, offset in offsets.items()
+    }
 
 
-def _range(at: TopicPartition, start: Marks, end: Marks, log: LogNow) -> PlannedRange:
+def _range(partition: TopicPartition, start: StreamOffsets, end: StreamOffsets, bounds: LogBounds) -> PlannedRange:
     return PlannedRange(
-        topic=at.topic,
-        topic_id=end.topic_ids.get(at.topic),
-        partition=at.partition,
-        from_offset=start.offsets[at],
-        to_offset=end.offsets[at],
-        log_start_offset=log.log_start_offset,
-        stable_end=log.last_stable_offset,
+        topic=partition.topic,
+        topic_id=end.topic_ids.get(partition.topic),
+        partition=partition.partition,
+        from_offset=start.offsets[partition],
+        to_offset=end.offsets[partition],
+        log_start_offset=bounds.log_start_offset,
+        stable_end=bounds.last_stable_offset,
     )
 
 
-def _outside(one: PlannedRange, log: LogNow) -> list[str]:
+def _outside(planned: PlannedRange, bounds: LogBounds) -> list[str]:
     """What cannot be read any more of a range."""
-    where, lines = f"{one.topic}:{one.partition}", []
-    if one.from_offset < log.log_start_offset:
-        lines.append(f"{where} has offsets from {log.log_start_offset} on, not from {one.from_offset}")
-    if one.to_offset > log.high_watermark:
-        lines.append(f"{where} ends at {log.high_watermark}, and was to be read up to {one.to_offset}")
+    where, lines = f"{planned.topic}:{planned.partition}", []
+    if planned.from_offset < bounds.log_start_offset:
+        lines.append(f"{where} has offsets from {bounds.log_start_offset} on, not from {planned.from_offset}")
+    if planned.to_offset > bounds.high_watermark:
+        lines.append(f"{where} ends at {bounds.high_watermark}, and was to be read up to {planned.to_offset}")
     return lines

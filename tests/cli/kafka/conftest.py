@@ -1,4 +1,4 @@
-"""A fake cluster and a verb's arguments in; its exit code, lines and rows out."""
+"""Runs verbs on a fake cluster, and keeps the exit code, lines and rows."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
 from tests.plain_lines import python_in
 
-IMPATIENT = (
+SHORT_TIMEOUTS = (
     "kafka.request_timeout_ms=500",
     "kafka.socket_connection_setup_timeout_ms=500",
     "kafka.default_api_timeout_ms=2000",
@@ -32,8 +32,8 @@ class Shown:
 
     def rows(self, kind: str) -> list[dict[str, Any]]:
         """The rows of one kind, of a verb that was asked for JSON."""
-        told = [json.loads(line) for line in self.out.splitlines()]
-        return [one for one in told if one["kind"] == kind]
+        rows = [json.loads(line) for line in self.out.splitlines()]
+        return [row for row in rows if row["kind"] == kind]
 
 
 Ask = Callable[..., Shown]
@@ -53,12 +53,12 @@ def state() -> Iterator[FakeCluster]:
 def ask(state: FakeCluster, capsys: pytest.CaptureFixture[str]) -> Ask:
     """Run a verb on the fake cluster."""
     servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
-    patience = [word for one in IMPATIENT for word in ("--set", one)]
+    timeouts = [word for one in SHORT_TIMEOUTS for word in ("--set", one)]
 
     def verb(*argv: str) -> Shown:
-        code = run([*argv, "-b", servers, *patience], {}, CLOCK)
-        told = capsys.readouterr()
-        assert python_in(told.err) == []
-        return Shown(code, told.out, told.err)
+        code = run([*argv, "-b", servers, *timeouts], {}, CLOCK)
+        output = capsys.readouterr()
+        assert python_in(output.err) == []
+        return Shown(code, output.out, output.err)
 
     return verb

@@ -26,7 +26,7 @@ ODD = (
 
 
 def append(log: FakePartition, *records: Record) -> None:
-    """Put a batch behind a partition's log."""
+    """Append a batch to a partition's log."""
     base, data = log.high_watermark, encode_batch(records, codec=1)
     log.append(FakeBatch(base, base + len(records) - 1, base.to_bytes(8, "big") + data[8:]))
 
@@ -49,7 +49,7 @@ def odd(state: FakeCluster) -> FakePartition:
 
 
 def test_arguments_are_read_at_once() -> None:
-    """What decodes records is imported when there is something to read, not before a fault of the arguments is told."""
+    """What decodes records is imported when there is something to read, not before a fault of the arguments is reported."""
     code = "import sys, kafka_lagoon.cli.kafka.fetch, kafka_lagoon.cli.kafka.produce; print(*{'numba', 'numpy', 'pyarrow'} & {*sys.modules})"
     assert not subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.strip()
 
@@ -69,7 +69,7 @@ def test_a_record_is_a_line(ask: Ask) -> None:
 
 @pytest.mark.usefixtures("odd")
 def test_json_says_everything(ask: Ask) -> None:
-    """Every field, and bytes that can be told from each other."""
+    """Every field, and bytes that can be distinguished."""
     first, second, third, _ = ask("fetch", "odd", "--json").rows("record")
     assert first == {
         "kind": "record",
@@ -102,19 +102,19 @@ def test_json_says_everything(ask: Ask) -> None:
 )
 def test_formats(ask: Ask, wanted: str, people: list[str], script: list[Any]) -> None:
     """Keys and values in the format that was asked for; what is no JSON is a text."""
-    told = ("fetch", "odd", "-n", "1", "--format", wanted)
-    assert ask(*told, "--fields", "key,value").out.split() == people
-    (row,) = ask(*told, "--json").rows("record")
+    argv = ("fetch", "odd", "-n", "1", "--format", wanted)
+    assert ask(*argv, "--fields", "key,value").out.split() == people
+    (row,) = ask(*argv, "--json").rows("record")
     assert [row["key"], row["value"]] == script
 
 
 @pytest.mark.usefixtures("odd")
 def test_json_in_json(ask: Ask) -> None:
     """Values that hold JSON are part of the line, with their numbers; a key has a format of its own."""
-    told = ("fetch", "odd", "--from", "3", "--format", "json")
-    (row,) = ask(*told, "--json", "--key-format", "text").rows("record")
+    argv = ("fetch", "odd", "--from", "3", "--format", "json")
+    (row,) = ask(*argv, "--json", "--key-format", "text").rows("record")
     assert (row["key"], row["value"]) == ('{"id": 1}', {"big": 12345678901234567890, "a": "ü"})
-    assert ask(*told, "--fields", "value").out == '{"big":12345678901234567890,"a":"ü"}\n'
+    assert ask(*argv, "--fields", "value").out == '{"big":12345678901234567890,"a":"ü"}\n'
 
 
 @pytest.mark.usefixtures("news")
@@ -129,6 +129,8 @@ def test_json_in_json(ask: Ask) -> None:
         (["news", "--from", "2"], "678"),
         (["news", "--from", "latest"], ""),
         (["news", "--last", "1"], "678"),
+        (["news", "--from", "latest-1"], "678"),
+        (["news", "--from", "news:0=2,news:1=1"], "647258"),
         (["news", "--last", "2", "--by-time"], "345678"),
         (["news", "--by-time"], "012345678"),
         (["news", "--by-time", "-n", "5"], "01234"),
@@ -142,7 +144,7 @@ def test_which_records_in_which_order(ask: Ask, argv: list[str], values: str) ->
 
 
 def test_from_a_time(ask: Ask, news: list[FakePartition]) -> None:
-    """Each partition begins at its first record at or behind the time; one without any has nothing to show."""
+    """Each partition starts at its first record at or after the time; one without any has nothing to show."""
     for number, log in enumerate(news[:2]):
         log.times = ((1_000 * number, 0), (3_000 + 1_000 * number, 1))
     assert ask("fetch", "news", "--from", "1970-01-01T00:00:02", "--fields", "value").out.split() == list("3647")
@@ -170,7 +172,7 @@ def test_transactions(state: FakeCluster, ask: Ask) -> None:
 
 
 def test_open_transactions_end_it(state: FakeCluster, ask: Ask) -> None:
-    """Nothing behind the last stable offset is shown to readers of committed records."""
+    """Nothing after the last stable offset is shown to readers of committed records."""
     (log,) = state.add_topic("open", 1, end=0).partitions
     append(log, Record(0, None, b"stable"))
     append(log, Record(0, None, b"open"))
@@ -221,6 +223,25 @@ def when_read(state: FakeCluster, change: Callable[[], object]) -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
+def test_following_from_a_time_in_an_open_transaction(state: FakeCluster, ask: Ask) -> None:
+    """It waits for that record: those before it are older than the time, although the readable log ends there."""
+    (log,) = state.add_topic("open", 1, end=0).partitions
+    append(log, Record(0, None, b"older"))
+    append(log, Record(5_000, None, b"in time"))
+    log.times, log.last_stable_offset = ((0, 0), (5_000, 1)), 1
+
+    def commit() -> None:
+        asked_before = state.count(LIST_OFFSETS.key)
+        while state.count(LIST_OFFSETS.key) < asked_before + 9:
+            time.sleep(0.01)
+        log.last_stable_offset = None
+
+    threading.Thread(target=commit, daemon=True).start()
+    from_time = ("--from", "1970-01-01T00:00:05", "--fields", "value", "--timeout", "30")
+    assert ask("fetch", "open", *from_time).out == ""
+    assert ask("fetch", "open", "-f", "-n", "1", *from_time).out == "in time\n"
+
+
 def test_following_a_topic_that_is_deleted(state: FakeCluster, ask: Ask, news: list[FakePartition]) -> None:
     """It ends with one line that says so."""
     assert news
@@ -248,10 +269,10 @@ def test_following_a_topic_that_is_re_created(
     when_read(state, recreate)
     done = ask("fetch", "news", "-f", "--from", "earliest", "--fields", "value", "--timeout", "5")
     assert (done.code, sorted(done.out.split())) == (3, list("012345678"))
-    told = "Fetch: TOPIC_RECREATED (it was deleted and created again meanwhile; fetch it again to read the new topic)"
+    reason = "Fetch: TOPIC_RECREATED (it was deleted and created again meanwhile; fetch it again to read the new topic)"
     (line,) = done.err.splitlines()
     assert line.startswith(("lagoon: topic news", "lagoon: news-")), line
-    assert line.endswith(f": {told}"), line
+    assert line.endswith(f": {reason}"), line
 
 
 @pytest.mark.parametrize(
@@ -261,6 +282,7 @@ def test_following_a_topic_that_is_re_created(
         (["news:3"], "news:3: news has 3 partitions, from 0 on"),
         (["news:x"], "news:x: not TOPIC or TOPIC:PARTITION,..."),
         (["news", "--from", "soon"], "--from: 'soon' is not a time like 2026-11-21T06:00:00Z, 2h ago or yesterday"),
+        (["news:0", "--from", "news:1=1"], "--from: news:1 is not among what is read"),
         (["news", "--from", "1", "--last", "1"], "--from and --last: there is one place to begin"),
         (["news", "-f", "--by-time"], "--by-time orders what is there; --follow has no end"),
         (["news", "-n", "-1"], "-n and --last: must not be below 0"),

@@ -53,7 +53,7 @@ def test_groups_are_chosen_by_filters(ask: Ask, filters: tuple[str, ...], left: 
 
 
 def test_groups_that_may_be_hidden_are_said(state: FakeCluster, ask: Ask) -> None:
-    """Without the right to describe the cluster, a list of groups is known to be filtered; commits may always be."""
+    """Without DESCRIBE on the cluster, a list of groups is known to be filtered; commits may always be."""
     state.cluster_operations = 0
     line = "lagoon: groups: not all of them: brokers leave out those that we may not describe\n"
     assert ask("groups").err == line

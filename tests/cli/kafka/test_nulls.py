@@ -9,15 +9,14 @@ from kafka_lagoon.cli.kafka import output, verb
 from kafka_lagoon.cli.kafka.run import VERBS
 from kafka_lagoon.cli.kafka.verb import Answer, Context, Part
 from kafka_lagoon.delta.schema import STATE_TABLES
-from kafka_lagoon.snapshot.coverage import coverage_rows
-from kafka_lagoon.snapshot.state_rows import CoverageRow
+from kafka_lagoon.snapshot.coverage import CoverageRow, coverage_rows
 from tests.cli.kafka.conftest import Ask
 from tests.fake.cluster import FakeCluster
 from tests.fake.oddities import ODDITIES, every_shape
 from tests.nulls import plain_table, unexplained
 
 # Those that print rows with declared columns; records and what was produced have formats of their own.
-ASKED = (
+COMMANDS = (
     *("versions", "metadata", "health", "offsets", "groups", "describe-group", "lag", "acls", "log-dirs"),
     *("quorum", "transactions", "configs topic", "configs topic --all", "offsets --at 2100-01-01", "offsets --at 0"),
 )
@@ -34,10 +33,12 @@ class Seen:
     def unexplained(self) -> list[str]:
         """Columns of the rows that are null and do not say why."""
         trusted = dict.fromkeys(("ListGroups", "Metadata", "OffsetFetch"), "unknown")
-        rows: dict[type[Any], list[Any]] = {CoverageRow: list(coverage_rows(self.clusters[-1].request_stats, trusted))}
+        rows: dict[type[Any], list[Any]] = {
+            CoverageRow: list(coverage_rows(self.clusters[-1].request_stats, trusted, {}, {}))
+        }
         for part in self.parts:
-            for one in part.rows:
-                rows.setdefault(type(one), []).append(one)
+            for row in part.rows:
+                rows.setdefault(type(row), []).append(row)
         return unexplained(
             {_TABLES.get(cls, cls.__name__): (cls, plain_table(cls, some)) for cls, some in rows.items()}
         )
@@ -54,19 +55,19 @@ class Seen:
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     """Keeps what verbs show."""
-    told, show = Seen(), output.show
+    seen, show = Seen(), output.show
 
     def keep(answer: Answer, *, as_json: bool) -> int:
-        told.parts = [replace(part, rows=list(part.rows)) for part in answer.parts]
-        return show(replace(answer, parts=told.parts), as_json=as_json)
+        seen.parts = [replace(part, rows=list(part.rows)) for part in answer.parts]
+        return show(replace(answer, parts=seen.parts), as_json=as_json)
 
     def connected(**fields: Any) -> Context:
-        told.clusters.append(fields["cluster"])
+        seen.clusters.append(fields["cluster"])
         return Context(**fields)
 
     monkeypatch.setattr(output, "show", keep)
     monkeypatch.setattr(verb, "Context", connected)
-    return told
+    return seen
 
 
 SHOWN = (
@@ -81,23 +82,23 @@ def test_no_null_without_a_reason(odd: tuple[str, ...], state: FakeCluster, ask:
     """In JSON and for people, who are shown the problem where rows have one."""
     shape = every_shape()
     state.topics, state.groups, state.racks = shape.topics, shape.groups, shape.racks
-    for one in odd:
-        ODDITIES[one](state)
-    found = {}
-    for words in ASKED:
+    for oddity in odd:
+        ODDITIES[oddity](state)
+    without_reason = {}
+    for words in COMMANDS:
         seen.parts = []
         ask(*words.split(), "--json")
         if lines := [*seen.unexplained(), *seen.without_problem()]:
-            found[words] = lines
-    assert found == {}
+            without_reason[words] = lines
+    assert without_reason == {}
 
 
-def test_every_verb_is_asked() -> None:
-    """A new verb is asked here too, unless it is known to have rows of its own."""
-    assert {words.split()[0] for words in ASKED} == VERBS.keys() - {"fetch", "produce"}
+def test_every_verb_is_run() -> None:
+    """A new verb is run here too, unless it is known to have rows of its own."""
+    assert {words.split()[0] for words in COMMANDS} == VERBS.keys() - {"fetch", "produce"}
 
 
-def test_a_time_behind_the_end(ask: Ask) -> None:
+def test_a_time_after_the_end(ask: Ask) -> None:
     """That no record is as late has a name, and is no failure."""
     shown = ask("offsets", "--topic", "orders", "--at", "2100-01-01", "--json")
     assert (shown.code, shown.err) == (0, "")

@@ -16,7 +16,7 @@ from kafka_lagoon.protocol.messages import describe_configs, describe_log_dirs, 
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
 from kafka_lagoon.protocol.release_apis import RELEASES
 from kafka_lagoon.snapshot.collect import collect
-from kafka_lagoon.snapshot.state_rows import CollectionFailureRow
+from kafka_lagoon.snapshot.coverage import CollectionFailureRow
 from tests.cli.kafka.conftest import Ask, Shown
 from tests.clock import CLOCK
 from tests.fake.answers import SPOKEN
@@ -88,6 +88,7 @@ def everything(state: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> FakeClust
     ):
         (api,) = (one for one in APIS.values() if one.response.__module__ == module.__name__)
         monkeypatch.setitem(SPOKEN, api.key, (api, answer))
+    state.acls = ()
     member = FakeMember("member", ("orders",), {"orders": (0, 1)})
     commits = {("orders", 0): FakeCommit(5)}
     state.groups["g"] = FakeGroup(coordinator_id=2, commits=commits, members=[member], state="Stable")
@@ -98,15 +99,15 @@ def everything(state: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> FakeClust
 def test_what_a_release_cannot_answer(
     everything: FakeCluster, ask: Ask, monkeypatch: pytest.MonkeyPatch, release: str, mode: str
 ) -> None:
-    """A verb asks only what the brokers list. What they lack is one line that names a newer release, and exit 3."""
+    """A verb sends only requests that the brokers list. What they lack is one line that names a newer release, and exit 3."""
     everything.offered = listed = LISTS[release, mode]
     for verb in VERBS:
         everything.asked.clear()
         with Path(os.devnull).open() as nothing_to_produce:
             monkeypatch.setattr("sys.stdin", nothing_to_produce)
             shown = ask(*verb.split())
-        asked = {(key, version) for _, key, version in everything.asked if key != API_VERSIONS.key}
-        assert [one for one in asked if not listed[one[0]][0] <= one[1] <= listed[one[0]][1]] == [], verb
+        requests = {(key, version) for _, key, version in everything.asked if key != API_VERSIONS.key}
+        assert [one for one in requests if not listed[one[0]][0] <= one[1] <= listed[one[0]][1]] == [], verb
         _check(shown, release, mode, verb)
 
 
@@ -131,9 +132,9 @@ def test_a_cluster_that_is_too_old(everything: FakeCluster, ask: Ask, verb: str)
     everything.offered = LISTS["0.10.2.2", "zookeeper"]
     shown = ask(*verb.split())
     where = {f"{host}:{port}" for host, port in everything.addresses.values()}
-    told = re.fullmatch(r"lagoon: Metadata needs Kafka 0\.11 or newer; the broker at (\S+) is older\n", shown.err)
-    assert told, shown.err
-    assert told[1] in where
+    refusal = re.fullmatch(r"lagoon: Metadata needs Kafka 0\.11 or newer; the broker at (\S+) is older\n", shown.err)
+    assert refusal, shown.err
+    assert refusal[1] in where
     assert (shown.code, shown.out) == (1, "")
     assert {key for _, key, _ in everything.asked} == {API_VERSIONS.key}
 
@@ -150,7 +151,7 @@ def test_one_truth_about_a_transaction(everything: FakeCluster, ask: Ask) -> Non
 
 @pytest.mark.parametrize(("release", "mode"), RELEASES_ASKED)
 def test_a_snapshot_of_any_release_is_complete(everything: FakeCluster, release: str, mode: str) -> None:
-    """What brokers are too old for is no failure, and the release is told."""
+    """What brokers are too old for is no failure, and the release is known."""
     everything.offered = LISTS[release, mode]
     deadline = Deadline.after(CLOCK, 10_000)
     with Cluster.connect(short_timeouts(everything), CLOCK, RequestStats(), deadline) as cluster:

@@ -1,16 +1,13 @@
-"""`lagoon kafka produce`: what lines become, where they go, and what is said when they are not written."""
+"""`lagoon kafka produce`: which records lines become, where they are written, and what the output says if they are not."""
 
 import json
-import os
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafka_lagoon.cli.kafka.input_lines import bursts
 from kafka_lagoon.protocol.messages.init_producer_id import INIT_PRODUCER_ID
 from kafka_lagoon.protocol.messages.produce import PRODUCE, BatchIndexAndErrorMessage
 from tests.cli.kafka.conftest import Ask
@@ -50,10 +47,10 @@ def written(state: FakeCluster, partition: int | None = None) -> list[Record]:
 def refuse(code: int, **fields: Any) -> Altered:
     def change(response: Any) -> Any:
         for topic in response.responses:
-            for one in topic.partition_responses:
-                one.error_code = code
+            for answer in topic.partition_responses:
+                answer.error_code = code
                 for name, value in fields.items():
-                    setattr(one, name, value)
+                    setattr(answer, name, value)
         return response
 
     return Altered(change)
@@ -64,7 +61,7 @@ def test_each_line_is_a_value(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
     pipe(b"one\n\n\xff\r\nlast")
     done = ask("produce", "news")
     assert (done.code, done.err) == (0, "")
-    assert [(one.key, one.value) for one in written(news)] == [
+    assert [(record.key, record.value) for record in written(news)] == [
         (None, value) for value in (b"one", b"", b"\xff\r", b"last")
     ]
     partition = done.out.split(":")[0]
@@ -72,24 +69,24 @@ def test_each_line_is_a_value(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
 
 
 def test_keys_go_where_java_puts_them(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
-    """And values begin behind the first separator."""
+    """And values begin after the first separator."""
     pipe(b"21\tone\nfoobar\ttwo\tand more\nabc\t\n")
     assert ask("produce", "news", "--key-separator", r"\t").code == 0
     expected = {b"21": (-973932308, b"one"), b"foobar": (-790332482, b"two\tand more"), b"abc": (479470107, b"")}
     for key, (hashed, value) in expected.items():
-        assert (key, value) in [(one.key, one.value) for one in written(news, (hashed & 0x7FFFFFFF) % 3)]
+        assert (key, value) in [(record.key, record.value) for record in written(news, (hashed & 0x7FFFFFFF) % 3)]
 
 
 def test_one_value(news: FakeCluster, ask: Ask) -> None:
-    """With key, headers, time, codec and partition as they are told; standard input is not read."""
+    """With key, headers, time, codec and partition as specified; standard input is not read."""
     options = ["--value", "v", "--key", "k", "--header", "a=1", "--header", "a=", "--header", "b=x=y"]
     done = ask(
         "produce", "news", *options, "--timestamp", "2026-11-21T06:00:00Z", "--partition", "2", "--compression", "zstd"
     )
     assert (done.code, done.out) == (0, "2:0\n")
-    (one,) = written(news, 2)
-    assert (one.key, one.value, one.headers) == (b"k", b"v", ((b"a", b"1"), (b"a", b""), (b"b", b"x=y")))
-    assert one.timestamp_ms == 1_795_240_800_000
+    (record,) = written(news, 2)
+    assert (record.key, record.value, record.headers) == (b"k", b"v", ((b"a", b"1"), (b"a", b""), (b"b", b"x=y")))
+    assert record.timestamp_ms == 1_795_240_800_000
     assert header(news.topics["news"].partitions[2].log[0].data).attributes == 4
 
 
@@ -105,7 +102,7 @@ def test_json_lines(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
     assert [json.loads(line) for line in done.out.splitlines()] == [
         {"kind": "written", "line": line + 1, "partition": 1, "offset": line} for line in range(3)
     ]
-    assert [(one.timestamp_ms, one.key, one.value, one.headers) for one in written(news, 1)] == [
+    assert [(record.timestamp_ms, record.key, record.value, record.headers) for record in written(news, 1)] == [
         (5, b"k", '{"a":[1,"ü"]}'.encode(), ((b"d", b"1"),)),
         (9, None, b"\xff\0", ((b"h", None),)),
         (1000, b"default", None, ((b"d", b"1"),)),
@@ -113,7 +110,7 @@ def test_json_lines(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "reason"),
     [
         (b"nonsense", "Expecting value"),
         (b"[1]", "not a JSON object"),
@@ -126,15 +123,15 @@ def test_json_lines(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
         (b'{"headers": [{"value": "b"}]}', "a header is"),
     ],
 )
-def test_a_line_that_cannot_be_written(news: FakeCluster, ask: Ask, pipe: Pipe, line: bytes, told: str) -> None:
-    """Is named with its fault; what is before it is written, what is behind it is not, and both are said."""
+def test_a_line_that_cannot_be_written(news: FakeCluster, ask: Ask, pipe: Pipe, line: bytes, reason: str) -> None:
+    """Is named with its fault; what is before it is written, what comes after it is not, and the output says both."""
     pipe(b'{"value": "first"}\n' + line + b'\n{"value": "third"}\n')
     done = ask("produce", "news", "--json")
     assert done.code == 3
     assert done.err.startswith("lagoon: line 2: Produce: BAD_LINE (")
-    assert told in done.err
+    assert reason in done.err
     assert "1 records were written; nothing after line 2 was" in done.err
-    assert [one.value for one in written(news)] == [b"first"]
+    assert [record.value for record in written(news)] == [b"first"]
 
 
 def test_a_line_without_key(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
@@ -170,8 +167,8 @@ def test_a_refusal_is_one_line(news: FakeCluster, ask: Ask, pipe: Pipe, code: in
 
 def test_refused_records_are_named_by_line(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:
     """INVALID_RECORD: the lines that the broker names, each with its reason."""
-    told = (BatchIndexAndErrorMessage(batch_index=1, batch_index_error_message="no key"),)
-    news.faults.append(Fault(PRODUCE.key, refuse(87, record_errors=told)))
+    named = (BatchIndexAndErrorMessage(batch_index=1, batch_index_error_message="no key"),)
+    news.faults.append(Fault(PRODUCE.key, refuse(87, record_errors=named)))
     pipe(b"a\nb\n")
     done = ask("produce", "news")
     assert "lagoon: line 2: Produce: INVALID_RECORD (no key)" in done.err.splitlines()
@@ -233,17 +230,3 @@ def test_faults_of_arguments(news: FakeCluster, ask: Ask, argv: list[str], line:
     """Exit 2 and one line, before anything is written."""
     done = ask("produce", *argv)
     assert (done.code, done.err) == (2, f"lagoon: {line}\n")
-
-
-def test_lines_come_as_they_are_there() -> None:
-    """A pipe that pauses is not waited for: its lines are handed on, and a line that is cut is put together."""
-    source, sink = os.pipe()
-    found = bursts(source, 1 << 20)
-    os.write(sink, b"a\nb\nc")
-    assert next(found) == [b"a", b"b"]
-    threading.Timer(0.05, os.write, (sink, b"d\n")).start()
-    assert next(found) == [b"cd"]
-    os.write(sink, b"e")
-    os.close(sink)
-    assert list(found) == [[b"e"]]
-    os.close(source)

@@ -1,4 +1,4 @@
-"""configs, acls, log-dirs, quorum and transactions: what rights and releases hide is said, and secrets are never shown."""
+"""configs, acls, log-dirs, quorum and transactions: what missing permissions and old releases hide is said, and secrets are never shown."""
 
 from collections.abc import Callable
 from typing import Any
@@ -81,7 +81,7 @@ def test_settings_that_are_refused_are_failures(ask: Ask) -> None:
 
 
 def test_acls_without_an_authorizer_are_a_failure(speak: Speak, ask: Ask) -> None:
-    """No rules is an answer; no authorizer is another, and exit 3."""
+    """No ACLs is an answer; no authorizer is a failure, and exit 3."""
     speak(
         describe_acls.DESCRIBE_ACLS,
         lambda *_: describe_acls.DescribeAclsResponse(error_code=54, error_message="No Authorizer", resources=()),
@@ -90,34 +90,34 @@ def test_acls_without_an_authorizer_are_a_failure(speak: Speak, ask: Ask) -> Non
     assert (shown.code, shown.out) == (3, "")
     assert shown.err == (
         "lagoon: ACLs: DescribeAcls: SECURITY_DISABLED "
-        "(the brokers have no authorizer: there are no rules, and everybody may do everything)\n"
+        "(the brokers have no authorizer: there are no ACLs, and everybody may do everything)\n"
     )
     people = ask("acls")
     assert (people.code, people.out, people.err) == (3, "", shown.err)
 
 
-def test_acls_are_asked_for_by_a_filter(speak: Speak, ask: Ask) -> None:
+def test_options_become_a_filter(speak: Speak, ask: Ask) -> None:
     """What the options say reaches the broker; numbers that have no name stay numbers; odd principals are escaped."""
-    asked: list[Any] = []
+    requests: list[Any] = []
 
     def answer(_node: int, _version: int, request: Any) -> Any:
-        asked.append(request)
+        requests.append(request)
         rule = describe_acls.AclDescription(principal="User:\x1b[2J", host="*", operation=99, permission_type=acls.DENY)
-        found = describe_acls.DescribeAclsResource(resource_type=acls.TOPIC, resource_name="t", acls=(rule,))
-        return describe_acls.DescribeAclsResponse(resources=(found,))
+        resource = describe_acls.DescribeAclsResource(resource_type=acls.TOPIC, resource_name="t", acls=(rule,))
+        return describe_acls.DescribeAclsResponse(resources=(resource,))
 
     speak(describe_acls.DESCRIBE_ACLS, answer)
     shown = ask(
         "acls", "--resource-type", "transactional-id", "--pattern-type", "match", "--operation", "describe_configs"
     )
     assert "TOPIC          t              LITERAL       User:\\u001b[2J  *     UNKNOWN_99  DENY" in shown.out
-    assert asked[0].resource_type_filter == acls.TRANSACTIONAL_ID
-    assert asked[0].pattern_type_filter == acls.MATCH
-    assert asked[0].operation == acls.DESCRIBE_CONFIGS
-    assert asked[0].permission_type == acls.ANY
+    assert requests[0].resource_type_filter == acls.TRANSACTIONAL_ID
+    assert requests[0].pattern_type_filter == acls.MATCH
+    assert requests[0].operation == acls.DESCRIBE_CONFIGS
+    assert requests[0].permission_type == acls.ANY
 
 
-def test_a_disk_that_failed_is_a_row_and_a_failure(speak: Speak, ask: Ask) -> None:
+def test_a_log_dir_that_failed_is_a_row_and_a_failure(speak: Speak, ask: Ask) -> None:
     """Its sizes are unknown, not 0; up to v2 a broker that shows nothing hides something."""
 
     def answer(node: int, _version: int, _request: Any) -> Any:
@@ -148,7 +148,7 @@ def test_quorum_under_zookeeper_is_a_failure(ask: Ask) -> None:
     assert shown.err.startswith("lagoon: cluster: DescribeQuorum: UNSUPPORTED_VERSION")
 
 
-def test_quorum_tells_how_far_everybody_is(speak: Speak, ask: Ask) -> None:
+def test_the_lag_of_the_quorum(speak: Speak, ask: Ask) -> None:
     """Lag is against the leader's end; -1 is unknown."""
 
     def replica(replica_id: int, end: int) -> Any:
@@ -206,7 +206,7 @@ def transactions(speak: Speak) -> None:
 
 @pytest.mark.usefixtures("transactions")
 def test_transactions_are_listed_of_every_broker(state: FakeCluster, ask: Ask) -> None:
-    """With their coordinators; a list that brokers shorten for lack of rights says so."""
+    """With their coordinators; a list that brokers shorten for lack of permissions says so."""
     state.cluster_operations = 0
     shown = ask("transactions", "--json")
     assert [(one["transactional_id"], one["coordinator_id"]) for one in shown.rows("transaction")] == [
@@ -255,6 +255,6 @@ def test_a_transaction_that_may_be_where_nobody_answered(state: FakeCluster, ask
     ],
 )
 def test_options_that_contradict_each_other_are_refused(ask: Ask, argv: tuple[str, ...], line: str) -> None:
-    """Before anything is asked."""
+    """Before the verb connects."""
     shown = ask("transactions", *argv)
     assert (shown.code, shown.err) == (2, f"lagoon: {line}\n")

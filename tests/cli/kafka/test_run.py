@@ -33,7 +33,7 @@ def test_no_verb_that_reads_state_imports_what_is_heavy():
 
 
 def test_the_help_names_every_verb(capsys: pytest.CaptureFixture[str]):
-    """`lagoon kafka --help` lists all verbs on standard output; no verb at all is a fault, told on standard error."""
+    """`lagoon kafka --help` lists all verbs on standard output; no verb at all is a fault, and standard error says so."""
     assert run(["--help"], {}, CLOCK) == 0
     helped = capsys.readouterr()
     assert run([], {}, CLOCK) == 2
@@ -59,16 +59,16 @@ def test_the_help_names_every_verb(capsys: pytest.CaptureFixture[str]):
     ],
 )
 def test_faults_of_arguments_are_one_line_each(argv: list[str], line: str, capsys: pytest.CaptureFixture[str]):
-    """What is wrong with arguments or settings is said before anything is asked, and the exit code is 2."""
+    """What is wrong with arguments or settings is said before the verb connects, and the exit code is 2."""
     code = run(["versions", *argv], {}, CLOCK)
-    told = capsys.readouterr()
-    assert (code, told.out, told.err) == (2, "", f"lagoon: {line}\n")
+    output = capsys.readouterr()
+    assert (code, output.out, output.err) == (2, "", f"lagoon: {line}\n")
 
 
 @pytest.mark.parametrize("name", VERBS)
 @pytest.mark.parametrize("text", ["?", "1.5", ""])
 def test_a_value_that_an_option_cannot_have(name: str, text: str) -> None:
-    """Is told in one plain line that names the option, not a type or function of Python."""
+    """It is one plain line that names the option, not a type or function of Python."""
     verb = importlib.import_module(f"kafka_lagoon.cli.kafka.{name.replace('-', '_')}").VERB
     parser = Parser(name, "")
     verb.declare(parser)
@@ -137,5 +137,5 @@ def test_an_interrupt_ends_a_verb_quietly() -> None:
         while not state.asked:
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=30)
-    assert (process.returncode, told) == (128 + signal.SIGINT, "")
+        _, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (128 + signal.SIGINT, "")

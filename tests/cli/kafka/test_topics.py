@@ -1,4 +1,4 @@
-"""metadata, health and offsets: what is wrong with a partition is shown, and what could not be asked is said."""
+"""metadata, health and offsets: what is wrong with a partition is shown, and what could not be learned is said."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def test_metadata_tells_brokers_topics_and_partitions(ask: Ask) -> None:
 
 
 def test_a_list_that_may_be_short_says_so(state: FakeCluster, ask: Ask) -> None:
-    """Without the right to everything nobody knows whether all topics are there; topics that are named are no list."""
+    """Without permission to do everything nobody knows whether all topics are there; topics that are named are no list."""
     state.cluster_operations = 0
     assert ask("metadata").err == NOT_ALL
     assert ask("metadata", "--topic", "orders").err == ""
@@ -74,7 +74,7 @@ def test_health_tells_what_is_wrong(ask: Ask) -> None:
 
 
 @pytest.mark.usefixtures("sick")
-def test_health_fails_only_when_told_to(ask: Ask) -> None:
+def test_health_fails_only_by_option(ask: Ask) -> None:
     """--fail is about grave findings, or those that are named."""
     assert ask("health", "--fail").code == 3
     assert ask("health", "--fail", "not_preferred_leader").code == 3
@@ -87,8 +87,8 @@ def test_health_does_not_call_well_what_it_does_not_know(state: FakeCluster, ask
     """Where min.insync.replicas may not be read, partitions and the exit code say so."""
 
     def refuse(response: object) -> object:
-        for one in response.results:
-            one.error_code, one.configs = 29, ()
+        for result in response.results:
+            result.error_code, result.configs = 29, ()
         return response
 
     state.faults.append(Fault(DESCRIBE_CONFIGS.key, Altered(refuse)))
@@ -124,13 +124,13 @@ def test_what_brokers_are_too_old_for_is_said_and_is_no_failure(state: FakeClust
     shown = ask("offsets", "--topic", "other")
     assert shown.code == 0
     assert shown.err == (
-        "lagoon: brokers are too old to tell the largest timestamp (Kafka 3.0), the local start (Kafka 3.6), "
+        "lagoon: brokers are too old to tell the largest timestamp (Kafka 3.0), the local start (Kafka 3.5), "
         "the tiered end (Kafka 3.9)\n"
     )
 
 
 def test_offsets_at_a_time(state: FakeCluster, ask: Ask) -> None:
-    """The first record at or behind the time; none is null, not -1."""
+    """The first record at or after the time; none is null, not -1."""
     state.topics["orders"].partitions[0].times = ((1_000, 7), (2_000, 9))
     for when in ("1500", "1970-01-01T00:00:01.500Z"):
         rows = ask("offsets", "--at", when, "--topic", "orders", "--json").rows("partition")
@@ -153,7 +153,7 @@ def _of_nothing(response: object) -> object:
     return response
 
 
-def test_the_right_to_describe_the_cluster_is_asked_for_once(state: FakeCluster, ask: Ask) -> None:
+def test_permissions_on_the_cluster_are_requested_once(state: FakeCluster, ask: Ask) -> None:
     """A verb asks no more than its answer needs."""
     ask("health", "--topic", "orders")
     assert state.count(DESCRIBE_CLUSTER.key) == 0

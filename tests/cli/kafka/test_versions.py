@@ -8,7 +8,7 @@ from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Fault
 
 
-def test_brokers_that_differ_are_told_apart(state: FakeCluster, ask: Ask) -> None:
+def test_brokers_that_differ_have_rows_of_their_own(state: FakeCluster, ask: Ask) -> None:
     """While one broker is upgraded its ranges stand beside the others'; an API that we do not know is shown by number."""
 
     def newer(response: object) -> object:

@@ -1,1 +1,1 @@
-"""One question to a cluster in, rows for people or scripts out, without Spark: the verbs of `lagoon kafka`."""
+"""The verbs of `lagoon kafka`, one module each: they ask a cluster and print rows for people or scripts, without Spark."""

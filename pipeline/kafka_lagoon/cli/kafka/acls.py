@@ -1,4 +1,4 @@
-"""`lagoon kafka acls`: the access rules, all or those that a filter matches."""
+"""`lagoon kafka acls`: ACLs, all or those that a filter matches."""
 
 import argparse
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.error_codes import SECURITY_DISABLED
 from kafka_lagoon.snapshot.acls import acl_rows
 
-_NO_AUTHORIZER = "the brokers have no authorizer: there are no rules, and everybody may do everything"
+_NO_AUTHORIZER = "the brokers have no authorizer: there are no ACLs, and everybody may do everything"
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
@@ -19,11 +19,11 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resource-name",
         metavar="NAME",
-        help="only rules for this name; with --pattern-type MATCH those that apply to it",
+        help="only ACLs for this name; with --pattern-type MATCH those that apply to it",
     )
     _add(parser, "--pattern-type", acls.PATTERN_TYPES)
-    parser.add_argument("--principal", metavar="User:NAME", help="only rules for this principal, as it is written")
-    parser.add_argument("--host", metavar="ADDRESS", help="only rules for this address, as it is written")
+    parser.add_argument("--principal", metavar="User:NAME", help="only ACLs for this principal, as it is written")
+    parser.add_argument("--host", metavar="ADDRESS", help="only ACLs for this address, as it is written")
     _add(parser, "--operation", acls.OPERATIONS)
     _add(parser, "--permission", acls.PERMISSION_TYPES)
 
@@ -46,7 +46,7 @@ def _number(numbers: Mapping[str, int]) -> Callable[[str], int]:
 
 def _answer(context: Context) -> Answer:
     options = context.options
-    chosen = AclFilter(
+    acl_filter = AclFilter(
         resource_type=options.resource_type,
         resource_name=options.resource_name,
         pattern_type=options.pattern_type,
@@ -55,7 +55,7 @@ def _answer(context: Context) -> Answer:
         operation=options.operation,
         permission=options.permission,
     )
-    answer = describe_acls(context.cluster, chosen, context.deadline)
+    answer = describe_acls(context.cluster, acl_filter, context.deadline)
     columns = ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission")
     if isinstance(answer, Failure):
         message = _NO_AUTHORIZER if answer.code == SECURITY_DISABLED else answer.message
@@ -63,4 +63,4 @@ def _answer(context: Context) -> Answer:
     return Answer(parts=[Part(kind="acl", rows=acl_rows(answer), columns=columns)])
 
 
-VERB = Verb(summary="Access rules: who may, or may not, do what.", declare=_declare, answer=_answer)
+VERB = Verb(summary="ACLs: who may, or may not, do what.", declare=_declare, answer=_answer)

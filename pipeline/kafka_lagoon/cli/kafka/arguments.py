@@ -1,6 +1,6 @@
-"""Command line and environment in, the one cluster that a verb asks out.
+"""Reads a verb's options, and the settings of the cluster that it asks.
 
-Guards one rule: `--bootstrap-servers` alone is enough; where settings know several clusters, one must be named.
+`--bootstrap-servers` alone is enough; where the settings have several clusters, `--cluster` must name one.
 """
 
 import argparse
@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 
 from kafka_lagoon.cli.arguments import Parser, add_settings_options
 from kafka_lagoon.cli.kafka.verb import Verb
-from kafka_lagoon.cli.permissions import needs_line
+from kafka_lagoon.cli.permissions import permissions_line
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.settings import load
 
 
 def parse(verb: Verb, name: str, argv: Sequence[str]) -> argparse.Namespace:
-    """The verb's own arguments and those that all verbs have; ConfigError lists what the verb finds wrong with them."""
-    summary = f"{verb.summary} Rights it needs: {needs_line(f'kafka {name}')}."
+    """The options of this verb and those that all verbs have; ConfigError lists what the verb refuses."""
+    summary = f"{verb.summary} Required permissions: {permissions_line(f'kafka {name}')}."
     parser = Parser(f"kafka {name}", summary)
     verb.declare(parser)
     parser.add_argument(
@@ -27,7 +27,7 @@ def parse(verb: Verb, name: str, argv: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--cluster", metavar="NAME", help="which of [clusters.NAME] in the settings")
     add_settings_options(parser)
-    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="longest time for the whole question")
+    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="longest time for the whole command")
     parser.add_argument("--json", action="store_true", help="one JSON object a row and line, numbers exact")
     options = parser.parse_args(argv)
     if problems := verb.check(options):
@@ -36,10 +36,10 @@ def parse(verb: Verb, name: str, argv: Sequence[str]) -> argparse.Namespace:
 
 
 def cluster_settings(options: argparse.Namespace, environ: Mapping[str, str]) -> KafkaSettings:
-    """How the chosen cluster is reached; ConfigError lists every fault."""
+    """Settings of the selected cluster; ConfigError lists every fault."""
     section = f"clusters.{options.cluster}" if options.cluster else "kafka"
-    given = [f"{section}.bootstrap_servers={options.bootstrap_servers}"] if options.bootstrap_servers else []
-    settings = load(options.conf, environ, [*options.set, *given], options.kafka_properties, tables_needed=False)
+    assigned = [f"{section}.bootstrap_servers={options.bootstrap_servers}"] if options.bootstrap_servers else []
+    settings = load(options.conf, environ, [*options.set, *assigned], options.kafka_properties, tables_needed=False)
     known = settings.named_clusters()
     if options.cluster is None and len(known) > 1:
         raise ConfigError([f"several clusters: choose one by --cluster ({', '.join(known)})"])

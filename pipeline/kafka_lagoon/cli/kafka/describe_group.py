@@ -1,4 +1,4 @@
-"""`lagoon kafka describe-group`: groups of every type with their members and what those were given."""
+"""`lagoon kafka describe-group`: groups of every type with their members and assignments."""
 
 import argparse
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.snapshot.groups import Groups, group_rows, needs_topology
-from kafka_lagoon.snapshot.topology import topology_of
+from kafka_lagoon.snapshot.topology import read_topology
 
 _GROUP = ("group_id", "group_type", "state", "protocol", "coordinator_id", "members", "group_epoch", "problem")
 _MEMBER = (
@@ -44,7 +44,7 @@ def _answer(context: Context) -> Answer:
 def _rows(context: Context, selected: Mapping[str, GroupListing], described: GroupDescriptions) -> Groups:
     topology = None
     if needs_topology(selected, described):
-        topology = topology_of(context.cluster.refresh(None, context.deadline))
+        topology = read_topology(context.cluster, None, context.deadline)
     return group_rows(selected, described, topology)
 
 

@@ -1,4 +1,4 @@
-"""`lagoon kafka fetch`: a topic and where to begin in, its records out."""
+"""`lagoon kafka fetch` prints the records of a topic, from where its arguments say."""
 
 import argparse
 import os
@@ -9,44 +9,44 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, cast
 
+from kafka_lagoon.cli.kafka.fetch_ranges import FetchRange, Missing, fetch_ranges, start_specs
 from kafka_lagoon.cli.kafka.formatting import FORMATS, NULL, as_text, escaped, text_or_bytes
 from kafka_lagoon.cli.kafka.output import moment
-from kafka_lagoon.cli.kafka.spans import Missing, Span, begun, logs, start_moment
 from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, refuse
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError
+from kafka_lagoon.fetch.offset_specs import SPELLINGS
 from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, ReadOptions
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataTopic
 from kafka_lagoon.records.decoding import DecodeOptions
 from kafka_lagoon.records.layout import NO_TIME
-from kafka_lagoon.times import FORMS
 from kafka_lagoon.wire.primitives import uuid_text
 
 Row = dict[str, Any]
 
-_PLACE = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})(?::(?P<partitions>\d{1,9}(?:,\d{1,9})*))?")
+_SELECTION = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})(?::(?P<partitions>\d{1,9}(?:,\d{1,9})*))?")
 _FIELDS = ("partition", "offset", "timestamp", "key", "value", "headers")
 _FEW_RECORDS, _FEW_BYTES, _MANY_BYTES = 1_000, 1 << 20, 8 << 20
 
 _EPILOG = """\
 order:
-  one partition after the other, each in the order of its offsets; -n 10 may so be ten records of one partition.
-  --by-time merges the partitions by timestamp, and opens connections for each of them. --follow goes round.
+  one partition after the other, each in the order of its offsets; the ten records of -n 10 may all be of one partition.
+  --by-time merges the partitions by timestamp, and opens connections for each of them. --follow reads them in rounds.
 
 output:
-  a line for each record, fields behind tabs: partition, offset, time, key, value, and each header as key=value. A dash is
-  null. text is UTF-8 with escapes (\\n, \\t, \\x1b) for what is no text, so that a record is one line and steers no
-  terminal; raw writes the bytes as they are. json is for records that hold JSON; what does not is shown as text.
-  --json prints every field of a record: key, value and header values are texts, or {"base64": ...} where they are no
-  UTF-8; `produce --json` takes these lines.
+  a line for each record, with fields separated by tabs: partition, offset, time, key, value, and each header as key=value.
+  A dash is null. text is UTF-8; other bytes and control characters are escaped (\\n, \\t, \\x1b), so that a record is one
+  line and cannot steer the terminal. raw writes the bytes as they are. json is for records that hold JSON; others are
+  shown as text. --json prints every field of a record: key, value and header values are texts, or {"base64": ...} where
+  they are not UTF-8; `produce --json` takes these lines.
 """
 
 
 @dataclass(slots=True)  # frozen ones cost as much as all else that is done for a record
 class Header:
-    """A header of a record, in its place."""
+    """A header of a record."""
 
     key: str
     value: Any
@@ -54,7 +54,7 @@ class Header:
 
 @dataclass(slots=True, kw_only=True)
 class FetchedRecord:
-    """A record with all that its batch says of it; key and value in the format that was asked for."""
+    """A record with all fields of its batch; key and value in the format that the options name."""
 
     topic: str
     partition: int
@@ -74,17 +74,17 @@ class FetchedRecord:
 def _declare(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
-    parser.add_argument("place", metavar="TOPIC[:PARTITION,...]", help="a topic, or some of its partitions")
+    parser.add_argument("selection", metavar="TOPIC[:PARTITION,...]", help="a topic, or some of its partitions")
     parser.add_argument("-n", "--number", type=int, metavar="N", help="end after so many records in all")
     parser.add_argument(
         "--from",
         dest="start",
         metavar="WHERE",
-        help=f"earliest (default), latest (default with --follow), an offset, or a time ({FORMS})",
+        help=f"where to start (default: earliest; with --follow latest): {SPELLINGS}",
     )
-    parser.add_argument("--last", type=int, metavar="N", help="begin so many offsets before the end of each partition")
+    parser.add_argument("--last", type=int, metavar="N", help="short for --from latest-N")
     parser.add_argument(
-        "-f", "--follow", action="store_true", help="go on as records are written, until --timeout if given"
+        "-f", "--follow", action="store_true", help="continue as records are written, until --timeout if given"
     )
     parser.add_argument("--by-time", action="store_true", help="the earliest record first, over all partitions")
     parser.add_argument(
@@ -99,15 +99,15 @@ def _declare(parser: argparse.ArgumentParser) -> None:
 
 
 def _fields(text: str) -> tuple[str, ...]:
-    found = tuple(text.split(","))
-    if unknown := [name for name in found if name not in _FIELDS]:
+    names = tuple(text.split(","))
+    if unknown := [name for name in names if name not in _FIELDS]:
         raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(_FIELDS)}")
-    return found
+    return names
 
 
 def _faults(options: argparse.Namespace) -> Iterator[str]:
-    if not _PLACE.fullmatch(options.place):
-        yield f"{options.place}: not TOPIC or TOPIC:PARTITION,..."
+    if not _SELECTION.fullmatch(options.selection):
+        yield f"{options.selection}: not TOPIC or TOPIC:PARTITION,..."
     if options.start is not None and options.last is not None:
         yield "--from and --last: there is one place to begin"
     if options.follow and options.by_time:
@@ -115,7 +115,7 @@ def _faults(options: argparse.Namespace) -> Iterator[str]:
     if any(number is not None and number < 0 for number in (options.number, options.last)):
         yield "-n and --last: must not be below 0"
     try:
-        start_moment(options.start)
+        start_specs(options, 0)
     except ValueError as error:
         yield f"--from: {error}"
 
@@ -123,36 +123,38 @@ def _faults(options: argparse.Namespace) -> Iterator[str]:
 def _answer(context: Context) -> Answer:
     options, missing = context.options, Missing()
     topic, partitions = _topic(context)
-    found = logs(context.cluster, partitions, missing, options.isolation_level, context.deadline)
-    spans = begun(context, found, missing)
+    start = start_specs(options, context.cluster.clock.now_ms())
+    if problems := start.problems(partitions, {}):
+        refuse(*problems)
+    ranges = fetch_ranges(context.cluster, partitions, start, options.isolation_level, missing, context.deadline)
     if options.format == "raw" or options.key_format == "raw":
         sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]  # bytes that are no UTF-8 pass
-    rows = _limited(_rows(context, topic, spans, missing), options.number)
+    rows = _limited(_rows(context, topic, ranges, missing), options.number)
     shown = _records(rows, topic.name or "", options) if options.json else rows
     part = Part(kind="record", rows=shown, line=_line(options))
     return Answer(parts=[part], failures=missing.failures, notes=missing.notes)
 
 
 def _topic(context: Context) -> tuple[MetadataTopic, list[TopicPartition]]:
-    """The topic as it is now, and those of its partitions that are to be read; refused if they are not there."""
-    place = cast("re.Match[str]", _PLACE.fullmatch(context.options.place))
-    name = place["topic"]
+    """The topic as it is now, and those of its partitions that are read; refused if they do not exist."""
+    selection = cast("re.Match[str]", _SELECTION.fullmatch(context.options.selection))
+    name = selection["topic"]
     (topic,) = context.cluster.refresh({name}, context.deadline).topics
     if topic.error_code == UNKNOWN_TOPIC_OR_PARTITION:
         refuse(f"{name}: no such topic")
     if not topic.partitions:
         raise BrokerError(topic.error_code, error_code(topic.error_code).name, METADATA.name, name)
-    known = sorted(one.partition_index for one in topic.partitions)
-    wanted = [int(one) for one in place["partitions"].split(",")] if place["partitions"] else known
-    if absent := [one for one in wanted if one not in known]:
+    known = sorted(partition.partition_index for partition in topic.partitions)
+    numbers = [int(text) for text in selection["partitions"].split(",")] if selection["partitions"] else known
+    if absent := [number for number in numbers if number not in known]:
         refuse(f"{name}:{absent[0]}: {name} has {len(known)} partitions, from 0 on")
-    return topic, [TopicPartition(name, one) for one in dict.fromkeys(wanted)]
+    return topic, [TopicPartition(name, number) for number in dict.fromkeys(numbers)]
 
 
 def _rows(
-    context: Context, topic: MetadataTopic, spans: Mapping[TopicPartition, Span], missing: Missing
+    context: Context, topic: MetadataTopic, ranges: Mapping[TopicPartition, FetchRange], missing: Missing
 ) -> Iterator[Row]:
-    """Rows in the order that was asked for; with `--timeout` reading ends when it passes, and that is told."""
+    """Rows in the order that the options name; with `--timeout` reading ends when it passes, which is a note."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts one per core, for matrices
     from kafka_lagoon.cli.kafka.reading import Source, by_partition, by_time, following  # noqa: PLC0415  takes 0.2 s
 
@@ -160,13 +162,13 @@ def _rows(
     source = Source(topic=topic.name or "", topic_id=uuid_text(topic.topic_id), options=_options(options))
     until = context.deadline if options.timeout else None
     if options.follow:
-        return following(cluster, source, spans, missing, until)
-    rows = (by_time if options.by_time else by_partition)(cluster, source, spans, missing)
+        return following(cluster, source, ranges, missing, until)
+    rows = (by_time if options.by_time else by_partition)(cluster, source, ranges, missing)
     return _in_time(rows, until, missing) if until else rows
 
 
 def _options(options: argparse.Namespace) -> ReadOptions:
-    """As much at once as a few records need, and of them only what is shown."""
+    """Small requests where few records are wanted, and only the columns that are shown."""
     is_few = options.number is not None and options.number <= _FEW_RECORDS
     shown = {"timestamp_ms" if name == "timestamp" else name for name in options.fields}
     columns = FetchedRecord.__dataclass_fields__ if options.json else {*shown, "offset", "timestamp_ms"}
@@ -188,7 +190,7 @@ def _in_time(rows: Iterator[Row], until: Deadline, missing: Missing) -> Iterator
 
 
 def _limited(rows: Iterator[Row], number: int | None) -> Iterator[Row]:
-    """At most so many rows; what reads them ends with the last."""
+    """At most so many rows; reading ends with the last."""
     with closing(cast("Any", rows)):
         if number == 0:
             return

@@ -36,12 +36,12 @@ def _declare(parser: argparse.ArgumentParser) -> None:
 
 def _answer(context: Context) -> Answer:
     listings = list_groups(context.cluster, context.deadline)
-    chosen = (row for row in listed_rows(listings.groups) if _is_chosen(row, context.options))
+    selected = (row for row in listed_rows(listings.groups) if _is_selected(row, context.options))
     return Answer(
         parts=[
             Part(
                 kind="group",
-                rows=chosen,
+                rows=selected,
                 columns=("group_id", "group_type", "protocol_type", "state", "coordinator_id"),
             )
         ],
@@ -51,7 +51,7 @@ def _answer(context: Context) -> Answer:
 
 
 def listed_rows(groups: Mapping[str, GroupListing]) -> Iterator[ListedGroupRow]:
-    """One row per group, by id."""
+    """One row per group, ordered by id."""
     for group_id, listing in sorted(groups.items()):
         yield ListedGroupRow(
             group_id=group_id,
@@ -62,11 +62,11 @@ def listed_rows(groups: Mapping[str, GroupListing]) -> Iterator[ListedGroupRow]:
         )
 
 
-def _is_chosen(one: ListedGroupRow, options: argparse.Namespace) -> bool:
+def _is_selected(row: ListedGroupRow, options: argparse.Namespace) -> bool:
     return (
-        (options.pattern is None or options.pattern.fullmatch(one.group_id) is not None)
-        and _is_among(one.group_type, options.type)
-        and _is_among(one.state, options.state)
+        (options.pattern is None or options.pattern.fullmatch(row.group_id) is not None)
+        and _is_among(row.group_type, options.type)
+        and _is_among(row.state, options.state)
     )
 
 

@@ -1,7 +1,7 @@
 """`lagoon kafka health`: partitions that are not as they should be.
 
-Guards one rule: findings are an answer, not a failure. Only `--fail` makes the exit code say so, and it is the same 3 as
-when something could not be learned: a cluster is not well unless it is known to be.
+Findings are an answer, not a failure. Only `--fail` makes the exit code say so, by the same 3 as an incomplete answer: a
+cluster is not healthy unless it is known to be.
 """
 
 import argparse
@@ -37,6 +37,7 @@ def _answer(context: Context) -> Answer:
     topology, refused = selected_topology(context)
     durability, unread = read_durability(context.cluster, list(topology.partitions), context.deadline)
     partitions = list(partition_rows(topology, durability))
+    failures = [failure for failure in unread if failure.name != UNSUPPORTED]
     grave = any(finding in context.options.fail for one in partitions for finding in findings(one))
     columns = ("topic", "partition", "findings", "leader_id", "replicas", "isr", "offline_replicas", "problem")
     return Answer(
@@ -44,25 +45,25 @@ def _answer(context: Context) -> Answer:
             Part(kind="finding", rows=finding_counts(partitions), columns=("finding", "partitions", "of")),
             Part(kind="partition", rows=unhealthy_rows(partitions, context.options.only), columns=columns),
         ],
-        failures=[*refused, *(one for one in unread if one.name != UNSUPPORTED), *_unread_settings(durability, unread)],
+        failures=[*refused, *failures, *_unread_settings(durability, unread)],
         notes=topic_notes(context),
         exit_code=INCOMPLETE if grave else COMPLETE,
     )
 
 
 def _unread_settings(durability: Durability, unread: Sequence[Failure]) -> Iterator[Failure]:
-    """Topics whose settings were refused; where nobody answered at all, that is told already."""
-    told = {one.name for one in unread}
+    """Topics whose settings were refused; where no broker answered at all, there is a failure already."""
+    reported = {failure.name for failure in unread}
     for topic, problem in sorted(durability.problems.items()):
-        if problem not in told:
+        if problem not in reported:
             yield own_failure(DESCRIBE_CONFIGS, Scope.of_topic(topic), problem)
 
 
 def _findings(text: str) -> Sequence[str]:
-    told = names(text)
-    if unknown := [one for one in told if one not in FINDINGS]:
+    findings = names(text)
+    if unknown := [one for one in findings if one not in FINDINGS]:
         raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: there are {', '.join(FINDINGS)}")
-    return told
+    return findings
 
 
 VERB = Verb(

@@ -1,6 +1,6 @@
 """`lagoon kafka lag`: how far groups are behind, the same facts as table consumer_lag, as of now.
 
-Guards one rule: a sum says how many of its partitions are known; nothing that is unknown counts as 0.
+A sum says how many of its partitions are known; nothing that is unknown counts as 0.
 """
 
 import argparse
@@ -15,11 +15,13 @@ from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.row_classes import Int32, Int64, before, column, row
-from kafka_lagoon.snapshot.collect import GroupState, check_again, lag_of, read_groups, worth_a_row
+from kafka_lagoon.snapshot.collect import check_again
+from kafka_lagoon.snapshot.coverage import worth_a_row
+from kafka_lagoon.snapshot.group_state import GroupState, lag_of, read_groups
 from kafka_lagoon.snapshot.offsets import offset_rows
 from kafka_lagoon.snapshot.share_offsets import ShareOffsetRow, share_offset_rows
 from kafka_lagoon.snapshot.state_rows import ConsumerGroupRow, ConsumerLagRow
-from kafka_lagoon.snapshot.topology import Topology, topology_of
+from kafka_lagoon.snapshot.topology import Topology, read_topology
 
 _GROUP = (
     "group_id",
@@ -65,8 +67,10 @@ def _declare(parser: argparse.ArgumentParser) -> None:
 
 def _answer(context: Context) -> Answer:
     wanted: list[str] = context.options.group
-    topology = topology_of(context.cluster.refresh(None, context.deadline))
-    state = read_groups(context.cluster, topology, context.deadline, _tell_nobody, KINDS_OF_LAG, only=wanted or None)
+    topology = read_topology(context.cluster, None, context.deadline)
+    state = read_groups(
+        context.cluster, topology, context.deadline, _ignore_progress, KINDS_OF_LAG, only=wanted or None
+    )
     topology, unchecked = check_again(context.cluster, topology, context.deadline)
     shares = _shares(context, state)
     share_rows = list(share_offset_rows(shares.answers, topology.names()))
@@ -80,8 +84,8 @@ def _answer(context: Context) -> Answer:
     )
 
 
-def _tell_nobody(_step: str, _items: int) -> None:
-    """There is no progress to show: it takes a second."""
+def _ignore_progress(_step: str, _items: int) -> None:
+    """No progress is shown: it takes a second."""
 
 
 def _shares(context: Context, state: GroupState) -> ShareOffsets:
@@ -102,8 +106,8 @@ def group_lag_rows(
 ) -> Iterator[GroupLagRow]:
     """One row per group, those without any partition too."""
     lags: dict[str, list[int | None]] = {}
-    known_lags = [*((one.group_id, one.lag) for one in lag), *((one.group_id, one.lag) for one in shares)]
-    for group_id, partition_lag in known_lags:
+    partition_lags = [*((one.group_id, one.lag) for one in lag), *((one.group_id, one.lag) for one in shares)]
+    for group_id, partition_lag in partition_lags:
         lags.setdefault(group_id, []).append(partition_lag)
     for group in groups:
         known = [one for one in lags.get(group.group_id, ()) if one is not None]

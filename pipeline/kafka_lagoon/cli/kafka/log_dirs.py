@@ -1,4 +1,4 @@
-"""`lagoon kafka log-dirs`: the disks of every broker, and on request the replicas on them."""
+"""`lagoon kafka log-dirs`: the log directories of every broker, and on request the replicas in them."""
 
 import argparse
 from collections.abc import Sequence
@@ -33,18 +33,18 @@ def _answer(context: Context) -> Answer:
     )
     parts = [Part(kind="log_dir", rows=log_dir_rows(log_dirs.answers), columns=columns)]
     if options.replicas or options.topic is not None:
-        rows = (one for one in replica_rows(log_dirs.answers) if options.topic is None or one.topic in options.topic)
+        rows = (row for row in replica_rows(log_dirs.answers) if options.topic is None or row.topic in options.topic)
         replica_columns = ("broker_id", "log_dir", "topic", "partition", "size_bytes", "offset_lag", "is_future")
         parts.append(Part(kind="replica", rows=rows, columns=replica_columns))
     return Answer(parts=parts, failures=[*log_dirs.failures, *_nowhere(options, log_dirs)])
 
 
 def _nowhere(options: argparse.Namespace, log_dirs: LogDirs) -> list[Failure]:
-    """Named topics without a replica; nobody knows where disks did not answer, or on brokers that were not asked."""
+    """Named topics without a replica; unknown where a directory failed, or if brokers were selected."""
     if options.topic is None or options.broker is not None or log_dirs.failures:
         return []
-    found = {one.name for answer in log_dirs.answers.values() for disk in answer.results for one in disk.topics}
-    return not_listed(DESCRIBE_LOG_DIRS.name, Scope.of_topic, options.topic, found)
+    existing = {topic.name for answer in log_dirs.answers.values() for one in answer.results for topic in one.topics}
+    return not_listed(DESCRIBE_LOG_DIRS.name, Scope.of_topic, options.topic, existing)
 
 
 def _ids(text: str) -> list[int]:
@@ -53,4 +53,6 @@ def _ids(text: str) -> list[int]:
     return [int(one) for one in names(text)]
 
 
-VERB = Verb(summary="Disks of the brokers; --replicas or --topic adds replicas.", declare=_declare, answer=_answer)
+VERB = Verb(
+    summary="Log directories of the brokers; --replicas or --topic adds replicas.", declare=_declare, answer=_answer
+)

@@ -23,7 +23,7 @@ _NOT_READ = Durability(min_insync_replicas={}, eligible={}, problems={}, eligibl
 class ClusterRow:
     """The cluster as a whole."""
 
-    cluster_id: str | None = column("Kafka's own id of the cluster; null if no broker told it.", null_if=ALWAYS)
+    cluster_id: str | None = column("Kafka's own id of the cluster; null if no broker returned it.", null_if=ALWAYS)
     controller_id: Int32 | None = column("Active controller; null if problem is set.")
     brokers: Int32 = column("How many brokers there are.")
     topics: Int32 = column("How many topics are shown.")
@@ -39,10 +39,12 @@ class MetadataPartitionRow:
     topic_id: str | None = column("Id of the topic; null if the brokers give none.", null_if=ALWAYS)
     partition: Int32 = column("Partition number.")
     leader_id: Int32 | None = column("Broker that leads the partition; null if none does.", null_if="is_leaderless")
-    leader_epoch: Int32 | None = column("Epoch of the leader; null if not told.", null_if=before("Metadata", 7))
+    leader_epoch: Int32 | None = column("Epoch of the leader; null if not returned.", null_if=before("Metadata", 7))
     replicas: tuple[Int32, ...] = column("Brokers that hold a replica, the preferred leader first.")
     isr: tuple[Int32, ...] = column("Brokers whose replica is in sync.")
-    offline_replicas: tuple[Int32, ...] = column("Brokers whose replica is offline.")
+    offline_replicas: tuple[Int32, ...] | None = column(
+        "Brokers whose replica is offline; null if not returned.", null_if=before("Metadata", 5)
+    )
     is_leaderless: bool = column("Whether no broker leads it.")
     is_under_replicated: bool = column("Whether fewer replicas are in sync than there are replicas.")
     is_preferred_leader: bool | None = column(
@@ -54,15 +56,15 @@ class MetadataPartitionRow:
 
 def _partition_rows(topology: Topology) -> Iterator[MetadataPartitionRow]:
     names = [field.name for field in fields(MetadataPartitionRow)]
-    for one in partition_rows(topology, _NOT_READ):
-        yield MetadataPartitionRow(**{name: getattr(one, name) for name in names})
+    for partition in partition_rows(topology, _NOT_READ):
+        yield MetadataPartitionRow(**{name: getattr(partition, name) for name in names})
 
 
 def _answer(context: Context) -> Answer:
     topology, refused = selected_topology(context)
     identity = identify(context.cluster, context.deadline)
     brokers = list(broker_rows(topology.metadata, identity))
-    failures = [one for one in identity.failures if one.name != UNSUPPORTED]
+    failures = [failure for failure in identity.failures if failure.name != UNSUPPORTED]
     topics, partitions = list(topic_rows(topology)), list(_partition_rows(topology))
     cluster = ClusterRow(
         cluster_id=topology.metadata.cluster_id,
@@ -79,16 +81,16 @@ def _answer(context: Context) -> Answer:
             Part(kind="topic", rows=topics, columns=_TOPIC),
             Part(kind="partition", rows=partitions, columns=_PARTITION),
         ],
-        failures=[*refused, *(one for one in failures if one.code != CLUSTER_AUTHORIZATION_FAILED)],
-        notes=[*_refused_notes(failures), *topic_notes(context, identity)],
+        failures=[*refused, *(failure for failure in failures if failure.code != CLUSTER_AUTHORIZATION_FAILED)],
+        notes=[*_refused_notes(failures), *topic_notes(context, identity.operations)],
     )
 
 
 def _refused_notes(failures: Iterable[Failure]) -> Iterator[str]:
-    """The controller is told to those who may describe the cluster only; that alone leaves nothing else out."""
-    for one in failures:
-        if one.code == CLUSTER_AUTHORIZATION_FAILED:
-            yield f"controller: not known: {one.api}: {one.name}"
+    """Only users with DESCRIBE on the cluster learn the controller; without it nothing else is left out."""
+    for failure in failures:
+        if failure.code == CLUSTER_AUTHORIZATION_FAILED:
+            yield f"controller: not known: {failure.api}: {failure.name}"
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:

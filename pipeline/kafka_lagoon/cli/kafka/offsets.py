@@ -1,4 +1,4 @@
-"""`lagoon kafka offsets`: where the logs of partitions begin and end, and what they hold of a time."""
+"""`lagoon kafka offsets` lists where the logs of partitions start and end, or their first records at a time."""
 
 import argparse
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,26 +27,26 @@ NO_LATER_RECORD = "NO_LATER_RECORD"
 _SINCE = {
     LAST_STABLE: "the end for read_committed (Kafka 0.11)",
     LARGEST_TIMESTAMP: "the largest timestamp (Kafka 3.0)",
-    LOCAL_START: "the local start (Kafka 3.6)",
+    LOCAL_START: "the local start (Kafka 3.5)",
     TIERED_END: "the tiered end (Kafka 3.9)",
 }
 
 
 @row
 class OffsetAtTimeRow:
-    """The first record at or behind a time, one row per partition."""
+    """The first record at or after a time, one row per partition."""
 
     topic: str = column("Name of the topic.")
     topic_id: str | None = column(
         "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=ALWAYS
     )
     partition: Int32 = column("Partition number.")
-    asked_ms: Timestamp = column("The time that was asked for.")
+    asked_ms: Timestamp = column("The requested time.")
     offset: Int64 | None = column(
         "Offset of the first record with this timestamp or a later one; null if problem is set."
     )
     timestamp_ms: Timestamp | None = column("That record's timestamp; null if problem is set.")
-    leader_epoch: Int32 | None = column("Term of the leader that wrote it; null if not told.", null_if=ALWAYS)
+    leader_epoch: Int32 | None = column("Epoch of the leader that wrote it; null if not known.", null_if=ALWAYS)
     problem: str | None = column("NO_LATER_RECORD: the log has none, now; or why it is not known. Null if it is.")
 
 
@@ -63,67 +63,69 @@ def _declare(parser: argparse.ArgumentParser) -> None:
 def _answer(context: Context) -> Answer:
     topology, refused = selected_topology(context)
     asked_ms = _asked_ms(context)
-    found = _read(context, topology, asked_ms)
-    part = _ends(topology, found) if asked_ms is None else _at(topology, asked_ms, next(iter(found.values())))
+    by_kind = _list_offsets(context, topology, asked_ms)
+    part = (
+        _bounds(topology, by_kind) if asked_ms is None else _at_time(topology, asked_ms, next(iter(by_kind.values())))
+    )
     return Answer(
         parts=[part],
-        failures=[*refused, *_failures(found.values())],
-        notes=[*_too_old(found), *topic_notes(context)],
+        failures=[*refused, *_failures(by_kind.values())],
+        notes=[*_too_old(by_kind), *topic_notes(context)],
     )
 
 
 def _asked_ms(context: Context) -> int | None:
-    at: Moment | None = context.options.at
-    return None if at is None else at.at_ms(context.cluster.clock.now_ms())
+    moment: Moment | None = context.options.at
+    return None if moment is None else moment.at_ms(context.cluster.clock.now_ms())
 
 
-def _read(context: Context, topology: Topology, at_ms: int | None) -> dict[Kind, Offsets]:
+def _list_offsets(context: Context, topology: Topology, at_ms: int | None) -> dict[Kind, Offsets]:
     kinds = ALL_KINDS if at_ms is None else [Kind(at_ms, READ_UNCOMMITTED, 1)]
     return list_offsets(context.cluster, topology.every_partition(), kinds, context.deadline)
 
 
-def _ends(topology: Topology, found: dict[Kind, Offsets]) -> Part:
+def _bounds(topology: Topology, by_kind: dict[Kind, Offsets]) -> Part:
     columns = (
         *("topic", "partition", "log_start_offset", "local_log_start_offset", "tiered_offset", "last_stable_offset"),
         *("high_watermark", "max_timestamp_offset", "max_timestamp", "problem"),
     )
-    return Part(kind="partition", rows=offset_rows(topology, found), columns=columns)
+    return Part(kind="partition", rows=offset_rows(topology, by_kind), columns=columns)
 
 
-def _at(topology: Topology, asked_ms: int, found: Offsets) -> Part:
+def _at_time(topology: Topology, asked_ms: int, offsets: Offsets) -> Part:
     columns = ("topic", "partition", "offset", "timestamp_ms", "problem")
-    return Part(kind="partition", rows=_at_rows(topology, asked_ms, found), columns=columns)
+    return Part(kind="partition", rows=_at_time_rows(topology, asked_ms, offsets), columns=columns)
 
 
-def _at_rows(topology: Topology, asked_ms: int, found: Offsets) -> Iterator[OffsetAtTimeRow]:
-    for at in topology.every_partition():
-        told, failure = found.answers.get(at), found.failures.get(at)
-        there = told is not None and told.offset >= 0
+def _at_time_rows(topology: Topology, asked_ms: int, offsets: Offsets) -> Iterator[OffsetAtTimeRow]:
+    for partition in topology.every_partition():
+        answer, failure = offsets.answers.get(partition), offsets.failures.get(partition)
+        record = answer if answer is not None and answer.offset >= 0 else None
         yield OffsetAtTimeRow(
-            topic=at.topic,
-            topic_id=topology.topic_ids[at.topic],
-            partition=at.partition,
+            topic=partition.topic,
+            topic_id=topology.topic_ids[partition.topic],
+            partition=partition.partition,
             asked_ms=asked_ms,
-            offset=told.offset if told and there else None,
-            timestamp_ms=told.timestamp if told and there else None,
-            leader_epoch=told.leader_epoch if told and there and told.leader_epoch >= 0 else None,
-            problem=failure.name if failure else None if there else NO_LATER_RECORD,
+            offset=record.offset if record else None,
+            timestamp_ms=record.timestamp if record else None,
+            leader_epoch=record.leader_epoch if record and record.leader_epoch >= 0 else None,
+            problem=failure.name if failure else None if record else NO_LATER_RECORD,
         )
 
 
-def _failures(found: Iterable[Offsets]) -> list[Failure]:
-    """One failure per partition, however many questions about it failed; what brokers are too old for is none."""
+def _failures(several: Iterable[Offsets]) -> list[Failure]:
+    """One failure per partition, however many requests about it failed; what brokers are too old for is none."""
     failed: dict[TopicPartition, Failure] = {}
-    for one in found:
-        failed |= {at: failure for at, failure in one.failures.items() if failure.name != UNSUPPORTED}
+    for offsets in several:
+        failed |= {item: failure for item, failure in offsets.failures.items() if failure.name != UNSUPPORTED}
     return list(failed.values())
 
 
-def _too_old(found: dict[Kind, Offsets]) -> Sequence[str]:
+def _too_old(by_kind: dict[Kind, Offsets]) -> Sequence[str]:
     missing = [
         _SINCE[kind]
-        for kind, one in found.items()
-        if kind in _SINCE and any(failure.name == UNSUPPORTED for failure in one.failures.values())
+        for kind, offsets in by_kind.items()
+        if kind in _SINCE and any(failure.name == UNSUPPORTED for failure in offsets.failures.values())
     ]
     return [f"brokers are too old to tell {', '.join(missing)}"] if missing else ()
 

@@ -1,6 +1,6 @@
-"""An answer in, text on standard output and the exit code out: aligned tables for people, JSON lines for scripts.
+"""Prints an answer: aligned tables for people, JSON lines for scripts.
 
-Guards one rule: people see names that strangers chose escaped, scripts see every value exactly.
+People see names that strangers chose escaped, scripts see every value exactly.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from kafka_lagoon.cli.kafka.verb import Answer, Part
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, warn
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.row_classes import Timestamp
-from kafka_lagoon.snapshot.coverage import failure_rows
+from kafka_lagoon.snapshot.coverage import alike_failures, failure_row
 from kafka_lagoon.snapshot.state_rows import TopicPartitions
 from kafka_lagoon.text import aligned, printable
 
@@ -47,7 +47,7 @@ def json_lines(part: Part) -> Iterator[str]:
 def people_lines(part: Part, *, titled: bool, first: bool, nothing: str = "(none)") -> Iterable[str]:
     """The part's own lines as they come, or an aligned table of its columns, under the part's kind if it is titled.
 
-    `nothing` stands for a table without rows: that there are none may not be known.
+    `nothing` is printed for a table without rows: whether there are none may be unknown.
     """
     if titled and not first:
         yield ""
@@ -60,7 +60,7 @@ def people_lines(part: Part, *, titled: bool, first: bool, nothing: str = "(none
 
 
 def table_lines(rows: Sequence[Any], columns: Sequence[str]) -> list[str]:
-    """An aligned table: numbers to the right, times in UTC, what is unknown or absent as a dash; no rows, no lines."""
+    """An aligned table: numbers to the right, times in UTC, null as a dash; no rows, no lines."""
     if not rows:
         return []
     moments = {field.name for field in dataclasses.fields(rows[0]) if Timestamp in (field.type, *get_args(field.type))}
@@ -75,12 +75,15 @@ def table_lines(rows: Sequence[Any], columns: Sequence[str]) -> list[str]:
 
 
 def failure_lines(failures: Sequence[Failure]) -> Iterator[str]:
-    """One line per broker and reason: what was asked about, by which API, and what came instead.
+    """One line per broker and reason: the scope of the request, its API, and the error.
 
     Brokers that are too old for an API share a line: it is the release that matters, not which of them it is.
     """
-    for row in failure_rows(replace(one, node_id=None) if _is_too_old(one) else one for one in failures):
-        broker = "" if row.broker_id is None else f" of broker {row.broker_id}"
+    for alike in alike_failures(replace(one, node_id=None) if _is_too_old(one) else one for one in failures):
+        row, node_id = failure_row(alike), alike[0].node_id
+        broker = (
+            "" if node_id is None else f" of broker {node_id}"
+        )  # who answered; the broker of the scope may not have
         detail = f" ({row.message})" if row.message else ""
         yield " ".join(f"{row.scope}: {row.api}{broker}: {row.error_name}{detail}".split())
 
@@ -94,14 +97,14 @@ def _is_number(value: Any) -> bool:
 
 
 def moment(value: int | None) -> str | int | None:
-    """A time in UTC, or the number itself where it is none that a calendar has."""
+    """A time in UTC, or the number itself where it is outside the calendar."""
     if value is None:
         return None
     try:
-        at = _EPOCH + timedelta(milliseconds=value)
+        time = _EPOCH + timedelta(milliseconds=value)
     except OverflowError:
         return value
-    return at.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+    return time.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
 def _cell(value: Any) -> str:

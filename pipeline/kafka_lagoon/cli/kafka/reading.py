@@ -1,7 +1,7 @@
-"""Partitions and where to begin in, their records out: one partition after the other, by time, or as they are written.
+"""Reads the records of partitions: one partition after the other, by time, or as they are written.
 
-Guards one rule: what could not be read is told beside the records. Offsets that hold none (markers, compaction, aborted
-transactions) are no loss; offsets that were deleted, or cannot be decoded, are named.
+What could not be read is reported beside the records. Offsets without a record (markers, compaction, aborted transactions)
+are no loss; offsets that were deleted, or cannot be decoded, are named.
 """
 
 import heapq
@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kafka_lagoon.cli.kafka.spans import Missing, Span, logs
+from kafka_lagoon.cli.kafka.fetch_ranges import FetchRange, Missing, whole_logs
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.client.request_stats import RequestStats
@@ -39,37 +39,42 @@ class Source:
     topic_id: str | None
     options: ReadOptions
 
-    def split(self, partition: int, span: Span, last_epoch: int = -1) -> Split:
-        """What a reader is told of a span of a partition."""
+    def split(self, partition: int, offsets: FetchRange, last_epoch: int = -1) -> Split:
+        """The split that reads these offsets of a partition."""
         return Split(
             topic=self.topic,
             topic_id=self.topic_id,
             partition=partition,
-            from_offset=span.start,
-            to_offset=span.end,
-            stable_end=span.stable_end,
+            from_offset=offsets.start,
+            to_offset=offsets.end,
+            stable_end=offsets.stable_end,
             last_epoch=last_epoch,
         )
 
 
 def by_partition(
-    cluster: Cluster, source: Source, spans: Mapping[TopicPartition, Span], missing: Missing
+    cluster: Cluster, source: Source, ranges: Mapping[TopicPartition, FetchRange], missing: Missing
 ) -> Iterator[Row]:
     """One partition after the other, each in the order of its offsets."""
-    for at, span in spans.items():
-        yield from _rows(cluster, source.split(at.partition, span), source.options, missing)
+    for partition, offsets in ranges.items():
+        yield from _rows(cluster, source.split(partition.partition, offsets), source.options, missing)
 
 
-def by_time(cluster: Cluster, source: Source, spans: Mapping[TopicPartition, Span], missing: Missing) -> Iterator[Row]:
+def by_time(
+    cluster: Cluster, source: Source, ranges: Mapping[TopicPartition, FetchRange], missing: Missing
+) -> Iterator[Row]:
     """All partitions at once, the earliest of their next records first; each partition in the order of its offsets.
 
     A reader has its connections for itself, so this opens those of a client for each partition.
     """
-    streams = [_alone(cluster, source, source.split(at.partition, span), missing) for at, span in spans.items()]
+    streams = [
+        _with_own_connections(cluster, source, source.split(partition.partition, offsets), missing)
+        for partition, offsets in ranges.items()
+    ]
     return heapq.merge(*streams, key=lambda row: row["timestamp_ms"])
 
 
-def _alone(cluster: Cluster, source: Source, split: Split, missing: Missing) -> Iterator[Row]:
+def _with_own_connections(cluster: Cluster, source: Source, split: Split, missing: Missing) -> Iterator[Row]:
     deadline = Deadline.after(cluster.clock, cluster.settings.default_api_timeout_ms)
     with Cluster.connect(cluster.settings, cluster.clock, RequestStats(), deadline) as own:
         own.refresh({source.topic}, deadline)
@@ -77,36 +82,49 @@ def _alone(cluster: Cluster, source: Source, split: Split, missing: Missing) -> 
 
 
 def following(
-    cluster: Cluster, source: Source, spans: Mapping[TopicPartition, Span], missing: Missing, until: Deadline | None
+    cluster: Cluster,
+    source: Source,
+    ranges: Mapping[TopicPartition, FetchRange],
+    missing: Missing,
+    until: Deadline | None,
 ) -> Iterator[Row]:
-    """What is there, then what is written, until the deadline: asked for every quarter of a second, by partition.
+    """The records that exist, then those that are written until the deadline; partitions are polled four times a second.
 
-    A partition that cannot be read any more is left out from then on; without any left it ends. So it does when the topic
+    A partition that cannot be read any more is left out from then on; without any left it ends. It also ends when the topic
     was deleted or re-created: the new one has other records at the same offsets.
     """
-    places = {at: (span, -1) for at, span in spans.items()}
-    while places and not (until and until.passed()):
-        for at, (span, last_epoch) in list(places.items()):
-            reader = SplitReader(cluster, source.split(at.partition, span, last_epoch), source.options)
+    unread = {partition: (offsets, -1) for partition, offsets in ranges.items()}
+    while unread and not (until and until.passed()):
+        for partition, (offsets, last_epoch) in list(unread.items()):
+            reader = SplitReader(cluster, source.split(partition.partition, offsets, last_epoch), source.options)
             yield from _rows_of(reader, missing)
             outcome = reader.outcome
-            places[at] = (replace(span, start=outcome.next_offset), max(last_epoch, outcome.leader_epoch))
+            unread[partition] = (
+                replace(offsets, start=outcome.next_offset),
+                max(last_epoch, outcome.leader_epoch),
+            )
             if outcome.failure:
-                del places[at]
+                del unread[partition]
         cluster.clock.sleep(_POLL_S)
         deadline = Deadline.after(cluster.clock, cluster.settings.default_api_timeout_ms)
         later = Missing()
-        now = logs(cluster, list(places), later, source.options.isolation_level, deadline)
-        is_odd = any(at not in now or now[at].end < span.start for at, (span, _) in places.items())
-        if is_odd and (gone := _what_became(cluster, source, deadline)):
-            missing.fail(Scope.of_topic(source.topic), gone, _WHY[gone])
+        now = whole_logs(cluster, list(unread), source.options.isolation_level, later, deadline)
+        is_odd = any(
+            partition not in now or now[partition].end < offsets.start for partition, (offsets, _) in unread.items()
+        )
+        if is_odd and (problem := _disappearance(cluster, source, deadline)):
+            missing.fail(Scope.of_topic(source.topic), problem, _WHY[problem])
             return
         missing.failures += later.failures
-        places = {at: (replace(now[at], start=span.start), epoch) for at, (span, epoch) in places.items() if at in now}
+        unread = {
+            partition: (replace(now[partition], start=offsets.start), epoch)
+            for partition, (offsets, epoch) in unread.items()
+            if partition in now
+        }
 
 
-def _what_became(cluster: Cluster, source: Source, deadline: Deadline) -> str | None:
-    """Whether the topic was deleted or re-created since; None if neither, or if no broker says."""
+def _disappearance(cluster: Cluster, source: Source, deadline: Deadline) -> str | None:
+    """Whether the topic was deleted or re-created since; None if neither, or if no broker answers."""
     try:
         (topic,) = cluster.refresh({source.topic}, deadline).topics
     except (BrokerError, ConnectionFailed):
@@ -129,11 +147,11 @@ def _rows_of(reader: SplitReader, missing: Missing) -> Iterator[Row]:
             columns = [column.to_pylist() for column in batch.columns]
             for values in zip([partition] * batch.num_rows, *columns, strict=True):
                 yield dict(zip(names, values, strict=True))
-    _tell(missing, reader.outcome)
+    _report(missing, reader.outcome)
 
 
-def _tell(missing: Missing, outcome: Outcome) -> None:
-    """What a reader has to say of what it did not give."""
+def _report(missing: Missing, outcome: Outcome) -> None:
+    """Note what a reader did not read."""
     topic, partition = outcome.split.topic, outcome.split.partition
     name = f"{topic}-{partition}"
     if outcome.failure:

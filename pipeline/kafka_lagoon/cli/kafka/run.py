@@ -20,8 +20,8 @@ VERBS: Mapping[str, str] = {
     "describe-group": "groups with their members and assignments",
     "lag": "how far groups are behind",
     "configs": "settings of topics, brokers and others",
-    "acls": "access rules",
-    "log-dirs": "disks of the brokers and the replicas on them",
+    "acls": "ACLs, who may do what",
+    "log-dirs": "log directories of the brokers and the replicas in them",
     "quorum": "controllers under KRaft",
     "transactions": "transactions, and producers of partitions",
     "fetch": "records of a topic, from where you say",
@@ -60,6 +60,6 @@ def _usage() -> str:
     return (
         "usage: lagoon kafka VERB [OPTION ...]\n\n"
         f"{verbs}\n\n"
-        "lagoon kafka VERB --help tells a verb's options; -b HOST:PORT names the cluster, --json is for scripts.\n"
+        "lagoon kafka VERB --help lists a verb's options; -b HOST:PORT names the cluster, --json is for scripts.\n"
         "Exit codes: 0 complete, 1 failed, 2 bad arguments or settings, 3 shown but incomplete (standard error says why)."
     )

@@ -1,4 +1,4 @@
-"""`lagoon kafka transactions`: transactions, what some of them are about, and the producers that a partition knows."""
+"""`lagoon kafka transactions`: transactions, their descriptions, and the producers of partitions."""
 
 import argparse
 from collections.abc import Sequence
@@ -53,46 +53,45 @@ def _answer(context: Context) -> Answer:
 
 def _transactions(context: Context) -> Answer:
     options = context.options
-    found = list_transactions(context.cluster, context.deadline, options.longer_than_ms)
-    refused_lists = list(found.failures.values())
-    if not found.answers:  # nothing can be said of what is there
-        return Answer(parts=[_listed(())], failures=refused_lists)
-    listed = list(listed_transaction_rows(found))
-    chosen = [one for one in listed if _is_chosen(one, options)]
+    listings = list_transactions(context.cluster, context.deadline, options.longer_than_ms)
+    failures = list(listings.failures.values())
+    if not listings.answers:  # nothing is known, not even that a transactional id does not exist
+        return Answer(parts=[_listed(())], failures=failures)
+    listed = list(listed_transaction_rows(listings))
+    selected = [row for row in listed if _is_selected(row, options)]
     describing = options.id or options.describe
-    part, refused = _described(context, chosen) if describing else (_listed(chosen), [])
-    known = {one.transactional_id for one in listed}
-    missing = not_listed(LIST_TRANSACTIONS.name, Scope.transaction, options.id, known, refused_lists)
-    # Nothing but the right to do everything proves that all ids, and all topics that they write to, are shown.
+    part, refused = _described(context, selected) if describing else (_listed(selected), [])
+    known = {row.transactional_id for row in listed}
+    missing = not_listed(LIST_TRANSACTIONS.name, Scope.transaction, options.id, known, failures)
+    # Only permission to do everything proves that all ids, and all topics that they write to, are listed.
     lists = (("transactions", not options.id), ("topics of transactions", describing))
     notes = [note for what, is_shown in lists if is_shown for note in list_notes(context, METADATA.name, what)]
-    return Answer(parts=[part], failures=[*refused_lists, *refused, *missing], notes=notes)
+    return Answer(parts=[part], failures=[*failures, *refused, *missing], notes=notes)
 
 
-def _is_chosen(one: ListedTransactionRow, options: argparse.Namespace) -> bool:
+def _is_selected(row: ListedTransactionRow, options: argparse.Namespace) -> bool:
     states = {state.lower() for state in options.state or ()}
-    return (not options.id or one.transactional_id in options.id) and (not states or one.state.lower() in states)
+    return (not options.id or row.transactional_id in options.id) and (not states or row.state.lower() in states)
 
 
-def _listed(chosen: Sequence[ListedTransactionRow]) -> Part:
-    return Part(kind="transaction", rows=chosen, columns=_LISTED)
+def _listed(rows: Sequence[ListedTransactionRow]) -> Part:
+    return Part(kind="transaction", rows=rows, columns=_LISTED)
 
 
-def _described(context: Context, chosen: Sequence[ListedTransactionRow]) -> tuple[Part, list[Failure]]:
-    found = describe_transactions(context.cluster, [one.transactional_id for one in chosen], context.deadline)
-    rows = transaction_rows(found, context.cluster.clock.now_ms())
-    return Part(kind="transaction", rows=rows, columns=_DESCRIBED), list(found.failures.values())
+def _described(context: Context, listed: Sequence[ListedTransactionRow]) -> tuple[Part, list[Failure]]:
+    transactional_ids = [row.transactional_id for row in listed]
+    descriptions = describe_transactions(context.cluster, transactional_ids, context.deadline)
+    rows = transaction_rows(descriptions, context.cluster.clock.now_ms())
+    return Part(kind="transaction", rows=rows, columns=_DESCRIBED), list(descriptions.failures.values())
 
 
 def _producers(context: Context) -> Answer:
     topology, refused = selected_topology(context)
-    found = describe_producers(context.cluster, topology.every_partition(), context.deadline)
-    rows = (
-        row for row in producer_rows(found.answers) if row.open_since_offset is not None or not context.options.open
-    )
-    return Answer(
-        parts=[Part(kind="producer", rows=rows, columns=_PRODUCER)], failures=[*refused, *found.failures.values()]
-    )
+    producers = describe_producers(context.cluster, topology.every_partition(), context.deadline)
+    only_open = context.options.open
+    rows = (row for row in producer_rows(producers.answers) if row.open_since_offset is not None or not only_open)
+    part = Part(kind="producer", rows=rows, columns=_PRODUCER)
+    return Answer(parts=[part], failures=[*refused, *producers.failures.values()])
 
 
 VERB = Verb(

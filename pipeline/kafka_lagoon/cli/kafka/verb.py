@@ -1,6 +1,6 @@
-"""What a verb of `lagoon kafka` is made of: how it declares its arguments, what it is given, and what it answers.
+"""Declares what a verb of `lagoon kafka` is: its options, the context in which it runs, and its answer.
 
-Guards one rule: an answer carries what could not be asked beside its rows, and what brokers may have left out of them.
+An answer carries failures beside its rows, and notes about what brokers may have left out of them.
 """
 
 import argparse
@@ -17,7 +17,10 @@ from kafka_lagoon.times import Moment, parse_moment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What a verb is given: a connected cluster, its own arguments, and the time that it has."""
+    """What a verb runs with: a connected cluster, its options, and a deadline.
+
+    `options` has what the verb's `declare` adds, and what arguments.py adds for every verb (`json`, `timeout` and others).
+    """
 
     cluster: Cluster
     options: argparse.Namespace
@@ -42,7 +45,7 @@ class Part:
 class Answer:
     """Parts in the order in which they are shown.
 
-    `failures` (exit 3) and `notes` (lines beside the output) are read when all rows are out: a generator may add to them.
+    `failures` (exit 3) and `notes` (lines beside the output) are read after all rows are printed: a generator may add to them.
     """
 
     parts: Sequence[Part]
@@ -53,7 +56,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verb:
-    """A verb; every module that the table of verbs names has one, called VERB.
+    """A verb; every module that run.VERBS names has one, called VERB.
 
     `check` finds the faults of arguments that argparse cannot, before anything is context.
     """
@@ -80,5 +83,5 @@ def names(text: str) -> list[str]:
 
 
 def refuse(*problems: str) -> None:
-    """End with exit 2 because of what only the cluster could tell about the arguments: names that it does not have."""
+    """End with exit 2 because of a fault of the arguments that only the cluster shows: names that it does not have."""
     raise ConfigError(problems)

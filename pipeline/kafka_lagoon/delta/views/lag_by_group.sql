@@ -1,6 +1,6 @@
 CREATE OR REPLACE VIEW lag_by_group (
   cluster COMMENT 'Name of the cluster in the configuration.',
-  cluster_id COMMENT 'Id that the cluster gave itself; null if no broker told it.',
+  cluster_id COMMENT 'Id that the cluster gave itself; null if no broker named it.',
   snapshot_id COMMENT 'The latest published snapshot of the cluster.',
   captured_at COMMENT 'When that snapshot began to look at the cluster.',
   group_id COMMENT 'group.id; any text, so escape it where it is shown.',

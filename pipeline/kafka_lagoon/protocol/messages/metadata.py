@@ -15,6 +15,7 @@ from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, String, Uuid, Versions, struct, wire
 
 NO_LEADER = -1
+WITH_OFFLINE_REPLICAS = 5  # KIP-112
 
 
 @struct
@@ -55,7 +56,7 @@ class MetadataPartition:
     leader_epoch: Int32 = wire(since=7, default=-1, ignorable=True)  # KIP-320
     replica_nodes: tuple[Int32, ...]
     isr_nodes: tuple[Int32, ...]
-    offline_replicas: tuple[Int32, ...] = wire(since=5, ignorable=True)  # KIP-112
+    offline_replicas: tuple[Int32, ...] = wire(since=WITH_OFFLINE_REPLICAS, ignorable=True)
 
 
 @struct

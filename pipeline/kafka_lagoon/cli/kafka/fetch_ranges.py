@@ -1,0 +1,80 @@
+"""Plans the offsets that `lagoon kafka fetch` reads of each partition, and collects what could not be read.
+
+A partition whose leader does not answer is a failure beside the records of the others.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.fetch.log_bounds import ask_log_bounds
+from kafka_lagoon.fetch.offset_resolution import resolve
+from kafka_lagoon.fetch.offset_specs import BeforeEnd, OffsetSpecs, parse_offset_specs
+from kafka_lagoon.protocol.messages.fetch import FETCH
+
+
+@dataclass(frozen=True, slots=True)
+class FetchRange:
+    """Offsets `start` to `end` (not included); after `stable_end` transactions may be open."""
+
+    start: int
+    end: int
+    stable_end: int
+
+
+@dataclass(slots=True)
+class Missing:
+    """What was not read, and why."""
+
+    failures: list[Failure] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def fail(self, scope: Scope, name: str, message: str | None) -> None:
+        """Note something that could not be read."""
+        self.failures.append(own_failure(FETCH, scope, name, message))
+
+
+def start_specs(options: argparse.Namespace, now_ms: int) -> OffsetSpecs:
+    """Where `--from`, `--last` and `--follow` start; ValueError if `--from` cannot be parsed."""
+    if options.last is not None:
+        return OffsetSpecs(name="--last", default=BeforeEnd(options.last))
+    return parse_offset_specs("--from", options.start or ("latest" if options.follow else "earliest"), now_ms)
+
+
+def whole_logs(
+    cluster: Cluster, partitions: Sequence[TopicPartition], isolation_level: str, missing: Missing, deadline: Deadline
+) -> dict[TopicPartition, FetchRange]:
+    """All offsets of each log, for readers of this isolation level."""
+    logs, failures = ask_log_bounds(cluster, partitions, isolation_level, deadline)
+    missing.failures += failures.values()
+    return {
+        partition: FetchRange(log.log_start_offset, log.end, log.last_stable_offset) for partition, log in logs.items()
+    }
+
+
+def fetch_ranges(
+    cluster: Cluster,
+    partitions: Sequence[TopicPartition],
+    start: OffsetSpecs,
+    isolation_level: str,
+    missing: Missing,
+    deadline: Deadline,
+) -> dict[TopicPartition, FetchRange]:
+    """The offsets to read of each partition. An offset outside of its log is a note; reading starts at the log's start then."""
+    logs, failures = ask_log_bounds(cluster, partitions, isolation_level, deadline)
+    resolved = resolve(cluster, start, logs, deadline)
+    missing.failures += [*failures.values(), *resolved.failures.values()]
+    missing.notes += [
+        f"{partition.topic}-{partition.partition}: offset {offset} is outside of "
+        f"{logs[partition].log_start_offset} to {logs[partition].end}"
+        for partition, offset in resolved.outside.items()
+    ]
+    return {
+        partition: FetchRange(
+            max(offset, logs[partition].log_start_offset), logs[partition].end, logs[partition].last_stable_offset
+        )
+        for partition, offset in resolved.offsets.items()
+    }

@@ -1,0 +1,60 @@
+"""Asks the leaders where logs start and end, and how many bytes a part of them has.
+
+A leader that does not answer is a failure for its partitions, or a guess that is called one.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kafka_lagoon.admin.log_dirs import replica_sizes
+from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LAST_STABLE, LOG_START, list_offsets
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.fetch.ranges import LogBounds, PlannedRange
+from kafka_lagoon.fetch.split import READ_COMMITTED
+
+_KINDS = (LOG_START, HIGH_WATERMARK, LAST_STABLE)
+_GUESSED_BYTES = 512  # of a record, where the brokers do not say how large their logs are
+
+
+def ask_log_bounds(
+    cluster: Cluster, partitions: Sequence[TopicPartition], isolation_level: str, deadline: Deadline
+) -> tuple[dict[TopicPartition, LogBounds], dict[TopicPartition, Failure]]:
+    """The bounds of each log, and why others are not known.
+
+    For readers of committed records a log ends at the last stable offset.
+    """
+    answers = list_offsets(cluster, partitions, _KINDS, deadline)
+    failures: dict[TopicPartition, Failure] = {}
+    for kind in reversed(_KINDS):
+        failures |= answers[kind].failures
+    logs = {}
+    for partition in partitions:
+        if partition in failures:
+            continue
+        start, high, stable = (answers[kind].answers[partition].offset for kind in _KINDS)
+        logs[partition] = LogBounds(
+            log_start_offset=start,
+            high_watermark=high,
+            last_stable_offset=stable,
+            end=min(stable, high) if isolation_level == READ_COMMITTED else high,
+        )
+    return logs, failures
+
+
+def range_bytes(
+    cluster: Cluster, ranges: Iterable[PlannedRange], logs: Mapping[TopicPartition, LogBounds], deadline: Deadline
+) -> dict[TopicPartition, int]:
+    """About how many bytes each range has on its leader's disk: its share of the log, or a guess by its offsets."""
+    offsets = {
+        TopicPartition(planned.topic, planned.partition): planned.to_offset - planned.first_readable
+        for planned in ranges
+    }
+    sizes = replica_sizes(cluster, list(offsets), deadline).answers if offsets else {}
+    lengths = {partition: logs[partition].high_watermark - logs[partition].log_start_offset for partition in offsets}
+    return {
+        partition: sizes[partition] * count // lengths[partition]
+        if partition in sizes and lengths[partition] > 0
+        else _GUESSED_BYTES * count
+        for partition, count in offsets.items()
+    }

@@ -1,0 +1,71 @@
+"""Resolves offset specs to offsets, against the logs as they are when reading is planned.
+
+All callers get the same offsets. What an offset outside of its log means is theirs to decide: a fault of the settings
+(ingest), lost data (the data source), or a note (`lagoon kafka fetch`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from kafka_lagoon.admin.offsets import offsets_at
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.fetch.offset_specs import AtOffset, AtTime, BeforeEnd, Earliest, Latest, OffsetSpec, OffsetSpecs
+from kafka_lagoon.fetch.ranges import LogBounds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedOffsets:
+    """The offset of each partition, or why it is not known.
+
+    An offset that was given as a number is in `offsets` as it is; `outside` holds those before the log's start or after
+    its end. `without_record` holds the times that no record is as late as; the offset is the log's end then. The first
+    record at a time may be after the end, in an open transaction.
+    """
+
+    offsets: Mapping[TopicPartition, int]
+    failures: Mapping[TopicPartition, Failure]
+    outside: Mapping[TopicPartition, int]
+    without_record: Mapping[TopicPartition, int]
+
+
+def resolve(
+    cluster: Cluster, specs: OffsetSpecs, logs: Mapping[TopicPartition, LogBounds], deadline: Deadline
+) -> ResolvedOffsets:
+    """The offset that the specs name in each of these logs; brokers are asked about times only."""
+    by_partition = {partition: specs.of(partition) for partition in logs}
+    times = {partition: spec.timestamp_ms for partition, spec in by_partition.items() if isinstance(spec, AtTime)}
+    answers = offsets_at(cluster, times, deadline)
+    at_times = {partition: answer.offset for partition, answer in answers.answers.items()}
+    offsets = {
+        partition: _offset(spec, logs[partition], at_times.get(partition, -1))
+        for partition, spec in by_partition.items()
+        if partition not in answers.failures
+    }
+    return ResolvedOffsets(
+        offsets=offsets,
+        failures=answers.failures,
+        outside={
+            partition: spec.offset
+            for partition, spec in by_partition.items()
+            if isinstance(spec, AtOffset) and not logs[partition].log_start_offset <= spec.offset <= logs[partition].end
+        },
+        without_record={partition: times[partition] for partition, offset in at_times.items() if offset < 0},
+    )
+
+
+def _offset(spec: OffsetSpec, log: LogBounds, at_time: int) -> int:
+    match spec:
+        case Earliest():
+            return log.log_start_offset
+        case Latest():
+            return log.end
+        case AtOffset(offset):
+            return offset
+        case BeforeEnd(offsets):
+            return max(log.log_start_offset, log.end - offsets)
+        case AtTime():
+            return at_time if at_time >= 0 else log.end
+    assert_never(spec)

@@ -1,0 +1,34 @@
+"""Describes what one run reads: topics by name or pattern, where each starts and ends, and as which kind of reader."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kafka_lagoon.fetch.offset_specs import LATEST, OffsetSpecs
+from kafka_lagoon.fetch.split import READ_COMMITTED
+
+_TO_THE_END = OffsetSpecs(name="the end", default=LATEST)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadSpec:
+    """What one run reads.
+
+    `start` decides for topics that were never archived. Archived ones continue at their next offsets and their new
+    partitions start at the earliest, so that a schedule needs no other arguments for its second run.
+    """
+
+    topics: tuple[str, ...]
+    pattern: str | None
+    start: OffsetSpecs
+    end: OffsetSpecs = _TO_THE_END
+    isolation_level: str = READ_COMMITTED
+    max_offsets: int | None = None
+
+    def select(self, topics: Iterable[str], internal: Iterable[str] = ()) -> list[str]:
+        """The topics that are named, or whose whole name matches the pattern and that are not internal."""
+        names = set(topics)
+        pattern = re.compile(self.pattern) if self.pattern else None
+        hidden = set(internal)
+        by_pattern = {name for name in names - hidden if pattern and pattern.fullmatch(name)}
+        return sorted(by_pattern | names.intersection(self.topics))

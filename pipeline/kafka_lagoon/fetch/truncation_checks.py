@@ -1,0 +1,115 @@
+"""Asks the leaders whether their logs still have what was read: an unclean leader election takes records back.
+
+A check is one round trip: for the n-th epoch of all partitions each leader gets one request, and all requests go out at
+once. A leader that does not answer neither confirms nor contradicts.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kafka_lagoon.admin.offsets import several_epoch_ends
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import PipelineError
+from kafka_lagoon.fetch.leader_epochs import Divergence, EpochEnd, EpochRange, confirms, divergence, joined
+from kafka_lagoon.fetch.ranges import PlannedRange, Position
+from kafka_lagoon.fetch.split import Outcome
+from kafka_lagoon.protocol.messages.offset_for_leader_epoch import EpochEndOffset
+from kafka_lagoon.wire.primitives import uuid_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedEpochs:
+    """Where the leaders' logs diverge from what was read, and for which partitions they have all of it."""
+
+    divergences: Mapping[TopicPartition, Divergence] = field(default_factory=dict)
+    confirmed: frozenset[TopicPartition] = frozenset()
+
+
+def check_epochs(
+    cluster: Cluster, read: Mapping[TopicPartition, Sequence[EpochRange]], deadline: Deadline
+) -> CheckedEpochs:
+    """Ask the leaders for the end of each epoch that was read, and compare."""
+    most = max(map(len, read.values()), default=0)
+    if not most:
+        return CheckedEpochs(confirmed=frozenset(read))
+    requested = [
+        {partition: epochs[n].leader_epoch for partition, epochs in read.items() if n < len(epochs)}
+        for n in range(most)
+    ]
+    answers = [gathered.answers for gathered in several_epoch_ends(cluster, requested, deadline)]
+    divergences: dict[TopicPartition, Divergence] = {}
+    confirmed = set()
+    for partition, epochs in read.items():
+        ends = [_epoch_end(answers[n].get(partition)) for n in range(len(epochs))]
+        if all(map(confirms, epochs, ends)):
+            confirmed.add(partition)
+        elif diverged := divergence(epochs, ends):
+            divergences[partition] = diverged
+    return CheckedEpochs(divergences=divergences, confirmed=frozenset(confirmed))
+
+
+def _epoch_end(answer: EpochEndOffset | None) -> EpochEnd | None:
+    return EpochEnd(answer.leader_epoch, answer.end_offset) if answer else None
+
+
+def check_positions(
+    cluster: Cluster, positions: Mapping[TopicPartition, Position], deadline: Deadline
+) -> CheckedEpochs:
+    """Whether logs still have what is archived of them.
+
+    For a position that was confirmed before only the last epoch is asked for; its others only where that one diverges.
+    """
+    read = {partition: position.read_epochs for partition, position in positions.items()}
+    first = check_epochs(
+        cluster,
+        {partition: epochs[-1:] if positions[partition].confirmed else epochs for partition, epochs in read.items()},
+        deadline,
+    )
+    again = {
+        partition: read[partition]
+        for partition in first.divergences
+        if positions[partition].confirmed and len(read[partition]) > 1
+    }
+    second = check_epochs(cluster, again, deadline)
+    return CheckedEpochs(divergences={**first.divergences, **second.divergences}, confirmed=first.confirmed)
+
+
+def check_outcomes(
+    cluster: Cluster,
+    ranges: Sequence[PlannedRange],
+    topic_ids: Mapping[str, str | None],
+    outcomes: Iterable[Outcome],
+    deadline: Deadline,
+) -> CheckedEpochs:
+    """Whether logs have what all splits of the ranges read; topics that were re-created meanwhile are left out.
+
+    A leader may change between two splits, and after an unclean election its log may hold other records.
+    """
+    read = epochs_read(ranges, outcomes)
+    try:
+        answer = cluster.refresh({partition.topic for partition in read}, deadline)
+    except PipelineError:
+        return CheckedEpochs()
+    now = {topic.name: uuid_text(topic.topic_id) for topic in answer.topics if not topic.error_code}
+    same = {
+        partition: epochs
+        for partition, epochs in read.items()
+        if now.get(partition.topic, "") == topic_ids[partition.topic]
+    }
+    return check_epochs(cluster, same, deadline)
+
+
+def epochs_read(
+    ranges: Sequence[PlannedRange], outcomes: Iterable[Outcome]
+) -> dict[TopicPartition, tuple[EpochRange, ...]]:
+    """The epochs that each partition's splits read, in the order of offsets, after the last epoch that was archived before.
+
+    A leader that has that one, and what was read after it, has everything before it too.
+    """
+    read: dict[TopicPartition, list[EpochRange]] = {
+        TopicPartition(planned.topic, planned.partition): list(planned.epochs[-1:]) for planned in ranges
+    }
+    for outcome in sorted(outcomes, key=lambda outcome: outcome.split.from_offset):
+        read[TopicPartition(outcome.split.topic, outcome.split.partition)] += outcome.epochs
+    return {partition: joined(epochs) for partition, epochs in read.items()}

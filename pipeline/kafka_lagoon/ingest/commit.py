@@ -1,0 +1,103 @@
+"""Commits the data files of a run and the next offsets to table `records`, in one version of it: exactly once.
+
+That commit has a transaction id that was read when the lock was taken. Before it, the rows of record_ranges and
+record_problems and the losses to be reported are written to the table's pending folder (ingest/pending_files.py), and the
+commit names them. The next run makes the commits that a dead one left pending, so the tables end the same wherever a run dies.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date
+
+from kafka_lagoon.delta.files import DataFile
+from kafka_lagoon.delta.kernel import Fenced
+from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
+from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
+from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
+from kafka_lagoon.fetch.accounting import Reconciled
+from kafka_lagoon.ingest.archive_lock import ArchiveLock
+from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, domain, to_json
+from kafka_lagoon.ingest.pending_commits import commit_pending
+
+_CHECKED_AT_ONCE = 16  # files of a run whose sizes are looked up; on object stores each is a request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOutput:
+    """What a run has read and written: its data files, and the rows and next offsets that belong to them."""
+
+    ingest_id: str
+    ingest_date: date
+    reconciled: Reconciled
+    files: Sequence[DataFile]
+
+
+def commit(lock: ArchiveLock, output: RunOutput) -> None:
+    """Commit a run's records with the next offsets; then its ranges, then its problems.
+
+    LockHeld if another run has committed since the lock was taken; then, and after a TableError, readers see nothing of
+    this one.
+    """
+    warehouse, sequence = lock.warehouse, lock.fence.version
+    ranges = lock.pending.write(sequence, output.ingest_id, RECORD_RANGES, output.reconciled.ranges)
+    problems = lock.pending.write(sequence, output.ingest_id, RECORD_PROBLEMS, output.reconciled.problems)
+    lock.pending.write_losses(sequence, output.ingest_id, output.reconciled.ranges)
+    with warehouse.exclusively("commit", lock.clock, COMMIT_LOCK_WAIT_MS):
+        state = warehouse.state(RECORDS.name)
+        last_run = LastRun(
+            ingest_id=output.ingest_id,
+            sequence=sequence,
+            ingest_date=output.ingest_date.isoformat(),
+            base_version=state.version,
+            ranges=ranges,
+            problems=problems,
+        )
+        next_offsets = NextOffsets(topics=output.reconciled.topics, last_run=last_run)
+        _refuse_removed_files(lock, output.files)
+        try:
+            warehouse.kernel.append(
+                state,
+                output.files,
+                (RECORDS.partition_by, output.ingest_date),
+                fence=lock.fence,
+                domains={domain(lock.cluster_id): to_json(next_offsets)},
+            )
+        except Fenced as error:
+            raise LockHeld(f"the archive of cluster {lock.cluster_id}", "it committed in the meantime") from error
+    _check(warehouse, lock.cluster_id, to_json(next_offsets))
+    commit_pending(warehouse, lock.cluster_id, next_offsets, lock.clock)
+
+
+def _refuse_removed_files(lock: ArchiveLock, files: Sequence[DataFile]) -> None:
+    """TableError if a data file of the run is gone or changed, as after a VACUUM that keeps less than a run takes."""
+    with ThreadPoolExecutor(_CHECKED_AT_ONCE) as threads:
+        sizes = list(threads.map(_size_of(lock), files))
+    gone = [file.url for file, size in zip(files, sizes, strict=True) if size != file.size]
+    if gone:
+        raise TableError(
+            f"{len(gone)} of {len(files)} data files were removed or changed after they were written, such as {gone[0]}: "
+            "nothing is committed. Does a VACUUM keep files for less time than an ingest takes?"
+        )
+
+
+def _size_of(lock: ArchiveLock) -> Callable[[DataFile], int]:
+    """Returns a function that looks up the size of a data file, 0 if it is gone; on a local disk without the JVM."""
+    storage, folder = lock.warehouse.kernel.storage, lock.warehouse.kernel.storage.local(lock.root)
+
+    def size(file: DataFile) -> int:
+        if folder is None:
+            return storage.size(file.url)
+        with suppress(OSError):
+            return (folder / file.url.removeprefix(f"{lock.root}/")).stat().st_size
+        return 0
+
+    return size
+
+
+def _check(warehouse: Warehouse, cluster_id: str, expected: str) -> None:
+    """Read back what was committed: a commit that another one overwrote, or that was skipped, reports no error itself."""
+    stored = warehouse.kernel.domain(warehouse.state(RECORDS.name), domain(cluster_id))
+    if stored != expected:
+        raise ChecksFailed("table records does not hold what was committed: does its log store keep writers apart?")

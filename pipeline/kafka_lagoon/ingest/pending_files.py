@@ -1,0 +1,122 @@
+"""Stores what a run has still to do after the commit of its records, before that commit.
+
+These are the rows of record_ranges and record_problems, and the losses that the run has to report. They lie in a
+folder inside table `records` whose name begins with an underscore: VACUUM of Spark, Databricks and delta-rs passes over such
+folders (`DeltaTableUtils.isHiddenDirectory`), while a file beside a table's data files is removed unless a version names it.
+"""
+
+import json
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from kafka_lagoon.delta.arrow import parquet_bytes, plain_table
+from kafka_lagoon.delta.schema import Table
+from kafka_lagoon.delta.storage import Storage
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.fetch.accounting import is_loss
+from kafka_lagoon.fetch.record_rows import RecordRangeRow
+from kafka_lagoon.ingest.next_offsets import LastRun, PendingFile
+
+FOLDER = "_lagoon"
+_REPORT = "report.json"
+_ALWAYS = 0  # sequence of a report that does not depend on a commit
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a run has to report and has not reported yet; `is_loss` if it makes the exit code 3."""
+
+    ingest_id: str
+    text: str
+    is_loss: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingFiles:
+    """The pending folder of one cluster, below `root`; names in it begin with the number of the run and its id."""
+
+    storage: Storage
+    root: str
+    cluster_id: str
+
+    @property
+    def folder(self) -> str:
+        """Path of the folder, relative to the root."""
+        return f"{FOLDER}/{quote(self.cluster_id, safe='')}"
+
+    def write(self, sequence: int, ingest_id: str, table: Table, rows: Sequence[Any]) -> PendingFile | None:
+        """Store the rows that a run is to add to a table; None if there are none."""
+        if not rows:
+            return None
+        name = f"{self.folder}/{_prefix(sequence, ingest_id)}{uuid.uuid4().hex}-{table.name}.parquet"
+        stored = self.storage.write(f"{self.root}/{name}", parquet_bytes(plain_table(table, rows)))
+        return PendingFile(name=name, size=stored.size, rows=len(rows), modified_at_ms=stored.modified_at_ms)
+
+    def write_losses(self, sequence: int, ingest_id: str, ranges: Iterable[RecordRangeRow]) -> None:
+        """Store what a run lost, if anything, until it has reported it."""
+        lost = list(filter(is_loss, ranges))
+        if lost:
+            self._write(sequence, Report(ingest_id, f"had {', '.join(missing_in_words(lost))}"))
+
+    def write_report(self, report: Report) -> None:
+        """Store a report that does not depend on what is committed next."""
+        self._write(_ALWAYS, report)
+
+    def reports(self, last_run: LastRun | None) -> dict[str, Report]:
+        """Reports of committed runs, by URL; files of runs that can never be committed any more are removed."""
+        reports = {}
+        for name in self.storage.names(f"{self.root}/{self.folder}"):
+            url, sequence = f"{self.root}/{self.folder}/{name}", int(name.partition("-")[0])
+            of_last_run = last_run is not None and name.startswith(_prefix_of(last_run))
+            is_over = of_last_run or (last_run is not None and sequence < last_run.sequence)
+            if name.endswith(_REPORT) and (sequence == _ALWAYS or is_over):
+                reports[url] = Report(**json.loads(self.storage.read(url)))
+            elif last_run and sequence <= last_run.sequence and not of_last_run:
+                self.storage.delete(url)
+        return reports
+
+    def remove_losses(self, sequence: int, ingest_id: str) -> None:
+        """Remove the losses of a run: they have been reported."""
+        for name in self.storage.names(f"{self.root}/{self.folder}"):
+            if name.startswith(_prefix(sequence, ingest_id)) and name.endswith(_REPORT):
+                self.storage.delete(f"{self.root}/{self.folder}/{name}")
+
+    def _write(self, sequence: int, report: Report) -> None:
+        name = f"{_prefix(sequence, report.ingest_id)}{uuid.uuid4().hex}-{_REPORT}"
+        content = {"ingest_id": report.ingest_id, "text": report.text, "is_loss": report.is_loss}
+        self.storage.write(f"{self.root}/{self.folder}/{name}", json.dumps(content).encode())
+
+
+def missing_in_words(ranges: Iterable[RecordRangeRow]) -> list[str]:
+    """What is not archived of ranges, and why."""
+    counts, problems = Counter[str](), Counter[str]()
+    for row in ranges:
+        counts.update({"lost": row.lost, "corrupt": row.corrupt})
+        problems.update([row.problem] if row.problem else [])
+    numbers = [f"{counts[kind]:,} {kind.upper()}" for kind in ("lost", "corrupt") if counts[kind]]
+    return [
+        *numbers,
+        *(f"{problem} in {count:,} ranges, see table record_ranges" for problem, count in sorted(problems.items())),
+    ]
+
+
+def read_pending(storage: Storage, url: str, file: PendingFile) -> bytes | None:
+    """The content of a pending file; None if it is gone or its size has changed."""
+    if storage.size(url) != file.size:
+        return None
+    try:
+        return storage.read(url)
+    except TableError:
+        return None
+
+
+def _prefix(sequence: int, ingest_id: str) -> str:
+    return f"{sequence:012d}-{ingest_id}-"
+
+
+def _prefix_of(run: LastRun) -> str:
+    return _prefix(run.sequence, run.ingest_id)

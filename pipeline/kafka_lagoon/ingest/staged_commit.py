@@ -1,0 +1,238 @@
+"""Archives exactly once where a catalog insists that Spark writes the tables.
+
+Spark's writer commits no offsets with the data, so a run first writes its next offsets and the names of its files to the
+staging folder. From then on every append has the run's number as its transaction id, which Delta skips if it is there
+already. Wherever a run dies, the next one repeats the rest.
+"""
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
+from pyspark.sql.types import StructType
+
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.delta.arrow import parquet_bytes, plain_table
+from kafka_lagoon.delta.files import DataFile
+from kafka_lagoon.delta.kernel import Fence
+from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORDS, Table
+from kafka_lagoon.delta.storage import Storage, reason
+from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
+from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
+from kafka_lagoon.fetch.plan import Archived
+from kafka_lagoon.ingest.archive_lock import ArchiveLock
+from kafka_lagoon.ingest.commit import RunOutput
+from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, PendingFile, from_json, to_json
+from kafka_lagoon.ingest.pending_commits import app_id, is_added, rebuild_rows, refuse_replaced_tables
+from kafka_lagoon.ingest.pending_files import FOLDER, PendingFiles, Report
+
+_NEXT_OFFSETS, _COMMITTED = ".ledger.json", ".paid"  # words: ok, the names of files that 0.1.0 has written
+_FOLDERS = {RECORD_RANGES.name: "ranges", RECORD_PROBLEMS.name: "problems"}
+_READ_AGAIN = "had staged data files that were removed before Spark wrote them: their offsets are read again"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StagingFolder:
+    """A cluster's staging folder: next offsets by the number of the run, the marks of committed runs, and staged files."""
+
+    storage: Storage
+    root: str
+
+    def newest(self) -> int:
+        """Number of the last run that has written its next offsets, 0 if there is none."""
+        names = self.storage.names(self.root)
+        numbers = (int(name.removesuffix(_NEXT_OFFSETS)) for name in names if name.endswith(_NEXT_OFFSETS))
+        return max(numbers, default=0)
+
+    def next_offsets(self, number: int) -> NextOffsets:
+        """The next offsets that a run has written."""
+        return from_json(self.storage.read(self.url(number, _NEXT_OFFSETS)).decode() if number else None)
+
+    def is_committed(self, number: int) -> bool:
+        """Whether all files of a run are in the tables."""
+        return self.url(number, _COMMITTED).rpartition("/")[2] in self.storage.names(self.root)
+
+    def discard(self, number: int) -> NextOffsets:
+        """Remove a run's next offsets; returns those of the run before it."""
+        before = self.next_offsets(number - 1)
+        self.storage.delete(self.url(number, _NEXT_OFFSETS))
+        return before
+
+    def url(self, number: int, suffix: str) -> str:
+        """Where a run's next offsets or its mark are."""
+        return f"{self.root}/{number:012d}{suffix}"
+
+    def clear(self, run: LastRun) -> None:
+        """Remove staged files, and the next offsets of the runs before this one."""
+        for name in self.storage.names(self.root):
+            is_newest = name.startswith(f"{run.sequence:012d}")
+            if not is_newest and name != FOLDER:
+                self.storage.delete(f"{self.root}/{name}")
+
+
+@contextmanager
+def staged_lock(
+    warehouse: Warehouse,
+    staging: str,
+    cluster_id: str,
+    clock: Clock,
+    wait_ms: int = 0,
+    after_restore: str | None = None,
+) -> Iterator[ArchiveLock]:
+    """Holds the lock on a cluster's archive, after the last run's files are in the tables.
+
+    LockHeld if another run holds it for longer than `wait_ms` milliseconds.
+    """
+    with warehouse.exclusively(f"records-{cluster_id}", clock, wait_ms):
+        folder = _staging_folder(warehouse, staging, cluster_id)
+        number = folder.newest()
+        stored = folder.next_offsets(number)
+        refuse_replaced_tables(warehouse, cluster_id, stored.last_run, after_restore)
+        pending = PendingFiles(storage=folder.storage, root=folder.root, cluster_id=cluster_id)
+        if stored.last_run and _is_lost(warehouse, folder, cluster_id, stored.last_run):
+            pending.write_report(Report(stored.last_run.ingest_id, _READ_AGAIN, is_loss=False))
+            number, stored = number - 1, folder.discard(number)
+        if stored.last_run:
+            _commit_files(warehouse, folder, pending, stored.last_run, stored.topics, clock)
+        yield ArchiveLock(
+            warehouse=warehouse,
+            cluster_id=cluster_id,
+            clock=clock,
+            topics=stored.topics,
+            fence=Fence(app_id(cluster_id), number + 1),
+            root=folder.root,
+            pending=pending,
+            reports=pending.reports(stored.last_run),
+        )
+
+
+def commit_staged(lock: ArchiveLock, output: RunOutput) -> None:
+    """Write next offsets and file names to the staging folder, then let Spark write the rows into the tables.
+
+    LockHeld if another run has written its own since the lock was taken; then readers see nothing of this one.
+    """
+    folder = _StagingFolder(storage=lock.warehouse.kernel.storage, root=lock.root)
+    run = LastRun(
+        ingest_id=output.ingest_id,
+        sequence=lock.fence.version,
+        ingest_date=output.ingest_date.isoformat(),
+        base_version=0,
+        ranges=_stage(folder, RECORD_RANGES, output, output.reconciled.ranges),
+        problems=_stage(folder, RECORD_PROBLEMS, output, output.reconciled.problems),
+        records=tuple(_staged(folder, file) for file in output.files),
+    )
+    lock.pending.write_losses(run.sequence, output.ingest_id, output.reconciled.ranges)
+    next_offsets = to_json(NextOffsets(topics=output.reconciled.topics, last_run=run))
+    if folder.newest() >= run.sequence:
+        raise LockHeld(f"the archive of cluster {lock.cluster_id}", "it committed in the meantime")
+    folder.storage.write(folder.url(run.sequence, _NEXT_OFFSETS), next_offsets.encode())
+    _commit_files(lock.warehouse, folder, lock.pending, run, output.reconciled.topics, lock.clock)
+
+
+def _staging_folder(warehouse: Warehouse, staging: str, cluster_id: str) -> _StagingFolder:
+    storage = warehouse.kernel.storage
+    return _StagingFolder(storage=storage, root=f"{storage.qualified(staging)}/{cluster_id}")
+
+
+def _staged(folder: _StagingFolder, file: DataFile) -> PendingFile:
+    name = file.url.removeprefix(f"{folder.root}/")
+    return PendingFile(name=name, size=file.size, rows=file.statistics.rows, modified_at_ms=file.modified_at_ms)
+
+
+def _stage(folder: _StagingFolder, table: Table, output: RunOutput, rows: Sequence[Any]) -> PendingFile | None:
+    """Write a run's rows into the staging folder."""
+    if not rows:
+        return None
+    return _write(folder, table, f"{table.partition_by}={output.ingest_date}/{output.ingest_id}.parquet", rows)
+
+
+def _write(folder: _StagingFolder, table: Table, name: str, rows: Sequence[Any]) -> PendingFile:
+    data = parquet_bytes(plain_table(table, rows))
+    stored = folder.storage.write(f"{folder.root}/{_FOLDERS[table.name]}/{name}", data)
+    return PendingFile(name=name, size=stored.size, rows=len(rows), modified_at_ms=stored.modified_at_ms)
+
+
+def _is_lost(warehouse: Warehouse, folder: _StagingFolder, cluster_id: str, run: LastRun) -> bool:
+    """Whether data files that Spark has still to write into `records` were removed from the staging folder."""
+    if folder.is_committed(run.sequence) or is_added(warehouse, RECORDS, cluster_id, run.sequence):
+        return False
+    return any(folder.storage.size(f"{folder.root}/{file.name}") != file.size for file in run.records)
+
+
+def _commit_files(
+    warehouse: Warehouse,
+    folder: _StagingFolder,
+    pending: PendingFiles,
+    run: LastRun,
+    topics: Mapping[str, Archived],
+    clock: Clock,
+) -> None:
+    """Append a run's staged files to the tables, records first, and clear the staging folder."""
+    if not folder.is_committed(run.sequence):
+        with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
+            records = [(f"{folder.root}/{file.name}", file) for file in run.records]
+            _add(warehouse, pending.cluster_id, RECORDS, run, records)
+            for table, file in ((RECORD_RANGES, run.ranges), (RECORD_PROBLEMS, run.problems)):
+                if file and not is_added(warehouse, table, pending.cluster_id, run.sequence):
+                    files = _staged_or_rebuilt(warehouse, folder, pending, table, run, topics, file)
+                    _add(warehouse, pending.cluster_id, table, run, files)
+        folder.storage.write(folder.url(run.sequence, _COMMITTED), b"")
+    folder.clear(run)
+
+
+def _staged_or_rebuilt(
+    warehouse: Warehouse,
+    folder: _StagingFolder,
+    pending: PendingFiles,
+    table: Table,
+    run: LastRun,
+    topics: Mapping[str, Archived],
+    file: PendingFile,
+) -> list[tuple[str, PendingFile]]:
+    """A staged file of ranges or problems with its URL; if it was removed, one with the rows that can be rebuilt."""
+    root = f"{folder.root}/{_FOLDERS[table.name]}"
+    if folder.storage.size(f"{root}/{file.name}") == file.size:
+        return [(f"{root}/{file.name}", file)]
+    rows = rebuild_rows(warehouse, pending, table, run, topics, file.rows)
+    if not rows:
+        return []
+    rebuilt = _write(folder, table, f"{file.name.removesuffix('.parquet')}-{uuid.uuid4().hex}.parquet", rows)
+    return [(f"{root}/{rebuilt.name}", rebuilt)]
+
+
+def _add(
+    warehouse: Warehouse, cluster_id: str, table: Table, run: LastRun, files: Sequence[tuple[str, PendingFile]]
+) -> None:
+    if files:
+        _append(warehouse, table, [url for url, _ in files], cluster_id, run)
+        _check(warehouse, table, run, sum(file.rows for _, file in files))
+
+
+def _append(warehouse: Warehouse, table: Table, urls: Sequence[str], cluster_id: str, run: LastRun) -> None:
+    day = F.lit(date.fromisoformat(run.ingest_date)).alias(table.partition_by)
+    declared = StructType.fromJson(table.delta_schema()).fields  # files lack columns that are null throughout
+    stored = StructType(declared[: len(table.stored())])
+    try:
+        rows = warehouse.spark.read.schema(stored).parquet(*urls).select("*", day)
+        writer = rows.write.format("delta").mode("append")
+        writer = writer.option("txnAppId", app_id(cluster_id)).option("txnVersion", run.sequence)
+        if warehouse.in_catalog:
+            writer.saveAsTable(warehouse.identifiers[table.name])
+        else:
+            writer.save(warehouse.locations[table.name])
+    except PySparkException as error:
+        raise TableError(f"table {table.name} cannot be appended to: {reason(error)}") from error
+
+
+def _check(warehouse: Warehouse, table: Table, run: LastRun, expected: int) -> None:
+    """Count what was appended: an append under a number that is not above the last one is skipped without an error."""
+    name = warehouse.identifiers[table.name]
+    of_run = f"{table.partition_by} = DATE'{run.ingest_date}' AND ingest_id = '{run.ingest_id}'"
+    count = warehouse.spark.sql(f"SELECT count(*) FROM {name} WHERE {of_run}").collect()[0][0]  # noqa: S608  our own names
+    if count != expected:
+        raise ChecksFailed(f"table {table.name} holds {count} of {expected} rows of ingest {run.ingest_id}")

@@ -1,0 +1,40 @@
+"""What the runs of one job over several clusters share, and what they report while they are under way."""
+
+from functools import cached_property
+from typing import Protocol
+
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.delta.session import session
+from kafka_lagoon.delta.warehouse import Warehouse, find_warehouse, open_warehouse
+from kafka_lagoon.settings import Settings
+
+
+class Progress(Protocol):
+    """Hears how far a run over one cluster is."""
+
+    def connected(self, cluster_id: str | None) -> None:
+        """The cluster has answered."""
+
+    def step(self, name: str, items: int) -> None:
+        """A step begins, over about so many items."""
+
+
+class RunContext:
+    """Settings, a clock, and the warehouse, which is opened with Spark when it is first used and then kept.
+
+    So a cluster that does not answer is known before Spark starts.
+    """
+
+    def __init__(self, job: str, settings: Settings, clock: Clock) -> None:
+        self.settings, self.clock = settings, clock
+        self._job = job
+
+    @cached_property
+    def warehouse(self) -> Warehouse:
+        """The warehouse of the settings for writing: tables that are missing are created."""
+        return open_warehouse(session(f"lagoon {self._job}"), self.settings, self.clock)
+
+    @cached_property
+    def existing_warehouse(self) -> Warehouse:
+        """The warehouse of the settings; TableError if no run has created its tables."""
+        return find_warehouse(session(f"lagoon {self._job}"), self.settings)

@@ -1,0 +1,41 @@
+"""Takes one snapshot of one cluster: connect, lock, collect, publish.
+
+The lock is taken before the state is collected: otherwise another run could publish a newer state first.
+"""
+
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.delta.publish import PublishedSlot, publish, published, snapshot_lock
+from kafka_lagoon.runs.context import Progress, RunContext
+from kafka_lagoon.snapshot.collect import collect
+from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, Snapshot
+from kafka_lagoon.snapshot.tables import skipped_tables
+
+
+def take_snapshot(
+    context: RunContext, name: str, slot_ms: int, request_stats: RequestStats, progress: Progress
+) -> Snapshot | PublishedSlot:
+    """The snapshot of the cluster called `name` that was published, or the one that an earlier run published for the slot.
+
+    Raises PipelineError if the cluster does not answer, another run holds the lock, or a table cannot be written.
+    """
+    limits, clock = context.settings.snapshot, context.clock
+    skipped = skipped_tables(limits.skip_tables)
+    kafka = context.settings.named_clusters()[name]
+    with Cluster.connect(kafka, clock, request_stats, Deadline.after(clock, limits.deadline_ms)) as cluster:
+        progress.connected(cluster.cluster_id)
+        with snapshot_lock(context.warehouse, name, clock, limits.lock_wait_ms) as lock:
+            earlier = published(lock, slot_ms)
+            if earlier:
+                return earlier
+            deadline = Deadline.after(clock, limits.deadline_ms)
+            snapshot = collect(cluster, name, slot_ms, deadline, progress.step, skipped)
+            publish(lock, snapshot)
+    return snapshot
+
+
+def worst_lag(snapshot: Snapshot) -> ConsumerLagRow | None:
+    """The row with the largest known lag."""
+    known = ((row.lag, row) for row in snapshot.of(ConsumerLagRow) if row.lag is not None)
+    return max(known, key=lambda pair: pair[0], default=(None, None))[1]

@@ -1,0 +1,88 @@
+"""Reads everything that consumer lag is made of, in the order that makes it honest.
+
+End offsets, groups, committed offsets, end offsets again: no end offset is older than the commit that it is compared with, and
+the end offsets from before the commits bound the lag from below.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from kafka_lagoon.admin.committed_offsets import committed_offsets
+from kafka_lagoon.admin.groups import SHARE, GroupListing, describe_groups, list_groups
+from kafka_lagoon.admin.offsets import ALL_KINDS, HIGH_WATERMARK, Kind, Offsets, list_offsets
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Failure, ScopeType
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.gc_pause import gc_paused
+from kafka_lagoon.snapshot.commits import Commits, commits_of
+from kafka_lagoon.snapshot.groups import Groups, group_rows
+from kafka_lagoon.snapshot.lag import Ends, lag_rows
+from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, PartitionOffsetsRow
+from kafka_lagoon.snapshot.topology import Topology
+
+Tell = Callable[[str, int], None]  # the step that begins, and how many items it concerns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupState:
+    """Groups, their commits, and the offsets of all partitions before and after those were read."""
+
+    before: Offsets
+    listed: Mapping[str, GroupListing]
+    groups: Groups
+    commits: Commits
+    after: Mapping[Kind, Offsets]
+    failures: Sequence[Failure]
+
+
+@gc_paused()
+def read_groups(
+    cluster: Cluster,
+    topology: Topology,
+    deadline: Deadline,
+    tell: Tell,
+    kinds: Sequence[Kind] = ALL_KINDS,
+    only: Collection[str] | None = None,
+) -> GroupState:
+    """Everything that lag is made of; `kinds` of offsets are read after the commits.
+
+    Where `only` is given, other groups are left out.
+    """
+    everywhere = topology.every_partition()
+    tell("end offsets", len(everywhere))
+    before = list_offsets(cluster, everywhere, [HIGH_WATERMARK], deadline)[HIGH_WATERMARK]
+    tell("groups", len(cluster.brokers))
+    listings = list_groups(cluster, deadline)
+    listed = {group_id: one for group_id, one in listings.groups.items() if only is None or group_id in only}
+    groups = group_rows(listed, describe_groups(cluster, listed, deadline), topology)
+    committing = [group_id for group_id, one in listed.items() if one.group_type != SHARE]
+    tell("committed offsets", len(committing))
+    commits = commits_of(committed_offsets(cluster, committing, deadline), topology)
+    tell("end offsets again", len(everywhere))
+    after = list_offsets(cluster, everywhere, kinds, deadline)
+    ends = [failure for one in (before, *after.values()) for failure in one.failures.values()]
+    return GroupState(
+        before=before,
+        listed=listed,
+        groups=groups,
+        commits=commits,
+        after=after,
+        failures=[*listings.failures, *groups.failures, *commits.failures, *ends],
+    )
+
+
+def lag_of(topology: Topology, state: GroupState, offsets: Sequence[PartitionOffsetsRow]) -> list[ConsumerLagRow]:
+    """The lag of all groups that commit (share groups do not), given the rows of the offsets read after their commits."""
+    ends = Ends(
+        before={at: one.offset for at, one in state.before.answers.items() if one.offset >= 0},
+        before_problems={at: failure.name for at, failure in state.before.failures.items()},
+        after={TopicPartition(one.topic, one.partition): one for one in offsets},
+    )
+    groups, commits = state.groups, state.commits
+    committing = [group for group in groups.groups if group.group_type != SHARE]
+    unread = {
+        failure.scope.group_id: failure.name
+        for failure in commits.failures
+        if failure.scope.scope_type is ScopeType.GROUP and failure.scope.group_id is not None
+    }
+    return list(lag_rows(committing, groups.members, commits.rows, unread, ends, topology))

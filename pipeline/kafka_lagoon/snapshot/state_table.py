@@ -1,0 +1,87 @@
+"""Declares what a state table is: its rows, when and how they are collected, and what that needs of the cluster.
+
+One `StateTable` per table stands beside the code that makes its rows, and `tables.py` lists them. The order of collection, the
+Delta schemas, publication, README's dictionary and the permissions that `lagoon snapshot` needs are derived from that list.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, TypeVar, cast
+
+from kafka_lagoon.admin.cluster import Identity
+from kafka_lagoon.admin.permissions import Permission
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.snapshot.coverage import worth_a_row
+from kafka_lagoon.snapshot.group_state import GroupState
+from kafka_lagoon.snapshot.topology import Durability, Topology
+from kafka_lagoon.wire.schema import Api
+
+T = TypeVar("T")
+
+
+class Phase(IntEnum):
+    """When the rows of a table are made; within a phase, in the order of the list."""
+
+    LAG = 1  # from the answers that `collect` gathers first, in the order that makes lag honest
+    DETAILS = 2  # the table asks the cluster itself, after everything that lag is made of
+    SUMMARY = 3  # from what the collection itself has counted, once all requests are answered
+    COMMIT = 4  # the row that makes all others count
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """The rows of one table, and what kept others from being made."""
+
+    rows: Sequence[object]
+    failures: Sequence[Failure] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateTable:
+    """One table of a snapshot. Its comment is the docstring of `row`.
+
+    A failure of a table that is not `required` is a row of collection_failures and leaves the snapshot complete. A table that
+    may be skipped is left out by the setting `snapshot.skip_tables`.
+    """
+
+    name: str
+    row: type[Any]
+    phase: Phase
+    collect: Callable[["Collection"], Collected]
+    apis: Sequence[Api[Any, Any]] = ()
+    permissions: Sequence[Permission] = ()
+    required: bool = True
+    may_be_skipped: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Collection:
+    """One snapshot while it is collected: what the brokers have answered, and the tables that are made so far."""
+
+    cluster: Cluster
+    deadline: Deadline
+    slot_ms: int
+    started_at_ms: int
+    identity: Identity
+    topology: Topology
+    group_state: GroupState
+    durability: Durability
+    failures: list[Failure]
+    skipped: Sequence[StateTable] = ()
+    is_partial: bool = False
+    rows: dict[type[Any], Sequence[object]] = field(default_factory=dict)
+
+    def of(self, row: type[T]) -> Sequence[T]:
+        """The rows of a table that has been made."""
+        return cast("Sequence[T]", self.rows[row])
+
+    def add(self, table: StateTable) -> None:
+        """Collect a table, or leave it empty if it is skipped."""
+        collected = Collected([]) if table in self.skipped else table.collect(self)
+        self.rows[table.row] = collected.rows
+        self.failures += collected.failures
+        if table.required and any(worth_a_row(collected.failures, self.topology)):
+            self.is_partial = True

@@ -1,0 +1,209 @@
+"""Lists the state tables. A new one is declared in a module of its own and named in `STATE_TABLES`, and nowhere else."""
+
+from kafka_lagoon import __version__
+from kafka_lagoon.admin.permissions import Permission
+from kafka_lagoon.admin.releases import kafka_version_range
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.protocol.acls import CLUSTER, DESCRIBE, DESCRIBE_CONFIGS, GROUP, TOPIC
+from kafka_lagoon.protocol.messages import consumer_group_describe, share_group_describe, streams_group_describe
+from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
+from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS as DESCRIBE_CONFIGS_API
+from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS
+from kafka_lagoon.protocol.messages.describe_quorum import DESCRIBE_QUORUM
+from kafka_lagoon.protocol.messages.describe_topic_partitions import DESCRIBE_TOPIC_PARTITIONS
+from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
+from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
+from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
+from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
+from kafka_lagoon.snapshot.acls import ACLS
+from kafka_lagoon.snapshot.coverage import (
+    CollectionFailureRow,
+    CoverageRow,
+    coverage_rows,
+    failure_rows,
+    not_offered,
+    visibility,
+    worth_a_row,
+)
+from kafka_lagoon.snapshot.group_state import lag_of
+from kafka_lagoon.snapshot.offsets import offset_rows
+from kafka_lagoon.snapshot.state_rows import (
+    BrokerRow,
+    CommittedOffsetRow,
+    ConsumerGroupRow,
+    ConsumerLagRow,
+    GroupMemberRow,
+    PartitionOffsetsRow,
+    PartitionRow,
+    SnapshotRow,
+    TopicRow,
+)
+from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
+from kafka_lagoon.snapshot.topology import broker_rows, partition_rows, topic_rows
+
+_TOPICS = Permission(DESCRIBE, TOPIC, "topics are left out, with their partitions, offsets and commits")
+_GROUPS = Permission(DESCRIBE, GROUP, "members, commits and lag are refused for each group")
+_GROUP_APIS = (
+    LIST_GROUPS,
+    FIND_COORDINATOR,
+    DESCRIBE_GROUPS,
+    consumer_group_describe.CONSUMER_GROUP_DESCRIBE,
+    share_group_describe.SHARE_GROUP_DESCRIBE,
+    streams_group_describe.STREAMS_GROUP_DESCRIBE,
+)
+
+BROKERS = StateTable(
+    name="brokers",
+    row=BrokerRow,
+    phase=Phase.LAG,
+    collect=lambda collection: Collected(list(broker_rows(collection.topology.metadata, collection.identity))),
+    apis=(METADATA, DESCRIBE_CLUSTER, DESCRIBE_QUORUM),
+    permissions=(Permission(DESCRIBE, CLUSTER, "the controller is unknown"),),
+)
+
+TOPICS = StateTable(
+    name="topics",
+    row=TopicRow,
+    phase=Phase.LAG,
+    collect=lambda collection: Collected(list(topic_rows(collection.topology))),
+    apis=(METADATA,),
+    permissions=(_TOPICS,),
+)
+
+PARTITIONS = StateTable(
+    name="partitions",
+    row=PartitionRow,
+    phase=Phase.LAG,
+    collect=lambda collection: Collected(list(partition_rows(collection.topology, collection.durability))),
+    apis=(METADATA, DESCRIBE_CONFIGS_API, DESCRIBE_TOPIC_PARTITIONS),
+    permissions=(_TOPICS, Permission(DESCRIBE_CONFIGS, TOPIC, "columns about min.insync.replicas are null")),
+)
+
+PARTITION_OFFSETS = StateTable(
+    name="partition_offsets",
+    row=PartitionOffsetsRow,
+    phase=Phase.LAG,
+    collect=lambda collection: Collected(list(offset_rows(collection.topology, collection.group_state.after))),
+    apis=(METADATA, LIST_OFFSETS),
+    permissions=(_TOPICS,),
+)
+
+CONSUMER_GROUPS = StateTable(
+    name="consumer_groups",
+    row=ConsumerGroupRow,
+    phase=Phase.LAG,
+    collect=lambda collection: Collected(collection.group_state.groups.groups),
+    apis=_GROUP_APIS,
+    permissions=(_GROUPS, Permission(DESCRIBE, CLUSTER, "the list of groups is filtered")),
+)
+
+GROUP_MEMBERS = StateTable(
+    name="group_members",
+    row=GroupMemberRow,
+    phase=Phase.LAG,
+    collect=lambda collection: Collected(collection.group_state.groups.members),
+    apis=_GROUP_APIS,
+    permissions=(_GROUPS,),
+)
+
+COMMITTED_OFFSETS = StateTable(
+    name="committed_offsets",
+    row=CommittedOffsetRow,
+    phase=Phase.LAG,
+    collect=lambda collection: Collected(collection.group_state.commits.rows),
+    apis=(OFFSET_FETCH, FIND_COORDINATOR),
+    permissions=(_TOPICS, _GROUPS),
+)
+
+CONSUMER_LAG = StateTable(
+    name="consumer_lag",
+    row=ConsumerLagRow,
+    phase=Phase.LAG,
+    collect=lambda collection: Collected(
+        lag_of(collection.topology, collection.group_state, collection.of(PartitionOffsetsRow))
+    ),
+    apis=(*_GROUP_APIS, OFFSET_FETCH, METADATA, LIST_OFFSETS),
+    permissions=(_TOPICS, _GROUPS),
+)
+
+
+def _coverage(collection: Collection) -> Collected:
+    skipped = {table.name: [api.name for api in table.apis] for table in collection.skipped}
+    trusted = visibility(collection.identity.operations)
+    return Collected(
+        list(coverage_rows(collection.cluster.request_stats, trusted, not_offered(collection.failures), skipped)),
+    )
+
+
+COVERAGE = StateTable(name="coverage", row=CoverageRow, phase=Phase.SUMMARY, collect=_coverage)
+
+COLLECTION_FAILURES = StateTable(
+    name="collection_failures",
+    row=CollectionFailureRow,
+    phase=Phase.SUMMARY,
+    collect=lambda collection: Collected(list(failure_rows(worth_a_row(collection.failures, collection.topology)))),
+)
+
+
+def _published(collection: Collection) -> Collected:
+    coverage = collection.of(CoverageRow)
+    expected = sum(row.expected for row in coverage)
+    row = SnapshotRow(
+        slot_ms=collection.slot_ms,
+        started_at_ms=collection.started_at_ms,
+        finished_at_ms=collection.cluster.clock.now_ms(),
+        status="partial" if collection.is_partial else "complete",
+        software_version=__version__,
+        kafka_version_range=kafka_version_range(collection.cluster.api_versions()),
+        brokers=len(collection.of(BrokerRow)),
+        topics=len(collection.of(TopicRow)),
+        partitions=len(collection.of(PartitionRow)),
+        groups=len(collection.of(ConsumerGroupRow)),
+        failures=len(collection.of(CollectionFailureRow)),
+        requests=sum(row.requests for row in coverage),
+        bytes_in=sum(row.bytes for row in coverage),
+        bytes_out=sum(stats.request_bytes for stats in collection.cluster.request_stats.by_api.values()),
+        throttle_ms=sum(row.throttle_ms for row in coverage),
+        completeness=sum(row.answered for row in coverage) / expected if expected else None,
+    )
+    return Collected([row])
+
+
+SNAPSHOTS = StateTable(name="snapshots", row=SnapshotRow, phase=Phase.COMMIT, collect=_published)
+
+# The order in which they are collected and published.
+STATE_TABLES = (
+    BROKERS,
+    TOPICS,
+    PARTITIONS,
+    PARTITION_OFFSETS,
+    CONSUMER_GROUPS,
+    GROUP_MEMBERS,
+    COMMITTED_OFFSETS,
+    CONSUMER_LAG,
+    ACLS,
+    COVERAGE,
+    COLLECTION_FAILURES,
+    SNAPSHOTS,
+)
+
+
+def skipped_tables(names: str | None) -> tuple[StateTable, ...]:
+    """The tables that the setting `snapshot.skip_tables` names; ConfigError if one of them is needed or does not exist."""
+    skipped = {name.strip() for name in (names or "").split(",")} - {""}
+    may_be = {table.name: table for table in STATE_TABLES if table.may_be_skipped}
+    if unknown := sorted(skipped - may_be.keys()):
+        known = ", ".join(may_be)
+        raise ConfigError([f"snapshot.skip_tables: {name} cannot be skipped; these can: {known}" for name in unknown])
+    return tuple(table for name, table in may_be.items() if name in skipped)
+
+
+def required_permissions() -> tuple[Permission, ...]:
+    """What a snapshot with all of its tables needs, each operation on a type of resource once."""
+    needed: dict[tuple[int, int], list[str]] = {}
+    for table in STATE_TABLES:
+        for permission in table.permissions:
+            losses = needed.setdefault((permission.operation, permission.resource_type), [])
+            losses += [] if permission.without in losses else [permission.without]
+    return tuple(Permission(*key, "; ".join(losses)) for key, losses in needed.items())

@@ -1,0 +1,59 @@
+"""Committed offsets of fake coordinators."""
+
+import pytest
+
+from kafka_lagoon.admin.committed_offsets import committed_offsets
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
+from tests.admin.conftest import soon
+from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
+
+TOPIC_FORBIDDEN, UNSTABLE = 29, 88
+
+
+def _group(*commits: FakeCommit) -> FakeGroup:
+    return FakeGroup(coordinator_id=1, commits={("orders", index): commit for index, commit in enumerate(commits)})
+
+
+@pytest.mark.parametrize(("version", "requests"), [(9, 1), (7, 3), (6, 3), (2, 3)])
+def test_as_few_requests_as_brokers_allow(state: FakeCluster, cluster: Cluster, version: int, requests: int) -> None:
+    """Many groups per request from v8 on, one before; every group has its commits at every version."""
+    state.groups = {name: _group(FakeCommit(offset)) for name, offset in (("a", 1), ("b", 2), ("c", 3))}
+    state.highest[OFFSET_FETCH.key] = version
+    for broker in cluster.brokers.values():
+        broker.close()
+    cluster.learn_coordinators(dict.fromkeys(state.groups, 1))
+    committed = committed_offsets(cluster, list(state.groups), soon())
+    assert {
+        group_id: [one.committed_offset for topic in group.topics for one in topic.partitions]
+        for group_id, group in committed.answers.items()
+    } == {"a": [1], "b": [2], "c": [3]}
+    assert committed.failures == []
+    assert set(committed.sources) == set(state.groups)
+    assert state.count(OFFSET_FETCH.key) == requests
+
+
+def test_a_pending_transaction_is_no_failure(state: FakeCluster, cluster: Cluster) -> None:
+    """Only its group is requested again, for the offset that the transaction will replace."""
+    state.groups = {"g": _group(FakeCommit(5, pending=True)), "other": _group(FakeCommit(6))}
+    cluster.learn_coordinators(dict.fromkeys(state.groups, 1))
+    committed = committed_offsets(cluster, list(state.groups), soon())
+    [partition] = committed.answers["g"].topics[0].partitions
+    assert partition.error_code == UNSTABLE
+    assert set(committed.replaced) == {"g"}
+    assert committed.replaced["g"].topics[0].partitions[0].committed_offset == 5
+    assert committed.failures == []
+
+
+def test_a_partition_that_is_refused_is_a_failure(state: FakeCluster, cluster: Cluster) -> None:
+    """The group's other commits are there."""
+    state.groups = {"g": _group(FakeCommit(5), FakeCommit(-1, error_code=TOPIC_FORBIDDEN))}
+    cluster.learn_coordinators({"g": 1})
+    committed = committed_offsets(cluster, ["g"], soon())
+    assert set(committed.answers) == {"g"}
+    [failure] = committed.failures
+    assert (str(failure.scope), failure.name, failure.node_id) == (
+        "group g, orders-1",
+        "TOPIC_AUTHORIZATION_FAILED",
+        1,
+    )

@@ -1,0 +1,106 @@
+"""Configs of fake brokers."""
+
+from typing import Any
+
+import pytest
+
+from kafka_lagoon.admin.configs import (
+    describe_broker_configs,
+    describe_configs,
+    list_config_resources,
+)
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.protocol.messages import describe_configs as messages
+from kafka_lagoon.protocol.messages.describe_configs import BROKER, DESCRIBE_CONFIGS, TOPIC
+from tests.admin.conftest import soon
+from tests.fake.answers import SPOKEN
+from tests.fake.cluster import FakeCluster
+
+SECRET = "hunter2"  # noqa: S105  it must not come out again
+
+
+def test_a_topic_that_is_refused_is_a_failure(cluster: Cluster) -> None:
+    """The other topic of the same request is described."""
+    configs = describe_configs(cluster, TOPIC, ["orders", "gone"], soon())
+    assert [result.resource_name for result in configs.results] == ["orders"]
+    assert [(str(one.scope), one.name) for one in configs.failures] == [("topic gone", "UNKNOWN_TOPIC_OR_PARTITION")]
+
+
+def test_many_topics_are_few_requests(state: FakeCluster, cluster: Cluster) -> None:
+    """200 resources share a request."""
+    names = [f"t{number:03}" for number in range(401)]
+    for name in names:
+        state.add_topic(name, 1)
+    configs = describe_configs(cluster, TOPIC, names, soon())
+    assert [result.resource_name for result in configs.results] == names
+    assert state.count(DESCRIBE_CONFIGS.key) == 3
+
+
+def test_brokers_before_synonyms_are_asked_without(state: FakeCluster, cluster: Cluster) -> None:
+    """DescribeConfigs v0 has no sources and no synonyms, and the values are still there."""
+    state.highest[DESCRIBE_CONFIGS.key] = 0
+    for broker in cluster.brokers.values():
+        broker.close()
+    [result] = describe_configs(cluster, TOPIC, ["orders"], soon()).results
+    assert [(config.name, config.config_source) for config in result.configs] == [("min.insync.replicas", -1)]
+
+
+@pytest.fixture
+def broker_configs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brokers that answer for themselves, with a secret that they should not send."""
+
+    def answer(_state: FakeCluster, node: int, version: int, request: Any) -> Any:
+        (resource,) = request.resources
+        synonym = messages.DescribeConfigsSynonym(name="ssl.key.password", value=SECRET, source=4)
+        secret = messages.DescribeConfigsEntry(
+            name="ssl.key.password",
+            value=SECRET,
+            is_sensitive=True,
+            config_source=4 if version else -1,
+            synonyms=(synonym,) if version else (),
+        )
+        plain = messages.DescribeConfigsEntry(name="node.id", value=str(node), config_source=4 if version else -1)
+        result = messages.DescribeConfigsResult(
+            error_code=0 if resource.resource_name == str(node) else 42,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+            configs=(secret, plain),
+        )
+        return messages.DescribeConfigsResponse(results=(result,))
+
+    monkeypatch.setitem(SPOKEN, DESCRIBE_CONFIGS.key, (DESCRIBE_CONFIGS, answer))
+
+
+@pytest.mark.usefixtures("broker_configs")
+@pytest.mark.parametrize("version", [0, 4])
+def test_each_broker_answers_for_itself(state: FakeCluster, cluster: Cluster, version: int) -> None:
+    """Asked elsewhere it is INVALID_REQUEST, so each request goes to its own broker; old brokers have no synonyms."""
+    state.highest[DESCRIBE_CONFIGS.key] = version
+    for broker in cluster.brokers.values():
+        broker.close()
+    configs = describe_broker_configs(cluster, BROKER, [3, 1], soon())
+    assert [(result.resource_name, result.configs[1].value) for result in configs.results] == [("1", "1"), ("3", "3")]
+    assert configs.failures == []
+
+
+@pytest.mark.usefixtures("broker_configs")
+def test_no_sensitive_value_comes_out(cluster: Cluster) -> None:
+    """Whatever the broker sent, neither the value nor its synonyms are in the result."""
+    configs = describe_broker_configs(cluster, BROKER, [1], soon())
+    assert SECRET not in repr(configs)
+    [result] = configs.results
+    assert [config.name for config in result.configs] == ["ssl.key.password", "node.id"]
+
+
+def test_a_broker_that_is_not_there(cluster: Cluster) -> None:
+    """It is a failure that names it."""
+    configs = describe_broker_configs(cluster, BROKER, [9], soon())
+    assert [(str(one.scope), one.name) for one in configs.failures] == [("broker 9", "BROKER_NOT_AVAILABLE")]
+
+
+def test_resources_that_brokers_cannot_list(cluster: Cluster) -> None:
+    """One failure says so; it is not an empty list."""
+    listed = list_config_resources(cluster, messages.GROUP, soon())
+    assert isinstance(listed, Failure)
+    assert (str(listed.scope), listed.name) == ("every group", "UNSUPPORTED_VERSION")

@@ -1,0 +1,65 @@
+"""Groups of fake coordinators, listed and described."""
+
+from kafka_lagoon.admin.groups import GroupListings, describe_groups, list_groups
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE, DescribedConsumerGroup
+from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribedGroup
+from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
+from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
+from tests.admin.conftest import soon
+from tests.fake.cluster import FakeCluster, FakeGroup
+from tests.fake.faults import Close, Fault
+
+
+def test_each_type_is_described_by_its_api(state: FakeCluster, cluster: Cluster) -> None:
+    """DescribeGroups would call a live KIP-848 group Dead, without an error."""
+    state.groups = {
+        "classic": FakeGroup(coordinator_id=1, state="Stable"),
+        "consumer": FakeGroup(coordinator_id=2, group_type="consumer", state="Stable"),
+    }
+    listings = list_groups(cluster, soon())
+    assert {group_id: one.group_type for group_id, one in listings.groups.items()} == {
+        "classic": "classic",
+        "consumer": "consumer",
+    }
+    described = describe_groups(cluster, listings.groups, soon())
+    assert isinstance(described.descriptions["classic"], DescribedGroup)
+    assert isinstance(described.descriptions["consumer"], DescribedConsumerGroup)
+    assert described.coordinator_ids == {"classic": 1, "consumer": 2}
+    assert not described.failures
+    assert (state.count(DESCRIBE_GROUPS.key), state.count(CONSUMER_GROUP_DESCRIBE.key)) == (1, 1)
+
+
+def test_the_broker_that_listed_a_group_is_its_coordinator(state: FakeCluster, cluster: Cluster) -> None:
+    """Nobody is asked for coordinators, since that request may create a topic, unless a group has moved."""
+    state.groups = {"g": FakeGroup(coordinator_id=1)}
+    groups = list_groups(cluster, soon()).groups
+    describe_groups(cluster, groups, soon())
+    assert state.count(FIND_COORDINATOR.key) == 0
+    state.groups["g"].coordinator_id = 3
+    described = describe_groups(cluster, groups, soon())
+    assert described.coordinator_ids == {"g": 3}
+    assert state.count(FIND_COORDINATOR.key) == 1
+
+
+def test_groups_of_a_type_that_the_brokers_cannot_describe(state: FakeCluster, cluster: Cluster) -> None:
+    """They are failures, by group, and do not hide the others."""
+    state.groups = {"s": FakeGroup(coordinator_id=2, group_type="share"), "g": FakeGroup(coordinator_id=1)}
+    described = describe_groups(cluster, list_groups(cluster, soon()).groups, soon())
+    assert set(described.descriptions) == {"g"}
+    assert {group_id: failure.name for group_id, failure in described.failures.items()} == {"s": "UNSUPPORTED_VERSION"}
+    assert described.coordinator_ids["s"] == 2
+
+
+def _without_broker(state: FakeCluster, cluster: Cluster, times: int) -> GroupListings:
+    state.groups = {"a": FakeGroup(coordinator_id=1), "b": FakeGroup(coordinator_id=2)}
+    state.faults = [Fault(LIST_GROUPS.key, Close(), node_id=2, times=times)]
+    return list_groups(cluster, soon().within(300))
+
+
+def test_groups_of_a_broker_that_fails_are_looked_for_again(state: FakeCluster, cluster: Cluster) -> None:
+    """Another broker takes them over; the failure stays, for it is not known that all have been."""
+    listings = _without_broker(state, cluster, times=99)
+    assert set(listings.groups) == {"a"}
+    assert [str(failure.scope) for failure in listings.failures] == ["broker 2"]
+    assert sum(1 for node, key, _ in state.asked if (node, key) == (1, LIST_GROUPS.key)) == 2

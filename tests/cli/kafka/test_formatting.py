@@ -1,0 +1,73 @@
+"""Bytes of records as text for people, and as values for JSON."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_lagoon.cli.kafka.formatting import FORMATS, as_json, as_raw, as_text, base64_object, escaped, text_or_bytes
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (b"plain", "plain"),
+        ("\u00e4\u20ac".encode(), "\u00e4\u20ac"),
+        (b"a\nb\tc\r", "a\\nb\\tc\\r"),
+        (b"\x1b[2J\x00", "\\x1b[2J\\x00"),
+        ("\u202eright".encode(), "\\u202eright"),
+        (b"\xff\xfe", "\\xff\\xfe"),
+        (b"back\\slash", "back\\slash"),
+    ],
+)
+def test_text_is_one_line_that_steers_no_terminal(raw: bytes, text: str) -> None:
+    """Control characters and marks of direction are spelled out, and so is what is no UTF-8."""
+    assert as_text(raw) == text
+
+
+@given(st.binary())
+def test_no_bytes_break_a_line(raw: bytes) -> None:
+    """Whatever a record holds, each format for people but `raw` gives printable text."""
+    for name, (for_people, _) in FORMATS.items():
+        if name != "raw":
+            assert for_people(raw).isprintable()
+
+
+@given(st.binary(), st.binary())
+def test_scripts_can_distinguish_all_bytes(first: bytes, second: bytes) -> None:
+    """Two records that differ have different values in JSON, in each format but `json`, which parses."""
+
+    def encoded(value: object) -> str:
+        return json.dumps(value, default=base64_object)
+
+    for name, (_, for_json) in FORMATS.items():
+        if name != "json":
+            assert (encoded(for_json(first)) == encoded(for_json(second))) == (first == second)
+
+
+def test_raw_bytes_come_back() -> None:
+    """An output that undoes surrogateescape writes what was read."""
+    raw = bytes(range(256))
+    assert as_raw(raw).encode(errors="surrogateescape") == raw
+
+
+def test_json_is_parsed_where_it_is_json() -> None:
+    """On one line for people; other values are shown as text."""
+    assert as_json(b'{"a":\n [1, "\xc3\xa4"]}') == '{"a":[1,"\u00e4"]}'
+    assert as_json(b"{") == "{"
+    assert FORMATS["json"][1](b'{"a": 1}') == {"a": 1}
+    assert FORMATS["json"][1](b"\xff") == b"\xff"
+
+
+def test_text_or_bytes() -> None:
+    """For JSON, UTF-8 is a string, and anything else an object that says so."""
+    assert text_or_bytes(b"a") == "a"
+    assert text_or_bytes(b"\xff") == b"\xff"
+    assert base64_object(b"\xff") == {"base64": "/w=="}
+
+
+def test_printable_text_is_not_copied() -> None:
+    """The common case costs one look."""
+    text = "plain"
+    assert escaped(text) is text

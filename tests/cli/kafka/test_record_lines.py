@@ -1,0 +1,71 @@
+"""Lines of input as records: what a line says is kept exactly, what it leaves out comes from the defaults."""
+
+import base64
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_lagoon.cli.kafka.record_lines import json_parser, text_parser
+from kafka_lagoon.produce.batching import ProducerRecord
+
+DEFAULTS = ProducerRecord(b"key", None, ((b"h", b"1"),), partition=1, timestamp_ms=7)
+BYTES = st.none() | st.binary(max_size=20)
+
+
+def test_text() -> None:
+    """A line is the value; with a separator it has its own key."""
+    assert text_parser(DEFAULTS, None)(b"a:b") == DEFAULTS._replace(value=b"a:b")
+    assert text_parser(DEFAULTS, b":")(b"a:b:c") == DEFAULTS._replace(key=b"a", value=b"b:c")
+    with pytest.raises(ValueError, match="no key separator ':'"):
+        text_parser(DEFAULTS, b":")(b"a")
+
+
+def field(raw: bytes | None) -> dict[str, str] | None:
+    return None if raw is None else {"base64": base64.b64encode(raw).decode()}
+
+
+@given(
+    BYTES,
+    BYTES,
+    st.lists(st.tuples(st.text(max_size=4), BYTES), max_size=3),
+    st.integers(0, 2),
+    st.integers(-1, 2**63 - 1),
+)
+def test_json_says_everything(
+    key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes | None]], partition: int, timestamp_ms: int
+) -> None:
+    """Any record can be spelled as a line, and is what the line says, whatever the defaults are."""
+    line = json.dumps(
+        {
+            "key": field(key),
+            "value": field(value),
+            "headers": [{"key": name, "value": field(content)} for name, content in headers],
+            "partition": partition,
+            "timestamp": timestamp_ms,
+        }
+    )
+    expected = tuple((name.encode(), content) for name, content in headers)
+    assert json_parser(DEFAULTS, 3)(line.encode()) == ProducerRecord(key, value, expected, partition, timestamp_ms)
+
+
+def test_json_says_nothing() -> None:
+    """Everything but the value comes from the defaults, also where partition and timestamp are null."""
+    for line in (b"{}", b'{"partition": null, "timestamp": null}'):
+        assert json_parser(DEFAULTS._replace(value=b"v"), 3)(line) == DEFAULTS
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"partition": true}', "a partition is a number"),
+        (b'{"partition": -1}', "no partition -1: the topic has 3"),
+        (b'{"timestamp": 9223372036854775808}', "a timestamp is epoch milliseconds or ISO 8601"),
+        (b'{"timestamp": "yesterday"}', "a timestamp is epoch milliseconds or ISO 8601"),
+    ],
+)
+def test_json_that_is_refused(line: bytes, reason: str) -> None:
+    """With the reason."""
+    with pytest.raises(ValueError, match=reason):
+        json_parser(DEFAULTS, 3)(line)

@@ -1,0 +1,73 @@
+"""Topics that a verb selects, and notes about lists."""
+
+import argparse
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from kafka_lagoon.cli.kafka.selection import add_topic_option, list_notes, not_listed, selected_topology, topic_notes
+from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Scope, own_failure
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
+from kafka_lagoon.protocol.messages.metadata import METADATA
+from tests.clock import CLOCK
+from tests.fake.cluster import FakeCluster
+from tests.short_timeouts import short_timeouts
+
+Select = Callable[..., Context]
+
+
+@pytest.fixture
+def select(state: FakeCluster) -> Iterator[Select]:
+    """The context of a verb with this option."""
+    deadline = Deadline.after(CLOCK, 5_000)
+    with Cluster.connect(short_timeouts(state), CLOCK, RequestStats(), deadline) as cluster:
+
+        def selected(*argv: str) -> Context:
+            parser = argparse.ArgumentParser()
+            add_topic_option(parser)
+            return Context(cluster=cluster, options=parser.parse_args(argv), deadline=deadline)
+
+        yield selected
+
+
+def test_all_topics_by_default(select: Select) -> None:
+    """Ordered by name."""
+    topology, failures = selected_topology(select())
+    assert list(topology.partitions) == ["orders", "other"]
+    assert failures == []
+
+
+def test_a_named_topic_that_does_not_exist_is_a_failure(select: Select) -> None:
+    """It stays in the list, with the reason; no note about a list of all topics is needed."""
+    context = select("--topic", "other,gone")
+    topology, failures = selected_topology(context)
+    assert list(topology.partitions) == ["gone", "other"]
+    assert [(str(failure.scope), failure.name) for failure in failures] == [
+        ("topic gone", "UNKNOWN_TOPIC_OR_PARTITION")
+    ]
+    assert topic_notes(context) == ()
+
+
+def test_a_list_that_may_be_short_has_a_note(state: FakeCluster, select: Select) -> None:
+    """Without permission to do everything nobody knows whether all topics are listed; the cluster is asked only if need be."""
+    state.cluster_operations = 0
+    context = select()
+    [note] = topic_notes(context)
+    assert note.startswith("topics: perhaps not all of them")
+    assert state.count(DESCRIBE_CLUSTER.key) == 1
+    assert list_notes(context, METADATA.name, "topics", 0) == (note,)
+    assert state.count(DESCRIBE_CLUSTER.key) == 1
+
+
+def test_a_name_that_no_broker_lists() -> None:
+    """It is said not to be there only if every broker listed what it has."""
+    [failure] = not_listed("ListGroups", Scope.group, ["a", "b"], {"a"})
+    assert (str(failure.scope), failure.name) == ("group b", "NOT_LISTED")
+    assert failure.message == "no broker lists it: it is not there, or we may not describe it"
+    refused = [own_failure("ListGroups", Scope.broker(3), "CONNECTION_FAILED")]
+    [failure] = not_listed("ListGroups", Scope.group, ["b"], (), refused)
+    assert failure.message == "no broker that answered lists it"

@@ -1,0 +1,96 @@
+"""Request statistics: what is counted, and that neither they nor a cluster grow with the number of requests."""
+
+from itertools import cycle, islice
+
+import pytest
+
+from kafka_lagoon.client.broker import Broker
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.client.session import Transport
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest, ListGroupsResponse
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataBroker, MetadataResponse
+from tests.client.footprint import footprint
+from tests.client.loopback import Loopback, access
+from tests.clock import CLOCK, Hands
+
+KEYS = [(api, broker) for api in ("Fetch", "ListOffsets", "Metadata") for broker in (None, 1, 2, 3)]
+LONGER_NUMBERS = 4_000  # bytes: the counts of the same entries, in integers that are no longer small ones
+
+
+def count(request_stats: RequestStats, requests: int) -> None:
+    """Count so many requests and responses, of some APIs to some brokers."""
+    for number, key in enumerate(islice(cycle(KEYS), requests)):
+        request_stats.sent(key, 12, 100)
+        request_stats.answered(key, 100_000, number, number + 0.5, 1)
+
+
+def test_requests_and_responses_are_counted() -> None:
+    """Numbers, bytes and throttle times are sums, the version is the highest, and the time is from first to last."""
+    request_stats = RequestStats()
+    for version, sent_at in ((11, 5.0), (12, 2.0), (10, 9.0)):
+        request_stats.sent(("Fetch", 1), version, 100)
+        request_stats.answered(("Fetch", 1), 1_000, sent_at, sent_at + 0.5, 7)
+    request_stats.sent(("Fetch", 2), 12, 60)
+    fetched, waiting = request_stats.by_api["Fetch", 1], request_stats.by_api["Fetch", 2]
+    assert (fetched.requests, fetched.request_bytes, fetched.api_version) == (3, 300, 12)
+    assert (fetched.answers, fetched.answer_bytes, fetched.throttle_ms, fetched.elapsed_ms) == (3, 3_000, 21, 7_500)
+    assert (waiting.requests, waiting.answers, waiting.elapsed_ms) == (1, 0, 0)
+
+
+def test_a_million_requests_take_no_more_memory_than_a_thousand() -> None:
+    """The statistics keep one entry per API and broker, and nothing per request."""
+    request_stats = RequestStats()
+    count(request_stats, 1_000)
+    before = footprint(request_stats)
+    count(request_stats, 999_000)
+    assert sum(stats.requests for stats in request_stats.by_api.values()) == 1_000_000
+    assert footprint(request_stats) - before < LONGER_NUMBERS
+
+
+def test_a_connection_keeps_nothing_per_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker that is asked thousands of times holds what it held after a hundred."""
+    loopback = Loopback({LIST_GROUPS.key: ListGroupsResponse})
+    monkeypatch.setattr(Transport, "connect", lambda *_: loopback)
+    clock = Hands().clock()
+    broker = Broker(1, "127.0.0.1", 9092, access(clock))
+
+    def ask(requests: int) -> int:
+        for _ in range(requests):
+            broker.ask(LIST_GROUPS, ListGroupsRequest(), Deadline.after(clock, 1_000))
+        loopback.requests.clear()
+        return footprint(broker)
+
+    before = ask(100)
+    assert ask(5_000) - before < LONGER_NUMBERS
+
+
+def test_a_cluster_keeps_nothing_per_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brokers that come and go, refreshed metadata and failed brokers leave a cluster as large as it was."""
+    moves = cycle(range(1_000, 1_100))
+
+    def metadata() -> MetadataResponse:
+        ports = (9092, 9092 + next(moves))  # one broker stays, the other has a new address each time
+        brokers = tuple(
+            MetadataBroker(node_id=number, host="127.0.0.1", port=port) for number, port in enumerate(ports)
+        )
+        return MetadataResponse(brokers=brokers, cluster_id="loop", controller_id=0)
+
+    monkeypatch.setattr(Transport, "connect", lambda *_: Loopback({METADATA.key: metadata}))
+    settings = KafkaSettings(bootstrap_servers="127.0.0.1:9092")
+    deadline = Deadline.after(CLOCK, 60_000)
+    with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as cluster:
+
+        def refresh(times: int) -> int:
+            for number in range(times):
+                cluster.refresh((), deadline)
+                cluster.unreachable.add(number % 2)
+            for broker in cluster.brokers.values():
+                broker.close()  # what a loopback keeps is not the cluster's
+            return footprint([cluster.request_stats, cluster.brokers, cluster.unreachable, vars(cluster)])
+
+        before = refresh(100)
+        assert refresh(2_000) - before < LONGER_NUMBERS
+        assert sorted(cluster.brokers) == [0, 1]

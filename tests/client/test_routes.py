@@ -1,0 +1,92 @@
+"""Routes: the broker of an item, what its failures are about, and which request looks it up again."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Scope
+from kafka_lagoon.client.routes import ByBroker, ByController, ByCoordinator, ByLeader
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR, GROUP, TRANSACTION
+from kafka_lagoon.protocol.messages.metadata import METADATA
+from tests.clock import CLOCK
+from tests.fake.cluster import FakeCluster, FakeGroup
+
+Connect = Callable[[], Cluster]
+ORDERS = TopicPartition("orders", 0)
+
+
+def soon() -> Deadline:
+    """Enough time."""
+    return Deadline.after(CLOCK, 2_000)
+
+
+def requests(state: FakeCluster, refresh: Callable[[], None]) -> list[int]:
+    """The APIs of the requests that a refresh sends."""
+    before = len(state.asked)
+    refresh()
+    return [key for _, key, _ in state.asked[before:]]
+
+
+def test_partitions_go_to_their_leaders(state: FakeCluster, connect: Connect) -> None:
+    """The leader is unknown before metadata are; a refresh asks for the topics concerned, once for all."""
+    route = ByLeader(connect())
+    assert route.node_of(ORDERS) is None
+    others = [TopicPartition("orders", partition) for partition in range(3)]
+    assert requests(state, lambda: route.refresh(others, soon())) == [METADATA.key]
+    assert [route.node_of(partition) for partition in others] == [1, 2, 3]
+    assert route.scope_of(ORDERS) == Scope.of_partition("orders", 0)
+
+
+def test_groups_go_to_their_coordinators(state: FakeCluster, connect: Connect) -> None:
+    """The coordinator is unknown before it was listed or looked up, which one request does for all groups."""
+    state.groups = {name: FakeGroup(coordinator_id=node) for node, name in enumerate(("a", "b", "c"), 1)}
+    route = ByCoordinator(connect())
+    assert route.node_of("a") is None
+    assert requests(state, lambda: route.refresh(["a", "b"], soon())) == [METADATA.key, FIND_COORDINATOR.key]
+    assert [route.node_of(group_id) for group_id in "abc"] == [1, 2, None]
+    assert route.scope_of("a") == Scope.group("a")
+
+
+def test_kinds_of_coordinators_are_apart(connect: Connect) -> None:
+    """A transactional id that is spelled like a group is another thing."""
+    cluster = connect()
+    cluster.learn_coordinators({"same": 1})
+    cluster.learn_coordinators({"same": 3}, TRANSACTION)
+    assert ByCoordinator(cluster, GROUP).node_of("same") == 1
+    assert ByCoordinator(cluster, TRANSACTION).node_of("same") == 3
+    assert ByCoordinator(cluster, TRANSACTION).scope_of("same") == Scope.transaction("same")
+
+
+def test_changes_go_to_the_controller(state: FakeCluster, connect: Connect) -> None:
+    """Whichever broker metadata name now."""
+    route = ByController(connect())
+    assert route.node_of("anything") == 1
+    state.controller_id = 3
+    assert requests(state, lambda: route.refresh(["anything"], soon())) == [METADATA.key]
+    assert route.node_of("anything") == 3
+    assert route.scope_of("anything") == Scope.cluster()
+
+
+def test_brokers_go_to_themselves(state: FakeCluster, connect: Connect) -> None:
+    """As long as metadata list them."""
+    route = ByBroker(connect())
+    assert (route.node_of(2), route.node_of(9)) == (2, None)
+    del state.addresses[2]
+    assert requests(state, lambda: route.refresh([2], soon())) == [METADATA.key]
+    assert route.node_of(2) is None
+    assert route.scope_of(2) == Scope.broker(2)
+
+
+@pytest.mark.parametrize(("route", "item"), [(ByLeader, ORDERS), (ByCoordinator, "g"), (ByController, "x")])
+def test_a_broker_that_is_gone_is_no_target(state: FakeCluster, connect: Connect, route: Any, item: Any) -> None:
+    """A leader, coordinator or controller that metadata no longer list is not asked."""
+    cluster = connect()
+    cluster.refresh(None, soon())
+    cluster.learn_coordinators({"g": 1})
+    assert route(cluster).node_of(item) == 1
+    del state.addresses[1]
+    cluster.refresh((), soon())
+    assert route(cluster).node_of(item) is None

@@ -1,0 +1,180 @@
+"""One connection's session: what is sent before anything else, when it waits, and what its errors say."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafka_lagoon.client.session import Session, Transport
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import BrokerError, ConnectionLost, DeadlinePassed, UnsupportedVersion
+from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, ApiVersionsResponse
+from kafka_lagoon.protocol.messages.fetch import FETCH
+from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest, ListGroupsResponse
+from kafka_lagoon.protocol.messages.produce import NO_ACKS, PRODUCE, ProduceRequest
+from kafka_lagoon.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateResponse
+from kafka_lagoon.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeResponse
+from kafka_lagoon.wire.schema import Versions
+from tests.client.loopback import Answers, Loopback, access
+from tests.clock import Hands
+
+PLAIN = {
+    "security_protocol": "SASL_PLAINTEXT",
+    "sasl_mechanism": "PLAIN",
+    "sasl_username": "alice",
+    "sasl_password": "s3cr3t",
+    "allow_plaintext_credentials": True,
+}
+
+
+@pytest.fixture
+def hands() -> Hands:
+    """A clock that moves when somebody waits."""
+    return Hands()
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch, hands: Hands) -> Callable[..., tuple[Session, Loopback]]:
+    """Opens a session of broker 7 to a peer that gives these answers."""
+
+    def open_session(
+        answers: Answers, offered: dict[int, Versions] | None = None, **settings: object
+    ) -> tuple[Session, Loopback]:
+        loopback = Loopback(answers, offered)
+        monkeypatch.setattr(Transport, "connect", lambda *_: loopback)
+        shared = access(hands.clock(), **settings)
+        return Session.open(7, "127.0.0.1", 9092, shared, soon(hands)), loopback
+
+    return open_session
+
+
+Opened = Callable[..., tuple[Session, Loopback]]
+
+
+def soon(hands: Hands, budget_ms: int = 1_000) -> Deadline:
+    """A deadline by the test's clock."""
+    return Deadline.after(hands.clock(), budget_ms)
+
+
+def ask(session: Session, hands: Hands) -> Any:
+    """The response to one ListGroups."""
+    outgoing = bytearray(session.frame(LIST_GROUPS, 4, ListGroupsRequest()))
+    answers: list[Any] = []
+    while not answers:
+        answers += session.move(outgoing, soon(hands))
+    session.record(answers[0], hands.seconds)
+    return answers[0].message
+
+
+def test_versions_are_agreed_before_anything_else(opened: Opened, hands: Hands) -> None:
+    """ApiVersions is the first request; a version is the highest that both sides have, or UnsupportedVersion."""
+    session, loopback = opened(
+        {LIST_GROUPS.key: ListGroupsResponse},
+        {API_VERSIONS.key: API_VERSIONS.versions, LIST_GROUPS.key: Versions(0, 4)},
+    )
+    assert ask(session, hands) == ListGroupsResponse()
+    assert loopback.requests == [API_VERSIONS.key, LIST_GROUPS.key]
+    assert session.version(LIST_GROUPS, None) == 4
+    assert session.version(LIST_GROUPS, Versions(1, 2)) == 2
+    with pytest.raises(UnsupportedVersion, match="broker 7"):
+        session.version(FETCH, None)
+
+
+def test_a_handshake_that_fails_closes_the_connection(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error code of ApiVersions is raised, and nothing is left open."""
+    closed: list[Loopback] = []
+    monkeypatch.setattr(Loopback, "close", lambda loopback: closed.append(loopback))  # noqa: PLW0108  bound as a method
+    with pytest.raises(BrokerError, match="CLUSTER_AUTHORIZATION_FAILED"):
+        opened({API_VERSIONS.key: lambda: ApiVersionsResponse(error_code=31)})
+    assert len(closed) == 1
+
+
+def test_a_throttled_session_waits(opened: Opened, hands: Hands) -> None:
+    """The next request waits for the throttle time (KIP-219), but not longer than its deadline."""
+    session, _ = opened({LIST_GROUPS.key: lambda: ListGroupsResponse(throttle_time_ms=300)})
+    ask(session, hands)
+    before = hands.seconds
+    session.obey_throttle(soon(hands))
+    assert hands.seconds - before == pytest.approx(0.3)
+    session.obey_throttle(soon(hands))
+    assert hands.seconds - before == pytest.approx(0.3), "once is enough"
+    ask(session, hands)
+    with pytest.raises(DeadlinePassed, match="throttled"):
+        session.obey_throttle(soon(hands, 100))
+
+
+def test_requests_in_flight_are_not_held_back(opened: Opened, hands: Hands) -> None:
+    """A throttle time does not delay responses that are on their way."""
+    session, _ = opened({LIST_GROUPS.key: lambda: ListGroupsResponse(throttle_time_ms=300)})
+    ask(session, hands)
+    session.frame(LIST_GROUPS, 4, ListGroupsRequest())
+    session.obey_throttle(soon(hands))
+    assert (session.in_flight, hands.seconds) == (1, 0)
+
+
+def test_a_request_without_a_response_does_not_wait(opened: Opened, hands: Hands) -> None:
+    """Produce with acks=0 is sent and not in flight; the next response is still matched to its request."""
+    session, loopback = opened(
+        {LIST_GROUPS.key: ListGroupsResponse}, {API_VERSIONS.key: API_VERSIONS.versions, PRODUCE.key: Versions(3, 9)}
+    )
+    frame = session.unanswered_frame(PRODUCE, 9, ProduceRequest(acks=NO_ACKS, timeout_ms=0, topic_data=()))
+    assert frame[4:6] == PRODUCE.key.to_bytes(2, "big")
+    assert session.in_flight == 0
+    assert ask(session, hands) == ListGroupsResponse()
+    assert loopback.requests == [API_VERSIONS.key, LIST_GROUPS.key]
+
+
+@pytest.mark.parametrize(("lifetime_ms", "expires"), [(10_000, True), (0, False)])
+def test_a_session_that_expires_is_authenticated_again(
+    opened: Opened, hands: Hands, lifetime_ms: int, expires: bool
+) -> None:
+    """After 85 to 95 percent of its lifetime (KIP-368); one without a lifetime never is."""
+    answers = {
+        SASL_HANDSHAKE.key: lambda: SaslHandshakeResponse(mechanisms=("PLAIN",)),
+        SASL_AUTHENTICATE.key: lambda: SaslAuthenticateResponse(session_lifetime_ms=lifetime_ms),
+    }
+    session, loopback = opened(answers, **PLAIN)
+    assert loopback.requests == [API_VERSIONS.key, SASL_HANDSHAKE.key, SASL_AUTHENTICATE.key]
+    hands.move(8.4)
+    assert not session.must_reauthenticate
+    hands.move(1.2)
+    assert session.must_reauthenticate == expires
+    session.authenticate(soon(hands))
+    assert not session.must_reauthenticate
+    assert loopback.requests[3:] == [SASL_HANDSHAKE.key, SASL_AUTHENTICATE.key]
+
+
+def test_sessions_are_not_all_renewed_at_once(opened: Opened, hands: Hands) -> None:
+    """The share of the lifetime differs from session to session."""
+    answers = {
+        SASL_HANDSHAKE.key: lambda: SaslHandshakeResponse(mechanisms=("PLAIN",)),
+        SASL_AUTHENTICATE.key: lambda: SaslAuthenticateResponse(session_lifetime_ms=10_000_000),
+    }
+    sessions = [opened(answers, **PLAIN)[0] for _ in range(40)]
+    hands.move(9_000)
+    assert {session.must_reauthenticate for session in sessions} == {True, False}
+
+
+def test_a_closed_connection_says_what_may_be_wrong(opened: Opened, hands: Hands) -> None:
+    """A listener that closes at the first request after ApiVersions may require SASL; a used connection has no hint."""
+    session, _ = opened({})
+    with pytest.raises(ConnectionLost, match=re.escape("as listeners do that want SASL; see security_protocol")):
+        ask(session, hands)
+    answered = iter([ListGroupsResponse()])
+    session, loopback = opened({LIST_GROUPS.key: lambda: next(answered)})
+    ask(session, hands)
+    loopback._answers.pop(LIST_GROUPS.key)
+    with pytest.raises(ConnectionLost) as lost:
+        ask(session, hands)
+    assert (lost.value.hint, lost.value.in_flight) == ("", 1)
+
+
+def test_how_many_requests_are_in_flight(opened: Opened) -> None:
+    """Five as in Java; one through TLS to brokers that leave what they have read ahead (KAFKA-13559)."""
+    session, _ = opened({})
+    assert session.max_in_flight == 5
+    for highest, expected in ((13, 1), (14, 5)):
+        session, _ = opened({}, {API_VERSIONS.key: API_VERSIONS.versions, FETCH.key: Versions(0, highest)})
+        session._is_secure = True
+        assert session.max_in_flight == expected

@@ -1,0 +1,28 @@
+"""Answers DescribeAcls from the ACLs of a fake cluster; a cluster without any sequence of ACLs has no authorizer."""
+
+from typing import Any
+
+from kafka_lagoon.protocol.acls import ANY
+from kafka_lagoon.protocol.messages import describe_acls
+from tests.fake.cluster import FakeCluster
+
+SECURITY_DISABLED = 54
+
+
+def _describe_acls(state: FakeCluster, _node: int, _version: int, request: Any) -> Any:
+    if state.acls is None:
+        return describe_acls.DescribeAclsResponse(
+            error_code=SECURITY_DISABLED, error_message="No Authorizer is configured.", resources=()
+        )
+    matching = (resource for resource in state.acls if _is_of(resource, request))
+    return describe_acls.DescribeAclsResponse(error_code=0, resources=tuple(matching))
+
+
+def _is_of(resource: Any, request: Any) -> bool:
+    return request.resource_type_filter in (ANY, resource.resource_type) and request.resource_name_filter in (
+        None,
+        resource.resource_name,
+    )
+
+
+ANSWERS = ((describe_acls.DESCRIBE_ACLS, _describe_acls),)

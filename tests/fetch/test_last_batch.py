@@ -1,0 +1,75 @@
+"""Where the last batch of an answer ends, found by looking at what follows it in the leader's log."""
+
+import pytest
+
+from kafka_lagoon.fetch.last_batch import is_doubtful, next_base
+from kafka_lagoon.records.batches import Batches, find_batches
+from tests.fake.batches import batch
+from tests.fake.cluster import FakeBatch
+
+
+def answer(*batches: FakeBatch) -> Batches:
+    """The batches as one answer."""
+    return find_batches(b"".join(one.data for one in batches))
+
+
+def of(base: int, records: int, last_delta: int) -> FakeBatch:
+    """A batch with so many records, which says that it ends `last_delta` after its base."""
+    return batch(base, [b"v"] * records, last_delta=last_delta)
+
+
+@pytest.mark.parametrize(
+    ("last", "doubtful"),
+    [
+        (of(8, 4, 3), False),  # as many records as offsets
+        (of(8, 4, 7), True),  # fewer: compaction, or a wrong last offset
+        (of(8, 2, 91), False),  # the log ends where the batch does
+        (of(8, 2, 200), True),  # beyond the log
+    ],
+)
+def test_which_batches_are_doubtful(last: FakeBatch, doubtful: bool) -> None:
+    """Only a last batch that neither its count nor the log's end confirms."""
+    assert is_doubtful(answer(last), to_offset=50, high_watermark=100, last_stable_offset=100) is doubtful
+    followed = answer(last).followed_by(30)
+    assert not is_doubtful(followed, to_offset=50, high_watermark=100, last_stable_offset=100)
+
+
+def test_the_end_of_the_split_is_among_the_records() -> None:
+    """Then it does not matter how far the batch goes."""
+    assert not is_doubtful(answer(of(8, 4, 7)), to_offset=10, high_watermark=100, last_stable_offset=100)
+
+
+def log_of(*batches: FakeBatch, requested: list[int]) -> object:
+    """A leader that answers with the first batch whose last offset is not below the requested one, by the headers."""
+
+    def look(offset: int) -> Batches | None:
+        requested.append(offset)
+        following = [one for one in batches if one.last_offset >= offset]
+        return answer(*following) if following else None
+
+    return look
+
+
+@pytest.mark.parametrize("last_delta", [4, 9, 20, 87])
+def test_the_next_batch_is_found(last_delta: int) -> None:
+    """Whatever the batch claims to cover, in a few requests: the true next batch begins at 12."""
+    wrong = of(8, 4, last_delta)
+    others = [of(base, 4, 3) for base in range(12, 96, 4)]
+    requested: list[int] = []
+    look = log_of(FakeBatch(8, 11, wrong.data), *others, requested=requested)
+    assert next_base(answer(wrong), 96, look) == 12  # type: ignore[arg-type]
+    assert len(requested) <= 8
+
+
+def test_nothing_contradicts_a_thinned_batch() -> None:
+    """Compaction keeps a batch's last offset: the leader answers with the same batch, and the one after it follows."""
+    thinned = of(8, 2, 9)
+    look = log_of(FakeBatch(8, 17, thinned.data), of(18, 4, 3), requested=[])
+    assert next_base(answer(thinned), 22, look) == 18  # type: ignore[arg-type]
+    assert next_base(answer(thinned), 22, lambda _: None) is None
+
+
+def test_a_batch_that_goes_beyond_the_log() -> None:
+    """With nothing after it, it ends at the high watermark."""
+    wrong = of(8, 2, 99)
+    assert next_base(answer(wrong), 10, lambda _: answer(wrong)) == 10

@@ -1,0 +1,58 @@
+"""Where logs start and end, and how large parts of them are."""
+
+from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.fetch.log_bounds import ask_log_bounds, range_bytes
+from kafka_lagoon.fetch.ranges import LogBounds, PlannedRange
+from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED
+from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
+from tests.clock import CLOCK
+from tests.fake.cluster import FakeCluster
+from tests.fetch.reading import Connect
+
+PARTITION = TopicPartition("t", 0)
+
+
+def soon() -> Deadline:
+    return Deadline.after(CLOCK, 5_000)
+
+
+def planned(start: int, end: int) -> PlannedRange:
+    return PlannedRange(
+        topic="t", topic_id=None, partition=0, from_offset=start, to_offset=end, log_start_offset=20, stable_end=end
+    )
+
+
+def test_bounds_by_isolation_level(state: FakeCluster, connect: Connect) -> None:
+    """Readers of committed records end at the last stable offset, which never exceeds the high watermark."""
+    log = state.topics["t"].partitions[0]
+    log.log_start_offset, log.high_watermark, log.last_stable_offset = 20, 100, 70
+    cluster = connect()
+    for level, end in ((READ_COMMITTED, 70), (READ_UNCOMMITTED, 100)):
+        logs, failures = ask_log_bounds(cluster, [PARTITION], level, soon())
+        assert (logs[PARTITION].end, logs[PARTITION].log_start_offset, failures) == (end, 20, {})
+
+
+def test_a_partition_without_a_leader(state: FakeCluster, connect: Connect) -> None:
+    """It is a failure and has no bounds; the others have theirs."""
+    state.add_topic("led", 2, end=5)
+    state.topics["led"].partitions[1].leader_id = -1
+    partitions = [TopicPartition("led", 0), TopicPartition("led", 1)]
+    logs, failures = ask_log_bounds(connect(), partitions, READ_COMMITTED, soon())
+    assert (list(logs), [failures[partition].name for partition in failures]) == (
+        partitions[:1],
+        ["LEADER_NOT_AVAILABLE"],
+    )
+
+
+def test_bytes_of_a_range(state: FakeCluster, connect: Connect) -> None:
+    """Its share of the leader's log, without what is lost; an empty log of any size is guessed by offsets."""
+    state.topics["t"].partitions[0].size = 80_000
+    cluster = connect()
+    bounds = LogBounds(log_start_offset=20, high_watermark=100, last_stable_offset=100, end=100)
+    assert range_bytes(cluster, [planned(10, 60)], {PARTITION: bounds}, soon()) == {PARTITION: 40_000}
+    empty = LogBounds(log_start_offset=20, high_watermark=20, last_stable_offset=20, end=20)
+    assert range_bytes(cluster, [planned(20, 22)], {PARTITION: empty}, soon()) == {PARTITION: 1_024}
+    state.asked.clear()
+    assert range_bytes(cluster, [], {}, soon()) == {}
+    assert not state.count(DESCRIBE_LOG_DIRS.key)

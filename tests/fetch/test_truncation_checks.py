@@ -1,0 +1,123 @@
+"""The leaders are asked whether they have what all splits of a partition read, and which records were taken back."""
+
+import pytest
+
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.fetch.leader_epochs import EpochRange
+from kafka_lagoon.fetch.ranges import PlannedRange
+from kafka_lagoon.fetch.split import Outcome, Split
+from kafka_lagoon.fetch.truncation_checks import CheckedEpochs, check_outcomes
+from kafka_lagoon.protocol.messages.fetch import FETCH
+from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.protocol.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
+from kafka_lagoon.records.decoding import Counts
+from kafka_lagoon.wire.primitives import uuid_text
+from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Close, Fault
+from tests.fetch.reading import Connect, log, read, small
+from tests.fetch.splits import in_epochs, soon, splits, whole
+
+PARTITION = TopicPartition("t", 0)
+
+
+def checked_outcomes(cluster: Cluster, planned: PlannedRange, *outcomes: Outcome) -> CheckedEpochs:
+    """What the leaders have of one range that was read."""
+    return check_outcomes(cluster, [planned], {planned.topic: planned.topic_id}, outcomes, soon())
+
+
+@pytest.mark.parametrize("silent", [OFFSET_FOR_LEADER_EPOCH, METADATA])
+def test_without_an_answer(state: FakeCluster, connect: Connect, silent: type) -> None:
+    """Splits begin without an epoch, and nothing that was read is taken back or confirmed."""
+    in_epochs(state, 0, 3)
+    cluster = connect()
+    state.faults.append(Fault(silent.key, Close(), times=1_000))
+    if silent is OFFSET_FOR_LEADER_EPOCH:
+        assert [one.last_epoch for one in splits(cluster, whole(state), into=2)] == [-1, -1]
+    outcome = done(state, 0, 8, EpochRange(7, 0, 8))
+    checked = checked_outcomes(cluster, whole(state), outcome)
+    assert (checked.divergences, checked.confirmed) == ({}, frozenset())
+
+
+def done(state: FakeCluster, start: int, end: int, *epochs: EpochRange) -> Outcome:
+    split = Split(
+        topic="t",
+        topic_id=uuid_text(state.topics["t"].topic_id),
+        partition=0,
+        from_offset=start,
+        to_offset=end,
+        stable_end=end,
+    )
+    return Outcome(split=split, next_offset=end, counts=Counts(records=end - start), epochs=epochs)
+
+
+def test_a_split_after_an_unclean_election(state: FakeCluster, connect: Connect) -> None:
+    """It is refused by brokers that compare epochs, and reads nothing of the other history."""
+    in_epochs(state, 0, 0, 0, 0)
+    cluster = connect()
+    first, second = splits(cluster, whole(state), into=2)
+    outcomes = [read(cluster, first, small())[1]]
+    in_epochs(state, 0, 4, 4, 4, 4)  # epoch 0 ends at 4 now
+    outcomes.append(read(cluster, second, small())[1])
+    assert (outcomes[1].failure, outcomes[1].next_offset, outcomes[1].truncated_to) == ("LOG_TRUNCATED", 8, 4)
+    checked = checked_outcomes(cluster, whole(state), *outcomes)
+    assert (checked.divergences, checked.confirmed) == ({PARTITION: (4, 0)}, frozenset())
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_two_histories_in_one_range(state: FakeCluster, connect: Connect, order: tuple[int, int]) -> None:
+    """Brokers that do not compare epochs answer with the other history: the check finds where, whoever read first."""
+    in_epochs(state, 0, 0, 0, 0)
+    state.highest[FETCH.key] = 11
+    cluster = connect()
+    planned = whole(state)
+    parts = splits(cluster, planned, into=2)
+    outcomes = [read(cluster, parts[order[0]], small())[1]]
+    in_epochs(state, 0, 4, 4, 4, 4)
+    outcomes.append(read(cluster, parts[order[1]], small())[1])
+    assert [one.failure for one in outcomes] == [None, None]
+    checked = checked_outcomes(cluster, planned, *outcomes)
+    assert checked.divergences == {PARTITION: (4, 0) if order == (0, 1) else (8, 4)}
+
+
+def test_one_history(state: FakeCluster, connect: Connect) -> None:
+    """A new leader that has everything confirms it; it takes one request for each epoch, whatever the splits."""
+    in_epochs(state, 0, 0, 3, 3)
+    cluster = connect()
+    planned = whole(state)
+    outcomes = [read(cluster, part, small())[1] for part in splits(cluster, planned, into=4)]
+    state.asked.clear()
+    log(state).leader_id, log(state).leader_epoch, log(state).epoch_ends[5] = 2, 5, 16
+    checked = checked_outcomes(cluster, planned, *outcomes)
+    assert (checked.divergences, checked.confirmed) == ({}, frozenset({PARTITION}))
+    assert state.count(OFFSET_FOR_LEADER_EPOCH.key) == 2
+
+
+def test_the_archive_belongs_to_it(state: FakeCluster, connect: Connect) -> None:
+    """All that was read is the leader's, and the end of what was archived before is not: that is no one history either."""
+    in_epochs(state, 0, 4, 4, 4)
+    archived = (EpochRange(0, 0, 4), EpochRange(2, 4, 8))
+    outcome = done(state, 8, 16, EpochRange(4, 8, 16))
+    planned = whole(state, start=8, epochs=archived, confirmed=True)
+    assert checked_outcomes(connect(), planned, outcome).divergences == {PARTITION: (4, 0)}
+
+
+def test_a_re_created_topic(state: FakeCluster, connect: Connect) -> None:
+    """Its epochs begin again at 0 and say nothing of the topic that was read."""
+    in_epochs(state, 0, 0)
+    cluster, planned = connect(), whole(state)
+    outcome = done(state, 0, 8, EpochRange(0, 0, 8))
+    state.topics["t"].topic_id = bytes(15) + b"\x99"
+    in_epochs(state, 0)
+    checked = checked_outcomes(cluster, planned, outcome)
+    assert (checked.divergences, checked.confirmed) == ({}, frozenset())
+
+
+def test_compaction_between_epochs(state: FakeCluster, connect: Connect) -> None:
+    """Where the end of an epoch was compacted away the next one is seen late, and that is no truncation."""
+    in_epochs(state, 0, 0, 3, 3)
+    del log(state).log[1:3]
+    cluster = connect()
+    planned = whole(state)
+    outcomes = [read(cluster, part, small())[1] for part in splits(cluster, planned, into=4)]
+    assert sum(one.counts.compacted for one in outcomes) == 8
+    assert checked_outcomes(cluster, planned, *outcomes).confirmed == {PARTITION}

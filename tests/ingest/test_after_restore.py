@@ -1,0 +1,50 @@
+"""After a RESTORE of table records nothing is archived before the user has said how to go on."""
+
+import pytest
+
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.ingest.archive_lock import archive_lock
+from kafka_lagoon.ingest.commit import commit
+from tests.clock import CLOCK
+from tests.delta.record_samples import CLUSTER, run
+from tests.ingest.writers import Writer, contents, ingest
+
+pytestmark = pytest.mark.spark
+
+
+class TestRestore:
+    """RESTORE brings back old records and not the positions: nothing goes on before a person has said how."""
+
+    @pytest.fixture
+    def turned_back(self, warehouse: Warehouse) -> Warehouse:
+        """Two runs of which the second's records are gone; compacted in between, to make it harder to see."""
+        writer = Writer(lambda: archive_lock(warehouse, CLUSTER, CLOCK), commit)
+        ingest(writer, 1, 5)
+        version = warehouse.state("records").version
+        ingest(writer, 2, 9)
+        warehouse.spark.sql(f"RESTORE {warehouse.identifiers['records']} TO VERSION AS OF {version}")
+        warehouse.spark.sql(f"OPTIMIZE {warehouse.identifiers['records']}")
+        return warehouse
+
+    def test_it_is_refused(self, turned_back: Warehouse):
+        """The message names the two ways on."""
+        with pytest.raises(TableError, match="--after-restore repeat"), archive_lock(turned_back, CLUSTER, CLOCK):
+            pass
+
+    def test_repeat_reads_again_what_is_missing(self, turned_back: Warehouse):
+        """Positions, ranges and problems go back to the restored version; the next run needs no telling."""
+        with archive_lock(turned_back, CLUSTER, CLOCK, after_restore="repeat") as lock:
+            assert lock.topics["t"].partitions[0].next_offset == 5
+            commit(lock, run(lock, 3, 5, 9, problems=1))
+        assert contents(turned_back) == (list(range(9)), [(0, 5), (5, 9)], [0, 5])
+        with archive_lock(turned_back, CLUSTER, CLOCK) as lock:
+            assert lock.topics["t"].partitions[0].next_offset == 9
+
+    def test_keep_goes_on_without(self, turned_back: Warehouse):
+        """The records stay gone, on somebody's word."""
+        with archive_lock(turned_back, CLUSTER, CLOCK, after_restore="keep") as lock:
+            commit(lock, run(lock, 3, 9, 12))
+        assert contents(turned_back)[0] == [*range(5), *range(9, 12)]
+        with archive_lock(turned_back, CLUSTER, CLOCK):
+            pass

@@ -1,0 +1,63 @@
+"""One run at a time archives a cluster, and losses are reported until somebody has seen them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from kafka_lagoon.delta.storage import Storage
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.errors import LockHeld
+from kafka_lagoon.ingest.archive_lock import archive_lock
+from kafka_lagoon.ingest.commit import commit
+from tests.clock import CLOCK
+from tests.delta.record_samples import CLUSTER, run
+from tests.ingest.writers import Died, Writer, contents, dies, ingest, lossy, reports
+
+pytestmark = pytest.mark.spark
+
+
+def test_two_runs_at_once(warehouse: Warehouse):
+    """The second does not get the cluster's lock, and nothing is written; another cluster's lock is free."""
+    with archive_lock(warehouse, CLUSTER, CLOCK):
+        with pytest.raises(LockHeld), archive_lock(warehouse, CLUSTER, CLOCK):
+            pass
+        with archive_lock(warehouse, "other", CLOCK):
+            pass
+
+
+def test_the_fence_behind_the_lock(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch):
+    """Where no lock is possible, of two runs from the same position one commits; the other has written nothing anyone sees."""
+    monkeypatch.setattr(Warehouse, "exclusively", lambda *_: _no_lock())
+    with archive_lock(warehouse, CLUSTER, CLOCK) as first, archive_lock(warehouse, CLUSTER, CLOCK) as other:
+        commit(first, run(first, 1, 0, 5))
+        with pytest.raises(LockHeld):
+            commit(other, run(other, 2, 0, 7))
+    assert contents(warehouse)[:2] == (list(range(5)), [(0, 5)])
+
+
+@contextmanager
+def _no_lock() -> Iterator[None]:
+    yield
+
+
+def test_a_loss_is_reported_until_somebody_said_it(by_kernel: Writer):
+    """A run dies at its report or between two commits, and so does the next one: the loss is still reported, and only once."""
+    with by_kernel.lock() as lock:
+        by_kernel.commit(lock, lossy(run(lock, 1, 0, 0)))
+    assert reports(by_kernel) == ["had 7 LOST, LOST in 1 ranges, see table record_ranges"]
+    ingest(by_kernel, 2, 5)
+    with by_kernel.lock() as lock:
+        assert len(lock.reports) == 1
+        by_kernel.commit(lock, lossy(run(lock, 3, 5, 5)))
+        lock.remove_reports("0192-0003")
+    assert reports(by_kernel) == []
+
+
+def test_losses_of_a_run_that_did_not_commit_are_not_reported(by_kernel: Writer):
+    """They are found again."""
+    with dies(Storage, "write", 2), pytest.raises(Died), by_kernel.lock() as lock:
+        by_kernel.commit(lock, lossy(run(lock, 1, 0, 0)))
+    ingest(by_kernel, 2, 5)
+    ingest(by_kernel, 3, 9)
+    assert reports(by_kernel) == []

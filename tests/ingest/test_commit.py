@@ -1,0 +1,68 @@
+"""The promise of the archive: records once, accounted for once, and next offsets with them, wherever a run dies."""
+
+from pathlib import Path
+
+import pytest
+
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.fetch.ranges import Position
+from kafka_lagoon.ingest.commit import commit
+from tests.delta.record_samples import run
+from tests.ingest.writers import STEPS, Died, Writer, contents, dies, ingest, remove
+
+pytestmark = pytest.mark.spark
+
+
+def test_runs_go_on_where_the_last_one_ended(writer: Writer, warehouse: Warehouse):
+    """Records once, ranges that tile, and the position as it was left."""
+    ingest(writer, 1, 5)
+    ingest(writer, 2, 9)
+    assert contents(warehouse) == (list(range(9)), [(0, 5), (5, 9)], [0, 5])
+    with writer.lock() as lock:
+        assert lock.topics["t"].partitions[0] == Position(next_offset=9)
+
+
+def test_a_run_without_records_moves_positions(by_kernel: Writer, warehouse: Warehouse):
+    """All lost, or all aborted: the range has a row, and no run reads it again."""
+    writer = by_kernel
+    ingest(writer, 1, 5)
+    with writer.lock() as lock:
+        writer.commit(lock, run(lock, 2, 5, 5))
+    assert contents(warehouse)[:2] == (list(range(5)), [(0, 5), (5, 5)])
+
+
+def test_death_at_every_step_of_a_commit(writer: Writer, warehouse: Warehouse):
+    """After each write and each commit: the next run completes or repeats it, and the tables end the same."""
+    upto = 0
+    for number, (where, what, call) in enumerate(STEPS["kernel" if writer.commit is commit else "spark"]):
+        upto += 3
+        with dies(where, what, call), pytest.raises(Died):
+            ingest(writer, 2 * number, upto)
+        ingest(writer, 2 * number + 1, upto)  # brings what the dead run did not, which may be nothing
+        offsets, ranges, problems = contents(warehouse)
+        assert offsets == list(range(upto)), (what, call)
+        joined = [one for one in ranges if one[0] != one[1]]
+        assert [joined[0][0], *(one[1] for one in joined)] == [0, *(one[0] for one in joined[1:]), upto], (what, call)
+        assert len(problems) == len(ranges), (what, call)
+
+
+def test_data_files_that_are_gone_are_not_committed(by_kernel: Writer, warehouse: Warehouse, tmp_path: Path):
+    """A file is looked at before it is committed: without one of its files a run commits nothing."""
+    with by_kernel.lock() as lock:
+        made = run(lock, 1, 0, 5)
+        remove(tmp_path, "0192-0001-0.parquet")
+        with pytest.raises(TableError, match="1 of 1 data files were removed"):
+            by_kernel.commit(lock, made)
+    ingest(by_kernel, 2, 9)
+    assert contents(warehouse)[:2] == (list(range(9)), [(0, 9)])
+
+
+def test_compaction_between_two_runs(by_kernel: Writer, warehouse: Warehouse):
+    """OPTIMIZE rewrites the files and loses neither positions nor the number of the last run."""
+    writer = by_kernel
+    ingest(writer, 1, 5)
+    ingest(writer, 2, 9)
+    warehouse.spark.sql(f"OPTIMIZE {warehouse.identifiers['records']}")
+    ingest(writer, 3, 12)
+    assert contents(warehouse)[:2] == (list(range(12)), [(0, 5), (5, 9), (9, 12)])

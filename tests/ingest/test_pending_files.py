@@ -1,0 +1,96 @@
+"""The pending folder: what a run keeps until it is committed or reported, and what is removed because it never will be."""
+
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+from kafka_lagoon.ingest.next_offsets import LastRun, PendingFile
+from kafka_lagoon.ingest.pending_files import PendingFiles, Report, missing_in_words, read_pending
+from tests.delta.record_samples import range_row
+
+LOST = range_row("run-2", "t", 0, 9)
+
+
+@dataclass
+class Folder:
+    """A file system that is a dictionary."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+
+    def write(self, url: str, data: bytes) -> Any:
+        self.files[url] = data
+        return SimpleNamespace(size=len(data), modified_at_ms=1)
+
+    def read(self, url: str) -> bytes:
+        return self.files[url]
+
+    def size(self, url: str) -> int:
+        return len(self.files.get(url, b""))
+
+    def delete(self, url: str) -> None:
+        del self.files[url]
+
+    def names(self, folder: str) -> list[str]:
+        return sorted(url.removeprefix(f"{folder}/") for url in self.files if url.startswith(f"{folder}/"))
+
+
+def last_run(sequence: int, ingest_id: str) -> LastRun:
+    return LastRun(
+        ingest_id=ingest_id, sequence=sequence, ingest_date="2026-11-21", base_version=1, ranges=None, problems=None
+    )
+
+
+def pending(folder: Folder) -> PendingFiles:
+    return PendingFiles(storage=folder, root="root", cluster_id="c/1")  # type: ignore[arg-type]
+
+
+def lossy(ingest_id: str) -> Any:
+    return replace(LOST, ingest_id=ingest_id, lost=9, records=0, problem="LOST")
+
+
+def test_losses_are_reported_once_their_run_has_committed() -> None:
+    """Those of a run that has not are kept as long as it may, and removed when another run has taken its number."""
+    folder = Folder()
+    kept = pending(folder)
+    kept.write_losses(2, "run-2", [lossy("run-2")])
+    assert all(url.startswith("root/_lagoon/c%2F1/") for url in folder.files)
+    assert kept.reports(None) == kept.reports(last_run(1, "run-1")) == {}
+    assert len(folder.files) == 1
+    (report,) = kept.reports(last_run(2, "run-2")).values()
+    assert report == Report("run-2", "had 9 LOST, LOST in 1 ranges, see table record_ranges")
+    kept.write_losses(2, "run-2b", [lossy("run-2b")])
+    assert len(kept.reports(last_run(3, "run-3"))) == 2  # both had the number of a run that is over
+    kept.remove_losses(2, "run-2")
+    kept.remove_losses(2, "run-2b")
+    assert folder.files == {}
+
+
+def test_nothing_lost_is_nothing_kept() -> None:
+    """A run without losses has no report."""
+    folder = Folder()
+    pending(folder).write_losses(1, "run", [LOST])
+    assert folder.files == {}
+
+
+def test_a_report_of_what_was_removed_waits_for_no_commit() -> None:
+    """It is given to whoever comes next, and keeps whether it is a loss."""
+    folder = Folder()
+    report = Report("run-1", "had something", is_loss=False)
+    pending(folder).write_report(report)
+    assert list(pending(folder).reports(None).values()) == [report]
+
+
+def test_a_pending_file_that_has_changed_is_not_read() -> None:
+    """Its size tells; one that is whole is read as it was written."""
+    folder = Folder({"a": b"123"})
+    file = PendingFile(name="a", size=3, rows=1, modified_at_ms=1)
+    assert read_pending(folder, "a", file) == b"123"  # type: ignore[arg-type]
+    folder.files["a"] = b"1"
+    assert read_pending(folder, "a", file) is None  # type: ignore[arg-type]
+
+
+def test_what_is_missing_in_words() -> None:
+    """Numbers of offsets, then problems with how many ranges have them."""
+    ranges = [lossy("a"), lossy("b")]
+    assert missing_in_words(ranges) == ["18 LOST", "LOST in 2 ranges, see table record_ranges"]
+    assert missing_in_words([LOST]) == []

@@ -1,0 +1,117 @@
+"""Both ways to archive, and what tests do to runs and to their files."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from kafka_lagoon.delta.kernel import Kernel
+from kafka_lagoon.delta.storage import Storage
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.ingest import staged_commit
+from kafka_lagoon.ingest.archive_lock import ArchiveLock, archive_lock
+from kafka_lagoon.ingest.commit import RunOutput, commit
+from tests.clock import CLOCK
+from tests.delta.record_samples import CLUSTER, run
+from tests.jobs.commands import rows as table_rows
+
+
+class Died(BaseException):
+    """The end of a process, as far as a test in one process can play it."""
+
+
+@dataclass(frozen=True)
+class Writer:
+    """One of the two ways to write: through Delta Kernel, or by Spark from staged files."""
+
+    lock: Callable[[], AbstractContextManager[ArchiveLock]]
+    commit: Callable[[ArchiveLock, RunOutput], None]
+
+
+def kernel_writer(warehouse: Warehouse) -> Writer:
+    """Writes through Delta Kernel."""
+    return Writer(lambda: archive_lock(warehouse, CLUSTER, CLOCK), commit)
+
+
+def ingest(writer: Writer, number: int, upto: int) -> None:
+    """Run `number` reads on from where the archive ended."""
+    with writer.lock() as lock:
+        known = lock.topics.get("t")
+        start = known.partitions[0].next_offset if known else 0
+        writer.commit(lock, run(lock, number, start, upto, problems=1))
+
+
+def folder(warehouse: Warehouse) -> Path:
+    """The folder of a warehouse."""
+    return Path(warehouse.locations["records"].removeprefix("file:")).parent
+
+
+def contents(warehouse: Warehouse) -> tuple[list[int], list[tuple[int, int]], list[int]]:
+    """Offsets in records, ranges, and offsets with problems, by a reader that is not Spark."""
+
+    def rows(table: str, *columns: str) -> list[tuple[int, ...]]:
+        return sorted(tuple(row.values()) for row in table_rows(folder(warehouse), table, *columns))
+
+    ranges = rows("record_ranges", "from_offset", "to_offset")
+    return (
+        [one[0] for one in rows("records", "offset")],
+        [(one[0], one[1]) for one in ranges],
+        [one[0] for one in rows("record_problems", "base_offset")],
+    )
+
+
+# Whatever changes something that outlives the process, in the order in which one run does it.
+STEPS = {
+    "kernel": [
+        *((Storage, "write", call) for call in (1, 2, 3, 4)),
+        *((Kernel, "append", call) for call in (1, 2, 3)),
+        *((Storage, "delete", call) for call in (1, 2)),
+    ],
+    "spark": [
+        (Storage, "write", 3),
+        (staged_commit, "_append", 1),
+        (staged_commit, "_append", 3),
+    ],  # each run costs Spark 5 s
+}
+
+
+@contextmanager
+def dies(where: object, what: str, call: int) -> Iterator[None]:
+    """The process ends right after the n-th call of a function has done its work."""
+    calls = 0
+    with pytest.MonkeyPatch.context() as patch:
+        real = getattr(where, what)
+
+        def called(*arguments: object, **named: object) -> object:
+            nonlocal calls
+            calls += 1
+            made = real(*arguments, **named)
+            if calls == call:
+                raise Died
+            return made
+
+        patch.setattr(where, what, called)
+        yield
+    assert calls >= call, "the run never came to the point where it was to die"
+
+
+def reports(writer: Writer) -> list[str]:
+    """What the next run has to report of runs that died."""
+    with writer.lock() as lock:
+        return [report.text for report in lock.reports.values()]
+
+
+def remove(tmp_path: Path, name: str) -> None:
+    """Remove the files below a warehouse and its staging folder that have such a path."""
+    places = list(tmp_path.rglob(name))
+    assert places, name
+    for place in places:
+        place.unlink()
+
+
+def lossy(made: RunOutput) -> RunOutput:
+    """The run, with a range before its own that retention took."""
+    row = replace(made.reconciled.ranges[0], lost=7, records=0, files=0, problem="LOST")
+    return replace(made, reconciled=replace(made.reconciled, ranges=[row]))

@@ -1,0 +1,371 @@
+"""The permissions that every command needs, on a real broker: with them it shows what a super user sees, and with one less it
+neither does nor looks as if it did.
+"""
+
+import json
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from kafka_lagoon.admin.permissions import Permission
+from kafka_lagoon.cli.kafka.run import VERBS
+from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure, Scope
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.client.routing import ask_cluster
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.protocol import acls
+from kafka_lagoon.protocol.messages import describe_configs
+from kafka_lagoon.protocol.messages.incremental_alter_configs import (
+    INCREMENTAL_ALTER_CONFIGS,
+    IncrementalAlterConfigsEntry,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
+)
+from kafka_lagoon.snapshot import state_rows as rows
+from kafka_lagoon.snapshot.collect import collect
+from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
+from tests.clock import CLOCK
+from tests.integration.secured import PASSWORD, USER, Secured, add_rules, allow
+from tests.integration.state import commit, create_topics, live_member, produce, sharing
+from tests.integration.streams_members import streams_members
+from tests.jobs import commands
+
+LEAST = "least"
+ORDERS, PENDING, WRITTEN, READERS, PAYER = (
+    "least-orders",
+    "least-pending",
+    "least-written",
+    "least-readers",
+    "least-payer",
+)
+RECORDS = 20
+
+# What is run to prove each need.
+RUN: Mapping[str, Sequence[str]] = {
+    "kafka versions": (),
+    "kafka metadata": (),
+    "kafka health": (),
+    "kafka offsets": (),
+    "kafka groups": (),
+    "kafka describe-group": (),
+    "kafka describe-group GROUP": (READERS, f"{READERS}-live"),
+    "kafka lag": (),
+    "kafka lag GROUP": (READERS, f"{READERS}-live"),
+    "kafka configs topic": (),
+    "kafka configs topic TOPIC": (ORDERS,),
+    "kafka configs broker": (),
+    "kafka configs broker-logger": (),
+    "kafka configs client-metrics": (),
+    "kafka configs group": (),
+    "kafka configs group GROUP": (READERS,),
+    "kafka acls": ("--principal", f"User:{USER}"),
+    "kafka log-dirs": ("--replicas",),
+    "kafka quorum": (),
+    "kafka transactions": (),
+    "kafka transactions --describe": (),
+    "kafka transactions ID": (PAYER,),
+    "kafka transactions --topic TOPIC": (PENDING,),
+    "kafka fetch": (ORDERS,),
+    "kafka produce": (WRITTEN, "--value", "v", "--partition", "0"),
+}
+JOBS = {"snapshot", "ingest"}
+
+_NAMES = ("topic", "partition", "group_id", "resource_name", "name", "transactional_id", "broker_id", "finding", "api")
+_KINDS = {
+    acls.TOPIC: (ResourceType.TOPIC, acls.WILDCARD),
+    acls.GROUP: (ResourceType.GROUP, acls.WILDCARD),
+    acls.CLUSTER: (ResourceType.BROKER, acls.CLUSTER_NAME),
+    acls.TRANSACTIONAL_ID: (ResourceType.TRANSACTIONAL_ID, acls.WILDCARD),
+}
+# Nothing but the permission to do everything proves these lists.
+_NEVER_PROVEN = ("topics", "topics of groups", "transactions", "topics of transactions")
+NEVER_PROVEN = {
+    f"lagoon: {what}: perhaps not all of them: brokers leave out those that we may not describe"
+    for what in _NEVER_PROVEN
+}
+
+_DESCRIBE_GROUP = next(one for one in REQUIRED_PERMISSIONS["kafka lag"].permissions if one.resource_type == acls.GROUP)
+
+Shape = Counter[tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a run ended with: its exit code, what its rows are about and which of their fields say something, and lines
+    beside them.
+    """
+
+    code: int
+    shape: Shape
+    lines: frozenset[str]
+
+
+class Place:
+    """A secured broker, and a user whose permissions are those that a test gives it."""
+
+    def __init__(self, secured: Secured) -> None:
+        self.plain = secured.kafka.bootstrap_servers
+        self.settings = {**secured.settings("scram-256"), "sasl_username": LEAST, "sasl_password": PASSWORD}
+        self._kafka = secured.kafka
+        self._admin = AdminClient({"bootstrap.servers": self.plain})
+
+    def make_user(self) -> None:
+        """The user, who may do nothing."""
+        credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
+        user = UserScramCredentialUpsertion(LEAST, credential, PASSWORD.encode())
+        for future in self._admin.alter_user_scram_credentials([user]).values():
+            future.result(30)
+
+    @contextmanager
+    def granted(self, permissions: Iterable[Permission], topic: str = acls.WILDCARD) -> Iterator[None]:
+        """The user has these permissions, and no other, while the context lasts; those on topics may be for one alone."""
+        rules = [_rule(permission, topic) for permission in permissions]
+        if rules:
+            add_rules(self._kafka, *rules)
+        self._wait_for(len(rules))
+        try:
+            yield
+        finally:
+            for future in self._admin.delete_acls([_of_user()]).values():
+                future.result(30)
+            self._wait_for(0)
+
+    def _wait_for(self, rules: int) -> None:
+        """Until the broker, who hears of rules from the controller, goes by so many."""
+        deadline = Deadline.after(CLOCK, 30_000)
+        while len(self._admin.describe_acls(_of_user()).result(30)) != rules:
+            assert not deadline.passed()
+
+    def options(self) -> list[str]:
+        """Options that make a command run as the user."""
+        return [word for name, value in self.settings.items() for word in ("--set", f"kafka.{name}={value}")]
+
+    def as_user(self, command: Sequence[str]) -> Shown:
+        """What the user is shown."""
+        return _shown([*command, *self.options()])
+
+    def as_super_user(self, command: Sequence[str]) -> Shown:
+        """What somebody who may do everything is shown."""
+        return _shown([*command, "-b", self.plain])
+
+
+def _rule(permission: Permission, topic: str) -> AclBinding:
+    kind, name = _KINDS[permission.resource_type]
+    name = topic if kind == ResourceType.TOPIC else name
+    return allow(kind, name, AclOperation[acls.OPERATIONS[permission.operation]], user=LEAST)
+
+
+def _of_user() -> AclBindingFilter:
+    every = (ResourceType.ANY, None, ResourcePatternType.ANY, f"User:{LEAST}")
+    return AclBindingFilter(*every, None, AclOperation.ANY, AclPermissionType.ANY)
+
+
+def _shown(argv: Sequence[str]) -> Shown:
+    ended = commands.here(*argv, "--json")
+    printed = [json.loads(line) for line in ended.stdout.splitlines()]
+    return Shown(ended.returncode, _shape(printed), frozenset(ended.stderr.splitlines()))
+
+
+def _shape(printed: Iterable[Mapping[str, Any]]) -> Shape:
+    """Rows without what moves between two questions: what they are about, and which of their fields say something."""
+    return Counter(
+        (
+            row["kind"],
+            *(row.get(name) for name in _NAMES),
+            frozenset(name for name, value in row.items() if value not in (None, [], ())),
+        )
+        for row in printed
+    )
+
+
+@pytest.fixture(scope="module")
+def place(secured: Secured) -> Iterator[Place]:
+    """Something of everything that can be hidden: topics, groups, settings, a transaction."""
+    place = Place(secured)
+    place.make_user()
+    create_topics(place.plain, [NewTopic(ORDERS, 2, 1), NewTopic(PENDING, 1, 1), NewTopic(WRITTEN, 1, 1)])
+    produce(place.plain, ORDERS, RECORDS)
+    commit(place.plain, READERS, {(ORDERS, 0): 1, (ORDERS, 1): 1})
+    _set_up_group(place.plain)
+    with ExitStack() as stack:
+        stack.enter_context(_open_transaction(place.plain))
+        stack.enter_context(live_member(place.plain, f"{READERS}-live", ORDERS, **{"group.protocol": "consumer"}))
+        commit(place.plain, f"{READERS}-live-commits", {(ORDERS, 0): 1})
+        yield place
+
+
+@contextmanager
+def _open_transaction(bootstrap_servers: str) -> Iterator[None]:
+    """A transaction with a record that nobody has committed."""
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "transactional.id": PAYER, "log_level": 0})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    producer.produce(PENDING, b"p")
+    assert producer.flush(30) == 0
+    try:
+        yield
+    finally:
+        producer.abort_transaction(30)
+
+
+def _set_up_group(bootstrap_servers: str) -> None:
+    """A setting of a group, which librdkafka cannot make."""
+    setting = IncrementalAlterConfigsEntry(name="consumer.session.timeout.ms", config_operation=0, value="50000")
+    group = IncrementalAlterConfigsResource(
+        resource_type=describe_configs.GROUP, resource_name=READERS, configs=(setting,)
+    )
+    request = IncrementalAlterConfigsRequest(resources=(group,), validate_only=False)
+    deadline = Deadline.after(CLOCK, 30_000)
+    with Cluster.connect(
+        KafkaSettings(bootstrap_servers=bootstrap_servers), CLOCK, RequestStats(), deadline
+    ) as cluster:
+        answer = ask_cluster(cluster, INCREMENTAL_ALTER_CONFIGS, request, Scope.group(READERS), deadline)
+        assert not isinstance(answer, Failure)
+        assert [one.error_code for one in answer.responses] == [0]
+
+
+def test_every_verb_is_in_the_table() -> None:
+    """A new verb needs a row, and a row a proof."""
+    assert set(REQUIRED_PERMISSIONS) == set(RUN) | JOBS
+    assert {name.split()[1] for name in RUN} == set(VERBS)
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_permissions_of_verbs_are_enough_and_least(place: Place, name: str) -> None:
+    """With the permissions of the table the user is shown what a super user is, and nothing is refused. With one less that is
+    not so, and either the exit code or a line says so.
+    """
+    command, permissions = [*_typed(name), *RUN[name]], REQUIRED_PERMISSIONS[name].permissions
+    with place.granted(permissions):
+        whole, expected = place.as_user(command), place.as_super_user(command)
+    assert (whole.code, whole.shape) == (0, expected.shape), whole.lines
+    assert whole.lines <= expected.lines | NEVER_PROVEN
+    for permission in permissions:
+        with place.granted(one for one in permissions if one is not permission):
+            lacking = place.as_user(command)
+        assert lacking != whole, f"{permission} is not needed"
+        assert lacking.code or lacking.lines, f"without {permission} it looks as if all were there"
+        assert not any("Traceback" in line for line in lacking.lines)
+
+
+def _typed(name: str) -> list[str]:
+    """A command as it is in the table, without what stands for names."""
+    return [word for word in name.split() if not word.isupper()]
+
+
+def test_permissions_of_a_snapshot_are_enough_and_least(place: Place) -> None:
+    """With the permissions of the table all rows are those that a super user gets, and the list of groups is proven."""
+    permissions = REQUIRED_PERMISSIONS["snapshot"].permissions
+    with place.granted(permissions):
+        whole, expected = _gathered(place.settings), _gathered({"bootstrap_servers": place.plain})
+    assert whole == expected
+    assert whole[:2] == ("complete", "complete")
+    for permission in permissions:
+        with place.granted(one for one in permissions if one is not permission):
+            assert _gathered(place.settings) != whole, f"{permission} is not needed"
+
+
+def _gathered(settings: Mapping[str, str]) -> tuple[str, str | None, Shape]:
+    """Status of a snapshot, how far its list of groups can be trusted, and what its rows are about."""
+    deadline = Deadline.after(CLOCK, 60_000)
+    with Cluster.connect(KafkaSettings.model_validate(settings), CLOCK, RequestStats(), deadline) as cluster:
+        snapshot = collect(cluster, "least", CLOCK.now_ms(), deadline, lambda _name, _items: None)
+    (groups,) = {one.visibility for one in snapshot.of(CoverageRow) if one.api == "ListGroups"}
+    about_itself = {rows.SnapshotRow, CoverageRow, CollectionFailureRow}
+    facts = (
+        {"kind": kind.__name__, **asdict(one)}
+        for kind, some in snapshot.rows.items()
+        for one in some
+        if kind not in about_itself
+    )
+    return snapshot.published.status, groups, _shape(facts)
+
+
+@pytest.mark.usefixtures("spark")
+def test_permissions_of_an_ingest_are_enough_and_least(place: Place, tmp_path: Path) -> None:
+    """With READ on a topic every record of it is archived, and no other topic matches a pattern. Without that permission
+    nothing is archived, and the exit code says so.
+    """
+    (permission,) = REQUIRED_PERMISSIONS["ingest"].permissions
+    with place.granted([permission], ORDERS):
+        whole = _ingested(place, tmp_path / "whole", "--pattern", "least-.*")
+    assert whole.returncode == 0, whole.stdout + whole.stderr
+    archived = commands.rows(tmp_path / "whole", "records", "topic")
+    assert archived == [{"topic": ORDERS}] * RECORDS
+    with place.granted([]):
+        lacking = _ingested(place, tmp_path / "none", "--topics", ORDERS)
+    assert lacking.returncode == 3
+    assert lacking.stdout.splitlines()[-1] == f"default: {ORDERS}: TOPIC_AUTHORIZATION_FAILED"
+
+
+def _ingested(place: Place, warehouse: Path, *topics: str) -> subprocess.CompletedProcess[str]:
+    return commands.here("ingest", "--warehouse", str(warehouse), *topics, *place.options())
+
+
+def test_what_fewer_permissions_still_show(place: Place) -> None:
+    """DESCRIBE on groups lists those, as a part of all; groups of the old type are described without their topics."""
+    groups, described = ["kafka", "groups"], ["kafka", "describe-group", READERS]
+    with place.granted([_DESCRIBE_GROUP]):
+        listed, expected = place.as_user(groups), place.as_super_user(groups)
+        assert place.as_user(described) == place.as_super_user(described)
+    assert (listed.code, listed.shape) == (0, expected.shape)
+    assert listed.lines == {"lagoon: groups: not all of them: brokers leave out those that we may not describe"}
+
+
+@pytest.mark.parametrize("group_type", ["share", "streams"])
+def test_newer_groups_want_the_right_to_their_topics(place: Place, group_type: str) -> None:
+    """With the permissions of the table groups of these types are shown; without the one to topics they are refused."""
+    group_id = f"{READERS}-{group_type}"
+    member = {
+        "share": lambda: sharing(place.plain, group_id, WRITTEN),
+        "streams": lambda: streams_members(place.plain, group_id, WRITTEN, ["one"]),
+    }[group_type]
+    with member():
+        for name in ("kafka describe-group GROUP", "kafka lag GROUP"):
+            command, permissions = [*_typed(name), group_id], REQUIRED_PERMISSIONS[name].permissions
+            with place.granted(permissions):
+                whole, expected = place.as_user(command), place.as_super_user(command)
+            with place.granted(one for one in permissions if one.resource_type != acls.TOPIC):
+                lacking = place.as_user(command)
+            assert (whole.code, whole.shape) == (0, expected.shape), whole.lines
+            assert lacking.code == 3
+            assert any("TOPIC_AUTHORIZATION_FAILED" in line for line in lacking.lines), lacking.lines
+
+
+def test_permissions_on_the_oldest_release(secured_282: Secured) -> None:
+    """Kafka 2.8 on ZooKeeper: the controller is known without a permission on the cluster, and WRITE is enough to write."""
+    place = Place(secured_282)
+    place.make_user()
+    create_topics(place.plain, [NewTopic(WRITTEN, 1, 1)])
+    topics, _ = REQUIRED_PERMISSIONS["kafka metadata"].permissions
+    for name, permissions in (
+        ("kafka metadata", [topics]),
+        ("kafka produce", REQUIRED_PERMISSIONS["kafka produce"].permissions),
+    ):
+        command = [*_typed(name), *RUN[name]]
+        with place.granted(permissions):
+            whole, expected = place.as_user(command), place.as_super_user(command)
+        assert (whole.code, whole.shape) == (0, expected.shape), whole.lines

@@ -1,0 +1,62 @@
+"""A real cluster that does not show us everything: what is missing is said, and what is there is whole."""
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka.admin import AclOperation, AclPermissionType, NewTopic, ResourceType
+
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
+from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, Snapshot, TopicRow
+from tests.integration.secured import add_rules, allow
+from tests.integration.state import commit, create_topics, produce
+from tests.integration.test_against_kafka_tools import snapshot_of
+
+pytestmark = pytest.mark.kafka
+AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",
+}
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
+    """One broker with an authorizer, two topics, and a group that reads both."""
+    with LocalKafka(tmp_path_factory.mktemp("guarded"), properties=AUTHORIZER) as kafka:
+        servers = kafka.bootstrap_servers
+        create_topics(servers, [NewTopic("seen", 1, 1), NewTopic("hidden", 1, 1)])
+        for topic in ("seen", "hidden"):
+            produce(servers, topic, 20)
+        commit(servers, "reader", {("seen", 0): 5, ("hidden", 0): 5})
+        yield kafka
+
+
+def trusted(snapshot: Snapshot) -> dict[str, str | None]:
+    return {row.api: row.visibility for row in snapshot.of(CoverageRow)}
+
+
+def test_what_permissions_hide_is_not_taken_for_absent(guarded: LocalKafka) -> None:
+    """Everything is proven complete at first. Then a topic is hidden and the cluster's description denied: the lists are
+    shorter without any error, and they are not called complete any more.
+    """
+    before = snapshot_of(guarded)
+    assert {row.topic for row in before.of(TopicRow)} >= {"seen", "hidden"}
+    assert (trusted(before)["ListGroups"], trusted(before)["Metadata"]) == ("complete", "complete")
+
+    us, deny = "ANONYMOUS", AclPermissionType.DENY
+    needed = (AclOperation.CLUSTER_ACTION, AclOperation.ALTER, AclOperation.CREATE, AclOperation.DESCRIBE_CONFIGS)
+    add_rules(guarded, *(allow(ResourceType.BROKER, "kafka-cluster", one, user=us) for one in needed))
+    denied = allow(ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE, user=us, permission=deny)
+    hidden = allow(ResourceType.TOPIC, "hidden", AclOperation.DESCRIBE, user=us, permission=deny)
+    add_rules(guarded, hidden, denied)
+
+    after = snapshot_of(guarded)
+    assert {row.topic for row in after.of(TopicRow)} & {"seen", "hidden"} == {"seen"}
+    assert trusted(after)["Metadata"] == "unknown"
+    assert trusted(after)["OffsetFetch"] == "unknown"
+    assert trusted(after)["ListGroups"] == "filtered"
+    lag = {(row.topic, row.partition): row.lag for row in after.of(ConsumerLagRow) if row.group_id == "reader"}
+    assert lag == {("seen", 0): 15}
+    refused = {(row.api, row.error_name) for row in after.of(CollectionFailureRow)}
+    assert refused == {("DescribeQuorum", "CLUSTER_AUTHORIZATION_FAILED")}
+    assert after.published.status == "partial"

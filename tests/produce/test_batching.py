@@ -1,0 +1,54 @@
+"""Batching: no batch grows beyond its limit, and all of them together do not either."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_lagoon.produce.batching import RecordAccumulator
+from kafka_lagoon.records.encoding import BATCH_OVERHEAD, Record, encode_batch
+
+BATCH_BYTES, BUFFER_BYTES = 500, 1_200
+
+
+def accumulator() -> RecordAccumulator:
+    return RecordAccumulator(batch_bytes=BATCH_BYTES, buffer_bytes=BUFFER_BYTES)
+
+
+def record(size: int) -> Record:
+    return Record(0, None, bytes(size))
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 700)), max_size=60))
+def test_limits_hold(appended: list[tuple[int, int]]) -> None:
+    """Drained whenever there is no room, batches keep to both limits; only a record that is larger stands alone."""
+    batches, collected = accumulator(), []
+    for index, (partition, size) in enumerate(appended):
+        added = record(size)
+        if not batches.has_room(partition, added.size()):
+            collected.append(batches.drain())
+            assert batches.has_room(partition, added.size())
+        batches.append(partition, index, added, added.size())
+    collected.append(batches.drain())
+    assert batches.is_empty
+    for drained in collected:
+        records = [one for batch in drained.values() for one in batch.records]
+        assert sum(one.size() for one in records) <= BUFFER_BYTES or len(records) == 1
+        for batch in drained.values():
+            assert len(encode_batch(batch.records)) <= batch.size
+            assert batch.size <= BATCH_BYTES or len(batch.records) == 1
+    by_index = {
+        index: (partition, len(one.value or b""))
+        for drained in collected
+        for partition, batch in drained.items()
+        for index, one in zip(batch.indexes, batch.records, strict=True)
+    }
+    assert [by_index[index] for index in range(len(appended))] == appended
+
+
+def test_a_record_that_just_fits() -> None:
+    """The batch's own fields count, and a record of the size that is left fits."""
+    batches, added = accumulator(), record(10)
+    batches.append(0, 0, added, added.size())
+    left = BATCH_BYTES - BATCH_OVERHEAD - added.size()
+    assert batches.has_room(0, left)
+    assert not batches.has_room(0, left + 1)
+    assert batches.has_room(1, left + 1)

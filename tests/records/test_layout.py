@@ -1,0 +1,24 @@
+"""The arrays that Python and the kernels share: every number has a slot of its own."""
+
+from kafka_lagoon.records import layout
+
+NAMES = {name: value for name, value in vars(layout).items() if name.isupper()}
+
+
+def _slots(first: str, last: str) -> list[int]:
+    names = list(NAMES)
+    return [NAMES[name] for name in names[names.index(first) : names.index(last) + 1]]
+
+
+def test_slots_are_distinct() -> None:
+    """No two names of one array are the same slot, and none is left over."""
+    assert _slots("POSITION", "MARKER") == list(range(layout.COLUMNS))
+    assert _slots("NEXT_OFFSET", "MOST_HEADERS") == list(range(layout.STATE_SIZE))
+    assert _slots("NO_FAULT", "TOO_MANY_HEADERS") == list(range(11))
+    assert _slots("DECODE", "LEGACY") == list(range(6))
+
+
+def test_what_is_reset_with_the_buffers() -> None:
+    """`Buffers` clears the slots from FILLED_ROWS up to MOST_HEADERS: those of the counts come before, the limit after."""
+    assert max(_slots("NEXT_OFFSET", "FAULT_COUNT")) < layout.FILLED_ROWS
+    assert layout.MOST_HEADERS == layout.STATE_SIZE - 1

@@ -1,0 +1,97 @@
+"""An ingest run does its steps in their order, reports under its lock, and forgets losses only when they are reported."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_lagoon.cli.arguments import ingest_arguments
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.fetch.accounting import Reconciled
+from kafka_lagoon.fetch.plan import Plan
+from kafka_lagoon.ingest.pending_files import Report
+from kafka_lagoon.runs.context import RunContext
+from kafka_lagoon.runs.ingest import STEPS, ArchivedRecords, IngestResult, RunDeadline, ingest, read_options
+from kafka_lagoon.settings import IngestSettings
+from tests.clock import CLOCK
+from tests.delta.record_samples import range_row
+from tests.fake.batches import batch
+from tests.fake.broker import fake_cluster
+from tests.fake.cluster import FakeCluster
+from tests.runs.heard import Heard
+
+PLAN = Plan(topic_ids={"t": None}, ranges=(), events=(), failures=(), sizes={}, planned_at_ms=0)
+RANGE = range_row("0192-0001", "t", 0, 9)
+
+
+def result(*ranges: Any, unread: int = 0, reports: tuple[Report, ...] = ()) -> IngestResult:
+    reconciled = Reconciled(ranges=ranges, problems=(), topics={}, kept=frozenset(), unread=unread)
+    archived = ArchivedRecords(plan=PLAN, reconciled=reconciled)
+    return IngestResult(cluster="c", cluster_id="id", archived=archived, reports=reports, seconds=1.0)
+
+
+def test_what_a_result_says() -> None:
+    """Losses are no failures; a range that ended early is one, and what is unread makes the run incomplete."""
+    whole = result(RANGE)
+    assert (whole.is_complete, whole.has_loss, whole.archived.ingest_id) == (True, False, "0192-0001")
+    lossy = result(RANGE, replace(RANGE, partition=1, records=0, lost=9, problem="LOST"))
+    assert (lossy.is_complete, lossy.has_loss) == (True, True)
+    assert lossy.archived.counts() == {"partitions": 2, "records": 9, "lost": 9, "corrupt": 0, "bytes_fetched": 2}
+    stopped = result(replace(RANGE, problem="REQUEST_TIMED_OUT"))
+    assert (stopped.is_complete, stopped.has_loss, stopped.archived.failures) == (False, False, 1)
+    assert not result(RANGE, unread=3).is_complete
+    nothing = result(reports=(Report("0192-0000", "had 3 LOST"),))
+    assert (nothing.is_complete, nothing.has_loss, nothing.archived.ingest_id) == (True, True, None)
+
+
+def test_a_timeout_ends_with_the_run() -> None:
+    """The shorter of both holds; something is left for the check of what was read."""
+    clock = Clock(now_ms=lambda: 1_000, monotonic=lambda: 0.0, sleep=lambda _: None)
+    assert RunDeadline(clock=clock).within(5_000).remaining() == 5.0
+    assert RunDeadline(clock=clock, ends_at_ms=3_000).within(5_000).remaining() == 2.0
+    assert RunDeadline(clock=clock, ends_at_ms=9_000).within(5_000).remaining() == 5.0
+    assert RunDeadline(clock=clock, ends_at_ms=500).within(5_000, least_ms=700).remaining() == 0.7
+
+
+def test_reading_keeps_within_a_tasks_memory() -> None:
+    """What is fetched at once, and what it expands to, is a sixteenth each, whatever the largest fetch may be."""
+    options = read_options(IngestSettings(task_memory_mb=64, max_partition_fetch_bytes=1 << 30))
+    assert (options.fetch_bytes, options.decoding.expanded_bytes) == (4 << 20, 4 << 20)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_losses_are_forgotten_when_they_are_reported(tmp_path: Path) -> None:
+    """A run that dies at its report leaves its losses to the next one, which has nothing else to do; then they are gone."""
+    state = FakeCluster()
+    (partition,) = state.add_topic("t", 1, end=0).partitions
+    partition.append(batch(0, [b"v"] * 4))
+    results: list[IngestResult] = []
+
+    def dies(reported: IngestResult) -> None:
+        results.append(reported)
+        raise InterruptedError
+
+    with fake_cluster(state):
+        servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
+        argv = ["--warehouse", str(tmp_path / "lake"), "--set", f"kafka.bootstrap_servers={servers}", "--topics", "t"]
+        arguments = ingest_arguments(argv, {}, CLOCK)
+        context = RunContext("ingest", arguments.settings, CLOCK)
+
+        def run(report: Any) -> Heard:
+            heard = Heard()
+            ingest(context, "default", arguments.wanted, None, RequestStats(), heard, report)
+            return heard
+
+        assert tuple(run(results.append).steps) == STEPS
+        partition.append(batch(4, [b"v"] * 4))
+        partition.log_start_offset = 6
+        with pytest.raises(InterruptedError):
+            run(dies)
+        assert results[-1].has_loss
+        assert run(results.append).cluster_id == "fake"
+        run(results.append)
+    assert [len(reported.reports) for reported in results] == [0, 0, 1, 0]
+    assert [reported.archived.counts()["records"] for reported in results] == [4, 2, 0, 0]

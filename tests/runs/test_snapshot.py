@@ -1,0 +1,64 @@
+"""A snapshot run does its steps in their order, publishes once per slot, and returns what was published."""
+
+from pathlib import Path
+
+import pytest
+
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.delta.publish import PublishedSlot
+from kafka_lagoon.errors import ConnectionFailed, LockHeld
+from kafka_lagoon.runs.context import RunContext
+from kafka_lagoon.runs.snapshot import take_snapshot, worst_lag
+from kafka_lagoon.snapshot.collect import STEPS
+from kafka_lagoon.snapshot.state_rows import Snapshot
+from tests.clock import CLOCK
+from tests.delta.samples import NOON_MS, lag_row, snapshot
+from tests.fake.broker import fake_cluster
+from tests.fake.cluster import FakeCluster
+from tests.runs.heard import Heard
+from tests.warehouses import settings
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_a_slot_is_published_once(tmp_path: Path) -> None:
+    """The second run returns the slot of the first, and collects nothing."""
+    state = FakeCluster()
+    state.add_topic("t", 2)
+    with fake_cluster(state):
+        servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
+        context = RunContext(
+            "snapshot", settings(f"warehouse={tmp_path / 'lake'}", f"kafka.bootstrap_servers={servers}"), CLOCK
+        )
+        first, second = Heard(), Heard()
+        taken = take_snapshot(context, "default", NOON_MS, RequestStats(), first)
+        assert isinstance(taken, Snapshot)
+        assert (first.cluster_id, tuple(first.steps)) == ("fake", STEPS)
+        repeated = take_snapshot(context, "default", NOON_MS, RequestStats(), second)
+        assert isinstance(repeated, PublishedSlot)
+        assert repeated.snapshot_id == taken.header.snapshot_id
+        assert (second.cluster_id, second.steps) == ("fake", [])
+        with (
+            context.warehouse.exclusively("cluster-default", CLOCK, 0),
+            pytest.raises(LockHeld),
+        ):
+            take_snapshot(context, "default", NOON_MS + 1, RequestStats(), Heard())
+
+
+def test_a_cluster_that_does_not_answer_costs_no_spark(tmp_path: Path) -> None:
+    """The warehouse of the settings is not opened."""
+    lake = tmp_path / "lake"
+    context = RunContext("snapshot", settings(f"warehouse={lake}", "kafka.bootstrap_servers=127.0.0.1:1"), CLOCK)
+    heard = Heard()
+    with pytest.raises(ConnectionFailed):
+        take_snapshot(context, "default", NOON_MS, RequestStats(), heard)
+    assert (heard.cluster_id, heard.steps, lake.exists()) == (None, [], False)
+
+
+def test_the_worst_lag_is_the_largest_known() -> None:
+    """Rows without a lag do not count; a snapshot may have none."""
+    lags = [lag_row("g", "t", 0, lag=5), lag_row("g", "t", 1, lag=None), lag_row("h", "t", 0, lag=7)]
+    worst = worst_lag(snapshot(1, *lags))
+    assert worst is not None
+    assert (worst.group_id, worst.lag) == ("h", 7)
+    assert worst_lag(snapshot(1, lag_row("g", "t", 0, lag=None))) is None

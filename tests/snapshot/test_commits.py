@@ -1,0 +1,80 @@
+"""Rows of committed offsets, from messages made by hand."""
+
+from kafka_lagoon.admin.committed_offsets import CommittedOffsets
+from kafka_lagoon.client.routing import Source
+from kafka_lagoon.protocol.messages.metadata import MetadataPartition, MetadataResponse, MetadataTopic
+from kafka_lagoon.protocol.messages.offset_fetch import (
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
+)
+from kafka_lagoon.snapshot.commits import commit_rows
+from kafka_lagoon.snapshot.state_rows import CommittedOffsetRow
+from kafka_lagoon.snapshot.topology import topology_of
+
+TOPIC_FORBIDDEN, UNSTABLE = 29, 88
+PARTITION = MetadataPartition(error_code=0, partition_index=0, leader_id=1, replica_nodes=(1,), isr_nodes=(1,))
+ORDERS = MetadataTopic(error_code=0, name="orders", topic_id=b"\1" * 16, partitions=(PARTITION,))
+TOPOLOGY = topology_of(MetadataResponse(brokers=(), cluster_id="c", controller_id=1, topics=(ORDERS,)))
+
+
+def commit(offset: int, error_code: int = 0, leader_epoch: int = 3) -> OffsetFetchResponsePartition:
+    """A commit of partition 0."""
+    return OffsetFetchResponsePartition(
+        partition_index=0,
+        committed_offset=offset,
+        committed_leader_epoch=leader_epoch,
+        metadata="m",
+        error_code=error_code,
+    )
+
+
+def group(partition: OffsetFetchResponsePartition, topic: str = "orders") -> OffsetFetchResponseGroup:
+    """A group with one commit."""
+    topics = (OffsetFetchResponseTopic(name=topic, partitions=(partition,)),)
+    return OffsetFetchResponseGroup(group_id="g", topics=topics, error_code=0)
+
+
+def row_of(answer: OffsetFetchResponseGroup, replaced: OffsetFetchResponseGroup | None = None) -> CommittedOffsetRow:
+    """The row of a group's only commit."""
+    committed = CommittedOffsets(
+        answers={"g": answer}, replaced={"g": replaced} if replaced else {}, sources={"g": Source(1, 99)}, failures=()
+    )
+    [row] = commit_rows(committed, TOPOLOGY)
+    return row
+
+
+def test_a_commit_is_a_row() -> None:
+    """Each value is in its own column."""
+    assert row_of(group(commit(5))) == CommittedOffsetRow(
+        group_id="g",
+        topic="orders",
+        topic_id="AQEBAQEBAQEBAQEBAQEBAQ",
+        partition=0,
+        committed_offset=5,
+        committed_leader_epoch=3,
+        metadata="m",
+        read_at_ms=99,
+        problem=None,
+    )
+
+
+def test_a_pending_transaction_has_both() -> None:
+    """The offset that is committed now, and the reason why that is not the last word."""
+    row = row_of(group(commit(-1, UNSTABLE)), group(commit(4)))
+    assert (row.committed_offset, row.problem) == (4, "UNSTABLE_OFFSET_COMMIT")
+    row = row_of(group(commit(-1, UNSTABLE)))
+    assert (row.committed_offset, row.problem) == (None, "UNSTABLE_OFFSET_COMMIT")
+
+
+def test_what_cannot_be_read_is_null_with_its_reason() -> None:
+    """No commit, a refusal, and a topic that is not there any more are three reasons."""
+    nothing, refused, deleted = (
+        row_of(group(commit(-1, leader_epoch=-1))),
+        row_of(group(commit(-1, TOPIC_FORBIDDEN))),
+        row_of(group(commit(7), topic="gone")),
+    )
+    assert (nothing.committed_offset, nothing.committed_leader_epoch, nothing.metadata) == (None, None, None)
+    assert nothing.problem == "NO_COMMIT"
+    assert (refused.committed_offset, refused.problem) == (None, "TOPIC_AUTHORIZATION_FAILED")
+    assert (deleted.committed_offset, deleted.topic_id, deleted.problem) == (7, None, "UNKNOWN_TOPIC_OR_PARTITION")

@@ -1,0 +1,76 @@
+"""Rows of configs, from messages made by hand."""
+
+from kafka_lagoon.protocol.messages.describe_configs import (
+    BROKER,
+    TOPIC,
+    DescribeConfigsEntry,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+from kafka_lagoon.snapshot.configs import ConfigRow, ConfigSynonym, config_rows
+
+TOPIC_CONFIG, DEFAULT_CONFIG, STATIC_BROKER_CONFIG = 1, 5, 4
+
+
+def result(name: str, *configs: DescribeConfigsEntry, resource_type: int = TOPIC) -> DescribeConfigsResult:
+    """A described resource."""
+    return DescribeConfigsResult(error_code=0, resource_type=resource_type, resource_name=name, configs=configs)
+
+
+def test_every_config_is_a_row() -> None:
+    """With its source and the values that other sources have."""
+    config = DescribeConfigsEntry(
+        name="retention.ms",
+        value="1",
+        read_only=True,
+        config_source=TOPIC_CONFIG,
+        synonyms=(DescribeConfigsSynonym(name="log.retention.ms", value="2", source=DEFAULT_CONFIG),),
+    )
+    assert list(config_rows([result("orders", config)])) == [
+        ConfigRow(
+            resource_type="topic",
+            resource_name="orders",
+            name="retention.ms",
+            value="1",
+            source="TOPIC_CONFIG",
+            is_default=False,
+            is_sensitive=False,
+            is_read_only=True,
+            synonyms=(ConfigSynonym(name="log.retention.ms", value="2", source="DEFAULT_CONFIG"),),
+        )
+    ]
+
+
+def test_rows_are_ordered_by_resource_and_name() -> None:
+    """Whatever the order of the answer."""
+    b, a = (DescribeConfigsEntry(name=name, value="1", config_source=TOPIC_CONFIG) for name in ("b", "a"))
+    rows = config_rows([result("two", b, a), result("one", a)])
+    assert [(row.resource_name, row.name) for row in rows] == [("one", "a"), ("two", "a"), ("two", "b")]
+
+
+def test_old_brokers_return_no_source() -> None:
+    """DescribeConfigs v0 only says whether it is the default."""
+    old = DescribeConfigsEntry(name="a", value="1", is_default=True)
+    [row] = config_rows([result("orders", old)])
+    assert (row.source, row.is_default) == (None, True)
+
+
+def test_the_default_is_a_source() -> None:
+    """From v1 on `is_default` of the message says nothing; DEFAULT_CONFIG does. A new number keeps its row."""
+    default, newer = (
+        DescribeConfigsEntry(name=name, value="1", config_source=source)
+        for name, source in (("a", DEFAULT_CONFIG), ("b", 99))
+    )
+    rows = list(config_rows([result("orders", default, newer)]))
+    assert [(row.source, row.is_default) for row in rows] == [("DEFAULT_CONFIG", True), ("UNKNOWN_99", False)]
+
+
+def test_sensitive_values_are_null() -> None:
+    """In the value and in its synonyms, also if somebody hands in a message that still has them."""
+    synonym = DescribeConfigsSynonym(name="ssl.key.password", value="s", source=STATIC_BROKER_CONFIG)
+    secret = DescribeConfigsEntry(
+        name="ssl.key.password", value="s", is_sensitive=True, config_source=4, synonyms=(synonym,)
+    )
+    [row] = config_rows([result("1", secret, resource_type=BROKER)])
+    assert (row.resource_type, row.value, row.is_sensitive) == ("broker", None, True)
+    assert row.synonyms == (ConfigSynonym(name="ssl.key.password", value=None, source="STATIC_BROKER_CONFIG"),)

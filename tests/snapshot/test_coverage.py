@@ -1,0 +1,91 @@
+"""Failures alike are one row with their number; a row of coverage says why an API gave nothing."""
+
+from typing import Any
+
+import pytest
+
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
+from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
+from kafka_lagoon.snapshot.coverage import CollectionFailureRow, coverage_rows, failure_rows, not_offered
+
+UNKNOWN_TOPIC, REFUSED, UNSUPPORTED_VERSION = 3, 29, 35
+
+
+def failed(scope: Scope, code: int = REFUSED, node_id: int | None = 1, **values: Any) -> Failure:
+    return failure_of(LIST_OFFSETS, scope, code, node_id=node_id, **values)
+
+
+@pytest.mark.parametrize(
+    ("scope", "text", "columns"),
+    [
+        (Scope.cluster(), "cluster", {}),
+        (Scope.broker(1), "broker 1", {}),
+        (Scope.of_topic("t"), "topic t", {"topic": "t"}),
+        (Scope.topics(200), "200 topics", {"items": 200}),
+        (Scope.of_partition("t", 0), "t-0", {"topic": "t", "partition": 0}),
+        (Scope.group("g"), "group g", {"group_id": "g"}),
+        (Scope.group_partition("g", "t", 2), "group g, t-2", {"group_id": "g", "topic": "t", "partition": 2}),
+        (Scope.transaction("x"), "transaction x", {"transactional_id": "x"}),
+        (Scope.of_log_dir(1, "/d"), "broker 1, /d", {"log_dir": "/d"}),
+        (Scope.list("all topics"), "all topics", {}),
+    ],
+)
+def test_each_scope_fills_its_columns(scope: Scope, text: str, columns: dict[str, Any]) -> None:
+    """A query finds what failed by columns; people read the text. What the scope does not have is null."""
+    (row,) = failure_rows([failed(scope)])
+    assert (row.scope_type, row.scope, row.broker_id) == (str(scope.scope_type), text, 1)
+    names = ("topic", "partition", "group_id", "member_id", "transactional_id", "log_dir", "items")
+    assert {name: getattr(row, name) for name in names} == {**dict.fromkeys(names), "items": 1, **columns}
+
+
+def test_failures_alike_are_one_row() -> None:
+    """What all of them share is kept, what differs is null, and their number is given."""
+    rows = list(failure_rows(failed(Scope.of_partition("t", number), attempts=number) for number in range(1, 6)))
+    (row,) = rows
+    assert (row.topic, row.partition, row.items, row.attempts) == ("t", None, 5, 5)
+    assert row.scope == "t-1, t-2, t-3 and 2 more"
+
+
+def test_failures_of_different_kinds_are_rows_of_their_own() -> None:
+    """By broker, by type of scope, and by error."""
+    group, partition = Scope.group("t-0"), Scope.of_partition("t", 0)
+    rows = list(
+        failure_rows([failed(partition), failed(group), failed(partition, UNKNOWN_TOPIC), failed(partition, node_id=2)])
+    )
+    assert len(rows) == 4
+    assert {row.items for row in rows} == {1}
+
+
+def test_the_broker_that_a_request_is_about() -> None:
+    """Where no broker could be asked the row names the broker that was to be."""
+    (row,) = failure_rows([failed(Scope.broker(7), node_id=None)])
+    assert row.broker_id == 7
+    (row,) = failure_rows([failed(Scope.broker(7), node_id=None), failed(Scope.broker(8), node_id=None)])
+    assert (row.broker_id, row.scope, row.items) == (None, "broker 7, broker 8", 2)
+
+
+def test_reasons_stand_beside_what_was_not_asked() -> None:
+    """An API that has been asked in some version is not called unsupported; one that was never asked has a row."""
+    stats = RequestStats()
+    stats.sent((LIST_OFFSETS.name, 1), 5, 10)
+    failures = [
+        failed(Scope.of_partition("t", 0), UNSUPPORTED_VERSION),
+        failure_of(OFFSET_FETCH, Scope.group("g"), UNSUPPORTED_VERSION),
+    ]
+    rows = {row.api: row for row in coverage_rows(stats, {}, not_offered(failures), {"acls": ["DescribeAcls"]})}
+    assert rows["ListOffsets"].not_collected_because is None
+    assert (rows["OffsetFetch"].not_collected_because, rows["OffsetFetch"].requests) == ("UNSUPPORTED_VERSION", 0)
+    assert (rows["DescribeAcls"].not_collected_because, rows["DescribeAcls"].skipped_table) == ("SKIPPED", "acls")
+
+
+def test_long_messages_are_cut() -> None:
+    """What a broker says may be long; a table does not keep all of it."""
+    (row,) = failure_rows([Failure(**{**_fields(failed(Scope.cluster())), "message": "x" * 5_000})])
+    assert isinstance(row, CollectionFailureRow)
+    assert len(row.message or "") == 1024
+
+
+def _fields(failure: Failure) -> dict[str, Any]:
+    return {name: getattr(failure, name) for name in Failure.__slots__}

@@ -1,0 +1,76 @@
+"""Rows of log directories and replicas, from messages made by hand."""
+
+from kafka_lagoon.protocol.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+from kafka_lagoon.snapshot.log_dirs import LogDirRow, ReplicaRow, log_dir_rows, replica_rows
+
+STORAGE_ERROR = 56
+
+
+def replica(index: int, size: int, lag: int = 0, *, is_future: bool = False) -> DescribeLogDirsPartition:
+    """A replica of a partition."""
+    return DescribeLogDirsPartition(partition_index=index, partition_size=size, offset_lag=lag, is_future_key=is_future)
+
+
+def answers() -> dict[int, DescribeLogDirsResponse]:
+    """Broker 1 with two directories, one of them broken; broker 2 is too old to return sizes of volumes."""
+    orders = DescribeLogDirsTopic(name="orders", partitions=(replica(1, 20, 7, is_future=True), replica(0, 10)))
+    audit = DescribeLogDirsTopic(name="audit", partitions=(replica(0, 5),))
+    healthy = DescribeLogDirsResult(
+        error_code=0, log_dir="/b", topics=(orders, audit), total_bytes=100, usable_bytes=60, is_cordoned=True
+    )
+    broken = DescribeLogDirsResult(error_code=STORAGE_ERROR, log_dir="/a", topics=())
+    old = DescribeLogDirsResult(error_code=0, log_dir="/c", topics=())
+    return {
+        2: DescribeLogDirsResponse(results=(old,)),
+        1: DescribeLogDirsResponse(results=(healthy, broken)),
+    }
+
+
+def test_every_directory_is_a_row() -> None:
+    """Sizes of a broken directory are unknown, not 0; those of volumes are null where the broker returns none."""
+    assert list(log_dir_rows(answers())) == [
+        LogDirRow(
+            broker_id=1,
+            log_dir="/a",
+            total_bytes=None,
+            usable_bytes=None,
+            replicas=None,
+            size_bytes=None,
+            is_cordoned=None,
+            problem="KAFKA_STORAGE_ERROR",
+        ),
+        LogDirRow(
+            broker_id=1,
+            log_dir="/b",
+            total_bytes=100,
+            usable_bytes=60,
+            replicas=3,
+            size_bytes=35,
+            is_cordoned=True,
+            problem=None,
+        ),
+        LogDirRow(
+            broker_id=2,
+            log_dir="/c",
+            total_bytes=None,
+            usable_bytes=None,
+            replicas=0,
+            size_bytes=0,
+            is_cordoned=False,
+            problem=None,
+        ),
+    ]
+
+
+def test_every_replica_is_a_row() -> None:
+    """Ordered by broker, directory, topic and partition, future replicas too."""
+    rows = list(replica_rows(answers()))
+    assert [(row.topic, row.partition) for row in rows] == [("audit", 0), ("orders", 0), ("orders", 1)]
+    assert rows[2] == ReplicaRow(
+        broker_id=1, log_dir="/b", topic="orders", partition=1, size_bytes=20, offset_lag=7, is_future=True
+    )

@@ -1,0 +1,78 @@
+"""One row per partition of the topology, whatever the leaders answered: -1 is null, and the first reason is named."""
+
+from kafka_lagoon.admin.offsets import (
+    ALL_KINDS,
+    HIGH_WATERMARK,
+    LARGEST_TIMESTAMP,
+    LOG_START,
+    TIERED_END,
+    Kind,
+    Offsets,
+)
+from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.client.failures import Scope, failure_of
+from kafka_lagoon.client.routing import Gathered, Source
+from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS, ListOffsetsResponsePartition
+from kafka_lagoon.protocol.messages.metadata import MetadataResponse
+from kafka_lagoon.snapshot.offsets import NOT_RETURNED, offset_rows
+from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow
+from kafka_lagoon.snapshot.topology import TOPIC_RECREATED, Topology
+
+PARTITION = TopicPartition("orders", 0)
+
+
+def answered(offset: int, timestamp: int = -1, leader_epoch: int = -1) -> Offsets:
+    answer = ListOffsetsResponsePartition(
+        partition_index=0, offset=offset, timestamp=timestamp, leader_epoch=leader_epoch
+    )
+    return Gathered({PARTITION: answer}, {PARTITION: Source(1, 77)}, {})
+
+
+def refused(code: int) -> Offsets:
+    return Gathered({}, {}, {PARTITION: failure_of(LIST_OFFSETS, Scope.of_partition(*PARTITION), code)})
+
+
+def row_of(changed: str | None = None, **replaced: Offsets) -> PartitionOffsetsRow:
+    """A row of a log from 5 to 90 whose answers of some kinds are replaced."""
+    offsets: dict[Kind, Offsets] = {kind: answered(90, leader_epoch=3) for kind in ALL_KINDS}
+    offsets[LOG_START], offsets[LARGEST_TIMESTAMP] = answered(5), answered(89, 1_000)
+    kinds = {"start": LOG_START, "end": HIGH_WATERMARK, "largest": LARGEST_TIMESTAMP, "tiered": TIERED_END}
+    offsets |= {kinds[name]: answer for name, answer in replaced.items()}
+    topology = Topology(
+        metadata=MetadataResponse(),
+        topic_ids={"orders": "id"},
+        partitions={"orders": (0,)},
+        changed={"orders": changed} if changed else {},
+    )
+    (row,) = offset_rows(topology, offsets)
+    return row
+
+
+def test_every_offset_has_its_column() -> None:
+    """None of them is taken for another."""
+    row = row_of()
+    assert (row.topic, row.topic_id, row.partition, row.log_start_offset) == ("orders", "id", 0, 5)
+    assert (row.high_watermark, row.last_stable_offset, row.leader_epoch, row.read_at_ms) == (90, 90, 3, 77)
+    assert (row.max_timestamp_offset, row.max_timestamp, row.max_timestamp_ms) == (89, 1_000, 1_000)
+    assert (row.local_log_start_offset, row.tiered_offset, row.problem) == (90, 90, None)
+
+
+def test_no_offset_is_null() -> None:
+    """-1 says that there is none; of the end of a log that cannot be, so it is a problem."""
+    row = row_of(largest=answered(-1), tiered=answered(-1))
+    assert (row.max_timestamp_offset, row.max_timestamp_ms, row.tiered_offset, row.problem) == (None, None, None, None)
+    row = row_of(end=answered(-1))
+    assert (row.high_watermark, row.problem) == (None, NOT_RETURNED)
+
+
+def test_refusals_are_named() -> None:
+    """A leader that refuses is a problem; one that is too old for a kind is not, but for the ends of the log it is."""
+    assert row_of(start=refused(29)).problem == "TOPIC_AUTHORIZATION_FAILED"
+    assert row_of(tiered=refused(35)).problem is None
+    row = row_of(end=refused(35))
+    assert (row.high_watermark, row.read_at_ms, row.problem) == (None, None, "UNSUPPORTED_VERSION")
+
+
+def test_what_happened_to_the_topic_comes_first() -> None:
+    """Offsets of two incarnations of a topic have nothing to do with each other."""
+    assert row_of(TOPIC_RECREATED, end=refused(29)).problem == TOPIC_RECREATED

@@ -1,0 +1,66 @@
+"""Rows of the metadata quorum, from messages made by hand."""
+
+from kafka_lagoon.protocol.messages.describe_quorum import (
+    DescribeQuorumResponse,
+    QuorumListener,
+    QuorumNode,
+    QuorumPartition,
+    QuorumReplica,
+    QuorumTopic,
+)
+from kafka_lagoon.snapshot.quorum import QuorumReplicaRow, QuorumRow, quorum_replica_rows, quorum_rows
+
+
+def response(leader_id: int = 1, leader_end: int = 100, error_code: int = 0) -> DescribeQuorumResponse:
+    """Two voters and an observer of which the leader knows nothing."""
+    partition = QuorumPartition(
+        partition_index=0,
+        error_code=error_code,
+        leader_id=leader_id,
+        leader_epoch=7,
+        high_watermark=99,
+        current_voters=(
+            QuorumReplica(replica_id=1, log_end_offset=leader_end, last_fetch_timestamp=5, last_caught_up_timestamp=6),
+            QuorumReplica(replica_id=2, log_end_offset=95, replica_directory_id=b"\1" * 16),
+        ),
+        observers=(QuorumReplica(replica_id=9, log_end_offset=-1),),
+    )
+    node = QuorumNode(node_id=1, listeners=(QuorumListener(name="CONTROLLER", host="c1", port=9093),))
+    topic = QuorumTopic(topic_name="__cluster_metadata", partitions=(partition,))
+    return DescribeQuorumResponse(error_code=0, topics=(topic,), nodes=(node,))
+
+
+def test_the_metadata_log_is_a_row() -> None:
+    """With its leader, voters and observers; -1 is null."""
+    assert list(quorum_rows(response())) == [
+        QuorumRow(leader_id=1, leader_epoch=7, high_watermark=99, voters=(1, 2), observers=(9,))
+    ]
+    assert next(quorum_rows(response(leader_id=-1))).leader_id is None
+
+
+def test_a_refused_partition_has_no_row() -> None:
+    """What it holds is not about the log; the refusal is a failure elsewhere."""
+    assert list(quorum_rows(response(error_code=41))) == []
+
+
+def test_every_replica_is_a_row() -> None:
+    """Voters first; lag is against the leader's end, and null where an end is unknown."""
+    leader, voter, observer = quorum_replica_rows(response())
+    assert leader == QuorumReplicaRow(
+        replica_id=1,
+        role="leader",
+        directory_id=None,
+        log_end_offset=100,
+        lag=0,
+        last_fetch_at_ms=5,
+        last_caught_up_at_ms=6,
+        listeners=("CONTROLLER://c1:9093",),
+    )
+    assert (voter.role, voter.lag, voter.directory_id) == ("voter", 5, "AQEBAQEBAQEBAQEBAQEBAQ")
+    assert (observer.role, observer.log_end_offset, observer.lag) == ("observer", None, None)
+
+
+def test_nobody_has_a_lag_without_the_leaders_end() -> None:
+    """Unknown is null, not the difference to -1."""
+    assert {row.lag for row in quorum_replica_rows(response(leader_end=-1))} == {None}
+    assert {row.lag for row in quorum_replica_rows(response(leader_id=-1))} == {None}

@@ -1,0 +1,59 @@
+"""Rows of the offsets of share groups, from messages made by hand."""
+
+from kafka_lagoon.protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsResponseGroup,
+    DescribeShareGroupOffsetsResponsePartition,
+    DescribeShareGroupOffsetsResponseTopic,
+)
+from kafka_lagoon.snapshot.share_offsets import ShareOffsetRow, share_offset_rows
+
+TOPIC_ID, TOPIC_ID_TEXT = b"\1" * 16, "AQEBAQEBAQEBAQEBAQEBAQ"
+
+
+def partition(
+    index: int, start_offset: int, lag: int = -1, error_code: int = 0
+) -> DescribeShareGroupOffsetsResponsePartition:
+    """What a group has stored of a partition."""
+    return DescribeShareGroupOffsetsResponsePartition(
+        partition_index=index, start_offset=start_offset, leader_epoch=3, lag=lag, error_code=error_code
+    )
+
+
+def rows(
+    *partitions: DescribeShareGroupOffsetsResponsePartition, name: str = "orders", names: dict[str, str] | None = None
+) -> list[ShareOffsetRow]:
+    """Rows of a group with one topic."""
+    topic = DescribeShareGroupOffsetsResponseTopic(topic_name=name, topic_id=TOPIC_ID, partitions=partitions)
+    group = DescribeShareGroupOffsetsResponseGroup(group_id="g", topics=(topic,), error_code=0)
+    return list(share_offset_rows({"g": group}, names or {}))
+
+
+def test_every_partition_is_a_row() -> None:
+    """The lag is the coordinator's; it is not made out of offsets."""
+    assert rows(partition(0, 5, lag=2)) == [
+        ShareOffsetRow(
+            group_id="g",
+            topic="orders",
+            topic_id=TOPIC_ID_TEXT,
+            partition=0,
+            start_offset=5,
+            leader_epoch=3,
+            lag=2,
+            problem=None,
+        )
+    ]
+
+
+def test_what_is_not_known_is_null() -> None:
+    """A partition that nobody has read has no offset and no epoch; coordinators before KIP-1226 count no lag."""
+    unread, refused = rows(partition(1, -1, error_code=29), partition(0, -1))
+    assert (unread.start_offset, unread.leader_epoch, unread.lag, unread.problem) == (None, None, None, None)
+    assert (refused.partition, refused.problem) == (1, "TOPIC_AUTHORIZATION_FAILED")
+
+
+def test_a_topic_without_a_name() -> None:
+    """Its id names it where metadata know the id; else the row says that nobody does."""
+    [named] = rows(partition(0, 5), name="", names={TOPIC_ID_TEXT: "orders"})
+    [unnamed] = rows(partition(0, 5), name="")
+    assert (named.topic, named.problem) == ("orders", None)
+    assert (unnamed.topic, unnamed.problem) == (None, "UNKNOWN_TOPIC_ID")

@@ -1,0 +1,197 @@
+"""Every state table is declared once, collected, filled and tested; what a cluster does not offer is a fact in `coverage`."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from kafka_lagoon import snapshot
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED, SECURITY_DISABLED
+from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
+from kafka_lagoon.protocol.messages.describe_acls import (
+    DESCRIBE_ACLS,
+    AclDescription,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
+from kafka_lagoon.settings import SnapshotSettings
+from kafka_lagoon.snapshot.acls import ACLS, AclRow
+from kafka_lagoon.snapshot.collect import STEPS, collect
+from kafka_lagoon.snapshot.coverage import SKIPPED, CollectionFailureRow, CoverageRow
+from kafka_lagoon.snapshot.state_rows import Snapshot, SnapshotRow
+from kafka_lagoon.snapshot.state_table import Phase, StateTable
+from kafka_lagoon.snapshot.tables import STATE_TABLES, required_permissions, skipped_tables
+from tests.clock import CLOCK
+from tests.fake.answers import SPOKEN
+from tests.fake.broker import fake_cluster
+from tests.fake.cluster import FakeCluster
+from tests.fake.oddities import every_shape
+from tests.nulls import unexplained_of
+from tests.short_timeouts import short_timeouts
+
+Speak = Callable[[Any, Callable[[], Any]], None]
+
+
+@pytest.fixture
+def speak(monkeypatch: pytest.MonkeyPatch) -> Speak:
+    """Make the fake brokers answer one more API."""
+
+    def teach(api: Any, answer: Callable[[], Any]) -> None:
+        monkeypatch.setitem(SPOKEN, api.key, (api, lambda *_: answer()))
+
+    return teach
+
+
+def captured(state: FakeCluster, *skipped: StateTable) -> Snapshot:
+    with fake_cluster(state):
+        deadline = Deadline.after(CLOCK, 8_000)
+        with Cluster.connect(short_timeouts(state), CLOCK, RequestStats(), deadline) as cluster:
+            return collect(cluster, "test", 1_000, deadline, lambda _step, _items: None, skipped)
+
+
+def one_acl() -> DescribeAclsResponse:
+    acl = AclDescription(principal="User:a", host="*", operation=3, permission_type=3)
+    return DescribeAclsResponse(resources=(DescribeAclsResource(resource_type=2, resource_name="t", acls=(acl,)),))
+
+
+def declared() -> Iterator[StateTable]:
+    """Every table that a module of `snapshot` declares."""
+    for module in pkgutil.iter_modules(snapshot.__path__, f"{snapshot.__name__}."):
+        for value in vars(importlib.import_module(module.name)).values():
+            if isinstance(value, StateTable):
+                yield value
+
+
+def test_every_declared_table_is_in_the_list() -> None:
+    """A table that is declared and not listed would be neither collected nor published."""
+    assert {table.name for table in declared()} == {table.name for table in STATE_TABLES}
+    assert len({table.row for table in STATE_TABLES}) == len(STATE_TABLES)
+
+
+def test_tables_are_in_the_order_of_their_phases() -> None:
+    """What counts the failures and requests of others comes after them, and the row that makes all count is the last."""
+    phases = [table.phase for table in STATE_TABLES]
+    assert phases == sorted(phases)
+    assert [table.name for table in STATE_TABLES if table.phase is Phase.COMMIT] == [STATE_TABLES[-1].name]
+    assert STEPS[-1] == [table.name for table in STATE_TABLES if table.phase is Phase.DETAILS][-1]
+
+
+def test_every_table_has_rows(speak: Speak) -> None:
+    """A new table needs an answer of the fake brokers here: one that is always empty looks like a forgotten one."""
+    speak(DESCRIBE_ACLS, one_acl)
+    taken = captured(every_shape())
+    assert [table.name for table in STATE_TABLES if not taken.of(table.row)] == []
+    assert set(taken.rows) == {table.row for table in STATE_TABLES}
+    assert unexplained_of(taken) == []
+
+
+def test_tables_declare_the_apis_that_they_need(speak: Speak) -> None:
+    """What a snapshot asks is what its tables declare: README's permissions and skipped tables rely on it."""
+    speak(DESCRIBE_ACLS, one_acl)
+    requested = {row.api for row in captured(every_shape()).of(CoverageRow)} - {API_VERSIONS.name}
+    names = {api.name for table in STATE_TABLES for api in table.apis}
+    assert requested <= names
+    lag_only = {api.name for table in STATE_TABLES if table.phase is Phase.LAG for api in table.apis}
+    assert requested - lag_only == {
+        api.name for table in STATE_TABLES if table.phase is Phase.DETAILS for api in table.apis
+    }
+
+
+def test_a_table_that_asks_for_itself_says_what_it_needs() -> None:
+    """Its APIs and the permissions for them are declared; only such a table can be skipped."""
+    for table in STATE_TABLES:
+        if table.phase is Phase.DETAILS:
+            assert table.apis, table.name
+            assert table.permissions, table.name
+        else:
+            assert table.required, table.name
+            assert not table.may_be_skipped, table.name
+
+
+def test_each_permission_is_named_once() -> None:
+    """One line per operation and type of resource, with what is lost in any table."""
+    permissions = required_permissions()
+    assert len({(one.operation, one.resource_type) for one in permissions}) == len(permissions)
+    cluster = next(one for one in permissions if str(one) == "DESCRIBE on Cluster")
+    assert cluster.without == "the controller is unknown; the list of groups is filtered; the ACLs are refused"
+
+
+def test_an_api_that_no_broker_offers_is_a_fact_of_coverage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The snapshot is as complete as the cluster allows, and nothing failed."""
+    monkeypatch.delitem(SPOKEN, DESCRIBE_ACLS.key)
+    state = FakeCluster()
+    state.add_topic("t", 1)
+    taken = captured(state)
+    (row,) = (row for row in taken.of(CoverageRow) if row.api == "DescribeAcls")
+    assert (row.not_collected_because, row.requests, row.expected) == ("UNSUPPORTED_VERSION", 0, 0)
+    assert taken.published.status == "complete"
+    assert not taken.of(CollectionFailureRow)
+
+
+def test_a_cluster_without_authorizer_is_a_fact_of_coverage(speak: Speak) -> None:
+    """SECURITY_DISABLED is how the cluster is set up, no failure."""
+    speak(DESCRIBE_ACLS, lambda: DescribeAclsResponse(error_code=SECURITY_DISABLED, resources=()))
+    state = FakeCluster()
+    state.add_topic("t", 1)
+    taken = captured(state)
+    reasons = {row.not_collected_because for row in taken.of(CoverageRow) if row.api == "DescribeAcls"}
+    assert reasons == {"SECURITY_DISABLED"}
+    assert (taken.published.status, taken.published.completeness) == ("complete", 1.0)
+    assert not taken.of(CollectionFailureRow)
+
+
+def test_a_failure_of_a_table_that_is_not_required(speak: Speak) -> None:
+    """It is a row of collection_failures; the snapshot stays complete."""
+    speak(DESCRIBE_ACLS, lambda: DescribeAclsResponse(error_code=CLUSTER_AUTHORIZATION_FAILED, resources=()))
+    state = FakeCluster()
+    state.add_topic("t", 1)
+    taken = captured(state)
+    (row,) = taken.of(CollectionFailureRow)
+    assert (row.api, row.scope_type, row.scope, row.error_name) == (
+        "DescribeAcls",
+        "list",
+        "ACLs",
+        "CLUSTER_AUTHORIZATION_FAILED",
+    )
+    assert (taken.published.status, taken.published.failures) == ("complete", 1)
+
+
+def test_a_skipped_table_is_named(speak: Speak) -> None:
+    """It is not asked for, has no rows, and `coverage` says why."""
+    speak(DESCRIBE_ACLS, one_acl)
+    state = FakeCluster()
+    state.add_topic("t", 1)
+    taken = captured(state, ACLS)
+    assert taken.of(AclRow) == []
+    (row,) = (row for row in taken.of(CoverageRow) if row.api == "DescribeAcls")
+    assert (row.skipped_table, row.not_collected_because, row.requests) == ("acls", SKIPPED, 0)
+    assert unexplained_of(taken) == []
+    assert state.count(DESCRIBE_ACLS.key) == 0
+
+
+def test_only_some_tables_can_be_skipped() -> None:
+    """A name that is none, or a table that lag needs, is a fault of the settings."""
+    assert skipped_tables(None) == skipped_tables("") == ()
+    assert skipped_tables(" acls ") == (ACLS,)
+    with pytest.raises(ConfigError) as raised:
+        skipped_tables("acls,brokers,akls")
+    assert raised.value.problems == tuple(
+        f"snapshot.skip_tables: {name} cannot be skipped; these can: acls" for name in ("akls", "brokers")
+    )
+
+
+def test_what_people_read_names_the_tables() -> None:
+    """The setting's description lists every table that can be skipped, the column's comment every one that is not required."""
+    description = SnapshotSettings.model_fields["skip_tables"].description or ""
+    skippable = ", ".join(table.name for table in STATE_TABLES if table.may_be_skipped)
+    assert description.endswith(f": {skippable}."), f"settings.py, skip_tables: name {skippable}"
+    comment = {field.name: field.metadata["comment"] for field in fields(SnapshotRow)}["status"]
+    optional = ", ".join(table.name for table in STATE_TABLES if not table.required)
+    assert f"({optional})" in comment, f"state_rows.py, status: name {optional}"

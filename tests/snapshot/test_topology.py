@@ -1,0 +1,141 @@
+"""Rows of brokers, topics and partitions are made of metadata alone: unknown is null, with its reason."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafka_lagoon.admin.cluster import Identity
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.messages.metadata import (
+    METADATA,
+    MetadataBroker,
+    MetadataPartition,
+    MetadataResponse,
+    MetadataTopic,
+)
+from kafka_lagoon.snapshot.state_rows import PartitionRow
+from kafka_lagoon.snapshot.topology import (
+    NOT_DESCRIBED,
+    TOPIC_DELETED,
+    TOPIC_RECREATED,
+    Durability,
+    broker_rows,
+    changes,
+    partition_rows,
+    read_topology,
+    topic_rows,
+    topology_of,
+)
+from tests.clock import CLOCK
+from tests.fake.cluster import FakeCluster
+
+NOT_READ = Durability(min_insync_replicas={}, eligible={}, problems={}, eligible_problem=None)
+UNKNOWN_TOPIC, REFUSED = 3, 29
+
+
+def metadata(**values: Any) -> MetadataResponse:
+    partition = MetadataPartition(
+        **{
+            "partition_index": 0,
+            "leader_id": 1,
+            "leader_epoch": 4,
+            "replica_nodes": (1, 2),
+            "isr_nodes": (1, 2),
+            **values,
+        }
+    )
+    brokers = tuple(MetadataBroker(node_id=node, host=f"h{node}", port=9092, rack=f"r{node}") for node in (1, 2))
+    topic = MetadataTopic(name="orders", topic_id=b"1" * 16, partitions=(partition,))
+    return MetadataResponse(brokers=brokers, topics=(topic,))
+
+
+def durability(needed: int | None = 1) -> Durability:
+    return Durability(
+        min_insync_replicas={} if needed is None else {"orders": needed},
+        eligible={},
+        problems={} if needed is not None else {"orders": "REFUSED"},
+        eligible_problem=None,
+    )
+
+
+def partition(needed: int | None = 1, **values: Any) -> PartitionRow:
+    (row,) = partition_rows(topology_of(metadata(**values)), durability(needed))
+    return row
+
+
+def test_a_healthy_partition() -> None:
+    """Nothing is wrong with it, and everything is known."""
+    row = partition()
+    assert (row.topic, row.partition, row.leader_id, row.leader_epoch, row.replicas, row.isr) == (
+        "orders",
+        0,
+        1,
+        4,
+        (1, 2),
+        (1, 2),
+    )
+    assert (row.is_leaderless, row.is_under_replicated, row.is_preferred_leader) == (False, False, True)
+    assert (row.is_under_min_isr, row.is_at_min_isr, row.rack_count, row.problem) == (False, False, 2, None)
+
+
+@pytest.mark.parametrize(("needed", "under", "exactly"), [(1, False, True), (2, True, False), (None, None, None)])
+def test_min_isr(needed: int | None, under: bool | None, exactly: bool | None) -> None:
+    """With one replica in sync: at the minimum, under it, or unknown with the reason."""
+    row = partition(needed, isr_nodes=(2,))
+    assert (row.is_under_min_isr, row.is_at_min_isr, row.is_under_replicated) == (under, exactly, True)
+    assert row.problem == (None if needed else "REFUSED")
+
+
+def test_no_leader() -> None:
+    """-1 is nobody; whether the leader is the preferred one is then unknown."""
+    row = partition(leader_id=-1, leader_epoch=-1, error_code=5)
+    assert (row.leader_id, row.leader_epoch, row.is_leaderless, row.is_preferred_leader) == (None, None, True, None)
+    assert row.problem == "LEADER_NOT_AVAILABLE"
+
+
+def test_a_rack_that_is_unknown() -> None:
+    """The racks of replicas cannot be counted while a broker with one of them is down."""
+    assert partition(replica_nodes=(1, 9)).rack_count is None
+
+
+def test_a_topic_that_is_hidden() -> None:
+    """Its name and the reason are there, and nothing else is claimed."""
+    response = MetadataResponse(topics=(MetadataTopic(name="secret", error_code=REFUSED),))
+    topology = topology_of(response)
+    (row,) = topic_rows(topology)
+    assert (row.topic, row.is_internal, row.partitions, row.replication_factor) == ("secret", None, None, None)
+    assert row.problem == topology.absence("secret") == "TOPIC_AUTHORIZATION_FAILED"
+    assert topology.absence("nowhere") == "UNKNOWN_TOPIC_OR_PARTITION"
+
+
+def test_changes_of_topics() -> None:
+    """Deleted, and deleted and created again, are different reasons; new topics are none."""
+    before, after = {"a": "1", "b": "2", "c": "3"}, {"a": "1", "b": "9", "d": "4"}
+    assert changes(before, after) == {"b": TOPIC_RECREATED, "c": TOPIC_DELETED}
+
+
+def test_brokers_without_a_description() -> None:
+    """What nobody described is null, with the reason why."""
+    identity = Identity(described=None, controller_id=2, controller_problem=None, failures=())
+    rows = list(broker_rows(metadata(), identity))
+    assert [(row.broker_id, row.is_controller, row.is_fenced) for row in rows] == [(1, False, None), (2, True, None)]
+    assert NOT_DESCRIBED not in {row.problem for row in rows}
+
+
+@pytest.mark.parametrize(("version", "offline"), [(4, None), (5, ()), (12, ())])
+def test_offline_replicas_that_brokers_do_not_return_are_null(
+    state: FakeCluster, connect: Callable[[], Cluster], version: int, offline: tuple[int, ...] | None
+) -> None:
+    """Metadata before v5 has no such field: an empty list would say that all replicas are online."""
+    state.highest[METADATA.key] = version
+    topology = read_topology(connect(), None, Deadline.after(CLOCK, 5_000))
+    assert {row.offline_replicas for row in partition_rows(topology, NOT_READ)} == {offline}
+
+
+def test_only_named_topics_are_read(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """Others are not in the topology."""
+    state.add_topic("other", 1)
+    topology = read_topology(connect(), ["other"], Deadline.after(CLOCK, 5_000))
+    assert list(topology.partitions) == ["other"]

@@ -1,0 +1,97 @@
+"""Rows of releases, APIs and features, from messages made by hand."""
+
+from types import SimpleNamespace
+
+from kafka_lagoon.client.failures import Scope, own_failure
+from kafka_lagoon.client.routing import Gathered
+from kafka_lagoon.protocol.messages.api_versions import (
+    API_VERSIONS,
+    ApiVersionsResponse,
+    FinalizedFeature,
+    OfferedApi,
+    SupportedFeature,
+)
+from kafka_lagoon.snapshot.versions import (
+    ApiVersionRow,
+    BrokerVersionRow,
+    FeatureRow,
+    api_version_rows,
+    broker_version_rows,
+    feature_rows,
+)
+from tests.protocol.api_lists import recorded
+
+METADATA = 3
+UNKNOWN_KEY = 9_999
+
+
+def offers(*apis: tuple[int, int, int], level: int = 1, finalized: int | None = None) -> ApiVersionsResponse:
+    """A broker that lists these APIs, supports a feature up to `level` and knows what is finalized."""
+    return ApiVersionsResponse(
+        api_keys=tuple(OfferedApi(api_key=key, min_version=low, max_version=high) for key, low, high in apis),
+        supported_features=(SupportedFeature(name="f", min_version=0, max_version=level),),
+        finalized_features_epoch=-1 if finalized is None else 5,
+        finalized_features=()
+        if finalized is None
+        else (FinalizedFeature(name="f", max_version_level=finalized, min_version_level=0),),
+    )
+
+
+def test_every_known_broker_is_a_row() -> None:
+    """One that did not answer says why."""
+    listed = recorded()["3.9.2", "kraft"]
+    answer = offers(*((key, low, high) for key, (low, high) in listed.items()))
+    brokers = {2: SimpleNamespace(host="b2", port=2), 1: SimpleNamespace(host="b1", port=1)}
+    failure = own_failure(API_VERSIONS, Scope.broker(2), "CONNECTION_FAILED")
+    assert list(broker_version_rows(brokers, Gathered({1: answer}, {}, {2: failure}))) == [
+        BrokerVersionRow(broker_id=1, host="b1", port=1, release="3.9", apis=len(listed), problem=None),
+        BrokerVersionRow(broker_id=2, host="b2", port=2, release=None, apis=None, problem="CONNECTION_FAILED"),
+    ]
+
+
+def test_brokers_that_differ_have_rows_of_their_own() -> None:
+    """During an upgrade an API has several ranges; what we speak is the highest version that both know."""
+    old, new = offers((METADATA, 0, 9)), offers((METADATA, 0, 99), (UNKNOWN_KEY, 0, 1))
+    rows = list(api_version_rows({1: old, 2: new, 3: old}))
+    assert [(row.api_key, row.broker_ids, row.highest) for row in rows] == [
+        (METADATA, (1, 3), 9),
+        (METADATA, (2,), 99),
+        (UNKNOWN_KEY, (2,), 1),
+    ]
+    assert [row.spoken for row in rows] == [9, rows[1].our_highest, None]
+    assert rows[2] == ApiVersionRow(
+        api_key=UNKNOWN_KEY,
+        api=rows[2].api,
+        broker_ids=(2,),
+        lowest=0,
+        highest=1,
+        our_lowest=None,
+        our_highest=None,
+        spoken=None,
+    )
+
+
+def test_no_version_in_common_is_null() -> None:
+    """Not the highest of one side."""
+    [row] = api_version_rows({1: offers((METADATA, 98, 99))})
+    assert row.spoken is None
+    assert row.our_highest is not None
+
+
+def test_features_are_of_the_newest_epoch() -> None:
+    """A broker that has not heard of the newest level does not decide which is in force."""
+    rows = list(feature_rows({1: offers(level=1), 2: offers(level=2, finalized=2)}))
+    assert rows == [
+        FeatureRow(feature="f", broker_ids=(1,), lowest=0, highest=1, finalized=2),
+        FeatureRow(feature="f", broker_ids=(2,), lowest=0, highest=2, finalized=2),
+    ]
+
+
+def test_a_finalized_feature_that_nobody_supports() -> None:
+    """It has a row without brokers."""
+    answer = offers(finalized=3)
+    answer.supported_features = ()
+    assert list(feature_rows({1: answer})) == [
+        FeatureRow(feature="f", broker_ids=(), lowest=None, highest=None, finalized=3)
+    ]
+    assert list(feature_rows({})) == []

@@ -1,0 +1,32 @@
+"""Every column of every table is named by a test: what nobody asserts may be wrong for ever."""
+
+import re
+
+import pytest
+
+from kafka_lagoon.delta.schema import TABLES, Table
+from tests.test_tree import TESTS
+
+# Columns that no test names so far; none is added to these.
+_UNNAMED = {
+    "brokers": {"is_controller"},
+    "topics": {"is_internal"},
+    "partitions": {"last_known_elr"},
+    "consumer_lag": {"time_lag_method", "first_unread_timestamp"},
+    "snapshots": {"finished_at", "software_version", "bytes_in", "bytes_out"},
+    "record_ranges": {"bytes_decoded"},
+}
+
+
+@pytest.fixture(scope="module")
+def named() -> set[str]:
+    """Every word of the tests."""
+    files = [path for path in TESTS.rglob("test_*.py") if path.name != "test_columns.py"]
+    return {word for path in files for word in re.findall(r"\w+", path.read_text("utf-8"))}
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_every_column_is_named_by_a_test(named: set[str], table: Table) -> None:
+    """A new column of consumer_lag needs a line in tests/snapshot/test_lag.py, and so on."""
+    missing = {column.name for column in table.columns if not {column.name, column.field} & named}
+    assert missing <= _UNNAMED.get(table.name, set())
