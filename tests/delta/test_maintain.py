@@ -1,6 +1,7 @@
 """Maintenance makes files fewer and takes away what nobody needs, and nothing else."""
 
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -214,6 +215,13 @@ def test_others_that_commit_are_waited_for(warehouse: Warehouse, monkeypatch: py
     with committing(warehouse), pytest.raises(LockHeld):
         maintain(warehouse, RECORDS, CLOCK)
     assert warehouse.state("records").version == 2
+
+
+def test_a_table_that_a_later_version_added(warehouse: Warehouse) -> None:
+    """There is nothing to do before a run of that version has created it."""
+    shutil.rmtree(warehouse.locations["acls"].removeprefix("file:"))
+    (done,) = maintain(warehouse, replace(RECORDS, tables=("acls",)), CLOCK)
+    assert (done.table, done.days, done.removed.count) == ("acls", 0, 0)
 
 
 def test_a_broken_table_is_named(warehouse: Warehouse) -> None:

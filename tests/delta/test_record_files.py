@@ -75,11 +75,11 @@ def into(folder: str, **options: Any) -> RecordFiles:
 def rows_in(files: tuple[DataFile, ...]) -> list[dict[str, Any]]:
     """Every row of the files with all columns of the table; those that a file lacks are null, as Delta has it."""
     schema = RECORDS.file_schema()
-    found = []
+    all_rows = []
     for file in files:
         rows = pq.ParquetFile(file.url.removeprefix("file:")).read().to_pylist()
-        found += [{name: row.get(name) for name in schema.names} for row in rows]
-    return found
+        all_rows += [{name: row.get(name) for name in schema.names} for row in rows]
+    return all_rows
 
 
 def wanted(topic: str, topic_id: str | None, partition: int, batch: pa.RecordBatch) -> list[dict[str, Any]]:
@@ -145,18 +145,18 @@ def test_statistics_bound_what_is_in_the_file(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(file)) == file  # noqa: S301  what Spark does with it
     path = Path(file.url.removeprefix("file:"))
     assert (file.size, file.modified_at_ms) == (path.stat().st_size, path.stat().st_mtime_ns // 1_000_000)
-    told = file.statistics
-    assert told.rows == 4
+    statistics = file.statistics
+    assert statistics.rows == 4
     some = {"topic_id": 4, "timestamp": 1, "key": 4, "producer_id": 4, "producer_epoch": 4}
-    assert told.nulls == {**dict.fromkeys(RECORDS.file_schema().names, 0), **some}
+    assert statistics.nulls == {**dict.fromkeys(RECORDS.file_schema().names, 0), **some}
     same = {"cluster": "name", "cluster_id": "cluster", "ingest_id": "run", "timestamp_type": 0, "leader_epoch": 3}
     same |= {"is_transactional": False, "is_aborted": False}
-    at = {ms: datetime.fromtimestamp(ms / 1000, UTC) for ms in (3, NOON_MS + 101)}
-    least = {"topic": "a", "partition": 2, "offset": 7, "timestamp": at[3], "timestamp_ms": -1}
-    assert told.least == {**same, **least}
+    times = {ms: datetime.fromtimestamp(ms / 1000, UTC) for ms in (3, NOON_MS + 101)}
+    least = {"topic": "a", "partition": 2, "offset": 7, "timestamp": times[3], "timestamp_ms": -1}
+    assert statistics.least == {**same, **least}
     last_ms = NOON_MS + 101
-    greatest = {"topic": "b", "partition": 4, "offset": 101, "timestamp": at[last_ms], "timestamp_ms": last_ms}
-    assert told.greatest == {**same, **greatest}
+    greatest = {"topic": "b", "partition": 4, "offset": 101, "timestamp": times[last_ms], "timestamp_ms": last_ms}
+    assert statistics.greatest == {**same, **greatest}
 
 
 @pytest.mark.parametrize(
@@ -170,8 +170,8 @@ def test_no_other_condition_brings_files_back(warehouse: Warehouse, other: str) 
         files.write(topic, None, 0, batch_of(record(6, key=b"k", value=None)))
         written += files.close()
     warehouse.kernel.append(warehouse.state("records"), written, DAY)
-    asked = warehouse.spark.table(warehouse.identifiers["records"]).where(f"topic = 'u' AND {other}")
-    assert {Path(url).name for url in asked.inputFiles()} <= {written[1].url.rpartition("/")[2]}
+    filtered = warehouse.spark.table(warehouse.identifiers["records"]).where(f"topic = 'u' AND {other}")
+    assert {Path(url).name for url in filtered.inputFiles()} <= {written[1].url.rpartition("/")[2]}
 
 
 def test_unknown_times_have_no_bounds(tmp_path: Path) -> None:
@@ -194,12 +194,12 @@ def test_all_readers_understand(warehouse: Warehouse, codec: str) -> None:
     files.write("u", "id", 1, rich)
     written = files.close()
     warehouse.kernel.append(warehouse.state("records"), written, DAY)
-    expected = [one | {INGEST_DATE: DAY[1]} for one in (*wanted("t", None, 0, plain), *wanted("u", "id", 1, rich))]
+    expected = [row | {INGEST_DATE: DAY[1]} for row in (*wanted("t", None, 0, plain), *wanted("u", "id", 1, rich))]
     for reader in (
         warehouse.spark.table(warehouse.identifiers["records"]).toArrow(),
         deltalake.DeltaTable(warehouse.locations["records"]).to_pyarrow_table(),
     ):
-        assert sorted(reader.to_pylist(), key=lambda one: (one["topic"], one["offset"])) == expected
+        assert sorted(reader.to_pylist(), key=lambda row: (row["topic"], row["offset"])) == expected
     assert len(written) == 2
 
 

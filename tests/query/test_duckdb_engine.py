@@ -123,6 +123,16 @@ def test_tables_that_are_not_named_are_not_opened(lake: Path, tmp_path: Path) ->
     assert "there is no table record_ranges" in refused(lake, "FROM records_now")
 
 
+def test_a_table_that_a_later_version_added_has_no_rows_yet(lake: Path, tmp_path: Path) -> None:
+    """A warehouse that no run of that version has opened is read as before; other tables must be there."""
+    shutil.copytree(lake, tmp_path / "older")
+    shutil.rmtree(tmp_path / "older" / "acls", ignore_errors=True)
+    assert ask(tmp_path / "older", "SELECT count(*) AS n, count(principal) AS known FROM acls") == [
+        {"n": 0, "known": 0}
+    ]
+    assert [table.name for table in TABLES if table.is_optional] == ["acls"]
+
+
 def test_snapshots_are_read_before_what_they_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that publishes meanwhile is seen whole or not at all: `snapshots` is written last and read first."""
     opened: list[str] = []

@@ -1,5 +1,6 @@
 """`lagoon sql` with Spark: where DuckDB cannot read, or where somebody says so."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,17 @@ def test_both_engines_print_the_same(lake: Path, form: str, capsys: pytest.Captu
     by_duckdb = sql(lake, capsys, "--format", form, STATEMENT + " NULLS FIRST")
     assert by_duckdb[0] == 0
     assert sql(lake, capsys, "--engine", "spark", "--format", form, STATEMENT + " NULLS FIRST") == by_duckdb
+
+
+def test_a_table_that_a_later_version_added_has_no_rows_yet(
+    lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With all of its columns."""
+    shutil.copytree(lake, tmp_path / "older")
+    shutil.rmtree(tmp_path / "older" / "acls", ignore_errors=True)
+    statement = "SELECT count(*) AS n, max(principal) AS principal FROM acls"
+    code, out, _ = sql(tmp_path / "older", capsys, "--engine", "spark", "--format", "csv", statement)
+    assert (code, out) == (0, "n,principal\r\n0,\r\n")
 
 
 @pytest.mark.parametrize(

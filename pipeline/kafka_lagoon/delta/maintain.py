@@ -97,6 +97,8 @@ def check_options(options: MaintainOptions) -> None:
 
 
 def _maintained(warehouse: Warehouse, table: Table, options: MaintainOptions, clock: Clock) -> Maintained:
+    if not warehouse.has(table):
+        return Maintained(table=table.name, days=0, before=Files(), after=Files(), removed=Files())
     if not options.dry_run:
         with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
             declare_statistics(warehouse, table, warehouse.state(table.name))

@@ -17,7 +17,7 @@ from kafka_lagoon import row_classes as kinds
 from kafka_lagoon.fetch import record_rows as records
 from kafka_lagoon.snapshot import tables
 from kafka_lagoon.snapshot.state_rows import SnapshotHeader
-from kafka_lagoon.snapshot.state_table import StateTable
+from kafka_lagoon.snapshot.state_table import FIRST_VERSION, StateTable
 
 SNAPSHOT_DATE, INGEST_DATE = "snapshot_date", "ingest_date"
 TIMESTAMP = pa.timestamp("us", tz="UTC")
@@ -88,6 +88,7 @@ class Table:
     columns: tuple[Column, ...]
     features: Mapping[str, str]  # properties that this table has and others have not
     bounded_in_0_1: tuple[str, ...]  # columns with bounds in every file that version 0.1.0 or Spark has written
+    is_optional: bool = False  # a later version added it: a warehouse has it once a run of that version has opened it
 
     @property
     def partition_by(self) -> str:
@@ -224,6 +225,7 @@ def _state(table: StateTable) -> Table:
         columns=(*HEADER, *columns_of(table.row), _day(SNAPSHOT_DATE, "captured_at")),
         features={},
         bounded_in_0_1=("snapshot_id", "cluster", "captured_at"),
+        is_optional=table.added_in != FIRST_VERSION,
     )
 
 

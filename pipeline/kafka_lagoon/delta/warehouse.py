@@ -48,6 +48,13 @@ class Warehouse:
             raise TableError(f"there is no table {table} at {self.locations[table]}")
         return state
 
+    def has(self, table: Table) -> bool:
+        """Whether a table exists, which of those that are not optional is taken for granted."""
+        if not table.is_optional:
+            return True
+        location = self.locations.get(table.name)
+        return location is not None and self.kernel.load(location) is not None
+
     @contextmanager
     def exclusively(self, what: str, clock: Clock, wait_ms: int) -> Iterator[None]:
         """Hold the lock called `what` beside tables on a local path; on other file systems do nothing."""
@@ -80,7 +87,7 @@ def in_catalog(spark: SparkSession, catalog: str, schema: str) -> Warehouse:
     delta = kernel.start(spark)
     place = f"{_quoted(catalog)}.{_quoted(schema)}"
     names = {table.name: f"{place}.{table.name}" for table in TABLES}
-    locations = {table: _catalog_location(spark, name) for table, name in names.items()}
+    locations = dict(_catalog_locations(spark, names))
     _keep_writers_apart(spark, delta, locations["snapshots"], "catalog")
     return Warehouse(spark=spark, kernel=delta, name=place, in_catalog=True, identifiers=names, locations=locations)
 
@@ -175,6 +182,15 @@ def _catalog_and_schema(settings: Settings) -> tuple[str, str]:
     if not settings.catalog or not settings.schema_name:
         raise ConfigError(["no place for the tables: set warehouse, or catalog and schema"])
     return settings.catalog, settings.schema_name
+
+
+def _catalog_locations(spark: SparkSession, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for table in TABLES:
+        try:
+            yield table.name, _catalog_location(spark, names[table.name])
+        except TableError:
+            if not table.is_optional:
+                raise
 
 
 def _catalog_location(spark: SparkSession, name: str) -> str:

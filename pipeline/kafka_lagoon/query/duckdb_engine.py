@@ -56,9 +56,16 @@ def columns_of(name: str) -> pa.Schema:
 def make_available(connection: duckdb.DuckDBPyConnection, folder: Path, names: Iterable[str] = NAMES) -> None:
     """Let SQL say `names`: temporary views over the files that the tables' logs name now.
 
-    TableError if a table is gone, NeedsSpark if DuckDB cannot read it.
+    A table that a later version added has no rows until a run of that version creates it. TableError if another table is
+    gone, NeedsSpark if DuckDB cannot read it.
     """
-    _create(connection, names, lambda table: select_rows(table.name, folder / table.name))
+    _create(connection, names, lambda table: _select(table, folder / table.name))
+
+
+def _select(table: Table, folder: Path) -> str:
+    if table.is_optional and not folder.is_dir():
+        return select_nothing(table.delta_schema())
+    return select_rows(table.name, folder)
 
 
 def _create(connection: duckdb.DuckDBPyConnection, names: Iterable[str], select: Callable[[Table], str]) -> None:

@@ -9,6 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
 from kafka_lagoon.delta.views import CREATE, NAMES, VIEWS, in_order_of_reading, with_needs
@@ -32,9 +33,10 @@ def rows_of(warehouse: Warehouse, statement: str) -> Iterator[Rows]:
 
 
 def make_available(warehouse: Warehouse, names: Iterable[str] = NAMES) -> None:
-    """Let SQL say `names`: temporary views over a folder, real views in a catalog.
+    """Let SQL say `names`: temporary views over a folder, real views in a catalog, whose schema becomes the current one.
 
-    A catalog's schema becomes the current one. TableError if something cannot be read or created.
+    In a folder a table that a later version added has no rows until a run of that version creates it. TableError if
+    something cannot be read or created.
     """
     wanted = with_needs(names)
     try:
@@ -82,5 +84,9 @@ def _use_schema(warehouse: Warehouse) -> None:
 
 def _show_tables(warehouse: Warehouse, wanted: set[str]) -> None:
     for table in in_order_of_reading(wanted):
-        rows = warehouse.spark.read.format("delta").load(warehouse.locations[table.name])
+        rows = (
+            warehouse.spark.read.format("delta").load(warehouse.locations[table.name])
+            if warehouse.has(table)
+            else warehouse.spark.createDataFrame([], StructType.fromJson(table.delta_schema()))
+        )
         rows.createOrReplaceTempView(table.name)

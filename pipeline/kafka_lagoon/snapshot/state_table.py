@@ -21,6 +21,8 @@ from kafka_lagoon.wire.schema import Api
 
 T = TypeVar("T")
 
+FIRST_VERSION = "0.1.0"
+
 
 class Phase(IntEnum):
     """When the rows of a table are made; within a phase, in the order of the list."""
@@ -44,7 +46,7 @@ class StateTable:
     """One table of a snapshot. Its comment is the docstring of `row`.
 
     A failure of a table that is not `required` is a row of collection_failures and leaves the snapshot complete. A table that
-    may be skipped is left out by the setting `snapshot.skip_tables`.
+    may be skipped is left out by the setting `snapshot.skip_tables`. `added_in` is the version of ours that brought the table.
     """
 
     name: str
@@ -55,6 +57,7 @@ class StateTable:
     permissions: Sequence[Permission] = ()
     required: bool = True
     may_be_skipped: bool = False
+    added_in: str = FIRST_VERSION
 
 
 @dataclass(slots=True, kw_only=True)
