@@ -1,6 +1,8 @@
 """Groups of fake coordinators, listed and described."""
 
-from kafka_lagoon.admin.groups import GroupListings, describe_groups, list_groups
+from typing import Any
+
+from kafka_lagoon.admin.groups import describe_groups, list_groups
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE, DescribedConsumerGroup
 from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribedGroup
@@ -8,7 +10,7 @@ from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from tests.admin.conftest import soon
 from tests.fake.cluster import FakeCluster, FakeGroup
-from tests.fake.faults import Close, Fault
+from tests.fake.faults import Altered, Fault
 
 
 def test_each_type_is_described_by_its_api(state: FakeCluster, cluster: Cluster) -> None:
@@ -51,15 +53,16 @@ def test_groups_of_a_type_that_the_brokers_cannot_describe(state: FakeCluster, c
     assert described.coordinator_ids["s"] == 2
 
 
-def _without_broker(state: FakeCluster, cluster: Cluster, times: int) -> GroupListings:
-    state.groups = {"a": FakeGroup(coordinator_id=1), "b": FakeGroup(coordinator_id=2)}
-    state.faults = [Fault(LIST_GROUPS.key, Close(), node_id=2, times=times)]
-    return list_groups(cluster, soon().within(300))
-
-
 def test_groups_of_a_broker_that_fails_are_looked_for_again(state: FakeCluster, cluster: Cluster) -> None:
     """Another broker takes them over; the failure stays, for it is not known that all have been."""
-    listings = _without_broker(state, cluster, times=99)
+
+    def refuse(response: Any) -> Any:
+        response.error_code = 31
+        return response
+
+    state.groups = {"a": FakeGroup(coordinator_id=1), "b": FakeGroup(coordinator_id=2)}
+    state.faults = [Fault(LIST_GROUPS.key, Altered(refuse), node_id=2, times=9)]
+    listings = list_groups(cluster, soon())
     assert set(listings.groups) == {"a"}
     assert [str(failure.scope) for failure in listings.failures] == ["broker 2"]
-    assert sum(1 for node, key, _ in state.asked if (node, key) == (1, LIST_GROUPS.key)) == 2
+    assert sum(1 for node, key, _ in state.requests if (node, key) == (1, LIST_GROUPS.key)) == 2

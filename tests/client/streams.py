@@ -18,9 +18,9 @@ VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 
 
 @contextmanager
-def connected(port: int, host: str = "127.0.0.1", **told: object) -> Iterator[Transport]:
+def connected(port: int, host: str = "127.0.0.1", **given: object) -> Iterator[Transport]:
     """A stream through TLS, closed in the end."""
-    transport = Transport.connect(host, port, Deadline.after(CLOCK, 5_000), context(tls_settings(**told)))
+    transport = Transport.connect(host, port, Deadline.after(CLOCK, 5_000), context(tls_settings(**given)))
     yield transport
     transport.close()
 
@@ -37,12 +37,12 @@ def exchanged(
 
 
 def refused(
-    port: int, host: str = "127.0.0.1", pause_s: float = 0, said: bytes = b"hello", **told: object
+    port: int, host: str = "127.0.0.1", pause_s: float = 0, said: bytes = b"hello", **given: object
 ) -> ConnectionFailed:
     """Why there is no connection, even if the peer says so only at the first exchange."""
 
     def say() -> None:
-        with connected(port, host, **told) as transport:
+        with connected(port, host, **given) as transport:
             time.sleep(pause_s)
             exchanged(transport, said, len(said))
 

@@ -1,4 +1,4 @@
-"""The conversation with a broker about who we are, without the broker."""
+"""The SASL exchange with a broker, without the broker."""
 
 import traceback
 from typing import Any
@@ -33,27 +33,27 @@ def mechanisms() -> list[Mechanism]:
 
 
 def answer(token: bytes = b"", error_code: int = 0, message: str | None = None, lifetime_ms: int = 0) -> Any:
-    """What a broker says to a token."""
+    """A broker's response to a token."""
     return SaslAuthenticateResponse(
         error_code=error_code, error_message=message, auth_bytes=token, session_lifetime_ms=lifetime_ms
     )
 
 
 def lifetime_ms(mechanism: Mechanism, *responses: Any) -> int:
-    """The end of a conversation in which a broker says all this; the session's lifetime."""
-    conversation = authenticate(mechanism, "broker:9092")
-    next(conversation)
+    """The session's lifetime after an exchange with these responses."""
+    exchange = authenticate(mechanism, "broker:9092")
+    next(exchange)
     try:
         for response in responses:
-            conversation.send(response)
+            exchange.send(response)
     except StopIteration as end:
         lifetime: int = end.value
         return lifetime
-    raise AssertionError("the conversation is not over")
+    raise AssertionError("the exchange is not over")
 
 
 def refusal(mechanism: Mechanism, *responses: Any) -> str:
-    """Why a conversation failed; whatever it was, the secret is in nothing that is shown."""
+    """Why an exchange failed; whatever it was, the secret is in nothing that is shown."""
     with pytest.raises(AuthenticationFailed) as failure:
         lifetime_ms(mechanism, *responses)
     shown = "".join(traceback.format_exception(failure.value)) + repr(failure.value) + repr(mechanism)
@@ -64,19 +64,19 @@ def refusal(mechanism: Mechanism, *responses: Any) -> str:
 
 
 def test_the_requests() -> None:
-    """A handshake that names the mechanism, then tokens; the last answer says how long the broker believes us."""
-    conversation = authenticate(mechanisms()[0], "broker:9092")
-    assert next(conversation) == (FRAMED_HANDSHAKE, SaslHandshakeRequest(mechanism="PLAIN"))
-    api, request = conversation.send(_WELCOME)
+    """A handshake that names the mechanism, then tokens; the last response has the session's lifetime."""
+    exchange = authenticate(mechanisms()[0], "broker:9092")
+    assert next(exchange) == (FRAMED_HANDSHAKE, SaslHandshakeRequest(mechanism="PLAIN"))
+    api, request = exchange.send(_WELCOME)
     assert api is SASL_AUTHENTICATE
     assert request.auth_bytes == b"\0alice\0s3cr3t"
     with pytest.raises(StopIteration) as end:
-        conversation.send(answer(lifetime_ms=3_600_000))
+        exchange.send(answer(lifetime_ms=3_600_000))
     assert end.value.value == 3_600_000
 
 
 def test_tokens_without_a_header_are_not_spoken() -> None:
-    """A broker that knows the first handshake only is told apart before anything is sent."""
+    """A broker that knows only the first handshake is recognised before anything is sent."""
     with pytest.raises(UnsupportedVersion, match=r"SaslHandshake needs Kafka 1\.0 or newer; broker 7 is older"):
         choose_version(FRAMED_HANDSHAKE, {SASL_HANDSHAKE.key: Versions(0, 0)}, "broker 7")
     assert choose_version(FRAMED_HANDSHAKE, {SASL_HANDSHAKE.key: Versions(0, 1)}, "broker 7") == 1
@@ -98,9 +98,9 @@ def test_a_handshake_that_fails(error_code: int, offered: tuple[str, ...], reaso
     assert refusal(mechanism, SaslHandshakeResponse(error_code=error_code, mechanisms=offered)) == reason
 
 
-@pytest.mark.parametrize("mechanism", mechanisms(), ids=lambda one: one.name)
+@pytest.mark.parametrize("mechanism", mechanisms(), ids=lambda mechanism: mechanism.name)
 def test_a_refusal(mechanism: Mechanism) -> None:
-    """The broker's words are told, but not what steers a terminal, or never ends, or holds our secret."""
+    """The broker's message is shown, but not what steers a terminal, or never ends, or contains our secret."""
     reason = refusal(mechanism, _WELCOME, answer(error_code=58, message="go away\x1b[2J\udcff"))
     assert reason == f"{mechanism.name}: SASL_AUTHENTICATION_FAILED: go away\\u001b[2J\\udcff"
     assert refusal(mechanism, _WELCOME, answer(error_code=58)).endswith("SASL_AUTHENTICATION_FAILED")
@@ -110,7 +110,7 @@ def test_a_refusal(mechanism: Mechanism) -> None:
 
 
 def test_a_broker_that_never_ends() -> None:
-    """However patient the mechanism is."""
+    """Also if the mechanism would go on."""
 
     class Endless:
         name, secrets = "ENDLESS", ()
@@ -128,7 +128,7 @@ def test_a_broker_that_ends_early() -> None:
 
 
 def test_a_mechanism_that_cannot_begin() -> None:
-    """Its reason is told like a broker's."""
+    """Its reason is raised like a broker's."""
 
     class Broken:
         name, secrets = "BROKEN", ()
@@ -154,15 +154,15 @@ _handshakes = st.builds(
 )
 
 
-@pytest.mark.parametrize("mechanism", mechanisms(), ids=lambda one: one.name)
+@pytest.mark.parametrize("mechanism", mechanisms(), ids=lambda mechanism: mechanism.name)
 @given(handshake=_handshakes, responses=st.lists(_responses, min_size=20, max_size=20))
 def test_hostile_brokers(mechanism: Mechanism, handshake: Any, responses: list[Any]) -> None:
-    """Whatever a broker answers, the conversation ends, and ends well or with AuthenticationFailed, in one line."""
+    """Whatever a broker answers, the exchange ends, with success or with AuthenticationFailed, in one line."""
     try:
         lifetime_ms(mechanism, handshake, *responses)
     except AuthenticationFailed as failure:
-        told = str(failure)
+        outcome = str(failure)
     else:
-        told = "" if isinstance(mechanism, Scram) else "welcome"
-    assert told
-    assert told.isprintable()
+        outcome = "" if isinstance(mechanism, Scram) else "welcome"
+    assert outcome
+    assert outcome.isprintable()

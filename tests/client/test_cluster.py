@@ -1,4 +1,4 @@
-"""Clusters: what a bad address costs, what is learned, and that asking creates nothing."""
+"""Clusters: what a bad address costs, what is learned, and that requests create nothing."""
 
 import time
 from collections.abc import Callable
@@ -103,7 +103,7 @@ def test_asking_for_everything_creates_nothing(state: FakeCluster, connect: Conn
 
 
 def test_older_news_of_a_leader_is_ignored(state: FakeCluster, connect: Connect) -> None:
-    """The leader with the highest term stays, whichever broker answers last."""
+    """The leader with the highest epoch stays, whichever broker answers last."""
     deadline = Deadline.after(CLOCK, 2_000)
     partition = state.topics["orders"].partitions[0]
     partition.leader_id, partition.leader_epoch = 2, 5
@@ -116,7 +116,7 @@ def test_older_news_of_a_leader_is_ignored(state: FakeCluster, connect: Connect)
 
 def test_a_re_created_topic_has_epochs_of_its_own(state: FakeCluster, connect: Connect) -> None:
     """Another topic id is another topic: its leaders are believed although their epochs begin again, and no others stay."""
-    topic, at, deadline = state.topics["orders"], TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
+    topic, orders_0, deadline = state.topics["orders"], TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
     topic.partitions[0].leader_id, topic.partitions[0].leader_epoch = 1, 5
     cluster = connect()
     cluster.refresh(None, deadline)
@@ -124,47 +124,47 @@ def test_a_re_created_topic_has_epochs_of_its_own(state: FakeCluster, connect: C
     del topic.partitions[3:]
     topic.partitions[0].leader_id, topic.partitions[0].leader_epoch = 2, 0
     cluster.refresh({"orders"}, deadline)
-    assert (cluster.leader_of(at), cluster.leader_epoch_of(at)) == (2, 0)
+    assert (cluster.leader_of(orders_0), cluster.leader_epoch_of(orders_0)) == (2, 0)
     assert cluster.leader_of(TopicPartition("orders", 5)) is None
 
 
-def test_the_old_topic_told_by_a_broker_that_is_behind(state: FakeCluster, connect: Connect) -> None:
+def test_the_old_topic_from_a_broker_with_old_metadata(state: FakeCluster, connect: Connect) -> None:
     """It is believed, as Kafka's client does, and the next answer about the new topic puts that right."""
-    topic, at, deadline = state.topics["orders"], TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
+    topic, orders_0, deadline = state.topics["orders"], TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
     cluster, seen = connect(), []
     for topic_id, leader_id, epoch in ((b"old".zfill(16), 1, 5), (b"new".zfill(16), 2, 0)) * 2:
         topic.topic_id, topic.partitions[0].leader_id, topic.partitions[0].leader_epoch = topic_id, leader_id, epoch
         cluster.refresh({"orders"}, deadline)
-        seen.append((cluster.leader_of(at), cluster.leader_epoch_of(at)))
+        seen.append((cluster.leader_of(orders_0), cluster.leader_epoch_of(orders_0)))
     assert seen == [(1, 5), (2, 0)] * 2
 
 
 def test_a_re_created_topic_without_ids(state: FakeCluster, connect: Connect) -> None:
     """Before Kafka 2.8 topics have no ids: that a topic was not there is what tells the new one from the old."""
-    topic, at, deadline = state.topics["orders"], TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
+    topic, orders_0, deadline = state.topics["orders"], TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
     state.highest[METADATA.key] = 9
     topic.partitions[0].leader_id, topic.partitions[0].leader_epoch = 1, 5
     cluster = connect()
     cluster.refresh(None, deadline)
     del state.topics["orders"]
     cluster.refresh({"orders"}, deadline)
-    assert cluster.leader_of(at) == 1, "a broker may be behind the others"
+    assert cluster.leader_of(orders_0) == 1, "a broker may be behind the others"
     topic.partitions[0].leader_id, topic.partitions[0].leader_epoch = 2, 0
     state.topics["orders"] = topic
     cluster.refresh({"orders"}, deadline)
-    assert (cluster.leader_of(at), cluster.leader_epoch_of(at)) == (2, 0)
+    assert (cluster.leader_of(orders_0), cluster.leader_epoch_of(orders_0)) == (2, 0)
 
 
 def test_a_leader_without_an_epoch_is_believed(state: FakeCluster, connect: Connect) -> None:
     """An answer of a broker that tells no epochs is no older news, as in Kafka's client."""
-    at, deadline = TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
+    orders_0, deadline = TopicPartition("orders", 0), Deadline.after(CLOCK, 2_000)
     partition = state.topics["orders"].partitions[0]
     partition.leader_id, partition.leader_epoch = 1, 5
     cluster = connect()
     cluster.refresh(None, deadline)
     partition.leader_id, partition.leader_epoch = 3, -1
     cluster.refresh(None, deadline)
-    assert (cluster.leader_of(at), cluster.leader_epoch_of(at)) == (3, -1)
+    assert (cluster.leader_of(orders_0), cluster.leader_epoch_of(orders_0)) == (3, -1)
 
 
 @pytest.mark.parametrize("highest", [6, 3])
@@ -185,7 +185,7 @@ def test_coordinators_are_found_in_every_version(
 def test_another_broker_answers_instead(
     state: FakeCluster, connect: Callable[[], Cluster], action: Close | Hang | Raw | WrongCorrelation
 ) -> None:
-    """Questions for any broker survive one that drops, stalls or garbles."""
+    """A request for any broker survives one that closes, hangs or sends garbage."""
     cluster = connect()
     state.faults.append(Fault(METADATA.key, action, node_id=1, times=10))
     answer = cluster.refresh(None, Deadline.after(CLOCK, 5_000))
@@ -199,7 +199,7 @@ def test_a_broker_that_speaks_less_is_believed(state: FakeCluster, connect: Conn
     frame = bytes.fromhex("00000010 00000000 0023 00000001 0012 0000 0002".replace(" ", ""))
     state.faults.append(Fault(API_VERSIONS_KEY, Raw(frame), times=1))
     cluster = connect()
-    assert [version for _, key, version in state.asked if key == API_VERSIONS_KEY][:2] == [4, 2]
+    assert [version for _, key, version in state.requests if key == API_VERSIONS_KEY][:2] == [4, 2]
     assert sorted(cluster.brokers) == [1, 2, 3]
 
 
@@ -219,7 +219,7 @@ def test_any_broker_that_offers_an_api_answers(state: FakeCluster, connect: Conn
     cluster = connect()
     answer = cluster.ask_any(DESCRIBE_CLUSTER, DescribeClusterRequest(), Deadline.after(CLOCK, 2_000))
     assert answer.cluster_id == "fake"
-    assert [node for node, key, _ in state.asked if key == DESCRIBE_CLUSTER.key] == [3]
+    assert [node for node, key, _ in state.requests if key == DESCRIBE_CLUSTER.key] == [3]
 
 
 def test_an_api_that_no_broker_offers(state: FakeCluster, brokers: dict[int, FakeBroker], connect: Connect) -> None:
@@ -236,13 +236,13 @@ def test_an_api_that_no_broker_offers(state: FakeCluster, brokers: dict[int, Fak
 
 
 def test_a_leader_that_another_broker_names(connect: Connect) -> None:
-    """It is believed if its term is newer and the broker is known."""
-    cluster, at = connect(), TopicPartition("orders", 0)
-    assert (cluster.leader_of(at), cluster.leader_epoch_of(at)) == (None, -1)
+    """It is taken over if its epoch is newer and the broker is known."""
+    cluster, orders_0 = connect(), TopicPartition("orders", 0)
+    assert (cluster.leader_of(orders_0), cluster.leader_epoch_of(orders_0)) == (None, -1)
     cluster.refresh(None, Deadline.after(CLOCK, 1_000))
-    assert (cluster.leader_of(at), cluster.leader_epoch_of(at)) == (1, 0)
-    assert not cluster.learn_leader(at, 2, 0)
-    assert not cluster.learn_leader(at, 9, 1)
-    assert not cluster.learn_leader(at, 2, 1, topic_id="of another topic of that name")
-    assert cluster.learn_leader(at, 2, 1, topic_id=cluster.topic_id_of("orders"))
-    assert (cluster.leader_of(at), cluster.leader_epoch_of(at)) == (2, 1)
+    assert (cluster.leader_of(orders_0), cluster.leader_epoch_of(orders_0)) == (1, 0)
+    assert not cluster.learn_leader(orders_0, 2, 0)
+    assert not cluster.learn_leader(orders_0, 9, 1)
+    assert not cluster.learn_leader(orders_0, 2, 1, topic_id="of another topic of that name")
+    assert cluster.learn_leader(orders_0, 2, 1, topic_id=cluster.topic_id_of("orders"))
+    assert (cluster.leader_of(orders_0), cluster.leader_epoch_of(orders_0)) == (2, 1)

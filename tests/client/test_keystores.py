@@ -89,7 +89,7 @@ def test_trust_in_pkcs12(file: Callable[[bytes | str], str], certificates: tuple
 def test_own_certificate_as_text(file: Callable[[bytes | str], str]) -> None:
     """Chain and key may be in one file, in either order, in two, or inline; the chain stays whole."""
     chain, key = CLIENT.chain_pem(), CLIENT.key_pem()
-    for told in (
+    for given in (
         {"ssl_keystore_location": file(chain + key)},
         {"ssl_keystore_location": file(key + chain)},
         {"ssl_keystore_certificate_chain": chain, "ssl_keystore_key": key},
@@ -97,7 +97,7 @@ def test_own_certificate_as_text(file: Callable[[bytes | str], str]) -> None:
         {"ssl_keystore_certificate_chain": chain, "ssl_keystore_key": f"file:{file(key)}"},
         {"ssl_keystore_location": file(chain), "ssl_keystore_key": f"file:{file(key)}"},
     ):
-        pair = own(tls_settings(**told))
+        pair = own(tls_settings(**given))
         assert (pair.chain, pair.key, pair.password) == (chain, key, None)
 
 
@@ -135,7 +135,7 @@ CHAIN = {"ssl_keystore_certificate_chain": CLIENT.chain_pem()}
 
 
 @pytest.mark.parametrize(
-    ("content", "told", "problem"),
+    ("content", "given", "problem"),
     [
         (None, "ssl_truststore_location", "ssl_truststore_location: {0}: No such file or directory"),
         (None, "ssl_keystore_location", "ssl_keystore_location: {0}: No such file or directory"),
@@ -189,18 +189,18 @@ CHAIN = {"ssl_keystore_certificate_chain": CLIENT.chain_pem()}
         ),
     ],
 )
-def test_files_that_cannot_be_used(tmp_path: Path, content: bytes | str | None, told: str, problem: str) -> None:
+def test_files_that_cannot_be_used(tmp_path: Path, content: bytes | str | None, given: str, problem: str) -> None:
     """One line names the setting and what is wrong, and shows nothing of what is inside."""
     path = tmp_path / "store"
     if content is not None:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(ConfigError) as caught:
-        context(tls_settings(**{told: str(path)}))
+        context(tls_settings(**{given: str(path)}))
     assert caught.value.problems == (problem.format(path),)
 
 
 @pytest.mark.parametrize(
-    ("told", "problem"),
+    ("given", "problem"),
     [
         (
             {"ssl_keystore_location": CLIENT.pkcs12(SECRET), "ssl_keystore_password": "guess"},
@@ -231,12 +231,12 @@ def test_files_that_cannot_be_used(tmp_path: Path, content: bytes | str | None, 
     ],
 )
 def test_settings_that_cannot_be_used(
-    file: Callable[[bytes | str], str], told: dict[str, str | bytes], problem: str
+    file: Callable[[bytes | str], str], given: dict[str, str | bytes], problem: str
 ) -> None:
-    """Wrong passwords and texts are told by their setting, and neither they nor the keys are shown."""
-    paths = {name: file(value) for name, value in told.items() if isinstance(value, bytes)}
+    """Wrong passwords and texts are named by their setting, and neither they nor the keys are shown."""
+    paths = {name: file(value) for name, value in given.items() if isinstance(value, bytes)}
     with pytest.raises(ConfigError) as caught:
-        context(tls_settings(**told | paths))
+        context(tls_settings(**given | paths))
     assert caught.value.problems == (problem.format(*paths.values()),)
     for secret in (SECRET, "guess", *KEY_LINES):
         assert secret not in str(caught.value)
@@ -246,7 +246,7 @@ def test_settings_that_cannot_be_used(
     ("name", "converted"), [("store", "store.p12"), ("store.jks", "store.p12"), ("store.p12", "store.p12.p12")]
 )
 def test_a_converted_store_is_another_file_in_the_same_folder(tmp_path: Path, name: str, converted: str) -> None:
-    """A dot in a folder's name is no suffix, and keytool is never told to write the file that it reads."""
+    """A dot in a folder's name is no suffix, and keytool never gets the file that it reads as its target."""
     folder = tmp_path / "kafka.d"
     folder.mkdir()
     (folder / name).write_bytes(JKS)

@@ -21,27 +21,27 @@ PLAIN = {
 }
 
 
-def told(servers: str = "kafka.example.org:9092", **more: Any) -> KafkaSettings:
+def configured(servers: str = "kafka.example.org:9092", **more: Any) -> KafkaSettings:
     return KafkaSettings.model_validate({"bootstrap_servers": servers, **more})
 
 
 @pytest.mark.parametrize(
     ("settings", "host"),
     [
-        (told(), "kafka-2.example.org"),
-        (told(), "10.0.0.7"),
-        (told(), "unrelated.example.net"),
-        (told("localhost:1"), "127.0.0.1"),
-        (told("[::1]:1"), "localhost"),
-        (told("127.0.0.1:1"), "kafka-2.example.org"),
-        (told("169.254.1.1:9092"), "169.254.1.1"),
-        (told(allowed_brokers="*.Example.org"), "kafka-2.example.org."),
-        (told(allowed_brokers="a.example.org:9093, b.example.org:9092"), "b.example.org"),
-        (told(allowed_brokers="localhost"), "localhost"),
-        (told(**PLAIN), "kafka.example.org"),
-        (told(**PLAIN, allowed_brokers="*.example.org"), "kafka-2.example.org"),
-        (told(**PLAIN | {"security_protocol": "SASL_SSL"}), "kafka-2.example.org"),
-        (told(**PLAIN | {"sasl_mechanism": "SCRAM-SHA-512"}), "kafka-2.example.org"),
+        (configured(), "kafka-2.example.org"),
+        (configured(), "10.0.0.7"),
+        (configured(), "unrelated.example.net"),
+        (configured("localhost:1"), "127.0.0.1"),
+        (configured("[::1]:1"), "localhost"),
+        (configured("127.0.0.1:1"), "kafka-2.example.org"),
+        (configured("169.254.1.1:9092"), "169.254.1.1"),
+        (configured(allowed_brokers="*.Example.org"), "kafka-2.example.org."),
+        (configured(allowed_brokers="a.example.org:9093, b.example.org:9092"), "b.example.org"),
+        (configured(allowed_brokers="localhost"), "localhost"),
+        (configured(**PLAIN), "kafka.example.org"),
+        (configured(**PLAIN, allowed_brokers="*.example.org"), "kafka-2.example.org"),
+        (configured(**PLAIN | {"security_protocol": "SASL_SSL"}), "kafka-2.example.org"),
+        (configured(**PLAIN | {"sasl_mechanism": "SCRAM-SHA-512"}), "kafka-2.example.org"),
     ],
 )
 def test_admitted(settings: KafkaSettings, host: str) -> None:
@@ -52,15 +52,15 @@ def test_admitted(settings: KafkaSettings, host: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "host", "reason"),
     [
-        (told(), "localhost", "and this machine: change the broker's advertised.listeners"),
-        (told(), "127.0.0.53", "this machine"),
-        (told(), "::1", "this machine"),
-        (told(), "169.254.169.254", "a link-local address"),
-        (told(), "fe80::1%eth0", "a link-local address"),
-        (told("localhost:1"), "169.254.169.254", "a link-local address"),
-        (told(allowed_brokers="*.example.org"), "example.net", "not among allowed_brokers"),
-        (told(allowed_brokers="*.example.org:9093"), "a.example.org", "not among allowed_brokers"),
-        (told(**PLAIN), "kafka-2.example.org", "PLAIN would show it our credentials: name it in allowed_brokers"),
+        (configured(), "localhost", "and this machine: change the broker's advertised.listeners"),
+        (configured(), "127.0.0.53", "this machine"),
+        (configured(), "::1", "this machine"),
+        (configured(), "169.254.169.254", "a link-local address"),
+        (configured(), "fe80::1%eth0", "a link-local address"),
+        (configured("localhost:1"), "169.254.169.254", "a link-local address"),
+        (configured(allowed_brokers="*.example.org"), "example.net", "not among allowed_brokers"),
+        (configured(allowed_brokers="*.example.org:9093"), "a.example.org", "not among allowed_brokers"),
+        (configured(**PLAIN), "kafka-2.example.org", "PLAIN would show it our credentials: name it in allowed_brokers"),
     ],
 )
 def test_refused(settings: KafkaSettings, host: str, reason: str) -> None:
@@ -71,12 +71,14 @@ def test_refused(settings: KafkaSettings, host: str, reason: str) -> None:
 
 def test_names_are_looked_up_before_they_are_trusted() -> None:
     """A name that leads to this machine, or to a link-local address, is refused like the address itself."""
-    assert vet(told(), "127.0.0.1") == (
+    assert vet(configured(), "127.0.0.1") == (
         "leads to 127.0.0.1, which is this machine: change the broker's advertised.listeners, or set allowed_brokers"
     )
-    assert str(vet(told(), "169.254.169.254")).startswith("leads to 169.254.169.254, which is a link-local address")
-    assert vet(told(), "10.1.2.3") is None
-    assert vet(told("127.0.0.1:1"), "127.0.0.1") is None
-    assert vet(told(allowed_brokers="*"), "127.0.0.1") is None
+    assert str(vet(configured(), "169.254.169.254")).startswith(
+        "leads to 169.254.169.254, which is a link-local address"
+    )
+    assert vet(configured(), "10.1.2.3") is None
+    assert vet(configured("127.0.0.1:1"), "127.0.0.1") is None
+    assert vet(configured(allowed_brokers="*"), "127.0.0.1") is None
     with pytest.raises(AddressRefused, match=r"localhost:9: resolve: leads to \S+, which is this machine"):
-        Transport.connect("localhost", 9, Deadline.after(CLOCK, 1_000), vet=partial(vet, told()))
+        Transport.connect("localhost", 9, Deadline.after(CLOCK, 1_000), vet=partial(vet, configured()))

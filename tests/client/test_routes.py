@@ -25,9 +25,9 @@ def soon() -> Deadline:
 
 def requests(state: FakeCluster, refresh: Callable[[], None]) -> list[int]:
     """The APIs of the requests that a refresh sends."""
-    before = len(state.asked)
+    before = len(state.requests)
     refresh()
-    return [key for _, key, _ in state.asked[before:]]
+    return [key for _, key, _ in state.requests[before:]]
 
 
 def test_partitions_go_to_their_leaders(state: FakeCluster, connect: Connect) -> None:

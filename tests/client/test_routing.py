@@ -45,11 +45,11 @@ def ends(cluster: Cluster, budget_ms: int = 4_000) -> Gathered[TopicPartition, A
 
 def test_one_request_per_leader(state: FakeCluster, connect: Connect) -> None:
     """Six partitions on three brokers are three requests."""
-    found = ends(connect())
-    assert set(found.answers) == set(ORDERS)
-    assert not found.failures
+    gathered = ends(connect())
+    assert set(gathered.answers) == set(ORDERS)
+    assert not gathered.failures
     assert [state.count(LIST_OFFSETS.key, node) for node in (1, 2, 3)] == [1, 1, 1]
-    assert {found.sources[at].node_id for at in ORDERS} == {1, 2, 3}
+    assert {gathered.sources[partition].node_id for partition in ORDERS} == {1, 2, 3}
 
 
 def test_a_moved_leader_is_looked_up(state: FakeCluster, connect: Connect) -> None:
@@ -59,9 +59,9 @@ def test_a_moved_leader_is_looked_up(state: FakeCluster, connect: Connect) -> No
     moved = state.topics["orders"].partitions[0]
     moved.leader_id, moved.leader_epoch = 3, 1
     before = state.count(METADATA.key)
-    found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
-    assert set(found.answers) == set(ORDERS)
-    assert found.sources[ORDERS[0]].node_id == 3
+    gathered = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
+    assert set(gathered.answers) == set(ORDERS)
+    assert gathered.sources[ORDERS[0]].node_id == 3
     assert state.count(METADATA.key) == before + 1
     assert state.count(LIST_OFFSETS.key) == 4
 
@@ -69,17 +69,17 @@ def test_a_moved_leader_is_looked_up(state: FakeCluster, connect: Connect) -> No
 def test_a_partition_without_a_leader_is_a_failure_and_nothing_else(state: FakeCluster, connect: Connect) -> None:
     """It says LEADER_NOT_AVAILABLE, soon, and its siblings have their answers."""
     state.topics["orders"].partitions[2].leader_id = -1
-    found = ends(connect())
-    assert set(found.answers) == set(ORDERS) - {ORDERS[2]}
-    failure = found.failures[ORDERS[2]]
+    gathered = ends(connect())
+    assert set(gathered.answers) == set(ORDERS) - {ORDERS[2]}
+    failure = gathered.failures[ORDERS[2]]
     assert (failure.name, failure.attempts) == ("LEADER_NOT_AVAILABLE", 4)
 
 
 def test_a_final_error_is_not_retried(state: FakeCluster, connect: Connect) -> None:
     """TOPIC_AUTHORIZATION_FAILED is an answer."""
     state.topics["orders"].partitions[1].error_code = 29
-    found = ends(connect())
-    failure = found.failures[ORDERS[1]]
+    gathered = ends(connect())
+    failure = gathered.failures[ORDERS[1]]
     assert (failure.name, failure.code, failure.attempts) == ("TOPIC_AUTHORIZATION_FAILED", 29, 1)
     assert state.count(LIST_OFFSETS.key) == 3
 
@@ -92,8 +92,8 @@ def test_a_transient_error_is_retried(state: FakeCluster, connect: Connect) -> N
     cluster.refresh(None, soon())
     before = state.count(METADATA.key)
     threading.Timer(0.1, setattr, (partition, "error_code", 0)).start()
-    found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
-    assert set(found.answers) == set(ORDERS)
+    gathered = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
+    assert set(gathered.answers) == set(ORDERS)
     assert state.count(METADATA.key) == before
 
 
@@ -126,8 +126,8 @@ def test_what_passes_is_waited_for(state: FakeCluster, connect: Connect, name: s
     cluster.refresh(None, soon())
     before = state.count(METADATA.key)
     state.faults.append(Fault(LIST_OFFSETS.key, Altered(refuse), node_id=2, times=2))
-    found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
-    assert set(found.answers) == set(ORDERS)
+    gathered = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
+    assert set(gathered.answers) == set(ORDERS)
     assert (state.count(METADATA.key) > before) == refreshed
 
 
@@ -137,13 +137,13 @@ def test_what_passes_is_waited_for(state: FakeCluster, connect: Connect, name: s
 def test_what_lasts_is_a_failure_at_once(state: FakeCluster, connect: Connect, name: str) -> None:
     """A refusal that asking again does not change costs its own partitions, by Kafka's name, and is asked once."""
     (code,) = (one.code for one in ERROR_CODES.values() if one.name == name)
-    for at in ORDERS[1::3]:
-        state.topics["orders"].partitions[at.partition].error_code = code
-    found = ends(connect())
-    assert {at: (one.name, one.attempts) for at, one in found.failures.items()} == dict.fromkeys(
+    for partition in ORDERS[1::3]:
+        state.topics["orders"].partitions[partition.partition].error_code = code
+    gathered = ends(connect())
+    assert {partition: (one.name, one.attempts) for partition, one in gathered.failures.items()} == dict.fromkeys(
         ORDERS[1::3], (name, 1)
     )
-    assert len(found.answers) == 4
+    assert len(gathered.answers) == 4
 
 
 def test_a_moved_controller_is_found(state: FakeCluster, connect: Connect) -> None:
@@ -160,9 +160,9 @@ def test_a_moved_controller_is_found(state: FakeCluster, connect: Connect) -> No
 
     state.faults.append(Fault(LIST_GROUPS.key, Altered(moved), node_id=1, times=1000))
     sharded = ShardedRequest(api=LIST_GROUPS, items=["all"], build=lambda _: ListGroupsRequest(), read=read)
-    (found,) = gather(cluster, ByController(cluster), [sharded], soon())
-    assert found.answers == {"all": 0}
-    assert found.sources["all"].node_id == 2
+    (gathered,) = gather(cluster, ByController(cluster), [sharded], soon())
+    assert gathered.answers == {"all": 0}
+    assert gathered.sources["all"].node_id == 2
 
 
 def test_a_deleted_topic_is_a_failure_soon(state: FakeCluster, connect: Connect) -> None:
@@ -170,8 +170,8 @@ def test_a_deleted_topic_is_a_failure_soon(state: FakeCluster, connect: Connect)
     cluster = connect()
     cluster.refresh(None, soon())
     del state.topics["orders"]
-    found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
-    assert {(failure.name, failure.attempts) for failure in found.failures.values()} == {
+    gathered = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
+    assert {(failure.name, failure.attempts) for failure in gathered.failures.values()} == {
         ("UNKNOWN_TOPIC_OR_PARTITION", 4)
     }
 
@@ -181,8 +181,8 @@ def test_a_connection_that_breaks_is_opened_again(state: FakeCluster, connect: C
     """An answer that is cut off is never used; the same broker is asked again."""
     cluster = connect()
     state.faults.append(Fault(LIST_OFFSETS.key, action, node_id=2))
-    found = ends(cluster)
-    assert set(found.answers) == set(ORDERS)
+    gathered = ends(cluster)
+    assert set(gathered.answers) == set(ORDERS)
     assert state.count(LIST_OFFSETS.key, 2) == 2
 
 
@@ -193,32 +193,32 @@ def test_a_broker_that_dies_costs_its_own_partitions(
     cluster = connect()
     cluster.refresh(None, soon())
     brokers[2].die()
-    found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon(2_000))[HIGH_WATERMARK]
-    led = {at for at in ORDERS if state.topics["orders"].partitions[at.partition].leader_id == 2}
-    assert set(found.failures) == led
-    assert set(found.answers) == set(ORDERS) - led
-    assert {failure.node_id for failure in found.failures.values()} == {2}
-    assert {failure.name for failure in found.failures.values()} <= {"CONNECTION_FAILED", "CONNECTION_LOST"}
+    gathered = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon(2_000))[HIGH_WATERMARK]
+    led = {partition for partition in ORDERS if state.topics["orders"].partitions[partition.partition].leader_id == 2}
+    assert set(gathered.failures) == led
+    assert set(gathered.answers) == set(ORDERS) - led
+    assert {failure.node_id for failure in gathered.failures.values()} == {2}
+    assert {failure.name for failure in gathered.failures.values()} <= {"CONNECTION_FAILED", "CONNECTION_LOST"}
 
 
 @pytest.mark.parametrize(
-    ("address", "told"),
+    ("address", "reason"),
     [
         (("127.0.0.1", 1), "127.0.0.1:1: connect: Connection refused"),
         (("kafka-2.invalid", 9092), "kafka-2.invalid:9092: resolve: "),
     ],
 )
 def test_an_advertised_address_that_leads_nowhere(
-    state: FakeCluster, connect: Connect, address: tuple[str, int], told: str
+    state: FakeCluster, connect: Connect, address: tuple[str, int], reason: str
 ) -> None:
     """Its partitions fail, each with the address, the broker that advertises it, and what to change."""
     cluster = connect()
     state.addresses[2] = address
     cluster.refresh(None, soon())
-    found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon(1_500))[HIGH_WATERMARK]
-    assert len(found.answers) == 4
-    for failure in found.failures.values():
-        assert str(failure.message).startswith(told)
+    gathered = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon(1_500))[HIGH_WATERMARK]
+    assert len(gathered.answers) == 4
+    for failure in gathered.failures.values():
+        assert str(failure.message).startswith(reason)
         assert "broker 2 advertises this address: make it reachable from here, or change" in str(failure.message)
 
 
@@ -227,14 +227,14 @@ def test_an_address_that_is_not_allowed_is_not_asked(state: FakeCluster, connect
     cluster = connect()
     state.addresses[2] = ("169.254.0.1", 9092)
     cluster.refresh(None, soon())
-    found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
-    assert len(found.answers) == 4
-    assert {failure.name for failure in found.failures.values()} == {"ADDRESS_REFUSED"}
-    assert {failure.attempts for failure in found.failures.values()} == {1}
+    gathered = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
+    assert len(gathered.answers) == 4
+    assert {failure.name for failure in gathered.failures.values()} == {"ADDRESS_REFUSED"}
+    assert {failure.attempts for failure in gathered.failures.values()} == {1}
 
 
 def test_a_broker_that_never_answers_is_waited_for_once(state: FakeCluster, connect: Connect) -> None:
-    """After one question's deadline was spent on it, later questions do not insist."""
+    """After one request spent its deadline on it, later requests try it only once."""
     cluster = connect()
     state.faults.append(Fault(LIST_OFFSETS.key, Hang(), node_id=2, times=1000))
     first = ends(cluster, 2_000)
@@ -249,9 +249,9 @@ def test_garbage_is_a_failure_of_what_was_asked(state: FakeCluster, connect: Con
     cluster = connect()
     cluster.refresh(None, soon())
     state.faults.append(Fault(LIST_OFFSETS.key, Raw(b"\x00\x00\x00\x06\x00\x00\x00\x01ab"), node_id=3, times=9))
-    found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
-    assert {failure.name for failure in found.failures.values()} == {"PROTOCOL_ERROR"}
-    assert len(found.answers) == 4
+    gathered = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
+    assert {failure.name for failure in gathered.failures.values()} == {"PROTOCOL_ERROR"}
+    assert len(gathered.answers) == 4
 
 
 def test_garbage_instead_of_metadata_is_a_failure(state: FakeCluster) -> None:
@@ -279,9 +279,9 @@ def test_what_an_answer_leaves_out_is_not_lost(state: FakeCluster, connect: Conn
     state.faults.append(Fault(LIST_OFFSETS.key, Altered(shorten), node_id=1, times=1))
     assert set(ends(cluster).answers) == set(ORDERS)
     state.faults.append(Fault(LIST_OFFSETS.key, Altered(shorten), node_id=1, times=1000))
-    found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon(2_000))[HIGH_WATERMARK]
-    assert len(found.failures) == 2
-    assert "the answer leaves it out" in str(next(iter(found.failures.values())).message)
+    gathered = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon(2_000))[HIGH_WATERMARK]
+    assert len(gathered.failures) == 2
+    assert "the answer leaves it out" in str(next(iter(gathered.failures.values())).message)
 
 
 def test_a_kind_that_brokers_are_too_old_for(state: FakeCluster, connect: Connect) -> None:
@@ -289,9 +289,9 @@ def test_a_kind_that_brokers_are_too_old_for(state: FakeCluster, connect: Connec
     state.highest[LIST_OFFSETS.key] = 5
     cluster = connect()
     cluster.refresh(None, soon())
-    found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK, LARGEST_TIMESTAMP], soon())
-    assert len(found[HIGH_WATERMARK].answers) == 6
-    assert {failure.name for failure in found[LARGEST_TIMESTAMP].failures.values()} == {"UNSUPPORTED_VERSION"}
+    gathered = list_offsets(cluster, ORDERS, [HIGH_WATERMARK, LARGEST_TIMESTAMP], soon())
+    assert len(gathered[HIGH_WATERMARK].answers) == 6
+    assert {failure.name for failure in gathered[LARGEST_TIMESTAMP].failures.values()} == {"UNSUPPORTED_VERSION"}
 
 
 def test_throttling_is_obeyed(state: FakeCluster, connect: Connect) -> None:
@@ -346,7 +346,7 @@ def test_old_brokers_are_asked_group_by_group(state: FakeCluster, connect: Conne
     assert not commits.failures
 
 
-def test_a_whole_question_names_its_refusal(state: FakeCluster, connect: Connect) -> None:
+def test_a_request_that_is_not_split_names_its_refusal(state: FakeCluster, connect: Connect) -> None:
     """An error code at the top of an answer is a failure with that code."""
 
     def refuse(answer: Any) -> Any:
@@ -372,32 +372,32 @@ def test_every_item_is_answered_or_failed_once(
     for partition, code in zip(state.topics["orders"].partitions, codes, strict=True):
         partition.error_code = code
     assert brokers
-    patient = short_timeouts(state, request_timeout_ms=5_000, retry_backoff_ms=500, retry_backoff_max_ms=500)
+    long_timeouts = short_timeouts(state, request_timeout_ms=5_000, retry_backoff_ms=500, retry_backoff_max_ms=500)
     clock = Hands().clock()
     deadline = Deadline.after(clock, 2_000)
-    with Cluster.connect(patient, clock, RequestStats(), deadline) as cluster:
+    with Cluster.connect(long_timeouts, clock, RequestStats(), deadline) as cluster:
         cluster.refresh(None, deadline)
-        found = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], deadline)[HIGH_WATERMARK]
-    assert set(found.answers) | set(found.failures) == set(ORDERS)
-    assert not set(found.answers) & set(found.failures)
-    assert {at.partition for at in found.answers} == {i for i, code in enumerate(codes) if code == 0}
+        gathered = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], deadline)[HIGH_WATERMARK]
+    assert set(gathered.answers) | set(gathered.failures) == set(ORDERS)
+    assert not set(gathered.answers) & set(gathered.failures)
+    assert {partition.partition for partition in gathered.answers} == {i for i, code in enumerate(codes) if code == 0}
 
 
 def test_nothing_to_ask_is_no_request(state: FakeCluster, connect: Connect) -> None:
-    """A question about no items costs nothing."""
+    """A request about no items costs nothing."""
     cluster = connect()
-    asked = len(state.asked)
+    requests = len(state.requests)
     empty: ShardedRequest[str, Any] = ShardedRequest(
         api=LIST_OFFSETS, items=[], build=lambda _: None, read=lambda _, __: []
     )
     assert gather(cluster, ByCoordinator(cluster), [empty], soon())[0].answers == {}
     assert list_offsets(cluster, [], [HIGH_WATERMARK], soon())[HIGH_WATERMARK].failures == {}
-    assert len(state.asked) == asked
+    assert len(state.requests) == requests
     assert ByLeader(cluster).node_of(TopicPartition("absent", 0)) is None
 
 
 def test_request_statistics_do_not_grow_with_requests(connect: Connect) -> None:
-    """A cluster that lives on counts by API and broker: what is asked a hundred times takes no more room than once."""
+    """A cluster that lives on counts by API and broker: a request that is sent a hundred times takes no more room than once."""
     cluster = connect()
 
     def entries() -> int:

@@ -58,7 +58,7 @@ INCOMPLETE = Certificate(key=BELOW.key, chain=BELOW.chain[:1])  # without the au
     ids=["expired", "other-names", "nameless", "stranger", "incomplete", "self-signed", "control-characters"],
 )
 def test_certificates_that_are_not_accepted(version: ssl.TLSVersion, certificate: Certificate, reason: str) -> None:
-    """What is wrong with a broker's certificate is told in one line, with what it says and what to change."""
+    """What is wrong with a broker's certificate is said in one line, with its content and what to change."""
     with secure_peer(server_context(certificate, maximum_version=version)) as server:
         refusal = refused(server.port)
     assert (refusal.phase, refusal.reason) == ("tls", reason)
@@ -97,10 +97,10 @@ def test_a_certificate_of_the_future() -> None:
     ],
 )
 def test_clients_that_are_not_accepted(version: ssl.TLSVersion, shown: Certificate | None, reasons: set[str]) -> None:
-    """A broker that refuses us is told as such, also in TLS 1.3 where it says so only after the handshake."""
-    told = {"ssl_keystore_certificate_chain": shown.chain_pem(), "ssl_keystore_key": shown.key_pem()} if shown else {}
+    """A broker's refusal is recognised, also in TLS 1.3 where it says so only after the handshake."""
+    given = {"ssl_keystore_certificate_chain": shown.chain_pem(), "ssl_keystore_key": shown.key_pem()} if shown else {}
     with secure_peer(server_context(clients_of=ROOT, maximum_version=version)) as server:
-        refusal = refused(server.port, **told)
+        refusal = refused(server.port, **given)
     assert refusal.phase == "tls"
     assert refusal.reason in reasons
     assert not isinstance(refusal, ConnectionLost)
@@ -164,6 +164,6 @@ def foreign(context: ssl.SSLContext) -> ssl.SSLContext:
     ],
 )
 def test_nothing_in_common(limit: Callable[[ssl.SSLContext], ssl.SSLContext], reason: str) -> None:
-    """Versions and ciphers that only one side has are told as such."""
+    """Versions and ciphers that only one side has are named."""
     with secure_peer(limit(server_context())) as server:
         assert refused(server.port).reason == reason

@@ -150,9 +150,9 @@ def test_a_peer_that_hangs_up() -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_whole_chain_is_shown(version: ssl.TLSVersion) -> None:
     """A broker that trusts the root alone accepts a client whose certificate an authority below it has signed."""
-    told = {"ssl_keystore_certificate_chain": CLIENT.chain_pem(), "ssl_keystore_key": CLIENT.key_pem()}
+    given = {"ssl_keystore_certificate_chain": CLIENT.chain_pem(), "ssl_keystore_key": CLIENT.key_pem()}
     server_side = server_context(clients_of=ROOT, maximum_version=version)
-    with secure_peer(server_side) as server, connected(server.port, **told) as transport:
+    with secure_peer(server_side) as server, connected(server.port, **given) as transport:
         assert exchanged(transport, b"x", 1) == b"x"
 
 
@@ -161,14 +161,14 @@ def test_the_whole_chain_is_shown(version: ssl.TLSVersion) -> None:
 )
 def test_the_name_that_is_checked(monkeypatch: pytest.MonkeyPatch, host: str, named: str | None) -> None:
     """The host is sent and checked without the dot that ends full names; addresses are checked but not sent."""
-    found = socket.getaddrinfo
-    monkeypatch.setattr(socket, "getaddrinfo", lambda _, port, **kind: found("127.0.0.1", port, **kind))
-    asked: list[str | None] = []
+    resolve = socket.getaddrinfo
+    monkeypatch.setattr(socket, "getaddrinfo", lambda _, port, **kind: resolve("127.0.0.1", port, **kind))
+    requested: list[str | None] = []
     context = server_context()
-    context.sni_callback = lambda _stream, name, _context: asked.append(name)
+    context.sni_callback = lambda _stream, name, _context: requested.append(name)
     with secure_peer(context) as server, connected(server.port, host) as transport:
         assert exchanged(transport, b"x", 1) == b"x"
-    assert asked == [named]
+    assert requested == [named]
 
 
 def test_a_name_that_is_not_checked() -> None:

@@ -25,6 +25,7 @@ from kafka_lagoon.delta.schema import SNAPSHOT_DATE, STATE_TABLES
 from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
 from kafka_lagoon.errors import ChecksFailed, LockHeld, SnapshotExists
 from kafka_lagoon.snapshot import state_rows as rows
+from kafka_lagoon.snapshot.acls import AclRow
 from kafka_lagoon.snapshot.coverage import CoverageRow
 from tests.clock import CLOCK
 from tests.delta import other_run
@@ -44,6 +45,7 @@ HOSTILE_FACTS = (
         max_timestamp_ms=2**62,
     ),
     row(rows.ConsumerGroupRow, group_id=HOSTILE),
+    row(AclRow, resource_name=HOSTILE, principal=HOSTILE),
     row(
         rows.GroupMemberRow,
         group_id=HOSTILE,

@@ -1,4 +1,4 @@
-"""State and request in, response out: one function per API that the fake brokers speak."""
+"""Answers requests from the state of a fake cluster: one function per API that the fake brokers implement."""
 
 import struct
 from collections.abc import Callable, Sequence
@@ -76,17 +76,17 @@ def _list_offsets(state: FakeCluster, node: int, version: int, request: Any) -> 
     return list_offsets.ListOffsetsResponse(topics=tuple(topics))
 
 
-def _offset(node: int, log: FakePartition | None, asked: Any, isolation_level: int, version: int) -> Any:
-    index = asked.partition_index
+def _offset(node: int, log: FakePartition | None, requested: Any, isolation_level: int, version: int) -> Any:
+    index = requested.partition_index
     if log is None or log.leader_id != node or log.error_code:
         code = UNKNOWN_TOPIC if log is None else log.error_code or NOT_LEADER
         return list_offsets.ListOffsetsResponsePartition(partition_index=index, error_code=code)
-    if code := log.refused.get((asked.timestamp, isolation_level), 0):
+    if code := log.refused.get((requested.timestamp, isolation_level), 0):
         return list_offsets.ListOffsetsResponsePartition(partition_index=index, error_code=code)
-    name = SPECIAL.get(asked.timestamp)
-    found = (offset for timestamp, offset in log.times if 0 <= asked.timestamp <= timestamp)
-    offset = getattr(log, name) if name else next(found, -1)
-    if isolation_level and asked.timestamp == list_offsets.LATEST and log.last_stable_offset is not None:
+    name = SPECIAL.get(requested.timestamp)
+    matching = (offset for timestamp, offset in log.times if 0 <= requested.timestamp <= timestamp)
+    offset = getattr(log, name) if name else next(matching, -1)
+    if isolation_level and requested.timestamp == list_offsets.LATEST and log.last_stable_offset is not None:
         offset = log.last_stable_offset
     return list_offsets.ListOffsetsResponsePartition(
         partition_index=index, offset=offset, leader_epoch=log.leader_epoch if version >= 4 else -1
@@ -108,12 +108,12 @@ def _list_groups(state: FakeCluster, node: int, version: int, _request: Any) -> 
 
 
 def _find_coordinator(state: FakeCluster, _node: int, version: int, request: Any) -> Any:
-    found = [_coordinator(state, key) for key in request.coordinator_keys or (request.key,)]
+    coordinators = [_coordinator(state, key) for key in request.coordinator_keys or (request.key,)]
     if version >= 4:
-        return find_coordinator.FindCoordinatorResponse(coordinators=tuple(found))
-    one = found[0]
+        return find_coordinator.FindCoordinatorResponse(coordinators=tuple(coordinators))
+    first = coordinators[0]
     return find_coordinator.FindCoordinatorResponse(
-        error_code=one.error_code, node_id=one.node_id, host=one.host, port=one.port
+        error_code=first.error_code, node_id=first.node_id, host=first.host, port=first.port
     )
 
 
@@ -140,8 +140,8 @@ def _classic(state: FakeCluster, node: int, version: int, group_id: str) -> desc
     code = _refused(state, node, group_id)
     group = state.groups.get(group_id)
     if group is None or group.group_type != "classic":
-        told = GROUP_MISSING if version >= 6 else 0
-        return describe_groups.DescribedGroup(error_code=told, group_id=group_id, group_state="Dead")
+        code = GROUP_MISSING if version >= 6 else 0
+        return describe_groups.DescribedGroup(error_code=code, group_id=group_id, group_state="Dead")
     if code:
         return describe_groups.DescribedGroup(error_code=code, group_id=group_id)
     return describe_groups.DescribedGroup(

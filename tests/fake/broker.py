@@ -43,7 +43,7 @@ class _Handler(socketserver.StreamRequestHandler):
 
     def _answer(self, state: FakeCluster, node_id: int, frame: bytes) -> bool:
         key, version, correlation_id, client = _HEADER.unpack_from(frame)
-        state.asked.append((node_id, key, version))
+        state.requests.append((node_id, key, version))
         api, answer = SPOKEN[key]
         body = _HEADER.size + max(client, 0) + (1 if api.is_flexible(version) else 0)
         fault = next((one for one in state.faults if one.strikes(node_id, key)), None)

@@ -38,7 +38,7 @@ class FakePartition:
     )  # (timestamp, isolation level) asked -> error code
     log: list[FakeBatch] = field(default_factory=list)
     segments: list[int] = field(default_factory=lambda: [0])  # first offsets; no answer goes beyond one
-    epoch_ends: dict[int, int] = field(default_factory=dict)  # term -> offset behind its last record
+    epoch_ends: dict[int, int] = field(default_factory=dict)  # leader epoch -> offset after its last record
     times: tuple[tuple[int, int], ...] = ()  # (timestamp, offset) of some records, ascending
     size: int = 0
     preferred: dict[str, int] = field(default_factory=dict)  # rack -> replica that readers there are sent to
@@ -119,7 +119,7 @@ class FakeCluster:
     transactions: dict[str, FakeTransaction] = field(default_factory=dict)
     producers: dict[tuple[str, int], tuple[Any, ...]] = field(default_factory=dict)  # of DescribeProducers
     faults: list[Fault] = field(default_factory=list)
-    asked: list[tuple[int, int, int]] = field(default_factory=list)  # (node, api key, version), in order of arrival
+    requests: list[tuple[int, int, int]] = field(default_factory=list)  # (node, api key, version), in order of arrival
     fetches: list[Any] = field(default_factory=list)  # FetchRequests, in order of arrival
 
     def add_topic(self, name: str, partitions: int, *, nodes: int = 3, end: int = 100) -> FakeTopic:
@@ -135,4 +135,4 @@ class FakeCluster:
 
     def count(self, api_key: int, node_id: int | None = None) -> int:
         """How many requests of one API arrived, at one broker or at all."""
-        return sum(1 for node, key, _ in self.asked if key == api_key and node_id in (None, node))
+        return sum(1 for node, key, _ in self.requests if key == api_key and node_id in (None, node))

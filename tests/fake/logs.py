@@ -1,4 +1,4 @@
-"""State and request in, response out: the APIs that read a partition's log."""
+"""Answers the APIs that read a partition's log, from the state of a fake cluster."""
 
 from itertools import pairwise
 from typing import Any
@@ -15,43 +15,43 @@ def _fetch(state: FakeCluster, node: int, version: int, request: Any) -> fetch.F
     for topic in request.topics:
         known = _topic(state, topic, version)
         some = tuple(_partition(known, node, version, request, one) for one in topic.partitions)
-        told = fetch.FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=some)
-        responses.append(told)
+        response = fetch.FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=some)
+        responses.append(response)
     return fetch.FetchResponse(responses=tuple(responses))
 
 
-def _topic(state: FakeCluster, asked: Any, version: int) -> list[FakePartition] | None:
+def _topic(state: FakeCluster, requested: Any, version: int) -> list[FakePartition] | None:
     if version < fetch.BY_ID.lowest:
-        return state.topics[asked.topic].partitions if asked.topic in state.topics else None
-    return next((one.partitions for one in state.topics.values() if one.topic_id == asked.topic_id), None)
+        return state.topics[requested.topic].partitions if requested.topic in state.topics else None
+    return next((one.partitions for one in state.topics.values() if one.topic_id == requested.topic_id), None)
 
 
 def _partition(
-    partitions: list[FakePartition] | None, node: int, version: int, request: Any, asked: Any
+    partitions: list[FakePartition] | None, node: int, version: int, request: Any, requested: Any
 ) -> fetch.PartitionData:
     refused = fetch.PartitionData(
-        partition_index=asked.partition, high_watermark=-1, error_code=0, records=None, log_start_offset=-1
+        partition_index=requested.partition, high_watermark=-1, error_code=0, records=None, log_start_offset=-1
     )
     if partitions is None:
         refused.error_code = UNKNOWN_ID if version >= fetch.BY_ID.lowest else UNKNOWN_TOPIC
         return refused
-    log = partitions[asked.partition]
+    log = partitions[requested.partition]
     if node == log.leader_id and request.rack_id in log.preferred:
         refused.high_watermark, refused.preferred_read_replica = log.high_watermark, log.preferred[request.rack_id]
         return refused
-    refused.error_code = _refusal(log, node, asked)
+    refused.error_code = _refusal(log, node, requested)
     if refused.error_code in (NOT_LEADER, FENCED) and version >= 12:
         leader = fetch.LeaderIdAndEpoch(leader_id=log.leader_id, leader_epoch=log.leader_epoch)
         refused.current_leader = leader
-    return refused if refused.error_code else _data(log, version, request, asked)
+    return refused if refused.error_code else _data(log, version, request, requested)
 
 
-def _refusal(log: FakePartition, node: int, asked: Any) -> int:
+def _refusal(log: FakePartition, node: int, requested: Any) -> int:
     if log.leader_id != node and node not in log.preferred.values():
         return NOT_LEADER
-    if 0 <= asked.current_leader_epoch != log.leader_epoch:
-        return FENCED if asked.current_leader_epoch < log.leader_epoch else UNKNOWN_EPOCH
-    if not log.log_start_offset <= asked.fetch_offset <= _end(log):
+    if 0 <= requested.current_leader_epoch != log.leader_epoch:
+        return FENCED if requested.current_leader_epoch < log.leader_epoch else UNKNOWN_EPOCH
+    if not log.log_start_offset <= requested.fetch_offset <= _end(log):
         return OUT_OF_RANGE
     return 0
 
@@ -60,44 +60,44 @@ def _end(log: FakePartition) -> int:
     return max(log.high_watermark, log.log[-1].last_offset + 1 if log.log else 0)
 
 
-def _data(log: FakePartition, version: int, request: Any, asked: Any) -> fetch.PartitionData:
+def _data(log: FakePartition, version: int, request: Any, requested: Any) -> fetch.PartitionData:
     stable = log.high_watermark if log.last_stable_offset is None else log.last_stable_offset
     end = stable if request.isolation_level else log.high_watermark
     data = fetch.PartitionData(
-        partition_index=asked.partition,
+        partition_index=requested.partition,
         error_code=0,
         high_watermark=log.high_watermark,
         last_stable_offset=stable,
         log_start_offset=log.log_start_offset if version >= 5 else -1,
         records=b"",  # type: ignore[arg-type]
     )
-    epoch, parted = _end_of(log, asked.last_fetched_epoch)
-    if 0 <= epoch < asked.last_fetched_epoch or 0 <= parted < asked.fetch_offset:
+    epoch, parted = _end_of(log, requested.last_fetched_epoch)
+    if 0 <= epoch < requested.last_fetched_epoch or 0 <= parted < requested.fetch_offset:
         data.diverging_epoch = fetch.EpochEndOffset(epoch=epoch, end_offset=parted)
         return data
-    found = _found(log, asked.fetch_offset, end)
-    records = b"".join(one.data for one in found)
-    least = len(found[0].data) if found else 0
-    data.records = records[: max(least, asked.partition_max_bytes)]  # type: ignore[assignment]
+    batches = _batches(log, requested.fetch_offset, end)
+    records = b"".join(one.data for one in batches)
+    least = len(batches[0].data) if batches else 0
+    data.records = records[: max(least, requested.partition_max_bytes)]  # type: ignore[assignment]
     if request.isolation_level:
-        data.aborted_transactions = tuple(_aborted(found))
+        data.aborted_transactions = tuple(_aborted(batches))
     return data
 
 
-def _found(log: FakePartition, fetch_offset: int, end: int) -> list[FakeBatch]:
+def _batches(log: FakePartition, fetch_offset: int, end: int) -> list[FakeBatch]:
     """From the first batch that claims to reach an offset to the end of its segment, as brokers look them up."""
     first = max(base for base in log.segments if base <= fetch_offset)
     for start, stop in pairwise([*(base for base in log.segments if base >= first), 2**63]):
         segment = [one for one in log.log if start <= one.base_offset < stop]
-        if found := [one for one in segment if one.last_offset >= fetch_offset and one.base_offset < end]:
-            return segment[segment.index(found[0]) : segment.index(found[-1]) + 1]
+        if batches := [one for one in segment if one.last_offset >= fetch_offset and one.base_offset < end]:
+            return segment[segment.index(batches[0]) : segment.index(batches[-1]) + 1]
     return []
 
 
-def _aborted(found: list[FakeBatch]) -> list[fetch.AbortedTransaction]:
+def _aborted(batches: list[FakeBatch]) -> list[fetch.AbortedTransaction]:
     return [
         fetch.AbortedTransaction(producer_id=one.aborted_producer, first_offset=one.base_offset)
-        for one in found
+        for one in batches
         if one.aborted_producer is not None
     ]
 
@@ -111,23 +111,23 @@ def _epoch_ends(state: FakeCluster, node: int, version: int, request: Any) -> An
     return offset_for_leader_epoch.OffsetForLeaderEpochResponse(topics=tuple(topics))
 
 
-def _epoch_end(log: FakePartition, node: int, version: int, asked: Any) -> offset_for_leader_epoch.EpochEndOffset:
+def _epoch_end(log: FakePartition, node: int, version: int, requested: Any) -> offset_for_leader_epoch.EpochEndOffset:
     if log.leader_id != node:
-        return offset_for_leader_epoch.EpochEndOffset(partition=asked.partition, error_code=NOT_LEADER)
-    epoch, end = _end_of(log, asked.leader_epoch)
+        return offset_for_leader_epoch.EpochEndOffset(partition=requested.partition, error_code=NOT_LEADER)
+    epoch, end = _end_of(log, requested.leader_epoch)
     return offset_for_leader_epoch.EpochEndOffset(
-        partition=asked.partition, error_code=0, leader_epoch=epoch if version >= 1 else -1, end_offset=end
+        partition=requested.partition, error_code=0, leader_epoch=epoch if version >= 1 else -1, end_offset=end
     )
 
 
-def _end_of(log: FakePartition, asked: int) -> tuple[int, int]:
+def _end_of(log: FakePartition, requested: int) -> tuple[int, int]:
     """As Kafka's LeaderEpochFileCache.endOffsetFor: the largest epoch up to the asked one, and where the next begins."""
-    later = [epoch for epoch in log.epoch_ends if epoch > asked]
-    floor = max((epoch for epoch in log.epoch_ends if epoch <= asked), default=None)
-    if asked < 0 or (not later and floor != asked):
+    later = [epoch for epoch in log.epoch_ends if epoch > requested]
+    floor = max((epoch for epoch in log.epoch_ends if epoch <= requested), default=None)
+    if requested < 0 or (not later and floor != requested):
         return -1, -1
     if floor is None:
-        return asked, log.log_start_offset
+        return requested, log.log_start_offset
     return floor, log.epoch_ends[floor]
 
 
@@ -136,12 +136,12 @@ def _log_dirs(state: FakeCluster, node: int, version: int, request: Any) -> Any:
     if not state.cluster_operations:
         code = 31 if version >= 3 else 0
         return describe_log_dirs.DescribeLogDirsResponse(throttle_time_ms=0, error_code=code, results=())
-    asked = _every_partition(state) if request.topics is None else request.topics
+    requested = _every_partition(state) if request.topics is None else request.topics
     results = tuple(
         describe_log_dirs.DescribeLogDirsResult(
             error_code=0,
             log_dir=name,
-            topics=tuple(_sizes(state, node, one, future) for one in asked),
+            topics=tuple(_sizes(state, node, one, future) for one in requested),
             total_bytes=1 << 40,
             usable_bytes=1 << 39,
         )
@@ -157,8 +157,8 @@ def _every_partition(state: FakeCluster) -> list[describe_log_dirs.DescribableLo
     ]
 
 
-def _sizes(state: FakeCluster, node: int, asked: Any, future: bool) -> describe_log_dirs.DescribeLogDirsTopic:
-    known = state.topics[asked.topic].partitions
+def _sizes(state: FakeCluster, node: int, requested: Any, future: bool) -> describe_log_dirs.DescribeLogDirsTopic:
+    known = state.topics[requested.topic].partitions
     some = tuple(
         describe_log_dirs.DescribeLogDirsPartition(
             partition_index=index,
@@ -166,10 +166,10 @@ def _sizes(state: FakeCluster, node: int, asked: Any, future: bool) -> describe_
             offset_lag=0,
             is_future_key=future,
         )
-        for index in asked.partitions
+        for index in requested.partitions
         if node in known[index].replicas and (not future or index % 2)
     )
-    return describe_log_dirs.DescribeLogDirsTopic(name=asked.topic, partitions=some)
+    return describe_log_dirs.DescribeLogDirsTopic(name=requested.topic, partitions=some)
 
 
 ANSWERS = (

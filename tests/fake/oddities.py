@@ -49,8 +49,8 @@ def both(*odd: Odd) -> Odd:
     """Several oddities that do not hide each other."""
 
     def apply(state: FakeCluster) -> None:
-        for one in odd:
-            one(state)
+        for change in odd:
+            change(state)
 
     return apply
 
@@ -77,7 +77,7 @@ def older(**versions: int) -> Odd:
 
 
 def odd_offsets(state: FakeCluster) -> None:
-    """By partition: timestamps that no calendar has, offsets and epochs that are not told."""
+    """By partition: timestamps that no calendar has, offsets and epochs that are unknown."""
     odd = {
         0: {"offset": 99, "timestamp": YEAR_10000_MS},
         1: {"offset": 99, "timestamp": -(1 << 62)},
@@ -87,8 +87,8 @@ def odd_offsets(state: FakeCluster) -> None:
 
     def change(answer: Any) -> None:
         for topic in answer.topics:
-            for one in topic.partitions:
-                _set(one, **odd.get(one.partition_index, {}))
+            for partition in topic.partitions:
+                _set(partition, **odd.get(partition.partition_index, {}))
 
     altered(LIST_OFFSETS, change)(state)
 
@@ -101,8 +101,8 @@ def refused_offsets(state: FakeCluster) -> None:
 
 def _refuse_all(answer: Any) -> None:
     for topic in answer.topics:
-        for one in topic.partitions:
-            one.error_code = TOPIC_AUTHORIZATION_FAILED
+        for partition in topic.partitions:
+            partition.error_code = TOPIC_AUTHORIZATION_FAILED
 
 
 def _hide_other(answer: Any) -> None:
@@ -148,12 +148,12 @@ def _each_group(error_code: int) -> Callable[[Any], None]:
 
 
 def _each_resource(**values: Any) -> Odd:
-    return altered(DESCRIBE_CONFIGS, lambda answer: [_set(one, **values) for one in answer.results] and None)
+    return altered(DESCRIBE_CONFIGS, lambda answer: [_set(item, **values) for item in answer.results] and None)
 
 
-def _set(one: Any, **values: Any) -> None:
+def _set(message: Any, **values: Any) -> None:
     for name, value in values.items():
-        setattr(one, name, value)
+        setattr(message, name, value)
 
 
 ODDITIES: dict[str, Odd] = {

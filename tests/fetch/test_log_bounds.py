@@ -53,6 +53,6 @@ def test_bytes_of_a_range(state: FakeCluster, connect: Connect) -> None:
     assert range_bytes(cluster, [planned(10, 60)], {PARTITION: bounds}, soon()) == {PARTITION: 40_000}
     empty = LogBounds(log_start_offset=20, high_watermark=20, last_stable_offset=20, end=20)
     assert range_bytes(cluster, [planned(20, 22)], {PARTITION: empty}, soon()) == {PARTITION: 1_024}
-    state.asked.clear()
+    state.requests.clear()
     assert range_bytes(cluster, [], {}, soon()) == {}
     assert not state.count(DESCRIBE_LOG_DIRS.key)

@@ -79,11 +79,11 @@ def test_brokers_are_asked_about_times_only(state: FakeCluster, connect: Connect
     cluster, deadline = connect(), Deadline.after(CLOCK, 5_000)
     partitions = [TopicPartition("t", number) for number in range(3)]
     logs, _ = ask_log_bounds(cluster, partitions, READ_UNCOMMITTED, deadline)
-    state.asked.clear()
+    state.requests.clear()
     assert resolve(cluster, OffsetSpecs(name="x", default=LATEST), logs, deadline).offsets == dict.fromkeys(
         partitions, 100
     )
-    assert not state.asked
+    assert not state.requests
     mixed = OffsetSpecs(name="x", default=AtTime(1_000), by_partition={("t", 1): BeforeEnd(1)})
     assert list(resolve(cluster, mixed, logs, deadline).offsets.values()) == [20, 99, 20]
     assert state.count(LIST_OFFSETS.key) == 1

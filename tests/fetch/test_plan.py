@@ -237,12 +237,12 @@ def test_confirmed_epochs_cost_one_request(state: FakeCluster, connect: Connect)
     log.high_watermark, log.leader_epoch, log.epoch_ends = 100, 3, {0: 30, 1: 50, 3: 100}
     read = (EpochRange(0, 0, 30), EpochRange(1, 30, 50), EpochRange(3, 50, 80))
     for confirmed, requests in ((True, 1), (False, 3)):
-        state.asked.clear()
+        state.requests.clear()
         (planned_range,) = planned(connect, spec("t"), kept(state, *read, confirmed=confirmed)).ranges
         assert (planned_range.from_offset, planned_range.last_epoch, planned_range.confirmed) == (80, 3, True)
         assert state.count(OFFSET_FOR_LEADER_EPOCH.key) == requests
     log.epoch_ends = {0: 30, 1: 45, 4: 100}
-    state.asked.clear()
+    state.requests.clear()
     result = planned(connect, spec("t"), kept(state, *read, confirmed=True))
     assert events(result) == [("t", 0, 80, 45, LOG_TRUNCATED)]
     assert state.count(OFFSET_FOR_LEADER_EPOCH.key) == 1 + 3

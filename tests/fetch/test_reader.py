@@ -58,7 +58,7 @@ def test_names_and_ids(state: FakeCluster, connect: Connect, version: int) -> No
     state.highest[FETCH.key] = version
     values, _ = read(connect(), split(state, last_epoch=-1), small())
     assert list(values) == list(range(20))
-    assert {asked for _, key, asked in state.asked if key == FETCH.key} == {version}
+    assert {asked for _, key, asked in state.requests if key == FETCH.key} == {version}
     assert {request.topics[0].topic for request in state.fetches} == ({""} if version >= 13 else {"t"})
 
 
@@ -66,7 +66,7 @@ def test_without_an_id(state: FakeCluster, connect: Connect) -> None:
     """A split without an id is read by name, though the broker knows ids."""
     fill(state)
     assert list(read(connect(), split(state, topic_id=None))[0]) == list(range(20))
-    assert {asked for _, key, asked in state.asked if key == FETCH.key} == {12}
+    assert {asked for _, key, asked in state.requests if key == FETCH.key} == {12}
 
 
 def test_leader_epochs(state: FakeCluster, connect: Connect) -> None:

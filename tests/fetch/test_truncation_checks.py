@@ -85,7 +85,7 @@ def test_one_history(state: FakeCluster, connect: Connect) -> None:
     cluster = connect()
     planned = whole(state)
     outcomes = [read(cluster, part, small())[1] for part in splits(cluster, planned, into=4)]
-    state.asked.clear()
+    state.requests.clear()
     log(state).leader_id, log(state).leader_epoch, log(state).epoch_ends[5] = 2, 5, 16
     checked = checked_outcomes(cluster, planned, *outcomes)
     assert (checked.divergences, checked.confirmed) == ({}, frozenset({PARTITION}))

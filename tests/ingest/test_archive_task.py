@@ -63,7 +63,7 @@ def test_a_task_whose_turn_comes_too_late(state: FakeCluster, tmp_path: Path) ->
     """The run's deadline is one moment, however long tasks wait for a core: nobody is asked, and nothing is written."""
     settings = task_settings(state, tmp_path, ends_at_ms=CLOCK.now_ms() - 1)
     assert failures(settings, task(state, 0, 1)) == [RUN_DEADLINE_PASSED] * 2
-    assert state.asked == []
+    assert state.requests == []
     assert not list(tmp_path.iterdir())
 
 

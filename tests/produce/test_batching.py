@@ -23,10 +23,9 @@ def test_limits_hold(appended: list[tuple[int, int]]) -> None:
     batches, collected = accumulator(), []
     for index, (partition, size) in enumerate(appended):
         added = record(size)
-        if not batches.has_room(partition, added.size()):
+        if not batches.append(partition, index, added, added.size()):
             collected.append(batches.drain())
-            assert batches.has_room(partition, added.size())
-        batches.append(partition, index, added, added.size())
+            assert batches.append(partition, index, added, added.size())
     collected.append(batches.drain())
     assert batches.is_empty
     for drained in collected:
@@ -47,8 +46,9 @@ def test_limits_hold(appended: list[tuple[int, int]]) -> None:
 def test_a_record_that_just_fits() -> None:
     """The batch's own fields count, and a record of the size that is left fits."""
     batches, added = accumulator(), record(10)
-    batches.append(0, 0, added, added.size())
+    assert batches.append(0, 0, added, added.size())
     left = BATCH_BYTES - BATCH_OVERHEAD - added.size()
-    assert batches.has_room(0, left)
-    assert not batches.has_room(0, left + 1)
-    assert batches.has_room(1, left + 1)
+    assert not batches.append(0, 1, added, left + 1)
+    assert batches.append(0, 1, added, left)
+    assert batches.append(1, 2, added, left + 1)
+    assert [batch.indexes for batch in batches.drain().values()] == [[0, 1], [2]]

@@ -28,7 +28,7 @@ def test_topic_ids_are_used(state: FakeCluster, cluster: Cluster) -> None:
     for delivery, highest, version in ((PLAIN, 13, 12), (Delivery(acks=1, topic_ids=ids), 13, 13)):
         state.highest[PRODUCE.key] = highest
         assert len(write(cluster, SequenceNumbers(), delivery).answers) == 3
-        assert state.asked[-1][1:] == (PRODUCE.key, version)
+        assert state.requests[-1][1:] == (PRODUCE.key, version)
 
 
 def test_old_brokers_are_refused(state: FakeCluster, connect: Connect) -> None:

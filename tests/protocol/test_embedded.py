@@ -40,8 +40,8 @@ def test_assignment_bytes() -> None:
     """Version, partitions by topic, the assignor's data; the same in every version."""
     spelled = "00000001 0001 61 00000002 00000000 00000002 ffffffff"
     for version in VERSIONS:
-        found = decode_assignment(_version(version) + bytes.fromhex(spelled))
-        assert found == Assignment(assigned_partitions=OWNED)
+        decoded = decode_assignment(_version(version) + bytes.fromhex(spelled))
+        assert decoded == Assignment(assigned_partitions=OWNED)
 
 
 @pytest.mark.parametrize("version", list(VERSIONS))
@@ -63,8 +63,8 @@ def test_newer_versions(version: int) -> None:
     assert decode_assignment(encoded) == Assignment(assigned_partitions=OWNED)
 
 
-def test_bytes_behind() -> None:
-    """Bytes behind a message of a version that we know are left alone too."""
+def test_bytes_after_a_message() -> None:
+    """Bytes after a message of a version that we know are left alone too."""
     assert decode_subscription(_version(3) + encode(EVERYTHING, 3, False) + b"behind") == EVERYTHING
 
 

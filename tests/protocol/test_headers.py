@@ -76,7 +76,7 @@ def test_flexible_api_versions_request() -> None:
 
 
 def test_the_correlation_id_comes_first() -> None:
-    """The correlation id can be told of a frame whose body is not a response."""
+    """The correlation id can be read of a frame whose body is not a response."""
     garbage = b"\0\0\0\x07\0" + b"\xff" * 9
     assert decode_response_header(LIST_GROUPS, 3, garbage)[0] == 7
     with pytest.raises(DecodeError):

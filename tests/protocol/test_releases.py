@@ -20,13 +20,13 @@ MODES = {"zookeeper": "zk", "kraft": "kraft"}
 @pytest.mark.parametrize(("release", "mode"), [one for one in recorded() if not one[0].startswith("0.10")])
 def test_the_table_holds_what_kafka_lists(release: str, mode: str) -> None:
     """Every API and range of a list that Kafka's own code made, and no other API."""
-    told, (plain, _, variant) = recorded()[release, mode], mode.partition("+")
+    ranges, (plain, _, variant) = recorded()[release, mode], mode.partition("+")
     (known,) = (
         one
         for one in api_lists()
         if (one.release, one.mode, one.unstable) == (minor(release), MODES[plain], variant == "unstable")
     )
-    listed = {key: Versions(*versions) for key, versions in told.items()}
+    listed = {key: Versions(*versions) for key, versions in ranges.items()}
     assert {key: listed.get(key) for key, some in known.offers.items() if listed.get(key) not in some} == {}
     assert listed.keys() <= known.offers.keys()
     usual = {key: versions for key in known.offers if (versions := known.usual(key))}

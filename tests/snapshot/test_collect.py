@@ -89,7 +89,7 @@ def test_the_order_is_ends_groups_commits_ends_metadata() -> None:
     """The rule on which the meaning of lag rests, read off what the brokers were asked."""
     state = healthy()
     captured(state)
-    order = [key for _, key, _ in state.asked if key in READS]
+    order = [key for _, key, _ in state.requests if key in READS]
     compact = [key for i, key in enumerate(order) if i == 0 or order[i - 1] != key]
     assert compact == [
         METADATA.key,

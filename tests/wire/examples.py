@@ -72,7 +72,7 @@ class Point:
 class Nests:
     """A struct that must be there, one that may be null, and many."""
 
-    one: Point
+    single: Point
     maybe: Point | None = wire(default=None)
     many: tuple[Point, ...]
 
@@ -90,11 +90,11 @@ class Tagged:
 
 @struct
 class History:
-    """Fields that came and went."""
+    """Fields that were added and removed."""
 
     always: Int8
-    came: Int8 = wire(since=2, default=7)
-    went: String = wire(until=1)
+    added: Int8 = wire(since=2, default=7)
+    removed: String = wire(until=1)
     forgettable: Int8 = wire(since=2, default=7, ignorable=True)
 
 

@@ -38,7 +38,7 @@ def test_any_chopping(frames: list[bytes], data: st.DataObject) -> None:
 
 
 def test_missing() -> None:
-    """What is missing is told: of the prefix first, then of the frame."""
+    """The number of missing bytes is known: first those of the prefix, then those of the frame."""
     buffer = FrameBuffer(LIMIT)
     assert buffer.missing() == 4
     buffer.feed(b"\0\0\0")

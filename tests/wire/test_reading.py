@@ -70,9 +70,9 @@ def test_a_view_of_a_frame() -> None:
     frame = memoryview(
         bytearray.fromhex("0002 6869 00000001 00 00000002 00000001 fffffffe 00000001 0001 61")
     ).toreadonly()
-    found = decode(Lengths, 0, CLASSIC, frame)
-    assert found == Lengths(text="hi", raw=b"\0", numbers=(1, -2), texts=("a",))
-    assert type(found.raw) is bytes
+    decoded = decode(Lengths, 0, CLASSIC, frame)
+    assert decoded == Lengths(text="hi", raw=b"\0", numbers=(1, -2), texts=("a",))
+    assert type(decoded.raw) is bytes
     records = decode(Fetched, 0, CLASSIC, memoryview(bytearray(b"\0\0\0\1a"))).records
     assert isinstance(records, memoryview)
     assert keeps_views(Fetched)
@@ -118,21 +118,21 @@ def test_nullable_since_a_version() -> None:
 @pytest.mark.parametrize(("marker", "expected"), [("ff", None), ("80", None), ("01 05 06 00", Point(x=5, y=6))])
 def test_nullable_struct(marker: str, expected: Point | None) -> None:
     """A struct that may be null is led by a byte, negative for null (KIP-893); one that may not is not."""
-    found = read(Nests, 1, FLEXIBLE, f"01 02 00 {marker} 02 03 04 00 00")
-    assert found == Nests(one=Point(x=1, y=2), maybe=expected, many=(Point(x=3, y=4),))
+    decoded = read(Nests, 1, FLEXIBLE, f"01 02 00 {marker} 02 03 04 00 00")
+    assert decoded == Nests(single=Point(x=1, y=2), maybe=expected, many=(Point(x=3, y=4),))
 
 
 def test_absent_fields() -> None:
     """A field that the version lacks has its default, not zero, inside structs too."""
-    assert read(History, 0, CLASSIC, "01 0001 61") == History(always=1, came=7, went="a", forgettable=7)
-    assert read(Nests, 0, CLASSIC, "01 ff 00000001 02") == Nests(one=Point(x=1, y=-1), many=(Point(x=2, y=-1),))
+    assert read(History, 0, CLASSIC, "01 0001 61") == History(always=1, added=7, removed="a", forgettable=7)
+    assert read(Nests, 0, CLASSIC, "01 ff 00000001 02") == Nests(single=Point(x=1, y=-1), many=(Point(x=2, y=-1),))
 
 
 def test_tags() -> None:
     """Tagged fields are read by their tags; those that are missing keep their default."""
     assert read(Tagged, 1, FLEXIBLE, "09 00") == Tagged(plain=9)
-    found = read(Tagged, 1, FLEXIBLE, "09 04  00 03 03 6869  02 04 01 05 06 00  03 04 02 07 08 00  05 02 1234")
-    assert found == Tagged(plain=9, early="hi", point=Point(x=5, y=6), points=(Point(x=7, y=8),), late=0x1234)
+    decoded = read(Tagged, 1, FLEXIBLE, "09 04  00 03 03 6869  02 04 01 05 06 00  03 04 02 07 08 00  05 02 1234")
+    assert decoded == Tagged(plain=9, early="hi", point=Point(x=5, y=6), points=(Point(x=7, y=8),), late=0x1234)
 
 
 def test_unknown_tags_are_skipped_by_their_size() -> None:
@@ -171,13 +171,13 @@ def test_legacy_string() -> None:
 
 
 def test_text_that_is_not_utf8() -> None:
-    """Bytes that are not text are kept: they are data, and the question may have to be asked again with them."""
-    (found,) = read(Lengths, 0, FLEXIBLE, "01 01 01 02 03 fffe 00").texts
-    assert found.encode("utf-8", "surrogateescape") == b"\xff\xfe"
+    """Bytes that are not text are kept: they are data, and a request may have to name the group with them."""
+    (decoded,) = read(Lengths, 0, FLEXIBLE, "01 01 01 02 03 fffe 00").texts
+    assert decoded.encode("utf-8", "surrogateescape") == b"\xff\xfe"
 
 
 def test_records_are_not_copied() -> None:
-    """Record data is a view of the frame, null and empty are told apart."""
+    """Record data is a view of the frame, null and empty are distinguished."""
     frame = bytes.fromhex("05 0a0b0c0d 00")
     records = decode(Fetched, 0, FLEXIBLE, frame).records
     assert isinstance(records, memoryview)
@@ -235,7 +235,7 @@ def test_errors_say_where() -> None:
 
 
 def test_left_over() -> None:
-    """Bytes behind a message are refused with their number."""
+    """Bytes after a message are refused with their number."""
     assert "2 bytes left over" in str(refused(Point, 0, CLASSIC, "01 02 03"))
 
 

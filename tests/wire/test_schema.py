@@ -23,7 +23,7 @@ def test_order_and_kinds() -> None:
 def test_presence() -> None:
     """A field exists from `since` to `until`, both included."""
     present = {field.name: [v for v in range(4) if field.spec.present(v)] for field in fields_of(History)}
-    assert present == {"always": [0, 1, 2, 3], "came": [2, 3], "went": [0, 1], "forgettable": [2, 3]}
+    assert present == {"always": [0, 1, 2, 3], "added": [2, 3], "removed": [0, 1], "forgettable": [2, 3]}
 
 
 def test_nullability() -> None:
@@ -37,13 +37,13 @@ def test_nullability() -> None:
 def test_defaults() -> None:
     """Every field has a default: what is declared, else zero, empty, or a struct of defaults; null only if declared."""
     assert Lengths() == Lengths(text="", raw=b"", numbers=(), texts=())
-    assert Nests() == Nests(one=Point(x=0, y=-1), maybe=None, many=())
-    assert (History().came, LaterNull().name, Tagged().late) == (7, "", -1)
+    assert Nests() == Nests(single=Point(x=0, y=-1), maybe=None, many=())
+    assert (History().added, LaterNull().name, Tagged().late) == (7, "", -1)
 
 
 def test_defaults_are_not_shared() -> None:
     """Two messages do not share a struct that both have by default."""
-    assert Nests().one is not Nests().one
+    assert Nests().single is not Nests().single
 
 
 def test_messages_have_no_other_attributes() -> None:

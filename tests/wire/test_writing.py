@@ -81,7 +81,7 @@ def test_null_in_an_array() -> None:
     nothing: Any = None
     assert refused(Lengths(texts=("a", nothing))).field == "Lengths.texts"
     refused(Nests(many=(nothing,)))
-    refused(Nests(one=nothing))
+    refused(Nests(single=nothing))
     refused(Scalars(number=nothing))
 
 
@@ -106,9 +106,9 @@ def test_a_tag_that_the_version_lacks() -> None:
 
 def test_a_value_that_the_version_lacks() -> None:
     """A value other than the default is refused in a version without the field, unless the field is ignorable."""
-    assert str(refused(History(came=1), 0)) == "History v0: History.came: this version has no such field"
-    assert refused(History(went="a"), 2).field == "History.went"
-    assert written(History(came=7, forgettable=1), 0, CLASSIC) == "000000"
+    assert str(refused(History(added=1), 0)) == "History v0: History.added: this version has no such field"
+    assert refused(History(removed="a"), 2).field == "History.removed"
+    assert written(History(added=7, forgettable=1), 0, CLASSIC) == "000000"
     assert refused(Nests(many=(Point(y=3),)), 0).field == "Point.y"
 
 

@@ -1,1 +1,1 @@
-"""Arguments in, exit codes and readable lines out: what `lagoon` and the jobs share."""
+"""The command line: reads arguments, calls runs and prints what they return; exit codes are made here."""

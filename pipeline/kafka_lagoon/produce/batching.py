@@ -42,21 +42,20 @@ class RecordAccumulator:
         """Whether no record was appended since the batches were drained."""
         return not self._batches
 
-    def has_room(self, partition: int, size: int) -> bool:
-        """Whether a record of this size can be appended before the batches are drained."""
-        batch = self._batches.get(partition)
-        is_batch_full = batch is not None and batch.size + size > self._batch_bytes
-        return not is_batch_full and (not self._batches or self._size + size <= self._buffer_bytes)
-
-    def append(self, partition: int, index: int, record: Record, size: int) -> None:
-        """Add a record to its partition's batch."""
+    def append(self, partition: int, index: int, record: Record, size: int) -> bool:
+        """Add a record to its partition's batch; False, and nothing is added, if the batches must be drained first."""
         batch = self._batches.get(partition)
         if batch is None:
+            if self._batches and self._size + size > self._buffer_bytes:
+                return False
             batch = self._batches[partition] = PendingBatch()
+        elif batch.size + size > self._batch_bytes or self._size + size > self._buffer_bytes:
+            return False
         batch.indexes.append(index)
         batch.records.append(record)
         batch.size += size
         self._size += size
+        return True
 
     def drain(self) -> dict[int, PendingBatch]:
         """All batches by partition; afterwards there are none."""

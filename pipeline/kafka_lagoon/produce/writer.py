@@ -135,13 +135,13 @@ class TopicWriter:
         now_ms = self._cluster.clock.now_ms()
         for key, value, headers, chosen, timestamp_ms in records:
             record = Record(now_ms if timestamp_ms is None else timestamp_ms, key, value, headers)
-            size, partition = record.size(), self._partition(key, chosen)
-            if not self._accumulator.has_room(partition, size):
+            size = record.size()
+            if not self._accumulator.append(self._partition(key, chosen), self.taken, record, size):
                 yield self._flush()
                 if self._has_failed:
                     return
-                now_ms, partition = self._cluster.clock.now_ms(), self._partition(key, chosen)
-            self._accumulator.append(partition, self.taken, record, size)
+                now_ms = self._cluster.clock.now_ms()
+                self._accumulator.append(self._partition(key, chosen), self.taken, record, size)
             self.taken += 1
         if not self._accumulator.is_empty:
             yield self._flush()

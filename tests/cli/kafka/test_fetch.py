@@ -213,7 +213,7 @@ def when_read(state: FakeCluster, change: Callable[[], object]) -> None:
 
     def wait() -> None:
         while True:
-            keys = [key for _, key, _ in list(state.asked)]
+            keys = [key for _, key, _ in list(state.requests)]
             fetched = [number for number, key in enumerate(keys) if key == FETCH.key]
             if len(state.fetches) >= 3 and LIST_OFFSETS.key in keys[fetched[-1] :]:
                 break

@@ -102,11 +102,11 @@ def test_what_a_release_cannot_answer(
     """A verb sends only requests that the brokers list. What they lack is one line that names a newer release, and exit 3."""
     everything.offered = listed = LISTS[release, mode]
     for verb in VERBS:
-        everything.asked.clear()
+        everything.requests.clear()
         with Path(os.devnull).open() as nothing_to_produce:
             monkeypatch.setattr("sys.stdin", nothing_to_produce)
             shown = ask(*verb.split())
-        requests = {(key, version) for _, key, version in everything.asked if key != API_VERSIONS.key}
+        requests = {(key, version) for _, key, version in everything.requests if key != API_VERSIONS.key}
         assert [one for one in requests if not listed[one[0]][0] <= one[1] <= listed[one[0]][1]] == [], verb
         _check(shown, release, mode, verb)
 
@@ -136,7 +136,7 @@ def test_a_cluster_that_is_too_old(everything: FakeCluster, ask: Ask, verb: str)
     assert refusal, shown.err
     assert refusal[1] in where
     assert (shown.code, shown.out) == (1, "")
-    assert {key for _, key, _ in everything.asked} == {API_VERSIONS.key}
+    assert {key for _, key, _ in everything.requests} == {API_VERSIONS.key}
 
 
 def test_one_truth_about_a_transaction(everything: FakeCluster, ask: Ask) -> None:

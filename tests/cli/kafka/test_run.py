@@ -134,7 +134,7 @@ def test_an_interrupt_ends_a_verb_quietly() -> None:
     state = FakeCluster(faults=[Fault(API_VERSIONS.key, Hang(), times=1_000)])
     with fake_cluster(state, 1):
         process = subprocess.Popen(_verb(state, "metadata"), stderr=subprocess.PIPE, text=True)
-        while not state.asked:
+        while not state.requests:
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=30)

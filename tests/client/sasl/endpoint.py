@@ -48,14 +48,14 @@ class _Handler(socketserver.StreamRequestHandler):
         with suppress(OSError):  # a client that refuses our certificate, or that has heard enough
             if server.tls:
                 self.connection = server.tls.wrap_socket(self.connection, server_side=True)
-            server.asked.append(_request(self.connection.makefile("rb")))
+            server.requests.append(_request(self.connection.makefile("rb")))
             server.script(self.connection)
             if server.tls:
                 self.connection.unwrap()
 
 
 class Endpoint(socketserver.ThreadingTCPServer):
-    """An endpoint on loopback; `asked` are the requests so far."""
+    """An endpoint on loopback; `requests` are those so far."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -63,7 +63,7 @@ class Endpoint(socketserver.ThreadingTCPServer):
     def __init__(self, script: Script, tls: ssl.SSLContext | None) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.script, self.tls = script, tls
-        self.asked: list[str] = []
+        self.requests: list[str] = []
 
     @property
     def url(self) -> str:

@@ -1,4 +1,4 @@
-"""GSSAPI's conversation with a library that does as it is told; real tickets are for tests/oracle/test_kerberos.py."""
+"""GSSAPI with a scripted library; real tickets are for tests/oracle/test_kerberos.py."""
 
 import enum
 import sys
@@ -29,8 +29,8 @@ class GSSError(Exception):
 class Context:
     """Complete after two steps; wraps by putting letters in front."""
 
-    def __init__(self, flags: int, **told: Any) -> None:
-        self.told = told | {"flags": flags}
+    def __init__(self, flags: int, **given: Any) -> None:
+        self.given = given | {"flags": flags}
         self.complete = False
         self.actual_flags = flags
 
@@ -64,10 +64,10 @@ def gssapi(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         MechType=SimpleNamespace(kerberos="krb5"),
         exceptions=SimpleNamespace(GSSError=GSSError),
         Name=lambda name, kind: (kind, name),
-        Credentials=lambda **told: told,
+        Credentials=lambda **given: given,
     )
     library.made = []
-    library.SecurityContext = lambda **told: library.made.append(Context(**told)) or library.made[-1]
+    library.SecurityContext = lambda **given: library.made.append(Context(**given)) or library.made[-1]
     monkeypatch.setitem(sys.modules, "gssapi", library)
     return library
 
@@ -80,17 +80,17 @@ def test_the_conversation(gssapi: SimpleNamespace) -> None:
     assert tokens.send(b"wrapped:\x07\x00\xff\xff") == b"wrapped:\x01\x00\x00\x00"
     assert ended(tokens, b"")
     (context,) = gssapi.made
-    assert context.told["name"] == ("service", "kafka@broker-1")
-    assert context.told["flags"] == Flag.mutual_authentication | Flag.integrity
-    assert context.told["creds"]["name"] == ("principal", "alice@TEST")
-    assert context.told["creds"]["store"]["client_keytab"] == "/keys/alice"
-    assert context.told["creds"]["store"]["ccache"].startswith("MEMORY:")
+    assert context.given["name"] == ("service", "kafka@broker-1")
+    assert context.given["flags"] == Flag.mutual_authentication | Flag.integrity
+    assert context.given["creds"]["name"] == ("principal", "alice@TEST")
+    assert context.given["creds"]["store"]["client_keytab"] == "/keys/alice"
+    assert context.given["creds"]["store"]["ccache"].startswith("MEMORY:")
 
 
 def test_without_a_keytab(gssapi: SimpleNamespace) -> None:
     """The tickets that are there, of whomever they are."""
     begun(Kerberos(host="broker-1", service="kafka"))
-    assert gssapi.made[0].told["creds"] == {"name": None, "usage": "initiate", "mechs": ["krb5"], "store": None}
+    assert gssapi.made[0].given["creds"] == {"name": None, "usage": "initiate", "mechs": ["krb5"], "store": None}
 
 
 @pytest.mark.usefixtures("gssapi")

@@ -18,32 +18,32 @@ from tests.client.sasl.endpoint import answering, endpoint
 from tests.clock import CLOCK
 
 
-def settings(mechanism: str, **told: Any) -> KafkaSettings:
+def settings(mechanism: str, **given: Any) -> KafkaSettings:
     """Settings of a cluster on this machine."""
     return KafkaSettings.model_validate(
         {
             "bootstrap_servers": "localhost:9092",
             "security_protocol": "SASL_SSL",
             "sasl_mechanism": mechanism,
-            **told,
+            **given,
         }
     )
 
 
-def bearer(**told: Any) -> OAuthBearer:
+def bearer(**given: Any) -> OAuthBearer:
     """The mechanism that settings of OAUTHBEARER ask for."""
-    made = mechanism_for(settings("OAUTHBEARER", **told), "localhost", CLOCK)
+    made = mechanism_for(settings("OAUTHBEARER", **given), "localhost", CLOCK)
     assert isinstance(made, OAuthBearer)
     return made
 
 
 def test_user_and_password() -> None:
     """Of PLAIN and SCRAM, the latter also for delegation tokens."""
-    told = {"sasl_username": "alice", "sasl_password": "word"}
-    assert mechanism_for(settings("PLAIN", **told), "localhost", CLOCK) == Plain(username="alice", password="word")  # noqa: S106
+    given = {"sasl_username": "alice", "sasl_password": "word"}
+    assert mechanism_for(settings("PLAIN", **given), "localhost", CLOCK) == Plain(username="alice", password="word")  # noqa: S106
     for name in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
         for delegation_token in (False, True):
-            made = mechanism_for(settings(name, **told, sasl_scram_tokenauth=delegation_token), "localhost", CLOCK)
+            made = mechanism_for(settings(name, **given, sasl_scram_tokenauth=delegation_token), "localhost", CLOCK)
             expected = {"name": name, "username": "alice", "password": "word", "delegation_token": delegation_token}
             assert made == Scram(**expected)
 
@@ -51,13 +51,13 @@ def test_user_and_password() -> None:
 def test_secrets_are_looked_up_for_each_connection(tmp_path: Path) -> None:
     """A password that was changed is the new one at the next connection."""
     path = tmp_path / "word"
-    told = settings("PLAIN", sasl_username="alice", sasl_password=f"file:{path}")
+    given = settings("PLAIN", sasl_username="alice", sasl_password=f"file:{path}")
     for word in ("one", "two"):
         path.write_text(word + "\n")
-        assert mechanism_for(told, "localhost", CLOCK).secrets == (word,)
+        assert mechanism_for(given, "localhost", CLOCK).secrets == (word,)
     path.unlink()
     with pytest.raises(ConfigError, match=f"file:{path}"):
-        mechanism_for(told, "localhost", CLOCK)
+        mechanism_for(given, "localhost", CLOCK)
 
 
 def test_a_token_that_is_given() -> None:
@@ -80,30 +80,30 @@ def test_a_token_of_a_function() -> None:
 def test_a_token_of_an_endpoint() -> None:
     """Asked for once, at an endpoint that the cluster's truststore may vouch for."""
     with endpoint(answering("200 OK", {"access_token": "abc", "expires_in": 300}), server_context()) as server:
-        told = {
+        given = {
             "ssl_truststore_certificates": ROOT_PEM,
             "sasl_oauthbearer_token_endpoint_url": server.url,
             "sasl_oauthbearer_client_id": "lagoon",
             "sasl_oauthbearer_client_secret": "word",
         }
         with pytest.raises(ConfigError, match="is not among sasl_oauthbearer_allowed_urls"):
-            bearer(**told)
-        assert server.asked == []
+            bearer(**given)
+        assert server.requests == []
         for _ in range(3):
-            assert bearer(**told, sasl_oauthbearer_allowed_urls=server.url).token.value == "abc"
-        assert len(server.asked) == 1
+            assert bearer(**given, sasl_oauthbearer_allowed_urls=server.url).token.value == "abc"
+        assert len(server.requests) == 1
 
 
 def test_an_unsecured_token_stays_on_this_machine() -> None:
     """Whatever a broker advertises."""
-    told = settings("OAUTHBEARER", sasl_oauthbearer_unsecured_principal="alice")
-    assert mechanism_for(told, "127.0.0.1", CLOCK).name == "OAUTHBEARER"
+    given = settings("OAUTHBEARER", sasl_oauthbearer_unsecured_principal="alice")
+    assert mechanism_for(given, "127.0.0.1", CLOCK).name == "OAUTHBEARER"
     with pytest.raises(ConfigError, match=r"broker\.example is not this machine"):
-        mechanism_for(told, "broker.example", CLOCK)
+        mechanism_for(given, "broker.example", CLOCK)
 
 
 def test_kerberos() -> None:
     """For the host's own service: full names end with a dot, those of services do not."""
-    told = settings("GSSAPI", sasl_kerberos_keytab="/keys/alice", sasl_kerberos_principal="alice")
+    given = settings("GSSAPI", sasl_kerberos_keytab="/keys/alice", sasl_kerberos_principal="alice")
     expected = Kerberos(host="broker.example", service="kafka", principal="alice", keytab="/keys/alice")
-    assert mechanism_for(told, "broker.example.", CLOCK) == expected
+    assert mechanism_for(given, "broker.example.", CLOCK) == expected

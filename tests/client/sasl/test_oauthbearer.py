@@ -44,11 +44,11 @@ def test_extensions_that_cannot_be_sent(text: str) -> None:
 
 
 def test_a_refusal_is_acknowledged() -> None:
-    """The broker's JSON is answered with one byte, and its reason told when the broker then ends."""
-    told = {"status": "invalid_token", "scope": "kafka", "openid-configuration": "https://idp.example"}
+    """The broker's JSON is answered with one byte, and its reason is raised when the broker then ends."""
+    reasons = {"status": "invalid_token", "scope": "kafka", "openid-configuration": "https://idp.example"}
     for ending in (lambda tokens: tokens.send(b""), lambda tokens: tokens.throw(MechanismFailed("SASL_..."))):
         tokens, _ = begun(us())
-        assert tokens.send(json.dumps(told).encode()) == b"\x01"
+        assert tokens.send(json.dumps(reasons).encode()) == b"\x01"
         with pytest.raises(MechanismFailed) as failure:
             ending(tokens)
         reason = "status invalid_token, scope kafka, openid-configuration https://idp.example"
@@ -57,7 +57,7 @@ def test_a_refusal_is_acknowledged() -> None:
 
 @pytest.mark.parametrize("answer", [b"x", b"[1]", b'{"status": 5}', b"\xff", b"[" * 100_000])
 def test_a_refusal_without_a_reason(answer: bytes) -> None:
-    """Then the words that come with the error are told."""
+    """Then the message of the error is raised."""
     tokens, _ = begun(us())
     tokens.send(answer)
     with pytest.raises(MechanismFailed, match="in its own words"):

@@ -17,9 +17,9 @@ from tests.client.sasl.speaking import answered, begun, ended
 _PASSWORD = "pencil"  # noqa: S105  of the examples in the RFCs
 
 
-def us(user: str = "user", **told: Any) -> Scram:
+def us(user: str = "user", **given: Any) -> Scram:
     """Us, as in the examples."""
-    return Scram(**{"name": "SCRAM-SHA-256", "username": user, "password": _PASSWORD} | told)
+    return Scram(**{"name": "SCRAM-SHA-256", "username": user, "password": _PASSWORD} | given)
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_extensions_of_the_broker_are_left_alone() -> None:
 
 
 def test_names_are_escaped() -> None:
-    """A comma would begin another part; and a delegation token is told by an extension."""
+    """A comma would begin another part; and a delegation token has an extension."""
     first = begun(us("a,b=2C=c", delegation_token=True))[1]
     assert re.fullmatch(rb"n,,n=a=2Cb=3D2C=3Dc,r=[\w-]{24,},tokenauth=true", first)
 
@@ -120,7 +120,7 @@ def test_the_password_is_salted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """For all brokers that ask for the same, which is most of the time that it takes; another password is another."""
     salted: list[object] = []
     pbkdf2 = hashlib.pbkdf2_hmac
-    monkeypatch.setattr(hashlib, "pbkdf2_hmac", lambda *told: salted.append(told) or pbkdf2(*told))
+    monkeypatch.setattr(hashlib, "pbkdf2_hmac", lambda *given: salted.append(given) or pbkdf2(*given))
     scram._salted.cache_clear()
     for password in ("one", "one", "two", "one"):
         begun(us(password=password))[0].send(_CHALLENGE)

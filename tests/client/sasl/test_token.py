@@ -25,18 +25,18 @@ class Time:
 
 @dataclass(eq=False)
 class Counted:
-    """A source that counts how often it was asked."""
+    """A source that counts how often it was asked for a token."""
 
     life_ms: int | None
-    asked: int = 0
+    fetches: int = 0
     failures: list[ConnectionFailed] = field(default_factory=list)
 
     def fetch(self, clock: Clock) -> Token:
         """A token with a number."""
         if self.failures:
             raise self.failures[0]
-        self.asked += 1
-        return Token(f"token-{self.asked}", None if self.life_ms is None else clock.now_ms() + self.life_ms)
+        self.fetches += 1
+        return Token(f"token-{self.fetches}", None if self.life_ms is None else clock.now_ms() + self.life_ms)
 
 
 def test_a_token_is_used_for_most_of_its_life() -> None:
@@ -57,7 +57,7 @@ def test_a_token_that_cannot_be_kept(life_ms: int | None) -> None:
 
 
 def test_the_old_token_bridges_a_failure() -> None:
-    """As long as it lives; then the failure is told."""
+    """While it is valid; then the failure is raised."""
     time, source, cache = Time(), Counted(life_ms=630_000), TokenCache()
     cache.token(source, time.clock())
     source.failures.append(ConnectionFailed("idp:443", "connect", "refused"))
@@ -74,7 +74,7 @@ def test_sources_do_not_share_tokens() -> None:
     first, second = Counted(life_ms=630_000), Counted(life_ms=630_000)
     cache.token(first, time.clock())
     cache.token(second, time.clock())
-    assert (first.asked, second.asked) == (1, 1)
+    assert (first.fetches, second.fetches) == (1, 1)
 
 
 def test_threads_ask_once() -> None:
@@ -95,11 +95,11 @@ def test_threads_share_a_failure() -> None:
 
     @dataclass(eq=False)
     class Slow:
-        asked: int = 0
+        fetches: int = 0
 
         def fetch(self, clock: Clock) -> Token:
-            self.asked += 1
-            if self.asked == 1:
+            self.fetches += 1
+            if self.fetches == 1:
                 start.wait()
                 clock.sleep(0.1)
             raise ConnectionFailed("idp:443", "connect", "refused")
@@ -114,9 +114,9 @@ def test_threads_share_a_failure() -> None:
 
     with ThreadPoolExecutor(9) as pool:
         list(pool.map(ask, range(9)))
-    assert source.asked == 1
+    assert source.fetches == 1
     ask(0)
-    assert source.asked == 2
+    assert source.fetches == 2
 
 
 def test_a_token_does_not_show_itself() -> None:

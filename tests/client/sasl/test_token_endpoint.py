@@ -22,14 +22,14 @@ _SECRET = "s3cr3t:word"  # noqa: S105  a colon may be in a secret, not in an id
 _TOKEN = {"access_token": "abc.def.ghi", "expires_in": 300}
 
 
-def asking(at: Endpoint | str, **told: Any) -> TokenEndpoint:
+def asking(server: Endpoint | str, **given: Any) -> TokenEndpoint:
     """Us, with credentials."""
-    url = at if isinstance(at, str) else at.url
-    return TokenEndpoint(url=url, client_id="lagoon", client_secret=_SECRET, **told)
+    url = server if isinstance(server, str) else server.url
+    return TokenEndpoint(url=url, client_id="lagoon", client_secret=_SECRET, **given)
 
 
 def refusal(script: Script) -> ConnectionFailed:
-    """Why no token came of an answer. It never shows the secret."""
+    """Why an answer has no token. It never shows the secret."""
     with endpoint(script) as server, pytest.raises(ConnectionFailed) as failure:
         asking(server).fetch(CLOCK)
     shown = "".join(traceback.format_exception(failure.value)) + repr(failure.value)
@@ -39,7 +39,7 @@ def refusal(script: Script) -> ConnectionFailed:
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tenth of a second instead of ten."""
     monkeypatch.setattr(token_endpoint, "DEADLINE_MS", 100)
 
@@ -52,7 +52,7 @@ def test_what_is_asked() -> None:
     assert token.value == "abc.def.ghi"
     assert token.expires_at_ms is not None
     assert before_ms + 300_000 <= token.expires_at_ms <= CLOCK.now_ms() + 300_000
-    head, _, form = server.asked[0].partition("\r\n\r\n")
+    head, _, form = server.requests[0].partition("\r\n\r\n")
     assert head.startswith("POST /token HTTP/1.1\r\n")
     assert form == "grant_type=client_credentials&scope=a+b"
     (credentials,) = (line.split()[-1] for line in head.splitlines() if line.startswith("Authorization: Basic"))
@@ -60,11 +60,11 @@ def test_what_is_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "seconds"), [(300, 300), ("300", 300), (0, None), (-1, None), ("soon", None), (1e300, None), ({}, None)]
+    ("given", "seconds"), [(300, 300), ("300", 300), (0, None), (-1, None), ("soon", None), (1e300, None), ({}, None)]
 )
-def test_lifetime(told: Any, seconds: int | None) -> None:
+def test_lifetime(given: Any, seconds: int | None) -> None:
     """Seconds as a number or, as some endpoints have it, as text; what is no time is unknown."""
-    with endpoint(answering("200 OK", {"access_token": "abc", "expires_in": told})) as server:
+    with endpoint(answering("200 OK", {"access_token": "abc", "expires_in": given})) as server:
         token = asking(server).fetch(CLOCK)
     if seconds is None:
         assert token == Token("abc", None)
@@ -82,12 +82,12 @@ def test_chunked_answer() -> None:
 
 
 def test_wrong_authority() -> None:
-    """An endpoint whose certificate nobody signed that we trust is not told the secret."""
+    """An endpoint whose certificate is not trusted is not sent the secret."""
     with endpoint(answering("200 OK", _TOKEN), server_context()) as server:
         for certificates in (None, OTHER_ROOT.chain_pem()):
             with pytest.raises(ConnectionFailed, match=r"localhost:\d+: tls"):
                 asking(server, certificates=certificates).fetch(CLOCK)
-    assert server.asked == []
+    assert server.requests == []
 
 
 def test_redirects_are_not_followed() -> None:
@@ -96,11 +96,11 @@ def test_redirects_are_not_followed() -> None:
         failure = refusal(answering("307 Temporary Redirect", b"", f"Location: {elsewhere.url}"))
     assert isinstance(failure, AuthenticationFailed)
     assert "answered 307; redirects are not followed" in str(failure)
-    assert elsewhere.asked == []
+    assert elsewhere.requests == []
 
 
 def test_refused_credentials() -> None:
-    """What RFC 6749 lets an endpoint say is told; another try would end likewise."""
+    """The reason in the fields of RFC 6749 is shown; another attempt would fail too."""
     failure = refusal(answering("401 No", {"error": "invalid_client", "error_description": "who?\x1b[2J"}))
     assert isinstance(failure, AuthenticationFailed)
     assert "the token endpoint answered 401: invalid_client, who?\\u001b[2J" in str(failure)
@@ -124,7 +124,7 @@ def test_huge_answer() -> None:
     assert "more than 1048576 bytes" in str(refusal(flooding))
 
 
-@pytest.mark.usefixtures("impatient")
+@pytest.mark.usefixtures("short_deadline")
 def test_slow_answer() -> None:
     """The deadline is for all of it, not for each byte."""
     began = time.monotonic()

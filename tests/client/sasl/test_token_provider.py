@@ -34,13 +34,13 @@ NOT_A_FUNCTION = "s3cr3t"
 
 
 def fetched(name: str) -> Token:
-    """What comes of a function of this module."""
+    """The token of a function in this module."""
     return TokenProvider(function=f"{__name__}:{name}", host="broker-1").fetch(CLOCK)
 
 
 @pytest.mark.parametrize("name", ["as_pair", "as_token"])
 def test_a_function_that_gives_tokens(name: str) -> None:
-    """It is told the broker's host."""
+    """It is called with the broker's host."""
     assert fetched(name) == Token("for-broker-1", 5_000)
 
 

@@ -14,7 +14,7 @@ from kafka_lagoon.protocol.messages.add_partitions_to_txn import (
 from kafka_lagoon.wire.writing import encode
 
 TOPICS = (AddPartitionsToTxnTopic(name="a", partitions=(1,)),)
-ONE = AddPartitionsToTxnRequest(
+REQUEST = AddPartitionsToTxnRequest(
     v3_and_below_transactional_id="t",
     v3_and_below_producer_id=9,
     v3_and_below_producer_epoch=2,
@@ -27,9 +27,9 @@ MANY = AddPartitionsToTxnRequest(transactions=(TRANSACTION,))
 def test_clients_and_brokers() -> None:
     """Clients ask about one transaction, brokers about many, and neither in place of the other."""
     transaction, topics = "0274 0000000000000009 0002", "02 0261 02 00000001 00"
-    assert encode(ONE, BY_CLIENTS.highest, True) == bytes.fromhex(f"{transaction} {topics} 00")
+    assert encode(REQUEST, BY_CLIENTS.highest, True) == bytes.fromhex(f"{transaction} {topics} 00")
     assert encode(MANY, BY_BROKERS.lowest, True) == bytes.fromhex(f"02 {transaction} 00 {topics} 00 00")
     assert [*BY_CLIENTS, *BY_BROKERS] == list(ADD_PARTITIONS_TO_TXN.versions)
-    for request, version in ((ONE, 4), (MANY, 3)):
+    for request, version in ((REQUEST, 4), (MANY, 3)):
         with pytest.raises(EncodeError):
             encode(request, version, True)

@@ -16,6 +16,6 @@ def test_assignments() -> None:
     )
     assigned = "02" + "0f" * 16 + "0261 02 00000003 00 00"
     spelled = "026d 00 00 00000001 0263 0268 01 00" + assigned + "01 00" + "00"
-    found = decode(DescribedConsumerMember, 0, True, bytes.fromhex(spelled))
-    assert (found.assignment, found.target_assignment) == (owned, ConsumerGroupAssignment())
-    assert found.member_type == UNKNOWN_MEMBER
+    decoded = decode(DescribedConsumerMember, 0, True, bytes.fromhex(spelled))
+    assert (decoded.assignment, decoded.target_assignment) == (owned, ConsumerGroupAssignment())
+    assert decoded.member_type == UNKNOWN_MEMBER

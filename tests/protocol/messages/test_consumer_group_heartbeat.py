@@ -17,7 +17,7 @@ ID = bytes(range(16))
 
 
 def test_unchanged_or_empty() -> None:
-    """Null is what was told before, an empty list is none; who joins owns none."""
+    """Null is what was sent before, an empty list is none; who joins owns none."""
     joining = ConsumerGroupHeartbeatRequest(
         group_id="g",
         member_id="m",

@@ -19,11 +19,11 @@ def test_some_none_and_all() -> None:
 
 
 def test_replicas() -> None:
-    """A replica that moves between disks is told twice, and old versions do not know the volume."""
-    one = "00000001 0000000000000400 0000000000000000"
-    spelled = "00000000 00000001 0000 0001 64 00000001 0001 61 00000002" + one + "00" + one + "01"
+    """A replica that moves between disks is listed twice, and old versions do not know the volume."""
+    item = "00000001 0000000000000400 0000000000000000"
+    spelled = "00000000 00000001 0000 0001 64 00000001 0001 61 00000002" + item + "00" + item + "01"
     (result,) = decode(DescribeLogDirsResponse, 1, False, bytes.fromhex(spelled)).results
-    assert [(told.partition_size, told.is_future_key) for told in result.topics[0].partitions] == [
+    assert [(partition.partition_size, partition.is_future_key) for partition in result.topics[0].partitions] == [
         (1024, False),
         (1024, True),
     ]
@@ -32,5 +32,5 @@ def test_replicas() -> None:
 
 def test_refused() -> None:
     """From v3 on a missing right is an error of the whole answer."""
-    found = decode(DescribeLogDirsResponse, 3, True, bytes.fromhex("00000000 001f 01 00"))
-    assert (found.error_code, found.results) == (31, ())
+    decoded = decode(DescribeLogDirsResponse, 3, True, bytes.fromhex("00000000 001f 01 00"))
+    assert (decoded.error_code, decoded.results) == (31, ())

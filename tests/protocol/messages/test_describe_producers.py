@@ -7,7 +7,7 @@ from kafka_lagoon.wire.reading import decode
 def test_producer_without_batches() -> None:
     """What a producer does not have is -1; its epoch has four bytes here."""
     spelled = "0000000000000009 00000002 ffffffff ffffffffffffffff 00000004 ffffffffffffffff 00"
-    found = decode(ProducerState, 0, True, bytes.fromhex(spelled))
-    assert (found.producer_id, found.producer_epoch, found.coordinator_epoch) == (9, 2, 4)
-    assert (found.last_sequence, found.last_timestamp) == (NO_SEQUENCE, NO_TIMESTAMP)
-    assert found.current_txn_start_offset == NO_TRANSACTION
+    decoded = decode(ProducerState, 0, True, bytes.fromhex(spelled))
+    assert (decoded.producer_id, decoded.producer_epoch, decoded.coordinator_epoch) == (9, 2, 4)
+    assert (decoded.last_sequence, decoded.last_timestamp) == (NO_SEQUENCE, NO_TIMESTAMP)
+    assert decoded.current_txn_start_offset == NO_TRANSACTION

@@ -22,7 +22,7 @@ def test_all_topics_or_none() -> None:
 def test_lag() -> None:
     """v1 tells the lag (KIP-1226); v0 does not, which is -1 and not 0."""
     old = "00000001 ffffffffffffffff 00000000 0000 00 00"
-    found = decode(DescribeShareGroupOffsetsResponsePartition, 0, True, bytes.fromhex(old))
-    assert (found.start_offset, found.lag) == (NOT_STARTED, UNKNOWN_LAG)
+    decoded = decode(DescribeShareGroupOffsetsResponsePartition, 0, True, bytes.fromhex(old))
+    assert (decoded.start_offset, decoded.lag) == (NOT_STARTED, UNKNOWN_LAG)
     new = "00000001 0000000000000005 00000002 0000000000000003 0000 00 00"
     assert decode(DescribeShareGroupOffsetsResponsePartition, 1, True, bytes.fromhex(new)).lag == 3

@@ -21,8 +21,8 @@ ID = bytes(range(16))
 
 
 def _asking(**partition: int) -> FetchRequest:
-    one = FetchPartition(partition=1, fetch_offset=7, partition_max_bytes=100, **partition)
-    topic = FetchTopic(topic="a", topic_id=ID, partitions=(one,))
+    item = FetchPartition(partition=1, fetch_offset=7, partition_max_bytes=100, **partition)
+    topic = FetchTopic(topic="a", topic_id=ID, partitions=(item,))
     return FetchRequest(max_wait_ms=5, min_bytes=1, max_bytes=100, isolation_level=READ_COMMITTED, topics=(topic,))
 
 
@@ -51,7 +51,7 @@ def test_consumers_are_no_replicas() -> None:
 
 
 def test_what_older_versions_cannot_say() -> None:
-    """The leader's term is only help and may be left out; the term of the last record is a question of its own."""
+    """The leader's epoch is optional; the epoch of the last record asks for a check of its own."""
     assert encode(_asking(current_leader_epoch=3), 8, False) == encode(_asking(), 8, False)
     with pytest.raises(EncodeError):
         encode(_asking(last_fetched_epoch=3), 11, False)
@@ -59,8 +59,8 @@ def test_what_older_versions_cannot_say() -> None:
 
 def test_throttled_away() -> None:
     """No topics, no error, and a time to wait."""
-    found = decode(FetchResponse, 13, True, bytes.fromhex("00001389 0000 00000000 01 00"))
-    assert (found.throttle_time_ms, found.responses) == (5001, ())
+    decoded = decode(FetchResponse, 13, True, bytes.fromhex("00001389 0000 00000000 01 00"))
+    assert (decoded.throttle_time_ms, decoded.responses) == (5001, ())
 
 
 def test_diverging_epoch_and_leader() -> None:
@@ -71,9 +71,9 @@ def test_diverging_epoch_and_leader() -> None:
     assert (plain.diverging_epoch.end_offset, plain.current_leader.leader_id, plain.records) == (-1, -1, None)
     assert plain.aborted_transactions is None
     tags = "02 00 0d 00000000 0000000000000005 00 01 09 00000003 00000008 00"
-    told = decode(FetchResponse, 13, True, bytes.fromhex(head + fixed + tags + "00 00")).responses[0].partitions[0]
-    assert (told.diverging_epoch.epoch, told.diverging_epoch.end_offset) == (0, 5)
-    assert (told.current_leader.leader_id, told.current_leader.leader_epoch) == (3, 8)
+    partition = decode(FetchResponse, 13, True, bytes.fromhex(head + fixed + tags + "00 00")).responses[0].partitions[0]
+    assert (partition.diverging_epoch.epoch, partition.diverging_epoch.end_offset) == (0, 5)
+    assert (partition.current_leader.leader_id, partition.current_leader.leader_epoch) == (3, 8)
 
 
 def test_records_stay_in_the_frame() -> None:
@@ -82,10 +82,10 @@ def test_records_stay_in_the_frame() -> None:
     partition = "00000001 0000 000000000000000a 000000000000000a 00000002"
     aborted = "0000000000000009 0000000000000004 0000000000000007 0000000000000001"
     frame = bytes.fromhex(head + partition + aborted + "00000003 aabbcc")
-    (one,) = decode(FetchResponse, 4, False, frame).responses[0].partitions
-    assert isinstance(one.records, memoryview)
-    assert (bytes(one.records), one.records.obj) == (b"\xaa\xbb\xcc", frame)
-    assert one.aborted_transactions == (
+    (item,) = decode(FetchResponse, 4, False, frame).responses[0].partitions
+    assert isinstance(item.records, memoryview)
+    assert (bytes(item.records), item.records.obj) == (b"\xaa\xbb\xcc", frame)
+    assert item.aborted_transactions == (
         AbortedTransaction(producer_id=9, first_offset=4),
         AbortedTransaction(producer_id=7, first_offset=1),
     )

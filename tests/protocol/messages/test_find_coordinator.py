@@ -7,15 +7,15 @@ from kafka_lagoon.protocol.messages.find_coordinator import TRANSACTION, FindCoo
 from kafka_lagoon.wire.reading import decode
 from kafka_lagoon.wire.writing import encode
 
-ONE = FindCoordinatorRequest(key="g")
+REQUEST = FindCoordinatorRequest(key="g")
 MANY = FindCoordinatorRequest(coordinator_keys=("g", "h"))
 
 
 def test_one_key_or_many() -> None:
     """One key up to v3, many from v4 on, and neither in place of the other (KIP-699)."""
-    assert encode(ONE, 0, False).hex(" ") == "00 01 67"
+    assert encode(REQUEST, 0, False).hex(" ") == "00 01 67"
     assert encode(MANY, 4, True).hex(" ") == "00 03 02 67 02 68 00"
-    for request, version in ((ONE, 4), (MANY, 3)):
+    for request, version in ((REQUEST, 4), (MANY, 3)):
         with pytest.raises(EncodeError):
             encode(request, version, flexible=True)
 
@@ -29,7 +29,14 @@ def test_groups_only() -> None:
 def test_answer_for_many() -> None:
     """From v4 on errors are in the entries, and the fields of the single answer are gone."""
     spelled = "00000000 02 0267 00000001 0268 00002384 0000 00 00 00"
-    found = decode(FindCoordinatorResponse, 4, True, bytes.fromhex(spelled))
-    (one,) = found.coordinators
-    assert (one.key, one.node_id, one.host, one.port, one.error_code, one.error_message) == ("g", 1, "h", 9092, 0, None)
-    assert (found.node_id, found.host) == (0, "")
+    decoded = decode(FindCoordinatorResponse, 4, True, bytes.fromhex(spelled))
+    (item,) = decoded.coordinators
+    assert (item.key, item.node_id, item.host, item.port, item.error_code, item.error_message) == (
+        "g",
+        1,
+        "h",
+        9092,
+        0,
+        None,
+    )
+    assert (decoded.node_id, decoded.host) == (0, "")

@@ -20,6 +20,6 @@ def test_all_metrics() -> None:
     """One empty prefix is all metrics, no prefix is none."""
     instance = "0f" * 16
     spelled = f"00000000 0000 {instance} 00000007 03 04 03 00002710 00100000 01 02 01 00"
-    found = decode(GetTelemetrySubscriptionsResponse, 0, True, bytes.fromhex(spelled))
-    assert (found.requested_metrics, found.accepted_compression_types) == ((EVERY_METRIC,), (4, 3))
-    assert found.push_interval_ms == 10_000
+    decoded = decode(GetTelemetrySubscriptionsResponse, 0, True, bytes.fromhex(spelled))
+    assert (decoded.requested_metrics, decoded.accepted_compression_types) == ((EVERY_METRIC,), (4, 3))
+    assert decoded.push_interval_ms == 10_000

@@ -13,7 +13,7 @@ from kafka_lagoon.wire.writing import encode
 
 
 def test_id_to_go_on_with() -> None:
-    """From v3 on the id that a producer has is told, -1 for none, and refused before (KIP-360)."""
+    """From v3 on the id that a producer has is sent, -1 for none, and refused before (KIP-360)."""
     idempotent = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
     assert encode(idempotent, 2, True) == bytes.fromhex("00 0000ea60 00")
     assert encode(idempotent, 3, True) == bytes.fromhex("00 0000ea60 ffffffffffffffff ffff 00")

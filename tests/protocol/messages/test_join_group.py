@@ -24,7 +24,7 @@ REQUEST = JoinGroupRequest(
 
 
 def test_oldest_requests() -> None:
-    """v0 has one timeout, v1 two; the second is that of the session unless it is told."""
+    """v0 has one timeout, v1 two; the second is that of the session unless it is given."""
     tail = "0000 0008 636f6e73756d6572 00000001 0005 72616e6765 00000001 07"
     assert encode(REQUEST, 0, False) == bytes.fromhex(f"0001 67 00002710 {tail}")
     assert encode(REQUEST, 1, False) == bytes.fromhex(f"0001 67 00002710 ffffffff {tail}")
@@ -33,9 +33,9 @@ def test_oldest_requests() -> None:
 def test_id_to_join_with() -> None:
     """The first answer of all is error 79 and an id; without a generation, and with null for the protocol (v7)."""
     spelled = "00000000 004f ffffffff 00 00 01 026d 01 00"
-    found = decode(JoinGroupResponse, 7, True, bytes.fromhex(spelled))
-    assert (found.error_code, found.member_id, found.generation_id) == (79, "m", NO_GENERATION)
-    assert (found.protocol_type, found.protocol_name, found.members) == (None, None, ())
+    decoded = decode(JoinGroupResponse, 7, True, bytes.fromhex(spelled))
+    assert (decoded.error_code, decoded.member_id, decoded.generation_id) == (79, "m", NO_GENERATION)
+    assert (decoded.protocol_type, decoded.protocol_name, decoded.members) == (None, None, ())
 
 
 def test_static_members() -> None:

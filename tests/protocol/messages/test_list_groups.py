@@ -17,5 +17,5 @@ def test_filters_are_not_ignorable(version: int, filter_: str) -> None:
 
 def test_groups_without_state_or_type() -> None:
     """Versions that do not tell state or type leave both empty."""
-    found = decode(ListGroupsResponse, 3, True, bytes.fromhex("00000000 0000 02 0267 0263 00 00"))
-    assert found.groups == (ListedGroup(group_id="g", protocol_type="c", group_state="", group_type=""),)
+    decoded = decode(ListGroupsResponse, 3, True, bytes.fromhex("00000000 0000 02 0267 0263 00 00"))
+    assert decoded.groups == (ListedGroup(group_id="g", protocol_type="c", group_state="", group_type=""),)

@@ -18,8 +18,8 @@ from kafka_lagoon.wire.writing import encode
 
 
 def _asking(**partition: int) -> ListOffsetsRequest:
-    one = ListOffsetsPartition(partition_index=1, **partition)
-    return ListOffsetsRequest(replica_id=CONSUMER_REPLICA_ID, topics=(ListOffsetsTopic(name="a", partitions=(one,)),))
+    item = ListOffsetsPartition(partition_index=1, **partition)
+    return ListOffsetsRequest(replica_id=CONSUMER_REPLICA_ID, topics=(ListOffsetsTopic(name="a", partitions=(item,)),))
 
 
 def test_oldest_request() -> None:
@@ -34,12 +34,12 @@ def test_oldest_request() -> None:
 def test_oldest_response() -> None:
     """v0 answers with a list of offsets and has neither timestamp nor offset: both are -1, not 0."""
     spelled = "00000001 0001 61 00000001 00000001 0000 00000002 0000000000000009 0000000000000000"
-    (one,) = decode(ListOffsetsResponse, 0, False, bytes.fromhex(spelled)).topics[0].partitions
-    assert (one.old_style_offsets, one.offset, one.timestamp, one.leader_epoch) == ((9, 0), -1, -1, -1)
+    (item,) = decode(ListOffsetsResponse, 0, False, bytes.fromhex(spelled)).topics[0].partitions
+    assert (item.old_style_offsets, item.offset, item.timestamp, item.leader_epoch) == ((9, 0), -1, -1, -1)
 
 
 def test_newest_request() -> None:
-    """Isolation, epoch, special timestamp and patience in one request."""
+    """Isolation, epoch, special timestamp and timeout in one request."""
     request = _asking(timestamp=EARLIEST_PENDING_UPLOAD, current_leader_epoch=5)
     request = ListOffsetsRequest(replica_id=-1, isolation_level=READ_COMMITTED, topics=request.topics, timeout_ms=1000)
     expected = "ffffffff 01 02 0261 02 00000001 00000005 fffffffffffffffa 00 00 000003e8 00"

@@ -51,11 +51,11 @@ def test_authorized_operations() -> None:
 def test_topic_that_no_id_has() -> None:
     """From v12 on a topic that was asked for by an unknown id has no name."""
     topic = "0064 00 " + "00" * 15 + "01 00 01 80000000 00"
-    found = decode(MetadataResponse, 12, True, bytes.fromhex("00000000 01 00 ffffffff 02 " + topic + " 00"))
-    assert (found.topics[0].name, found.topics[0].error_code) == (None, 100)
+    decoded = decode(MetadataResponse, 12, True, bytes.fromhex("00000000 01 00 ffffffff 02 " + topic + " 00"))
+    assert (decoded.topics[0].name, decoded.topics[0].error_code) == (None, 100)
 
 
 def test_bootstrap_again() -> None:
     """v13 ends with an error of the whole answer (KIP-1102)."""
-    found = decode(MetadataResponse, 13, True, bytes.fromhex("00000000 01 00 ffffffff 01 0081 00"))
-    assert found.error_code == 129
+    decoded = decode(MetadataResponse, 13, True, bytes.fromhex("00000000 01 00 ffffffff 01 0081 00"))
+    assert decoded.error_code == 129

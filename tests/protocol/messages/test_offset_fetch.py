@@ -12,24 +12,24 @@ from kafka_lagoon.protocol.messages.offset_fetch import (
 from kafka_lagoon.wire.reading import decode
 from kafka_lagoon.wire.writing import encode
 
-ONE = OffsetFetchRequest(group_id="g", topics=None)
+REQUEST = OffsetFetchRequest(group_id="g", topics=None)
 MANY = OffsetFetchRequest(groups=(OffsetFetchGroup(group_id="g", topics=None), OffsetFetchGroup(group_id="h")))
 
 
 def test_one_group_or_many() -> None:
     """One group up to v7, many from v8 on, and neither in place of the other (KIP-709)."""
-    assert encode(ONE, 7, True).hex(" ") == "02 67 00 00 00"
+    assert encode(REQUEST, 7, True).hex(" ") == "02 67 00 00 00"
     assert encode(MANY, 8, True).hex(" ") == "03 02 67 00 00 02 68 01 00 00 00"
-    for request, version in ((ONE, 8), (MANY, 7)):
+    for request, version in ((REQUEST, 8), (MANY, 7)):
         with pytest.raises(EncodeError):
             encode(request, version, flexible=True)
 
 
 def test_all_topics() -> None:
     """Null is all topics, from v2 on."""
-    assert encode(ONE, 2, False).hex(" ") == "00 01 67 ff ff ff ff"
+    assert encode(REQUEST, 2, False).hex(" ") == "00 01 67 ff ff ff ff"
     with pytest.raises(EncodeError):
-        encode(ONE, 1, False)
+        encode(REQUEST, 1, False)
 
 
 def test_names_give_way_to_ids() -> None:
@@ -44,6 +44,6 @@ def test_names_give_way_to_ids() -> None:
 def test_what_old_answers_lack() -> None:
     """Without its epoch a commit has epoch -1, which is none, and not 0, which is one."""
     spelled = "00000001 0001 61 00000001 00000000 0000000000000005 0000 0000 0000"
-    found = decode(OffsetFetchResponse, 2, False, bytes.fromhex(spelled))
-    (one,) = found.topics[0].partitions
-    assert (one.committed_offset, one.committed_leader_epoch, one.metadata) == (5, -1, "")
+    decoded = decode(OffsetFetchResponse, 2, False, bytes.fromhex(spelled))
+    (item,) = decoded.topics[0].partitions
+    assert (item.committed_offset, item.committed_leader_epoch, item.metadata) == (5, -1, "")

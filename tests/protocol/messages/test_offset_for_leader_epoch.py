@@ -13,14 +13,14 @@ from kafka_lagoon.wire.writing import encode
 
 
 def _asking() -> OffsetForLeaderEpochRequest:
-    one = OffsetForLeaderPartition(partition=1, current_leader_epoch=5, leader_epoch=4)
+    item = OffsetForLeaderPartition(partition=1, current_leader_epoch=5, leader_epoch=4)
     return OffsetForLeaderEpochRequest(
-        replica_id=CONSUMER_REPLICA_ID, topics=(OffsetForLeaderTopic(topic="a", partitions=(one,)),)
+        replica_id=CONSUMER_REPLICA_ID, topics=(OffsetForLeaderTopic(topic="a", partitions=(item,)),)
     )
 
 
 def test_requests() -> None:
-    """The oldest version says which term is asked about; later ones add the leader's term and who asks."""
+    """The oldest version says which epoch is asked about; later ones add the leader's epoch and who asks."""
     assert encode(_asking(), 0, False) == bytes.fromhex("00000001 0001 61 00000001 00000001 00000004")
     assert encode(_asking(), 2, False) == bytes.fromhex("00000001 0001 61 00000001 00000001 00000005 00000004")
     assert encode(_asking(), 4, True) == bytes.fromhex("ffffffff 02 0261 02 00000001 00000005 00000004 00 00 00")
@@ -32,7 +32,7 @@ def test_the_default_is_no_consumer() -> None:
 
 
 def test_oldest_response() -> None:
-    """v0 does not tell the term that the end belongs to."""
+    """v0 does not have the epoch that the end belongs to."""
     spelled = "00000001 0001 61 00000001 0000 00000001 0000000000000009"
-    (one,) = decode(OffsetForLeaderEpochResponse, 0, False, bytes.fromhex(spelled)).topics[0].partitions
-    assert (one.leader_epoch, one.end_offset) == (UNKNOWN_EPOCH, 9)
+    (item,) = decode(OffsetForLeaderEpochResponse, 0, False, bytes.fromhex(spelled)).topics[0].partitions
+    assert (item.leader_epoch, item.end_offset) == (UNKNOWN_EPOCH, 9)

@@ -46,8 +46,8 @@ def test_names_then_ids() -> None:
 def test_oldest_response() -> None:
     """v0 tells the offset; times and the log's beginning are absent, which is -1 and not 0."""
     spelled = "00000001 0001 61 00000001 00000001 0000 0000000000000005"
-    (one,) = decode(ProduceResponse, 0, False, bytes.fromhex(spelled)).responses[0].partition_responses
-    assert (one.base_offset, one.log_append_time_ms, one.log_start_offset) == (5, NO_LOG_APPEND_TIME, NO_OFFSET)
+    (item,) = decode(ProduceResponse, 0, False, bytes.fromhex(spelled)).responses[0].partition_responses
+    assert (item.base_offset, item.log_append_time_ms, item.log_start_offset) == (5, NO_LOG_APPEND_TIME, NO_OFFSET)
 
 
 def test_new_leader() -> None:
@@ -55,7 +55,7 @@ def test_new_leader() -> None:
     absent = "ffffffffffffffff"
     partition = f"00000001 0006 {absent} {absent} {absent} 01 00 01 00 09 00000002 00000007 00"
     endpoints = "01 00 0d 02 00000002 0268 00002384 00 00"
-    found = decode(ProduceResponse, 10, True, bytes.fromhex(f"02 0261 02 {partition} 00 00000000 {endpoints}"))
-    (one,) = found.responses[0].partition_responses
-    assert one.current_leader == ProduceLeaderIdAndEpoch(leader_id=2, leader_epoch=7)
-    assert found.node_endpoints == (ProduceNodeEndpoint(node_id=2, host="h", port=9092),)
+    decoded = decode(ProduceResponse, 10, True, bytes.fromhex(f"02 0261 02 {partition} 00 00000000 {endpoints}"))
+    (item,) = decoded.responses[0].partition_responses
+    assert item.current_leader == ProduceLeaderIdAndEpoch(leader_id=2, leader_epoch=7)
+    assert decoded.node_endpoints == (ProduceNodeEndpoint(node_id=2, host="h", port=9092),)

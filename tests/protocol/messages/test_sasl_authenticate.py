@@ -10,7 +10,7 @@ from kafka_lagoon.wire.writing import encode
 
 
 def test_tokens() -> None:
-    """Tokens are bytes behind their size; an empty one is one too."""
+    """Tokens are bytes after their size; an empty one is one too."""
     assert encode(SaslAuthenticateRequest(auth_bytes=b"\0u\0p"), 1, False) == bytes.fromhex("00000004 00750070")
     assert encode(SaslAuthenticateRequest(), 2, True) == bytes.fromhex("01 00")
 

@@ -15,5 +15,5 @@ def test_never_flexible() -> None:
 def test_what_is_enabled() -> None:
     """A refusal tells what the listener has enabled."""
     spelled = bytes.fromhex("0021 00000001") + b"\0\5PLAIN"
-    found = decode(SaslHandshakeResponse, 1, False, spelled)
-    assert found == SaslHandshakeResponse(error_code=33, mechanisms=("PLAIN",))
+    decoded = decode(SaslHandshakeResponse, 1, False, spelled)
+    assert decoded == SaslHandshakeResponse(error_code=33, mechanisms=("PLAIN",))

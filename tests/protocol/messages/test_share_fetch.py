@@ -33,7 +33,7 @@ REQUEST = ShareFetchRequest(
 
 
 def test_way_to_acquire() -> None:
-    """How to acquire is told from v2 on, and dropped before (KIP-1206); max_bytes has no limit by default."""
+    """How to acquire is sent from v2 on, and dropped before (KIP-1206); max_bytes has no limit by default."""
     head = "0267 026d 00000002 000001f4 00000001 7fffffff 00000064 00000032"
     accepted = "02 0000000000000005 0000000000000007 02 01 00"
     tail = f"02 {ID.hex()} 02 00000001 {accepted} 00 00 01 00"
@@ -48,9 +48,9 @@ def test_renewal_is_not_ignorable() -> None:
 
 
 def test_acquired_records() -> None:
-    """The leader is told without a tag or a byte before it; records are the member's by offset, ends included."""
+    """The leader is sent without a tag or a byte before it; records are the member's by offset, ends included."""
     acquired = "02 0000000000000005 0000000000000007 0001 00"
     spelled = f"00000001 0000 00 0000 00 00000000 00000000 00 04 78797a {acquired} 00"
-    found = decode(ShareFetchPartitionData, 1, True, bytes.fromhex(spelled))
-    assert bytes(found.records) == b"xyz"
-    assert found.acquired_records == (AcquiredRecords(first_offset=5, last_offset=7, delivery_count=1),)
+    decoded = decode(ShareFetchPartitionData, 1, True, bytes.fromhex(spelled))
+    assert bytes(decoded.records) == b"xyz"
+    assert decoded.acquired_records == (AcquiredRecords(first_offset=5, last_offset=7, delivery_count=1),)

@@ -8,9 +8,9 @@ from kafka_lagoon.wire.reading import decode
 def test_group_that_does_not_exist() -> None:
     """An unknown group has an error and a message, and no topology: a byte of -1."""
     spelled = "0045 026d 0267 01 00000000 00000000 ff 01 80000000 00"
-    found = decode(DescribedStreamsGroup, 0, True, bytes.fromhex(spelled))
-    assert found == DescribedStreamsGroup(error_code=69, error_message="m", group_id="g")
-    assert found.authorized_operations == NOT_ASKED
+    decoded = decode(DescribedStreamsGroup, 0, True, bytes.fromhex(spelled))
+    assert decoded == DescribedStreamsGroup(error_code=69, error_message="m", group_id="g")
+    assert decoded.authorized_operations == NOT_ASKED
 
 
 def test_topology_without_parts() -> None:

@@ -33,5 +33,5 @@ def test_topology_and_endpoint() -> None:
 
 def test_status() -> None:
     """What is the matter comes as a code and for people."""
-    found = decode(StreamsStatus, 0, True, bytes.fromhex("01 0261 00"))
-    assert found == StreamsStatus(status_code=MISSING_SOURCE_TOPICS, status_detail="a")
+    decoded = decode(StreamsStatus, 0, True, bytes.fromhex("01 0261 00"))
+    assert decoded == StreamsStatus(status_code=MISSING_SOURCE_TOPICS, status_detail="a")

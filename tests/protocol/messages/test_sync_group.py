@@ -5,7 +5,7 @@ from kafka_lagoon.wire.writing import encode
 
 
 def test_protocol_to_check() -> None:
-    """The protocol is told from v5 on, and dropped before (KIP-559); a follower sends no assignments."""
+    """The protocol is sent from v5 on, and dropped before (KIP-559); a follower sends no assignments."""
     request = SyncGroupRequest(
         group_id="g", generation_id=3, member_id="m", protocol_type="consumer", protocol_name="range"
     )

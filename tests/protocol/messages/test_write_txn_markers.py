@@ -21,7 +21,7 @@ MARKER = WritableTxnMarker(
 
 
 def test_version_of_transactions() -> None:
-    """The version of transactions is told from v2 on, and dropped before (KIP-1228)."""
+    """The version of transactions is sent from v2 on, and dropped before (KIP-1228)."""
     head = "02 0000000000000009 0001 00 02 0261 02 00000003 00 00000004"
     assert encode(WriteTxnMarkersRequest(markers=(MARKER,)), 1, True) == bytes.fromhex(f"{head} 00 00")
     assert encode(WriteTxnMarkersRequest(markers=(MARKER,)), 2, True) == bytes.fromhex(f"{head} 02 00 00")
