@@ -144,13 +144,14 @@ def brokers(state: FakeCluster) -> Iterator[dict[int, FakeBroker]]:
 
 
 @pytest.fixture
-def connect(state: FakeCluster, brokers: dict[int, FakeBroker]) -> Iterator[Callable[[], Cluster]]:  # noqa: ARG001
+def connect(state: FakeCluster, brokers: dict[int, FakeBroker]) -> Iterator[Callable[..., Cluster]]:  # noqa: ARG001
     """Connects to the cluster; closed after the test."""
     with ExitStack() as stack:
 
-        def connected() -> Cluster:
+        def connected(**settings: int) -> Cluster:
             deadline = Deadline.after(CLOCK, 5_000)
-            return stack.enter_context(Cluster.connect(short_timeouts(state), CLOCK, RequestStats(), deadline))
+            cluster = Cluster.connect(short_timeouts(state, **settings), CLOCK, RequestStats(), deadline)
+            return stack.enter_context(cluster)
 
         yield connected
 

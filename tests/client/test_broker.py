@@ -50,9 +50,9 @@ def test_answers_of_any_size(state: FakeCluster, connect: Callable[[], Cluster],
     assert second == third == log.log[0].data
 
 
-def test_a_request_that_is_interrupted(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+def test_a_request_that_is_interrupted(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
     """Another thread's request ends at once and is not tried again; after `close` the broker answers as before."""
-    broker = connect().brokers[1]
+    broker = connect(request_timeout_ms=60_000).brokers[1]
     state.faults.append(Fault(FETCH.key, Hang()))
     caught: list[BaseException] = []
 
@@ -66,10 +66,9 @@ def test_a_request_that_is_interrupted(state: FakeCluster, connect: Callable[[],
     thread.start()
     while not state.count(FETCH.key):
         time.sleep(0.005)
-    started = time.monotonic()
     broker.interrupt()
-    thread.join(5)
-    assert time.monotonic() - started < 0.4  # before the request's own time is over
+    thread.join(30)
+    assert not thread.is_alive()  # long before the request's own time is over
     assert len(caught) == 1
     assert state.count(FETCH.key) == 1
     broker.close()
