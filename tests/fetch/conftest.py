@@ -1,17 +1,13 @@
 """A fake cluster with one partition to read."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 
 import pytest
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from tests.clock import CLOCK
-from tests.fake.broker import FakeBroker, fake_cluster
 from tests.fake.cluster import FakeCluster
-from tests.short_timeouts import short_timeouts
 
 
 @pytest.fixture
@@ -23,22 +19,12 @@ def state() -> FakeCluster:
 
 
 @pytest.fixture
-def brokers(state: FakeCluster) -> Iterator[dict[int, FakeBroker]]:
-    """The cluster's brokers, running."""
-    with fake_cluster(state) as running:
-        yield running
+def connect(connect: Callable[..., Cluster]) -> Callable[..., Cluster]:
+    """Connects to the cluster and learns the leader of its partition; closed after the test."""
 
+    def connected(**settings: int) -> Cluster:
+        cluster = connect(**settings)
+        cluster.refresh({"t"}, Deadline.after(CLOCK, 5_000))
+        return cluster
 
-@pytest.fixture
-def connect(state: FakeCluster, brokers: dict[int, FakeBroker]) -> Iterator[Callable[..., Cluster]]:  # noqa: ARG001
-    """Connects to the cluster and learns who leads; closed after the test."""
-    with ExitStack() as stack:
-
-        def connected(**settings: int) -> Cluster:
-            deadline = Deadline.after(CLOCK, 5_000)
-            cluster = Cluster.connect(short_timeouts(state, **settings), CLOCK, RequestStats(), deadline)
-            stack.enter_context(cluster)
-            cluster.refresh({"t"}, deadline)
-            return cluster
-
-        yield connected
+    return connected
