@@ -94,11 +94,12 @@ def test_large_answers_that_are_cut(state: FakeCluster, connect: Connect, monkey
 def test_what_was_read_by_the_deadline_stands(state: FakeCluster, connect: Connect) -> None:
     """Reading ends at a batch, everything up to there is accounted for, and the outcome says why it ended."""
     fill(state, batches=50)
-    reader = SplitReader(connect(), split(state), small(ends_at_ms=CLOCK.now_ms() + 300))
+    ends_at_ms = CLOCK.now_ms() + 2_000
+    reader = SplitReader(connect(), split(state), small(ends_at_ms=ends_at_ms))
     offsets: list[int] = []
     for rows in reader.batches():
         offsets += rows["offset"].to_pylist()
-        time.sleep(0.02)
+        time.sleep(max(0, ends_at_ms - CLOCK.now_ms()) / 1000)  # the deadline passes before the next batch
     check(split(state), reader.outcome)
     assert reader.outcome.failure == RUN_DEADLINE_PASSED
     assert offsets == list(range(reader.outcome.next_offset))
