@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from kafka_lagoon.cli.arguments import ingest_arguments, snapshot_arguments
+from kafka_lagoon.cli.job_arguments import ingest_arguments, snapshot_arguments
 from kafka_lagoon.cli.maintain import maintain_arguments
 from kafka_lagoon.query.duckdb_engine import rows_of
 from tests.clock import CLOCK

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kafka_lagoon.cli.arguments import ingest_arguments, snapshot_arguments
+from kafka_lagoon.cli.job_arguments import ingest_arguments, snapshot_arguments
 from kafka_lagoon.cli.kafka.arguments import parse
 from kafka_lagoon.cli.kafka.offsets import VERB
 from kafka_lagoon.clock import Clock

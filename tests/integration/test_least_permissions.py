@@ -318,7 +318,7 @@ def test_permissions_of_an_ingest_are_enough_and_least(place: Place, tmp_path: P
     with place.granted([]):
         lacking = _ingested(place, tmp_path / "none", "--topics", ORDERS)
     assert lacking.returncode == 3
-    assert lacking.stdout.splitlines()[-1] == f"default: {ORDERS}: TOPIC_AUTHORIZATION_FAILED"
+    assert lacking.stdout.splitlines()[-1] == f"default: topic {ORDERS}: TOPIC_AUTHORIZATION_FAILED"
 
 
 def _ingested(place: Place, warehouse: Path, *topics: str) -> subprocess.CompletedProcess[str]:

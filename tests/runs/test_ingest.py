@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_lagoon.cli.arguments import ingest_arguments
+from kafka_lagoon.cli.job_arguments import ingest_arguments
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.fetch.accounting import Reconciled

@@ -6,7 +6,7 @@ Clusters do not depend on each other: if one fails, the others are archived.
 import os
 from collections.abc import Sequence
 
-from kafka_lagoon.cli.arguments import IngestArguments, ingest_arguments
+from kafka_lagoon.cli.job_arguments import IngestArguments, ingest_arguments
 from kafka_lagoon.cli.outcome import INGEST, PARTIAL, Outcome, OutcomeProgress, one_by_one, reported_job
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from kafka_lagoon.cli.arguments import SnapshotArguments, snapshot_arguments
+from kafka_lagoon.cli.job_arguments import SnapshotArguments, snapshot_arguments
 from kafka_lagoon.cli.outcome import PARTIAL, SNAPSHOT, Outcome, OutcomeProgress, one_by_one, reported_job
 from kafka_lagoon.cli.summary import snapshot_line
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say

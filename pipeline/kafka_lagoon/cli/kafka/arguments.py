@@ -8,16 +8,29 @@ from collections.abc import Mapping, Sequence
 
 from kafka_lagoon.cli.arguments import Parser, add_settings_options
 from kafka_lagoon.cli.kafka.verb import Verb
-from kafka_lagoon.cli.permissions import permissions_line
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.settings import load
 
 
+class _VerbParser(Parser):
+    """Adds the required permissions to the help of a verb."""
+
+    def __init__(self, verb: Verb, name: str) -> None:
+        self._summary, self._command = verb.summary, f"kafka {name}"
+        super().__init__(self._command, self._summary)
+
+    def format_help(self) -> str:
+        """Called by argparse for --help."""
+        from kafka_lagoon.cli.permissions import permissions_line  # noqa: PLC0415  0.2 s: they are made of all tables
+
+        self.description = f"{self._summary} Required permissions: {permissions_line(self._command)}."
+        return super().format_help()
+
+
 def parse(verb: Verb, name: str, argv: Sequence[str]) -> argparse.Namespace:
     """The options of this verb and those that all verbs have; ConfigError lists what the verb refuses."""
-    summary = f"{verb.summary} Required permissions: {permissions_line(f'kafka {name}')}."
-    parser = Parser(f"kafka {name}", summary)
+    parser = _VerbParser(verb, name)
     verb.declare(parser)
     parser.add_argument(
         "-b",
