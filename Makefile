@@ -59,6 +59,7 @@ lint: $(READY) ## style, format, words, and which layer imports which
 
 types: $(READY) ## types of the product
 	$(BIN)/mypy
+	$(BIN)/mypy jobs
 
 bench: $(READY) ## benchmarks against peers, as ratios of one run
 	$(BIN)/python -m tests.bench
@@ -77,4 +78,4 @@ lock: ## requirements.lock renewed from pyproject.toml; needs uv
 		--generate-hashes --no-emit-index-url --no-header --extra all --extra demo --extra test --extra lint --output-file requirements.lock pyproject.toml -
 
 clean: ## away with the environment, the caches and the demo's tables
-	rm -rf $(VENV) .cache build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .cache build dist pipeline/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
