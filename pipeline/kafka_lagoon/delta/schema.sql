@@ -248,14 +248,14 @@ CREATE TABLE IF NOT EXISTS collection_failures (
   attempts INT NOT NULL COMMENT 'How often it was tried, at most.',
   elapsed_ms BIGINT COMMENT 'Milliseconds until the last of them was given up; null if it was never sent.',
   message STRING COMMENT 'What the broker or the network said; null if nothing.',
-  scope_type STRING COMMENT 'cluster, broker, topic, partition, group, member, group_partition (what a group committed for a partition), transaction, config, log_dir or list (a list as a whole). Null in rows of version 0.2.0 and older.',
+  scope_type STRING COMMENT 'cluster, broker, topic, partition, group, member, group_partition (what a group committed for a partition), transaction, config, log_dir or list (a list as a whole). Null in rows of version 0.1.0.',
   topic STRING COMMENT 'Name of the topic; null if the scope has none, or if the items differ.',
   partition INT COMMENT 'Partition number; null likewise.',
   group_id STRING COMMENT 'group.id of the group; null likewise.',
   member_id STRING COMMENT 'Id of the member; null likewise.',
   transactional_id STRING COMMENT 'transactional.id; null likewise.',
   log_dir STRING COMMENT 'Path of the log directory; null likewise.',
-  items BIGINT COMMENT 'How many items (partitions, groups, topics) failed so. Null in rows of version 0.2.0 and older.',
+  items BIGINT COMMENT 'How many items (partitions, groups, topics) failed so. Null in rows of version 0.1.0.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta

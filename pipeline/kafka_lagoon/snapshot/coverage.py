@@ -103,7 +103,7 @@ class CollectionFailureRow:
     )
     scope_type: str | None = column(
         "cluster, broker, topic, partition, group, member, group_partition (what a group committed for a partition), "
-        "transaction, config, log_dir or list (a list as a whole). Null in rows of version 0.2.0 and older.",
+        "transaction, config, log_dir or list (a list as a whole). Null in rows of version 0.1.0.",
         null_if="false",
     )
     topic: str | None = column("Name of the topic; null if the scope has none, or if the items differ.", null_if=ALWAYS)
@@ -113,7 +113,7 @@ class CollectionFailureRow:
     transactional_id: str | None = column("transactional.id; null likewise.", null_if=ALWAYS)
     log_dir: str | None = column("Path of the log directory; null likewise.", null_if=ALWAYS)
     items: Int64 | None = column(
-        "How many items (partitions, groups, topics) failed so. Null in rows of version 0.2.0 and older.",
+        "How many items (partitions, groups, topics) failed so. Null in rows of version 0.1.0.",
         null_if="false",
     )
 
