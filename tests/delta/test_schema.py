@@ -106,16 +106,16 @@ def test_positions_can_be_stored_beside_records() -> None:
     assert asking == ["records"]
 
 
-def test_tables_of_0_2_0_go_on() -> None:
-    """The columns of 0.2.0 are as they were, and every later one may be null, so that it can be added to a table with rows.
+def test_tables_of_0_1_0_go_on() -> None:
+    """The columns of 0.1.0 are as they were, and every later one may be null, so that it can be added to a table with rows.
 
     `scope` stays what it was, a text for people, so that queries over the failures of old snapshots and new ones go on.
     """
-    of_0_2_0 = {
+    of_0_1_0 = {
         "coverage": "api api_version broker_id expected answered failed visibility requests bytes elapsed_ms throttle_ms",
         "collection_failures": "api broker_id scope error_code error_name attempts elapsed_ms message",
     }
-    for name, columns in of_0_2_0.items():
+    for name, columns in of_0_1_0.items():
         own = BY_NAME[name].stored()[len(HEADER) :]
         old = columns.split()
         assert [column.name for column in own[: len(old)]] == old
