@@ -89,8 +89,12 @@ def test_jobs_by_spark_submit_with_passwords(filled: Secured, tmp_path: Path) ->
     assert leaks(filled.secrets(), left, runs) == []
 
 
-def test_jobs_by_spark_submit_with_certificates(filled: Secured, tmp_path: Path) -> None:
-    """Mutual TLS, the key's password by reference to a file, then key and chain in the configuration itself."""
+@pytest.mark.usefixtures("spark")
+def test_jobs_with_certificates(filled: Secured, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Mutual TLS, the key's password by reference to a file, then key and chain in the configuration itself.
+
+    The second by spark-submit, whose tasks take the settings along.
+    """
     (tmp_path / "password").write_text(KEY_PASSWORD + "\n")
     by_file = filled.settings("mutual") | {"ssl_key_password": f"file:{tmp_path / 'password'}"}
     encrypted = Path(by_file["ssl_keystore_location"]).read_bytes()
@@ -103,7 +107,8 @@ def test_jobs_by_spark_submit_with_certificates(filled: Secured, tmp_path: Path)
     }
     inline["ssl_keystore_certificate_chain"] = encrypted[encrypted.index(b"-----BEGIN CERT") :].decode()
     runs = [
-        submit("snapshot", conf_file(tmp_path, "by-file", by_file)),
+        here("snapshot", "--conf", str(conf_file(tmp_path, "by-file", by_file))),
+        CompletedProcess((), 0, *capfd.readouterr()),
         submit("ingest", conf_file(tmp_path, "inline", inline), "--topics", TOPIC),
     ]
     assert_whole(runs)

@@ -119,7 +119,7 @@ def test_taken_port_is_tried_elsewhere(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize("version", ["4.3.1", "2.8.2"])
+@pytest.mark.parametrize("version", ["4.3.1", pytest.param("2.8.2", marks=pytest.mark.proof)])
 def test_no_broker_outlives_a_killed_parent(tmp_path: Path, version: str) -> None:
     """When the process that started brokers is killed, the brokers die too, and so does their ZooKeeper."""
     program = (

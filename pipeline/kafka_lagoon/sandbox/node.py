@@ -151,6 +151,7 @@ def _on_kraft(layout: NodeLayout, cluster: Sequence[NodeLayout]) -> dict[str, st
         "listeners": f"{plain['listeners']},CONTROLLER://127.0.0.1:{layout.controller_port}",
         "listener.security.protocol.map": f"{plain['listener.security.protocol.map']},CONTROLLER:PLAINTEXT",
         "controller.listener.names": "CONTROLLER",
+        "metadata.max.idle.interval.ms": "0",  # no-op records every half second are a third of what an idle broker costs
     }
 
 
