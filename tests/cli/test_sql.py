@@ -248,6 +248,16 @@ def test_neither_spark_nor_the_decoder_is_loaded(lake: Path) -> None:
     assert not names & {"pyspark", "py4j", "numba", "llvmlite"}
 
 
+def test_sql_imports_no_messages_that_it_does_not_need() -> None:
+    """The schemas of the tables come without the registry of all 73 APIs, which takes a tenth of a second."""
+    code = (
+        "import sys; from kafka_lagoon.cli.main import main; main(['sql', 'SELECT 1']); "
+        "print('kafka_lagoon.protocol.apis' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
+
+
 @pytest.mark.parametrize("count", [15, pytest.param(100, marks=pytest.mark.proof)])
 def test_short_runs_end_well(lake: Path, count: int) -> None:
     """No thread of a reader outlives Python: with DeltaTable.to_pyarrow_table 14 of 50 would end with exit 134."""
