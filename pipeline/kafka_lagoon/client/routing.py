@@ -6,7 +6,7 @@ request about a hundred thousand of them costs what its `Intake` makes of their 
 """
 
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -177,19 +177,16 @@ def _nothing(_response: Any, _items: Sequence[Any]) -> tuple[()]:
 
 def _ask_round(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gathering[I, Any]], deadline: Deadline) -> None:
     batches: dict[int, list[tuple[_Gathering[I, Any], Sequence[I]]]] = {}
-    divided: dict[int, tuple[Mapping[int, list[I]], Sequence[I]]] = {}
+    divided: dict[tuple[int, int], tuple[Mapping[int, Sequence[Sequence[I]]], Sequence[I]]] = {}
     for gathering in gatherings:
-        if id(gathering.open) not in divided:
-            divided[id(gathering.open)] = _by_node(route, gathering.open)
-        by_node, unrouted = divided[id(gathering.open)]
+        same = id(gathering.open), gathering.request.chunk  # requests with the same items are divided once
+        if same not in divided:
+            divided[same] = _by_node(route, gathering.open, gathering.request.chunk)
+        chunks, unrouted = divided[same]
         for item in unrouted:
             gathering.refuse(item, None, route.unroutable_code)
-        for node_id, items in by_node.items():
-            for start in range(0, len(items), gathering.request.chunk):
-                chunk = (
-                    items if len(items) <= gathering.request.chunk else items[start : start + gathering.request.chunk]
-                )
-                batches.setdefault(node_id, []).append((gathering, chunk))
+        for node_id, some in chunks.items():
+            batches.setdefault(node_id, []).extend((gathering, chunk) for chunk in some)
     calls = {
         node_id: [_call(gathering.request, items) for gathering, items in batch] for node_id, batch in batches.items()
     }
@@ -204,20 +201,21 @@ def _call(request: ShardedRequest[I, Any], items: Sequence[I]) -> Call:
     return Call(request.api, request.build(items), request.within, request.once)
 
 
-def _by_node(route: Route[I], items: Sequence[I]) -> tuple[Mapping[int, list[I]], Sequence[I]]:
-    """The items by the broker to ask, and those of which it is not known."""
-    by_node: dict[int, list[I]] = {}
-    unroutable: list[I] = []
+def _by_node(
+    route: Route[I], items: Sequence[I], chunk: int
+) -> tuple[Mapping[int, Sequence[Sequence[I]]], Sequence[I]]:
+    """The items in chunks by the broker to ask, and those of which it is not known."""
+    by_node: defaultdict[int | None, list[I]] = defaultdict(list)
     node_of = route.node_of
     for item in items:
-        node_id = node_of(item)
-        if node_id is None:
-            unroutable.append(item)
-        elif node_id in by_node:
-            by_node[node_id].append(item)
-        else:
-            by_node[node_id] = [item]
-    return by_node, unroutable
+        by_node[node_of(item)].append(item)
+    unrouted = by_node.pop(None, [])
+    chunks = {
+        node_id: [some[start : start + chunk] for start in range(0, len(some), chunk)]
+        for node_id, some in by_node.items()
+        if node_id is not None
+    }
+    return chunks, unrouted
 
 
 def _take(gathering: _Gathering[I, Any], items: Sequence[I], node_id: int, reply: Reply) -> None:

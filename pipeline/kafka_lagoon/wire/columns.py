@@ -6,7 +6,7 @@ has columns for those who cannot wait.
 
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import accumulate, chain, repeat
 from operator import attrgetter
@@ -49,6 +49,11 @@ class Structs(Sequence[T], Generic[T]):
 
     def __init__(self, cls: type[T], length: int, columns: Sequence[Sequence[Any]]) -> None:
         self.cls, self._length, self.columns = cls, length, columns
+
+    @classmethod
+    def of(cls, made: type[T], columns: Mapping[str, Sequence[Any]]) -> "Structs[T]":
+        """Structs of which every field has a column, all of the same length."""
+        return cls(made, len(next(iter(columns.values()))), [columns[field.name] for field in fields_of(made)])
 
     def column(self, name: str) -> Sequence[Any]:
         """The values of a field."""
