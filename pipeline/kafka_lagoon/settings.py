@@ -34,7 +34,8 @@ class SnapshotSettings(Strict):
     fail_when_incomplete: bool = Field(False, description="Exit 1 instead of 3 when something did not answer.")
     skip_tables: str | None = Field(
         None,
-        description="Comma-separated names of tables that snapshots leave empty, as table coverage says; these can be: acls.",
+        description="Comma-separated names of tables that snapshots leave empty, as table coverage says; these can be: "
+        "acls, reassignments, transactions, producers.",
     )
 
     @model_validator(mode="after")

@@ -120,7 +120,10 @@ def test_each_permission_is_named_once() -> None:
     permissions = required_permissions()
     assert len({(one.operation, one.resource_type) for one in permissions}) == len(permissions)
     cluster = next(one for one in permissions if str(one) == "DESCRIBE on Cluster")
-    assert cluster.without == "the controller is unknown; the list of groups is filtered; the ACLs are refused"
+    assert (
+        cluster.without
+        == "the controller is unknown; the list of groups is filtered; the ACLs are refused; the reassignments are refused"
+    )
 
 
 def test_an_api_that_no_broker_offers_is_a_fact_of_coverage(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +186,8 @@ def test_only_some_tables_can_be_skipped() -> None:
     with pytest.raises(ConfigError) as raised:
         skipped_tables("acls,brokers,akls")
     assert raised.value.problems == tuple(
-        f"snapshot.skip_tables: {name} cannot be skipped; these can: acls" for name in ("akls", "brokers")
+        f"snapshot.skip_tables: {name} cannot be skipped; these can: acls, reassignments, transactions, producers"
+        for name in ("akls", "brokers")
     )
 
 

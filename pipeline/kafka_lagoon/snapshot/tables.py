@@ -28,6 +28,7 @@ from kafka_lagoon.snapshot.coverage import (
 )
 from kafka_lagoon.snapshot.group_state import lag_of
 from kafka_lagoon.snapshot.offsets import offset_rows
+from kafka_lagoon.snapshot.reassignments import REASSIGNMENTS
 from kafka_lagoon.snapshot.state_rows import (
     BrokerRow,
     CommittedOffsetRow,
@@ -41,6 +42,7 @@ from kafka_lagoon.snapshot.state_rows import (
 )
 from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
 from kafka_lagoon.snapshot.topology import broker_rows, partition_rows, topic_rows
+from kafka_lagoon.snapshot.transaction_tables import PRODUCERS, TRANSACTIONS
 
 _TOPICS = Permission(DESCRIBE, TOPIC, "topics are left out, with their partitions, offsets and commits")
 _GROUPS = Permission(DESCRIBE, GROUP, "members, commits and lag are refused for each group")
@@ -183,6 +185,9 @@ STATE_TABLES = (
     COMMITTED_OFFSETS,
     CONSUMER_LAG,
     ACLS,
+    REASSIGNMENTS,
+    TRANSACTIONS,
+    PRODUCERS,
     COVERAGE,
     COLLECTION_FAILURES,
     SNAPSHOTS,
