@@ -64,7 +64,7 @@ def test_one_request_to_each_leader(state: FakeCluster, connect: Callable[..., C
 
 
 def test_several_offsets_of_a_partition(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """A request names a partition once; equal positions are unread for once."""
+    """A request names a partition once; equal positions are asked for once."""
     offsets = [0, 3, 5, 9]
     answers = ask(connect(), *(position(0, offset) for offset in offsets))
     assert [(one.offset, one.timestamp_ms) for one in answers] == [(offset, 1_000 + 10 * offset) for offset in offsets]
@@ -136,7 +136,7 @@ def test_a_header_is_a_bound(state: FakeCluster, connect: Callable[..., Cluster]
 
 
 def test_an_open_transaction(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """Below the last stable offset the leader is unread for committed records, from there on for all."""
+    """Below the last stable offset the leader is asked for committed records, from there on for all."""
     log = state.topics["t"].partitions[0]
     log.last_stable_offset = 4
     blocked = ask(connect(), position(0, 5, is_blocked=True))[0]
@@ -169,7 +169,7 @@ def test_brokers_of_any_release(state: FakeCluster, connect: Callable[..., Clust
 
 
 def test_an_epoch_that_the_leader_has_forgotten(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """The position is unread for without it."""
+    """The position is asked for without it."""
 
     def forgotten(response):
         for topic in response.responses:
