@@ -50,6 +50,8 @@ def _published(table: Table) -> View:
 HISTORY = (
     "consecutive_snapshots",
     "lag_trend",
+    "group_partition_status",
+    "group_status",
 )
 
 VIEWS = (  # each after those that it reads
