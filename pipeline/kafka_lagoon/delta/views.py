@@ -47,7 +47,12 @@ def _published(table: Table) -> View:
 
 
 # Views of what happened from snapshot to snapshot; tests/delta/views/ has worked examples of each.
-HISTORY = ("lag_trend",)
+HISTORY = (
+    "consecutive_snapshots",
+    "lag_trend",
+    "group_partition_status",
+    "group_status",
+)
 
 VIEWS = (  # each after those that it reads
     *(_view(name, name) for name in ("snapshots_now", "lag_now", "lag_by_group", "records_now", "ingests")),
