@@ -40,7 +40,8 @@ class SnapshotSettings(Strict):
     skip_tables: str | None = Field(
         None,
         description="Comma-separated names of tables that snapshots leave empty, as table coverage says; these can be: "
-        "configs, log_dirs, quorum, features, api_versions, acls, quotas, scram_users, delegation_tokens.",
+        "configs, log_dirs, quorum, features, api_versions, acls, quotas, scram_users, delegation_tokens, "
+        "reassignments, transactions, producers.",
     )
 
     @model_validator(mode="after")

@@ -366,6 +366,72 @@ PARTITIONED BY (snapshot_date)
 COMMENT 'Delegation tokens that the principal may see, one row per token and snapshot. Their secrets are not kept.'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,token_id,owner,requester,issued_at,expires_at,max_lifetime_at');
 
+CREATE TABLE IF NOT EXISTS reassignments (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  topic STRING NOT NULL COMMENT 'Name of the topic.',
+  topic_id STRING COMMENT 'Id of the topic (22 characters, base64url); null if the brokers give none.',
+  partition INT NOT NULL COMMENT 'Partition number.',
+  replicas ARRAY<INT> NOT NULL COMMENT 'Brokers that have a replica now, those that are added or removed included.',
+  adding_replicas ARRAY<INT> NOT NULL COMMENT 'Those of them that are being added.',
+  removing_replicas ARRAY<INT> NOT NULL COMMENT 'Those of them that will be removed.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Partitions that are being moved to other brokers, one row per partition and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,topic,topic_id,partition');
+
+CREATE TABLE IF NOT EXISTS transactions (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  transactional_id STRING NOT NULL COMMENT 'transactional.id of the producer.',
+  state STRING NOT NULL COMMENT 'State as Kafka spells it, e.g. Ongoing.',
+  producer_id BIGINT NOT NULL COMMENT 'Id of the producer.',
+  producer_epoch INT COMMENT 'Its epoch; null if problem is set.',
+  coordinator_id INT NOT NULL COMMENT 'Broker that coordinates the transaction.',
+  timeout_ms INT COMMENT 'transaction.timeout.ms of the producer; null if problem is set.',
+  started_at TIMESTAMP COMMENT 'When the transaction began, or the last one if none is open; null if the producer has begun none.',
+  duration_ms BIGINT COMMENT 'Milliseconds since started_at by our clock, as kafka-transactions.sh shows it; null if that is.',
+  partitions ARRAY<STRUCT<topic: STRING COMMENT 'Name of the topic; null if only its id is known.', topic_id: STRING COMMENT 'Id of the topic; null if only its name is known.', partitions: ARRAY<INT> COMMENT 'Partition numbers.'>> COMMENT 'Partitions of the open transaction that have no marker yet, without topics that we may not describe; empty if none is open, null if problem is set.',
+  problem STRING COMMENT 'Why the listed id could not be described; null if it was.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Transactional ids that coordinators know and their transactions, one row per id and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,transactional_id,state,producer_id,producer_epoch,coordinator_id,timeout_ms,started_at,duration_ms,problem');
+
+CREATE TABLE IF NOT EXISTS producers (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  topic STRING NOT NULL COMMENT 'Name of the topic.',
+  topic_id STRING COMMENT 'Id of the topic (22 characters, base64url); null if the brokers give none.',
+  partition INT NOT NULL COMMENT 'Partition number.',
+  producer_id BIGINT COMMENT 'Id of the producer; null if the leader did not answer for the partition.',
+  producer_epoch INT COMMENT 'Its epoch; null if producer_id is.',
+  last_sequence INT COMMENT 'Sequence number of its last record; null if the broker knows none.',
+  last_written_at TIMESTAMP COMMENT 'Timestamp of its last record; null if the broker knows none.',
+  coordinator_epoch INT COMMENT 'Epoch of the coordinator that ended its last transaction; null if none did.',
+  open_since_offset BIGINT COMMENT 'First offset of its open transaction; null if it has none.',
+  transactional_id STRING COMMENT 'transactional.id that a coordinator lists for the producer; null if none does.',
+  idle_ms BIGINT COMMENT 'Milliseconds since last_written_at, by our clock; null if that is.',
+  is_hanging BOOLEAN COMMENT 'Whether its transaction is open and no coordinator will end it, by the rules of kafka-transactions.sh find-hanging; null if the coordinators could not be asked.',
+  evidence STRING COMMENT 'What is_hanging follows from. recent: its last record is at most 15 minutes old. in_transaction: its coordinator has the partition in an open transaction. Hanging: no_transaction (no coordinator lists the producer; they leave out transactional ids that we may not describe, see table coverage), transactional_id_gone, or partition_not_in_transaction. Null without an open transaction.',
+  problem STRING COMMENT 'Why the producers of the partition, or whether this one\'s transaction hangs, are not known; null if they are.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Producers of the partitions with an open transaction, one row per partition, producer and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,topic,topic_id,partition,producer_id,producer_epoch,last_sequence,last_written_at,coordinator_epoch,open_since_offset,transactional_id,idle_ms,evidence,problem');
+
 CREATE TABLE IF NOT EXISTS coverage (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',

@@ -21,7 +21,7 @@ def _of_groups(condition: str) -> str:
 
 # What several columns say in `null_if`. Older brokers, and newer ones under an old inter.broker.protocol.version, give no
 # topic ids at all.
-_NO_TOPIC_IDS = "NOT EXISTS (SELECT * FROM topics WHERE topics.topic_id IS NOT NULL)"
+NO_TOPIC_IDS = "NOT EXISTS (SELECT * FROM topics WHERE topics.topic_id IS NOT NULL)"
 _NO_GROUP_TYPES = before("ListGroups", 5)
 _CLASSIC = "coalesce(group_type, 'classic') = 'classic'"
 _NO_ELIGIBLE_LEADERS = """NOT EXISTS (SELECT * FROM coverage
@@ -79,7 +79,7 @@ class TopicRow:
 
     topic: str = column("Name of the topic.")
     topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
     is_internal: bool | None = column("Whether Kafka keeps its own state in it; null if problem is set.")
     partitions: Int32 | None = column("Number of partitions; null if problem is set.")
@@ -96,7 +96,7 @@ class PartitionRow:
 
     topic: str = column("Name of the topic.")
     topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
     partition: Int32 = column("Partition number.")
     leader_id: Int32 | None = column("Broker that leads the partition; null if none does.", null_if="is_leaderless")
@@ -144,7 +144,7 @@ class PartitionOffsetsRow:
 
     topic: str = column("Name of the topic.")
     topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
     partition: Int32 = column("Partition number.")
     log_start_offset: Int64 | None = column("First offset that can be read; null if problem is set.")
@@ -248,7 +248,7 @@ class CommittedOffsetRow:
     group_id: str = column("group.id of the group.")
     topic: str = column("Name of the topic, which may be deleted by now.")
     topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
     partition: Int32 = column("Partition number.")
     committed_offset: Int64 | None = column(
@@ -276,7 +276,7 @@ class ConsumerLagRow:
     group_state: str | None = column("State of the group as Kafka spells it; null if unknown.")
     topic: str = column("Name of the topic, which may be deleted by now.")
     topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
     partition: Int32 = column("Partition number.")
     committed_offset: Int64 | None = column(

@@ -33,6 +33,7 @@ from kafka_lagoon.snapshot.log_dirs import LOG_DIRS
 from kafka_lagoon.snapshot.offsets import offset_rows
 from kafka_lagoon.snapshot.quorum import QUORUM
 from kafka_lagoon.snapshot.quotas import QUOTAS
+from kafka_lagoon.snapshot.reassignments import REASSIGNMENTS
 from kafka_lagoon.snapshot.scram_users import SCRAM_USERS
 from kafka_lagoon.snapshot.state_rows import (
     BrokerRow,
@@ -47,6 +48,7 @@ from kafka_lagoon.snapshot.state_rows import (
 )
 from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
 from kafka_lagoon.snapshot.topology import broker_rows, partition_rows, topic_rows
+from kafka_lagoon.snapshot.transaction_tables import PRODUCERS, TRANSACTIONS
 from kafka_lagoon.snapshot.versions import API_VERSIONS_TABLE, FEATURES
 
 _TOPICS = Permission(DESCRIBE, TOPIC, "topics are left out, with their partitions, offsets and commits")
@@ -198,6 +200,9 @@ STATE_TABLES = (
     QUOTAS,
     SCRAM_USERS,
     DELEGATION_TOKENS,
+    REASSIGNMENTS,
+    TRANSACTIONS,
+    PRODUCERS,
     COVERAGE,
     COLLECTION_FAILURES,
     SNAPSHOTS,

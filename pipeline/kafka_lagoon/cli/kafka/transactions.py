@@ -19,7 +19,7 @@ from kafka_lagoon.snapshot.transactions import (
 _LISTED = ("transactional_id", "state", "producer_id", "coordinator_id")
 _DESCRIBED = (
     *("transactional_id", "state", "producer_id", "producer_epoch", "coordinator_id", "timeout_ms"),
-    *("started_at_ms", "duration_ms", "partitions"),
+    *("started_at_ms", "duration_ms", "partitions", "problem"),
 )
 _PRODUCER = (
     *("topic", "partition", "producer_id", "producer_epoch", "last_sequence", "last_written_at_ms"),
