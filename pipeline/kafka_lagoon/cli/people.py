@@ -68,10 +68,10 @@ class Screen:
 
 
 def screen(environ: Mapping[str, str] = os.environ, *, wide: bool = False) -> Screen:
-    """Standard output: a terminal's width and colours, unless NO_COLOR (no-color.org) or TERM=dumb says that it has none."""
+    """Standard output: a terminal's width, and colours unless NO_COLOR (no-color.org) or a dumb terminal forbids them."""
     if not sys.stdout.isatty():
         return Screen()
-    has_colours = not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+    has_colours = not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"  # words: ok, the variable of terminals
     return Screen(width=None if wide else shutil.get_terminal_size().columns, has_colours=has_colours)
 
 

@@ -99,8 +99,12 @@ def lines_of(threshold: Threshold, measured: Measured, items: str) -> Iterator[s
     if measured.above:
         place = f" ({printable(measured.where)})" if measured.where else ""
         highest = "" if measured.highest is None else f", highest {threshold.spelled(measured.highest)}{place}"
-        count = f": {measured.above:,} {items}" if items else ""
-        yield f"{threshold.name} above {threshold.spelled(threshold.limit)}{count}{highest}"
+        limit = threshold.spelled(threshold.limit)
+        yield f"{threshold.name} above {limit}: {_counted(measured.above, items)}{highest}"
     if measured.unknown:
         place = f", e.g. {printable(measured.unknown_where)}" if measured.unknown_where else ""
-        yield f"{threshold.name} not known{f' of {measured.unknown:,} {items}' if items else ''}{place}"
+        yield f"{threshold.name} not known of {_counted(measured.unknown, items)}{place}"
+
+
+def _counted(number: int, items: str) -> str:
+    return f"{number:,} {items if number != 1 else items.removesuffix('s')}"
