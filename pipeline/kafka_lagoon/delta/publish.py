@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.arrow import arrow_table, snapshot_date, table_of
+from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of, snapshot_date, table_of
+from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.kernel import Fence, Fenced, State
 from kafka_lagoon.delta.schema import SNAPSHOT_DATE, STATE_TABLES, TIMESTAMP, Table
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, PARALLEL, Warehouse
@@ -118,10 +119,11 @@ def _write(lock: SnapshotLock, snapshot: Snapshot, table: Table, fence: Fence | 
     rows = snapshot.rows[table.row]
     if not rows:
         return 0
-    arrow = arrow_table(table, snapshot.header, rows)
+    data, statistics = parquet_of(arrow_blocks(table, snapshot.header, rows))
     day = snapshot_date(snapshot.header)
     url = f"{lock.warehouse.locations[table.name]}/{SNAPSHOT_DATE}={day}/{snapshot.header.snapshot_id}.parquet"
-    file = lock.warehouse.kernel.storage.write_rows(url, arrow)
+    stored = lock.warehouse.kernel.storage.write(url, data)
+    file = DataFile(url=url, size=stored.size, modified_at_ms=stored.modified_at_ms, statistics=statistics)
     lock.warehouse.kernel.append(lock.warehouse.state(table.name), [file], (SNAPSHOT_DATE, day), fence=fence)
     _check(lock.warehouse, table, snapshot.header.snapshot_id, len(rows))
     return len(rows)

@@ -20,6 +20,8 @@ from kafka_lagoon.query.statements import Ask, Rows, failed, mentioned, refuse_w
 
 T = TypeVar("T")
 
+# Functions of Spark in the SQL of views, for what both engines can do and neither calls by the other's name.
+_MACROS = ("unix_millis(instant) AS epoch_ms(instant)",)
 _ROWS_PER_BATCH = 2048  # what DuckDB works on at once
 _INTERRUPT_EVERY_S = 0.05
 
@@ -88,6 +90,8 @@ def _create(connection: duckdb.DuckDBPyConnection, names: Iterable[str], select:
     queries = [(table.name, select(table)) for table in in_order_of_reading(wanted)]
     queries += [(view.name, view.query) for view in VIEWS if view.name in wanted]
     try:
+        for macro in _MACROS:
+            connection.execute(f"CREATE OR REPLACE TEMP MACRO {macro}")
         for name, query in queries:
             connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {query}")
     except duckdb.Error as error:

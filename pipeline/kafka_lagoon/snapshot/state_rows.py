@@ -333,7 +333,7 @@ class SnapshotRow:
     started_at_ms: Timestamp = column("When the run began to look at the cluster.")
     finished_at_ms: Timestamp = column("When the last answer was in; what was true, was true between both.")
     status: str = column(
-        "complete, or partial if anything did not answer; tables that few may read (acls) do not count."
+        "complete, or partial if anything did not answer; tables that can be skipped (snapshot.skip_tables) do not count."
     )
     software_version: str = column("Version of Kafka Lagoon that wrote the rows.")
     kafka_version_range: str | None = column(
