@@ -9,12 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from py4j.java_gateway import JavaClass
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from kafka_lagoon import log
 from kafka_lagoon.delta.files import DataFile, add_action
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, reason
 from kafka_lagoon.errors import PipelineError, TableError
@@ -115,12 +116,31 @@ class Kernel:
             for domain, value in domains.items():
                 transaction.addDomainMetadata(domain, value)
             result = transaction.commit(self.engine, self._actions(state.location, files, partition))
-            self._checkpoint(result)
         except JAVA_ERRORS as error:
             if _is(error, "ConcurrentTransactionException"):
                 raise Fenced(state.location) from error
             raise TableError(f"{state.location} cannot be appended to: {reason(error)}") from error
+        self._checkpoint(state.location, result)
         return int(result.getVersion())
+
+    def set_properties(self, state: State, properties: Mapping[str, str]) -> None:
+        """Set properties of a table; TableError if another commit since `state` has changed its metadata."""
+        builder = state.snapshot.buildUpdateTableTransaction(ENGINE_INFO, self.classes.Operation.MANUAL_UPDATE)
+        try:
+            builder = builder.withTablePropertiesAdded(_java_map(self.storage.jvm.java.util, properties))
+            result = builder.build(self.engine).commit(
+                self.engine, self.classes.utils.CloseableIterable.emptyIterable()
+            )
+        except JAVA_ERRORS as error:
+            raise TableError(f"properties of {state.location} cannot be set: {reason(error)}") from error
+        self._checkpoint(state.location, result)
+
+    def added(self, location: str, version: int) -> list[str]:
+        """URLs of the files that one version has added, as its commit in the log has them now; none if it is gone."""
+        commit = f"{location}/_delta_log/{version:020d}.json"
+        lines = self.storage.read(commit).decode("utf-8").splitlines() if self.storage.size(commit) else []
+        adds = (action["add"] for line in lines if (action := json.loads(line)).get("add"))
+        return [f"{location}/{unquote(add['path'])}" for add in adds]
 
     def table_property(self, state: State, key: str) -> str | None:
         """A property of the table, None if it is not set."""
@@ -189,11 +209,20 @@ class Kernel:
         parsed = self.engine.getJsonHandler().parseJson(vector, schema, java.Optional.empty())
         return iterable.inMemoryIterable(parsed.getRows())
 
-    def _checkpoint(self, result: Any) -> None:
-        """Write the checkpoint that the Kernel asks for every tenth version; else readers would replay the whole log."""
-        for hook in result.getPostCommitHooks():
-            if hook.getType().name() == "CHECKPOINT":
-                hook.threadSafeInvoke(self.engine)
+    def _checkpoint(self, location: str, result: Any) -> None:
+        """Write the checkpoint that the Kernel asks for every so many versions; else readers would replay the whole log.
+
+        It is written of the latest version, whichever that is: only then does the Kernel remove commits that are older than
+        the table keeps them, which its own hook never does. The commit stands, so a failure is an event: the next
+        checkpoint makes up for it.
+        """
+        if not any(hook.getType().name() == "CHECKPOINT" for hook in result.getPostCommitHooks()):
+            return
+        try:
+            self.classes.TableManager.loadSnapshot(location).build(self.engine).writeCheckpoint(self.engine)
+        except JAVA_ERRORS as error:
+            if not _is(error, "CheckpointAlreadyExistsException"):
+                log.error("checkpoint_failed", table=location, reason=reason(error))
 
     def _predicate(self, wanted: Mapping[str, str | datetime]) -> Any:
         expressions = self.classes.expressions
@@ -224,6 +253,7 @@ def in_jvm(jvm: Any, hadoop_conf: Any) -> Kernel:
     if not isinstance(default_engine, JavaClass):
         raise TableError(_NO_JARS)
     conf = jvm.org.apache.hadoop.conf.Configuration(hadoop_conf)
+    conf.set("parquet.compression", "zstd")  # of checkpoints, which the Kernel would not compress
     storage = Storage(jvm=jvm, conf=conf)
     return Kernel(classes=jvm.io.delta.kernel, engine=default_engine.create(conf), storage=storage)
 

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.schema import RECORDS, TABLES, Table
 from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
-from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, declare_statistics
+from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, declare_properties
 from kafka_lagoon.errors import ConfigError, TableError
 
 # A week, as Delta has it: longer than any run that reads an old version or has not committed its files yet.
@@ -101,7 +101,7 @@ def _maintained(warehouse: Warehouse, table: Table, options: MaintainOptions, cl
         return Maintained(table=table.name, days=0, before=Files(), after=Files(), removed=Files())
     if not options.dry_run:
         with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
-            declare_statistics(warehouse, table, warehouse.state(table.name))
+            declare_properties(warehouse, table, warehouse.state(table.name))
     days = list(_scattered_days(warehouse, table, options, clock))
     before = sum((day.files for day in days), Files())
     try:
