@@ -3,6 +3,7 @@
 Local, HDFS, S3 and Azure paths are reached in the same way, so what the tests see is what runs.
 """
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from kafka_lagoon.delta.files import DataFile, statistics_of
 from kafka_lagoon.errors import TableError
 
 _LOCAL = "file:"
+_WRITTEN_AT_ONCE = 8 << 20  # a call into the JVM holds its bytes there three times
 JAVA_ERRORS = (Py4JError, PySparkException)  # what Java threw, as py4j or as PySpark has it; or the JVM is gone
 
 
@@ -56,7 +58,8 @@ class Storage:
             files = path.getFileSystem(self.conf)
             stream = files.create(path, False)
             try:
-                stream.write(bytearray(data))
+                for start in range(0, len(data), _WRITTEN_AT_ONCE):
+                    stream.write(bytearray(data[start : start + _WRITTEN_AT_ONCE]))
             finally:
                 stream.close()
             status = files.getFileStatus(path)
@@ -102,19 +105,33 @@ class Storage:
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be listed: {reason(error)}") from error
 
-    def names_before(self, url: str, modified_before_ms: int) -> list[str]:
-        """Names of what a folder holds, or of the file that it is, that was last modified before a time or at it."""
+    def listed(self, url: str) -> list[Stored]:
+        """What a folder holds; nothing if it is a file itself, or gone."""
+        if url.startswith(_LOCAL):
+            return list(_local_files(url))
         path = self._path(url)
         try:
-            entries = path.getFileSystem(self.conf).listStatus(path)
-            return [entry.getPath().getName() for entry in entries if entry.getModificationTime() <= modified_before_ms]
+            files = path.getFileSystem(self.conf)
+            entries = files.listStatus(path) if files.exists(path) else []
+            return [
+                Stored(
+                    url=f"{url}/{entry.getPath().getName()}",
+                    size=entry.getLen(),
+                    modified_at_ms=entry.getModificationTime(),
+                )
+                for entry in entries
+                if entry.getPath() != path
+            ]
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be listed: {reason(error)}") from error
 
     def delete(self, url: str) -> None:
         """Remove a file, or a folder with all that it holds."""
         path = self._path(url)
-        path.getFileSystem(self.conf).delete(path, True)
+        try:
+            path.getFileSystem(self.conf).delete(path, True)
+        except JAVA_ERRORS as error:
+            raise TableError(f"{url} cannot be removed: {reason(error)}") from error
 
     def local(self, url: str) -> Path | None:
         """The path on this machine, None if the file system is another."""
@@ -131,6 +148,14 @@ def _read_local(url: str) -> bytes:
         return Path(url.removeprefix(_LOCAL)).read_bytes()
     except OSError as error:
         raise TableError(f"{url} cannot be read: {error.strerror}") from error
+
+
+def _local_files(url: str) -> Iterator[Stored]:
+    folder = Path(url.removeprefix(_LOCAL))
+    for path in folder.iterdir() if folder.is_dir() else ():
+        with suppress(FileNotFoundError):
+            status = path.stat()
+            yield Stored(url=f"{url}/{path.name}", size=status.st_size, modified_at_ms=status.st_mtime_ns // 1_000_000)
 
 
 def _local_size(url: str) -> int:
