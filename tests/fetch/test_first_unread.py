@@ -6,14 +6,14 @@ import pytest
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.fetch.first_unread import (
+from kafka_lagoon.fetch.first_unread import first_unread
+from kafka_lagoon.fetch.unread_positions import (
     BUDGET_USED_UP,
     GAP_TOO_LONG,
     NO_RECORD_RETURNED,
     FirstUnread,
     Outcome,
     Position,
-    first_unread,
 )
 from kafka_lagoon.protocol.messages.fetch import FETCH, READ_COMMITTED, READ_UNCOMMITTED
 from tests.clock import CLOCK
@@ -34,7 +34,7 @@ def timed(base_offset: int, base_time: int, count: int = 1, value: bytes = b"v")
 
 
 def position(partition: int, offset: int, *, last_epoch: int = -1, is_blocked: bool = False) -> Position:
-    return Position("t", partition, offset, last_epoch, is_blocked)
+    return Position("t", partition, offset, last_epoch, is_blocked, 10)
 
 
 def ask(cluster: Cluster, *positions: Position, max_bytes: int = MANY) -> list[FirstUnread]:
@@ -187,7 +187,7 @@ def test_failures_are_unreadable(connect: Callable[..., Cluster]) -> None:
     unread = first_unread(cluster, [position(0, 99)], MANY, Deadline.after(CLOCK, 5_000))
     assert [one.problem for one in unread.first.values()] == ["OFFSET_OUT_OF_RANGE"]
     assert not unread.failures
-    unknown = Position("nowhere", 0, 0, -1, False)
+    unknown = Position("nowhere", 0, 0, -1, False, 9)
     unread = first_unread(cluster, [unknown], MANY, Deadline.after(CLOCK, 1_000))
     assert unread.first[unknown].outcome is Outcome.UNREADABLE
     assert [failure.name for failure in unread.failures] == [unread.first[unknown].problem]
