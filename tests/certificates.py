@@ -5,7 +5,7 @@ import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.kafka_settings import KafkaSettings, checked
 from kafka_lagoon.sandbox.certificates import Certificate, authority, issue, pem
 
 YESTERDAY = datetime.now(UTC).replace(microsecond=0) - timedelta(days=1)
@@ -42,6 +42,4 @@ def tls_settings(**given: object) -> KafkaSettings:
     trust = (
         {} if any(name.startswith("ssl_truststore") for name in given) else {"ssl_truststore_certificates": ROOT_PEM}
     )
-    return KafkaSettings.model_validate(
-        {"bootstrap_servers": "localhost:9093", "security_protocol": "SSL", **trust, **given}
-    )
+    return checked({"bootstrap_servers": "localhost:9093", "security_protocol": "SSL", **trust, **given})

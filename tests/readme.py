@@ -5,20 +5,18 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
-
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
 from kafka_lagoon.cli.outcome import JOBS, event_fields
 from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS, Requirement
 from kafka_lagoon.delta.schema import TABLES
 from kafka_lagoon.delta.views import VIEWS
+from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.settings import SECTIONS, Settings
 
 README = Path(__file__).resolve().parent.parent / "README.md"
-_SECTIONS: dict[str, type[BaseModel]] = {"": Settings, **{f"{name}.": section for name, section in SECTIONS.items()}}
 
 
 def table_dictionary() -> str:
@@ -44,17 +42,24 @@ def _views() -> Iterator[str]:
 def settings_table() -> str:
     """Every setting with its default."""
     lines = ["| setting | default | meaning |", "|---|---|---|"]
-    for prefix, section in _SECTIONS.items():
-        for name, field in section.model_fields.items():
-            if prefix or name not in (*SECTIONS, "clusters"):
-                key = prefix + str(field.validation_alias or name)
-                lines.append(f"| `{key}` | {_default(field)} | {_cell(field.description or '')} |")
+    lines += [f"| `{key}` | {default} | {_cell(meaning)} |" for key, default, meaning in _settings()]
     return "\n".join(lines)
 
 
-def _default(field: FieldInfo) -> str:
-    value: Any = field.default
-    if field.is_required():
+def _settings() -> Iterator[tuple[str, str, str]]:
+    """Name, default and meaning of each."""
+    for name, field in Settings.model_fields.items():
+        if name not in ("kafka", "clusters", *SECTIONS):
+            yield str(field.validation_alias or name), _default(field.default), field.description or ""
+    for setting in fields(KafkaSettings):
+        yield f"kafka.{setting.name}", _default(setting.default), setting.metadata["description"]
+    for section, model in SECTIONS.items():
+        for name, field in model.model_fields.items():
+            yield f"{section}.{name}", _default(field.default), field.description or ""
+
+
+def _default(value: Any) -> str:
+    if value is MISSING:
         return "must be set"
     return "" if value is None else f"`{str(value).lower() if isinstance(value, bool) else value}`"
 

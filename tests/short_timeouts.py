@@ -1,6 +1,6 @@
 """Settings under which tests of faults end soon."""
 
-from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.kafka_settings import KafkaSettings, checked
 from tests.fake.cluster import FakeCluster
 
 
@@ -15,4 +15,4 @@ def short_timeouts(state: FakeCluster, **more: int | str) -> KafkaSettings:
         "retry_backoff_max_ms": 50,
         **more,
     }
-    return KafkaSettings.model_validate(values)
+    return checked(values)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.kafka_settings import NAMES
 from kafka_lagoon.settings import SECTIONS, Settings, load
 from tests.plain_lines import python_in
 
@@ -112,18 +113,18 @@ def test_values_are_never_shown(tmp_path: Path) -> None:
     assert "hunter2" not in lines[0]
 
 
-SECTION_NAMES = [*SECTIONS, "clusters"]
+SECTION_NAMES = ["kafka", *SECTIONS, "clusters"]
 WRONG = ("-7", "5", "1.5", "nan", "true", '"hunter2"', '""', '["hunter2"]', '{a = "hunter2"}', "1979-05-27", "9" * 40)
 
 
-@pytest.mark.parametrize("section", ["", *SECTIONS, "clusters.prod"])
+@pytest.mark.parametrize("section", ["", "kafka", *SECTIONS, "clusters.prod"])
 @pytest.mark.parametrize("value", WRONG)
 def test_wrong_values_in_plain_words(tmp_path: Path, section: str, value: str) -> None:
     """Each line names one setting, once, and says what it must be: no type of Python or pydantic, and not the value."""
     names = [str(field.validation_alias or name) for name, field in Settings.model_fields.items()]
     keys = [name for name in names if name not in SECTION_NAMES]
     if section:
-        keys = list(SECTIONS.get(section, SECTIONS["kafka"]).model_fields)
+        keys = list(SECTIONS[section].model_fields) if section in SECTIONS else sorted(NAMES)
     given = dict.fromkeys(keys, value) | ({"bootstrap_servers": '"a:1"'} if "hunter2" in value else {})
     text = "".join(f"{name} = {text}\n" for name, text in given.items() if name in keys)
     with pytest.raises(ConfigError) as raised:

@@ -5,16 +5,17 @@ Settings that would send a password in the clear, or to a server that was not ve
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields
 from ipaddress import ip_address
 from typing import Annotated, Any, Literal
-
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from kafka_lagoon import jaas
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.secret import Secret
 
+ENV_PREFIX = "LAGOON_"  # of environment variables that are settings
+_OTHER_VARIABLES = frozenset({"LAGOON_CACHE"})  # folder of jars and kernels: of the machine, not of a run
 _HIGHEST_PORT = 65_535
 _ADDRESS = re.compile(r"(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:\s/]+)):(?P<port>\d{1,5})")
 _JAAS = "sasl_jaas_config"
@@ -48,6 +49,11 @@ _JAVA_ONLY = (
 _SENDS_SECRETS = ("PLAIN", "OAUTHBEARER")
 
 
+def is_setting(variable: str) -> bool:
+    """Whether an environment variable is read as a setting."""
+    return variable.startswith(ENV_PREFIX) and variable not in _OTHER_VARIABLES
+
+
 def parse_address(text: str) -> tuple[str, int]:
     """Host and port of `host:port` or `[ipv6]:port`; ValueError for anything else."""
     match = _ADDRESS.fullmatch(text.strip())
@@ -70,7 +76,7 @@ def from_properties(properties: Mapping[str, str]) -> tuple[dict[str, str], list
     Other properties concern producers and consumers, and are left out.
     """
     named = {name.replace(".", "_"): (name, value) for name, value in properties.items()}
-    ours = {key: value for key, (_, value) in named.items() if key in KafkaSettings.model_fields}
+    ours = {key: value for key, (_, value) in named.items() if key in NAMES}
     faults = [
         f"{name}: not supported"
         for key, (name, _) in named.items()
@@ -85,6 +91,26 @@ def _addresses(text: str) -> str:
     return text
 
 
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """A check of a value in addition to its type, after it or (`before`) instead of pydantic's words about it."""
+
+    check: Callable[[Any], Any]
+    before: bool = False
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema  # noqa: PLC0415  see `checked`
+
+        if self.before:
+            return core_schema.no_info_before_validator_function(self.check, handler(source))
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+
+def _setting(default: Any = MISSING, *, description: str, **bounds: Any) -> Any:
+    """A field; pydantic reads its description and bounds from the metadata."""
+    return field(default=default, metadata={"description": description, **bounds})
+
+
 def _store_type(value: Any) -> Any:
     if str(value).upper() == "JKS":
         raise ValueError(
@@ -93,123 +119,117 @@ def _store_type(value: Any) -> Any:
     return value
 
 
-StoreType = Annotated[Literal["PEM", "PKCS12"], BeforeValidator(_store_type)]
+StoreType = Annotated[Literal["PEM", "PKCS12"], _Check(_store_type, before=True)]
 
 
-class Strict(BaseModel):
-    """A section of the settings: frozen, without unknown keys, and without values in its error messages."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, arbitrary_types_allowed=True)
-
-
-class KafkaSettings(Strict):
+@dataclass(frozen=True, kw_only=True)
+class KafkaSettings:
     """How one cluster is reached. The names are Kafka's own, in snake case; times are in milliseconds.
 
     A secret is text, `env:NAME` or `file:/path`; the last two are looked up on the machine that connects.
+    Made of plain values by `checked`; directly only of values that have the types of the fields.
     """
 
-    bootstrap_servers: Annotated[str, AfterValidator(_addresses)] = Field(
+    __pydantic_config__ = {"extra": "forbid", "hide_input_in_errors": True, "arbitrary_types_allowed": True}  # noqa: RUF012
+
+    bootstrap_servers: Annotated[str, _Check(_addresses)] = _setting(
         description="Comma-separated host:port of some brokers; the others are learned from them."
     )
-    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = _setting(
         "PLAINTEXT", description="How the connection is protected: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."
     )
-    client_id: str = Field("kafka-lagoon", description="Shown in the brokers' logs, metrics and quotas.")
-    client_rack: str | None = Field(None, description="Rack of this machine: records are read from a replica there.")
-    request_timeout_ms: int = Field(30_000, gt=0, description="Longest wait for one answer.")
-    socket_connection_setup_timeout_ms: int = Field(10_000, gt=0, description="Longest wait for one connection.")
-    default_api_timeout_ms: int = Field(60_000, gt=0, description="Longest time for one request, retries included.")
-    retry_backoff_ms: int = Field(100, gt=0, description="First pause before a retry; doubles, with jitter.")
-    retry_backoff_max_ms: int = Field(1_000, gt=0, description="Longest pause before a retry.")
-    receive_message_max_bytes: int = Field(128 << 20, gt=0, description="Largest answer that is read.")
-    allowed_brokers: str | None = Field(
+    client_id: str = _setting("kafka-lagoon", description="Shown in the brokers' logs, metrics and quotas.")
+    client_rack: str | None = _setting(None, description="Rack of this machine: records are read from a replica there.")
+    request_timeout_ms: int = _setting(30_000, gt=0, description="Longest wait for one answer.")
+    socket_connection_setup_timeout_ms: int = _setting(10_000, gt=0, description="Longest wait for one connection.")
+    default_api_timeout_ms: int = _setting(60_000, gt=0, description="Longest time for one request, retries included.")
+    retry_backoff_ms: int = _setting(100, gt=0, description="First pause before a retry; doubles, with jitter.")
+    retry_backoff_max_ms: int = _setting(1_000, gt=0, description="Longest pause before a retry.")
+    receive_message_max_bytes: int = _setting(128 << 20, gt=0, description="Largest answer that is read.")
+    allowed_brokers: str | None = _setting(
         None,
         description="Comma-separated patterns (`*.example.org`, `*:9093`) of the only addresses to connect to, "
         "whatever brokers advertise.",
     )
 
-    ssl_truststore_location: str | None = Field(
+    ssl_truststore_location: str | None = _setting(
         None, description="File with the CAs to trust; without one, those of this machine."
     )
-    ssl_truststore_type: StoreType | None = Field(
+    ssl_truststore_type: StoreType | None = _setting(
         None, description="PEM or PKCS12; by default known from the file itself."
     )
-    ssl_truststore_password: Secret | None = Field(None, description="Password of a PKCS12 truststore.")
-    ssl_truststore_certificates: str | None = Field(None, description="The CAs themselves as PEM, instead of a file.")
-    ssl_crl_location: str | None = Field(None, description="PEM file of revoked certificates of the CAs.")
-    ssl_keystore_location: str | None = Field(
+    ssl_truststore_password: Secret | None = _setting(None, description="Password of a PKCS12 truststore.")
+    ssl_truststore_certificates: str | None = _setting(
+        None, description="The CAs themselves as PEM, instead of a file."
+    )
+    ssl_crl_location: str | None = _setting(None, description="PEM file of revoked certificates of the CAs.")
+    ssl_keystore_location: str | None = _setting(
         None, description="File with the client's certificate chain and key, for listeners that require one."
     )
-    ssl_keystore_type: StoreType | None = Field(
+    ssl_keystore_type: StoreType | None = _setting(
         None, description="PEM or PKCS12; by default known from the file itself."
     )
-    ssl_keystore_password: Secret | None = Field(None, description="Password of a PKCS12 keystore.")
-    ssl_keystore_certificate_chain: str | None = Field(
+    ssl_keystore_password: Secret | None = _setting(None, description="Password of a PKCS12 keystore.")
+    ssl_keystore_certificate_chain: str | None = _setting(
         None, description="The client's certificate chain itself as PEM, instead of a file."
     )
-    ssl_keystore_key: Secret | None = Field(
+    ssl_keystore_key: Secret | None = _setting(
         None, description="The client's private key itself as PEM, or `file:` of one beside the chain."
     )
-    ssl_key_password: Secret | None = Field(None, description="Password of an encrypted private key.")
-    ssl_endpoint_identification_algorithm: Literal["https", ""] = Field(
+    ssl_key_password: Secret | None = _setting(None, description="Password of an encrypted private key.")
+    ssl_endpoint_identification_algorithm: Literal["https", ""] = _setting(
         "https", description="Empty to accept certificates that name another host."
     )
 
-    sasl_mechanism: Mechanism | None = Field(
+    sasl_mechanism: Mechanism | None = _setting(
         None, description="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or GSSAPI."
     )
-    sasl_username: str | None = Field(None, description="User of PLAIN and SCRAM.")
-    sasl_password: Secret | None = Field(None, description="Password of PLAIN and SCRAM.")
-    sasl_scram_tokenauth: bool = Field(
+    sasl_username: str | None = _setting(None, description="User of PLAIN and SCRAM.")
+    sasl_password: Secret | None = _setting(None, description="Password of PLAIN and SCRAM.")
+    sasl_scram_tokenauth: bool = _setting(
         False, description="The user is the id of a delegation token, the password its HMAC."
     )
-    sasl_jaas_config: Secret | None = Field(
+    sasl_jaas_config: Secret | None = _setting(
         None, description="A Java client's login module line, read into the settings around it."
     )
-    sasl_oauthbearer_token_endpoint_url: str | None = Field(
+    sasl_oauthbearer_token_endpoint_url: str | None = _setting(
         None, description="Endpoint that gives tokens for client credentials; https."
     )
-    sasl_oauthbearer_allowed_urls: str | None = Field(
+    sasl_oauthbearer_allowed_urls: str | None = _setting(
         None, description="Comma-separated URLs that may be asked for tokens."
     )
-    sasl_oauthbearer_client_id: str | None = Field(None, description="Client id at the token endpoint.")
-    sasl_oauthbearer_client_secret: Secret | None = Field(None, description="Its secret.")
-    sasl_oauthbearer_scope: str | None = Field(None, description="Scope to ask for.")
-    sasl_oauthbearer_extensions: str | None = Field(None, description="SASL extensions as name=value,...")
-    sasl_oauthbearer_token: Secret | None = Field(None, description="A token; whoever set it renews it.")
-    sasl_oauthbearer_token_provider: str | None = Field(
+    sasl_oauthbearer_client_id: str | None = _setting(None, description="Client id at the token endpoint.")
+    sasl_oauthbearer_client_secret: Secret | None = _setting(None, description="Its secret.")
+    sasl_oauthbearer_scope: str | None = _setting(None, description="Scope to ask for.")
+    sasl_oauthbearer_extensions: str | None = _setting(None, description="SASL extensions as name=value,...")
+    sasl_oauthbearer_token: Secret | None = _setting(None, description="A token; whoever set it renews it.")
+    sasl_oauthbearer_token_provider: str | None = _setting(
         None, description="module:function that gives tokens, for clouds with libraries of their own."
     )
-    sasl_oauthbearer_unsecured_principal: str | None = Field(
+    sasl_oauthbearer_unsecured_principal: str | None = _setting(
         None, description="Name in an unsigned token; only for brokers on this machine."
     )
-    sasl_kerberos_service_name: str = Field("kafka", description="First part of the brokers' Kerberos principals.")
-    sasl_kerberos_principal: str | None = Field(None, description="Our principal, if the keytab has several.")
-    sasl_kerberos_keytab: str | None = Field(
+    sasl_kerberos_service_name: str = _setting("kafka", description="First part of the brokers' Kerberos principals.")
+    sasl_kerberos_principal: str | None = _setting(None, description="Our principal, if the keytab has several.")
+    sasl_kerberos_keytab: str | None = _setting(
         None, description="Keytab file; without one, the tickets in the credential cache."
     )
-    allow_plaintext_credentials: bool = Field(
+    allow_plaintext_credentials: bool = _setting(
         False,
         description="Send credentials of PLAIN and OAUTHBEARER without TLS too; anybody on the network path can read them.",
     )
 
-    @model_validator(mode="before")
     @classmethod
-    def _read_jaas(cls, values: Any) -> Any:
-        if not isinstance(values, dict) or not values.get(_JAAS):
-            return values
-        line = values[_JAAS]
-        try:
-            from_jaas = jaas.settings_of((line if isinstance(line, Secret) else Secret(str(line))).reveal())
-        except (ValueError, ConfigError) as error:
-            raise ValueError(f"{_JAAS}: {error}") from None
-        return from_jaas | {name: value for name, value in values.items() if name != _JAAS}
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """How pydantic checks a section of the settings."""
+        from pydantic_core import core_schema  # noqa: PLC0415  see `checked`
 
-    @model_validator(mode="after")
-    def _can_be_used(self) -> "KafkaSettings":
+        return core_schema.no_info_before_validator_function(_with_jaas, handler(source))
+
+    def __post_init__(self) -> None:
+        self.addresses()
         if faults := [*self._sasl_faults(), *self._tls_faults()]:
             raise ValueError("; ".join(faults))
-        return self
 
     def _sasl_faults(self) -> Iterator[str]:
         mechanism = self.sasl_mechanism
@@ -246,7 +266,11 @@ class KafkaSettings(Strict):
             yield "sasl_oauthbearer_unsecured_principal is for brokers on this machine only"
 
     def _tls_faults(self) -> Iterator[str]:
-        given = [name for name in self.model_fields_set if name.startswith("ssl_")]
+        given = [
+            setting.name
+            for setting in fields(self)
+            if setting.name.startswith("ssl_") and getattr(self, setting.name) != setting.default
+        ]
         if given and not self.uses_tls():
             yield f"{min(given)} is set, but security_protocol {self.security_protocol} uses no TLS"
         if self.ssl_truststore_location and self.ssl_truststore_certificates:
@@ -281,5 +305,31 @@ class KafkaSettings(Strict):
 
     def secrets(self) -> tuple[Secret, ...]:
         """Every secret that is set."""
-        values = (getattr(self, name) for name in type(self).model_fields)
+        values = (getattr(self, setting.name) for setting in fields(self))
         return tuple(value for value in values if isinstance(value, Secret))
+
+
+NAMES = frozenset(setting.name for setting in fields(KafkaSettings))
+
+
+def checked(values: Mapping[str, Any]) -> KafkaSettings:
+    """Settings from values as a file or the environment has them; pydantic's ValidationError lists every fault.
+
+    pydantic is imported here and in settings.py alone. That takes 0.1 s of processor time, twice as much as everything else
+    that a verb of `lagoon kafka` imports, and a verb that is given nothing but bootstrap servers has nothing to check.
+    """
+    from pydantic import TypeAdapter  # noqa: PLC0415
+
+    return TypeAdapter(KafkaSettings).validate_python(dict(values))
+
+
+def _with_jaas(values: Any) -> Any:
+    """The values with those of `sasl_jaas_config` in its place."""
+    if not isinstance(values, dict) or not values.get(_JAAS):
+        return values
+    line = values[_JAAS]
+    try:
+        from_jaas = jaas.settings_of((line if isinstance(line, Secret) else Secret(str(line))).reveal())
+    except (ValueError, ConfigError) as error:
+        raise ValueError(f"{_JAAS}: {error}") from None
+    return from_jaas | {name: value for name, value in values.items() if name != _JAAS}

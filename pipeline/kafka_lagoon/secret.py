@@ -8,8 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import core_schema
-
 from kafka_lagoon.errors import ConfigError
 
 _FROM_ENVIRONMENT, _FROM_FILE = "env:", "file:"
@@ -53,7 +51,9 @@ class Secret:
         return Secret, (self._given,)
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> core_schema.CoreSchema:
+    def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:
         """How pydantic makes one of a string in a conf file; also how it keeps one that is there already."""
+        from pydantic_core import core_schema  # noqa: PLC0415  a verb without settings does without pydantic
+
         from_text = core_schema.no_info_after_validator_function(cls, core_schema.str_schema(strict=True))
         return core_schema.union_schema([core_schema.is_instance_schema(cls), from_text])

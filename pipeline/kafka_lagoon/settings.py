@@ -8,18 +8,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-from kafka_lagoon import java_properties
+from kafka_lagoon import java_properties, kafka_settings
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.kafka_settings import KafkaSettings, Strict, from_properties
+from kafka_lagoon.kafka_settings import ENV_PREFIX, KafkaSettings, from_properties, is_setting
 from kafka_lagoon.text import did_you_mean
 
-ENV_PREFIX = "LAGOON_"
 _RELATIONS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
+_UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # of a model, of a dataclass
 _QUOTE, _QUOTED_NOTHING = "'", "''"
-OTHER_VARIABLES = frozenset({"LAGOON_CACHE"})  # folder of jars and kernels: of the machine, not of a run
+
+
+class Strict(BaseModel):
+    """A section of the settings: frozen, without unknown keys, and without values in its error messages."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 class SnapshotSettings(Strict):
@@ -34,7 +39,30 @@ class SnapshotSettings(Strict):
     fail_when_incomplete: bool = Field(False, description="Exit 1 instead of 3 when something did not answer.")
     skip_tables: str | None = Field(
         None,
-        description="Comma-separated names of tables that snapshots leave empty, as table coverage says; these can be: acls.",
+        description="Comma-separated names of tables that snapshots leave empty, as table coverage says; these can be: "
+        "configs, log_dirs, quorum, features, api_versions, acls, quotas, scram_users, delegation_tokens, "
+        "reassignments, transactions, producers.",
+    )
+
+    time_lag: Literal["fetch", "interpolate", "off"] = Field(
+        "fetch",
+        description="How the age of unread records is measured: by fetching the first one of each group and partition, by "
+        "the times of earlier snapshots, or not at all.",
+    )
+    time_lag_max_bytes: int = Field(
+        256 << 20, gt=0, description="Most bytes of records that a snapshot fetches for the time lag."
+    )
+    time_lag_max_positions: int = Field(
+        200_000,
+        gt=0,
+        description="Most positions whose time lag a snapshot measures, those with the largest lag; groups at the same offset "
+        "of a partition share one.",
+    )
+    time_lag_executor_positions: int = Field(
+        50_000, gt=0, description="From how many positions on they are measured on Spark's executors."
+    )
+    time_lag_history_days: int = Field(
+        7, gt=0, le=366, description="How far back `snapshot.time_lag=interpolate` looks for earlier snapshots."
     )
 
     @model_validator(mode="after")
@@ -167,8 +195,7 @@ class Settings(BaseSettings):
         return self.warehouse or f"{self.catalog}.{self.schema_name}"
 
 
-SECTIONS: Mapping[str, type[BaseModel]] = {
-    "kafka": KafkaSettings,
+SECTIONS: Mapping[str, type[Strict]] = {  # beside [kafka] and [clusters.NAME]
     "snapshot": SnapshotSettings,
     "ingest": IngestSettings,
     "records": RecordsSettings,
@@ -250,7 +277,7 @@ def _environment(environ: Mapping[str, str], problems: list[str]) -> Iterator[tu
     known = _names()
     for name in sorted(environ):
         path = name.removeprefix(ENV_PREFIX).lower().split("__")
-        if not name.startswith(ENV_PREFIX) or name in OTHER_VARIABLES:
+        if not is_setting(name):
             continue
         if path[0] in known:
             yield path, environ[name]
@@ -291,7 +318,7 @@ def _problem(kind: str, location: tuple[int | str, ...], message: str, bounds: M
     """The setting's dotted name, and what is wrong with it."""
     path = _setting(location)
     where = ".".join(path)
-    if kind == "extra_forbidden":
+    if kind in _UNKNOWN_KEY:
         return f"{where}: no such setting{did_you_mean(path[-1], _names_beside(path))}"
     if kind == "value_error":
         message = message.removeprefix("Value error, ")
@@ -315,7 +342,7 @@ def _must(kind: str, bounds: Mapping[str, Any]) -> str:
             return f"must be {_RELATIONS[relation]} {bound}"
         case "literal":
             return f"must be {bounds['expected'].replace(_QUOTED_NOTHING, 'empty').replace(_QUOTE, '')}"
-        case "model" | "dict" | "mapping":
+        case "model" | "dataclass" | "dict" | "mapping":
             return "must be a section with settings of its own"
         case _:
             return "cannot have this value"
@@ -326,7 +353,7 @@ def _setting(location: tuple[int | str, ...]) -> tuple[str, ...]:
     match location:
         case ("clusters", *_):
             length = 3
-        case (section, *_) if section in SECTIONS:
+        case (section, *_) if section == "kafka" or section in SECTIONS:
             length = 2
         case _:
             length = 1
@@ -336,8 +363,8 @@ def _setting(location: tuple[int | str, ...]) -> tuple[str, ...]:
 def _names_beside(path: Sequence[str]) -> set[str]:
     match path:
         case ("kafka", _) | ("clusters", _, _):
-            return set(KafkaSettings.model_fields)
-        case (("snapshot" | "ingest" | "records") as section, _):
+            return set(kafka_settings.NAMES)
+        case (section, _) if section in SECTIONS:
             return set(SECTIONS[section].model_fields)
         case _:
             return _names()

@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.kafka_settings import KafkaSettings, checked
 from tests.bench.measure import Comparison, Findings, alternate, timed
 from tests.clock import CLOCK
 from tests.integration.secured import Secured, secured_kafka
@@ -38,7 +38,7 @@ def _compared(secured: Secured) -> Iterator[Comparison]:
 
 def _comparison(words: str, settings: Mapping[str, str], properties: Mapping[str, str]) -> Comparison:
     cases: dict[str, Callable[[], object]] = {
-        "ours": lambda: _ours(KafkaSettings.model_validate(settings)),
+        "ours": lambda: _ours(checked(settings)),
         "theirs": lambda: AdminClient(dict(properties)).list_topics(timeout=30).brokers,
     }
     samples = alternate({name: timed(case) for name, case in cases.items()}, _ROUNDS)

@@ -8,7 +8,7 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.client.session import Access
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import ConnectionLost
-from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.kafka_settings import checked
 from kafka_lagoon.protocol.apis import APIS
 from kafka_lagoon.protocol.headers import ResponseHeader
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, ApiVersionsResponse, OfferedApi
@@ -23,7 +23,7 @@ _HEADER = struct.Struct(">ihhi")
 def access(clock: Clock, **settings: object) -> Access:
     """What connections to a cluster with these settings share, without TLS."""
     given = {"bootstrap_servers": "127.0.0.1:9092", **settings}
-    return Access(settings=KafkaSettings.model_validate(given), tls=None, clock=clock, request_stats=RequestStats())
+    return Access(settings=checked(given), tls=None, clock=clock, request_stats=RequestStats())
 
 
 class Loopback:

@@ -9,7 +9,7 @@ from kafka_lagoon.client.policy import admit, vet
 from kafka_lagoon.client.transport import Transport
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import AddressRefused
-from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.kafka_settings import KafkaSettings, checked
 from tests.clock import CLOCK
 
 PLAIN = {
@@ -22,7 +22,7 @@ PLAIN = {
 
 
 def configured(servers: str = "kafka.example.org:9092", **more: Any) -> KafkaSettings:
-    return KafkaSettings.model_validate({"bootstrap_servers": servers, **more})
+    return checked({"bootstrap_servers": servers, **more})
 
 
 @pytest.mark.parametrize(

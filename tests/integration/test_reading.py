@@ -22,7 +22,7 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.reader import SplitReader
 from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, Outcome, ReadOptions, Split
-from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.kafka_settings import checked
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.records.batches import find_batches
 from kafka_lagoon.records.layout import BASE_OFFSET, LAST_OFFSET, POSITION
@@ -101,7 +101,7 @@ def connect() -> Iterator[Callable[[LocalKafka], Cluster]]:
     opened = []
 
     def connected(kafka: LocalKafka, **more: str) -> Cluster:
-        settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, **more)  # type: ignore[arg-type]
+        settings = checked({"bootstrap_servers": kafka.bootstrap_servers, **more})
         opened.append(Cluster.connect(settings, CLOCK, RequestStats(), soon()))
         return opened[-1]
 

@@ -18,7 +18,7 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import AuthenticationFailed, PipelineError
 from kafka_lagoon.fetch.reader import SplitReader
 from kafka_lagoon.fetch.split import ReadOptions, Split
-from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.kafka_settings import checked
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest
 from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
@@ -75,7 +75,7 @@ def soon() -> Deadline:
 
 
 def connect(settings: Mapping[str, str], request_stats: RequestStats | None = None) -> Cluster:
-    return Cluster.connect(KafkaSettings(**settings), CLOCK, request_stats or RequestStats(), soon())
+    return Cluster.connect(checked(settings), CLOCK, request_stats or RequestStats(), soon())
 
 
 def snapshot_by(settings: Mapping[str, str]) -> Snapshot:

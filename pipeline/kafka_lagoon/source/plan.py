@@ -23,7 +23,7 @@ from kafka_lagoon.fetch.offset_specs import EARLIEST, OffsetSpecs
 from kafka_lagoon.fetch.ranges import LOST, LogBounds, PlannedRange
 from kafka_lagoon.fetch.split import Split
 from kafka_lagoon.fetch.tasks import Task, divide
-from kafka_lagoon.kafka_settings import KafkaSettings, from_properties
+from kafka_lagoon.kafka_settings import KafkaSettings, checked, from_properties
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataTopic
 from kafka_lagoon.source.filters import Pushed
@@ -50,7 +50,7 @@ def kafka_settings(options: SourceOptions) -> KafkaSettings:
     if faults:
         raise ConfigError([f"kafka.{fault}" for fault in faults])
     try:
-        return KafkaSettings.model_validate(named)
+        return checked(named)
     except ValidationError as error:
         raise ConfigError(
             [

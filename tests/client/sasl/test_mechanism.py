@@ -12,7 +12,7 @@ from kafka_lagoon.client.sasl.plain import Plain
 from kafka_lagoon.client.sasl.scram import Scram
 from kafka_lagoon.client.sasl.token import Token
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.kafka_settings import KafkaSettings, checked
 from tests.certificates import ROOT_PEM, server_context
 from tests.client.sasl.endpoint import answering, endpoint
 from tests.clock import CLOCK
@@ -20,7 +20,7 @@ from tests.clock import CLOCK
 
 def settings(mechanism: str, **given: Any) -> KafkaSettings:
     """Settings of a cluster on this machine."""
-    return KafkaSettings.model_validate(
+    return checked(
         {
             "bootstrap_servers": "localhost:9092",
             "security_protocol": "SASL_SSL",

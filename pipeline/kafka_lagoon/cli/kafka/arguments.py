@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from kafka_lagoon.cli.arguments import Parser, add_settings_options
 from kafka_lagoon.cli.kafka.verb import Verb
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.kafka_settings import KafkaSettings
-from kafka_lagoon.settings import load
+from kafka_lagoon.kafka_settings import KafkaSettings, is_setting
 
 
 class _VerbParser(Parser):
@@ -50,6 +49,10 @@ def parse(verb: Verb, name: str, argv: Sequence[str]) -> argparse.Namespace:
 
 def cluster_settings(options: argparse.Namespace, environ: Mapping[str, str]) -> KafkaSettings:
     """Settings of the selected cluster; ConfigError lists every fault."""
+    if options.bootstrap_servers and not _has_other_settings(options, environ):
+        return _plain_settings(options.bootstrap_servers)
+    from kafka_lagoon.settings import load  # noqa: PLC0415  pydantic-settings; see kafka_settings.checked
+
     section = f"clusters.{options.cluster}" if options.cluster else "kafka"
     assigned = [f"{section}.bootstrap_servers={options.bootstrap_servers}"] if options.bootstrap_servers else []
     settings = load(options.conf, environ, [*options.set, *assigned], options.kafka_properties, tables_needed=False)
@@ -60,6 +63,19 @@ def cluster_settings(options: argparse.Namespace, environ: Mapping[str, str]) ->
     if name not in known:
         raise ConfigError([f"--cluster {name}: no such cluster in the settings ({', '.join(known)})"])
     return known[name]
+
+
+def _has_other_settings(options: argparse.Namespace, environ: Mapping[str, str]) -> bool:
+    given = options.conf or options.kafka_properties or options.set or options.cluster
+    return bool(given) or any(map(is_setting, environ))
+
+
+def _plain_settings(bootstrap_servers: str) -> KafkaSettings:
+    """All other settings have their defaults, which need no check."""
+    try:
+        return KafkaSettings(bootstrap_servers=bootstrap_servers)
+    except ValueError as error:
+        raise ConfigError([f"kafka.bootstrap_servers: {error}"]) from None
 
 
 def _seconds(text: str) -> float:
