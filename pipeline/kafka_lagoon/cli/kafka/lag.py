@@ -75,7 +75,7 @@ def _answer(context: Context) -> Answer:
     shares = _shares(context, state)
     share_rows = list(share_offset_rows(shares.answers, topology.names()))
     return Answer(
-        parts=_parts(state, lag_of(topology, state, list(offset_rows(topology, state.after))), share_rows),
+        parts=_parts(state, lag_of(topology, state, offset_rows(topology, state.after)), share_rows),
         failures=[
             *worth_a_row([*state.failures, *unchecked, *shares.failures], topology),
             *not_listed(LIST_GROUPS.name, Scope.group, wanted, state.listed, state.failures),
