@@ -88,6 +88,7 @@ class Table:
     columns: tuple[Column, ...]
     features: Mapping[str, str]  # properties that this table has and others have not
     bounded_in_0_1: tuple[str, ...]  # columns with bounds in every file that version 0.1.0 or Spark has written
+    when_changed: bool = False  # its rows may be stored by an earlier snapshot of the day
     is_optional: bool = False  # a later version added it: a warehouse has it once a run of that version has opened it
 
     @property
@@ -225,6 +226,7 @@ def _state(table: StateTable) -> Table:
         columns=(*HEADER, *columns_of(table.row), _day(SNAPSHOT_DATE, "captured_at")),
         features={},
         bounded_in_0_1=("snapshot_id", "cluster", "captured_at"),
+        when_changed=table.when_changed,
         is_optional=table.added_in != FIRST_VERSION,
     )
 

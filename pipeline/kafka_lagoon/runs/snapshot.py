@@ -6,7 +6,7 @@ The lock is taken before the state is collected: otherwise another run could pub
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.delta.publish import PublishedSlot, publish, published, snapshot_lock
+from kafka_lagoon.delta.publish import PublishedSlot, publish, published, snapshot_lock, stored_tables
 from kafka_lagoon.runs.context import Progress, RunContext
 from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, Snapshot
@@ -30,7 +30,8 @@ def take_snapshot(
             if earlier:
                 return earlier
             deadline = Deadline.after(clock, limits.deadline_ms)
-            snapshot = collect(cluster, name, slot_ms, deadline, progress.step, skipped)
+            stored = stored_tables(lock, clock.now_ms())
+            snapshot = collect(cluster, name, slot_ms, deadline, progress.step, skipped, stored)
             publish(lock, snapshot)
     return snapshot
 
