@@ -59,7 +59,7 @@ def captured(state: FakeCluster, *skipped: StateTable, stored: Mapping[str, Stor
     with fake_cluster(state):
         deadline = Deadline.after(CLOCK, 8_000)
         with Cluster.connect(short_timeouts(state), CLOCK, RequestStats(), deadline) as cluster:
-            return collect(cluster, "test", 1_000, deadline, lambda _step, _items: None, skipped, stored)
+            return collect(cluster, "test", 1_000, deadline, lambda _step, _items: None, skipped, stored=stored)
 
 
 def everything() -> FakeCluster:

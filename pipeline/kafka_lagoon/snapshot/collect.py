@@ -21,6 +21,7 @@ from kafka_lagoon.snapshot.state_rows import Snapshot, SnapshotHeader
 from kafka_lagoon.snapshot.state_table import Collection, Phase, StateTable
 from kafka_lagoon.snapshot.table_states import StoredTable
 from kafka_lagoon.snapshot.tables import STATE_TABLES
+from kafka_lagoon.snapshot.time_lag import Measure
 from kafka_lagoon.snapshot.topology import Topology, changes, read_topology
 from kafka_lagoon.uuid7 import new_id
 
@@ -38,15 +39,16 @@ def collect(
     deadline: Deadline,
     tell: Tell,
     skipped: Sequence[StateTable] = (),
+    measure: Measure | None = None,
     stored: Mapping[str, StoredTable] | None = None,
 ) -> Snapshot:
     """One snapshot of `cluster`, called `name` in the tables, for the scheduler's time `slot_ms` (epoch milliseconds).
 
-    `stored` are the tables that the last published snapshot refers to; what did not change since is not stored again.
-    Raises when no broker describes the topics at all; whatever else fails is a row of the snapshot.
+    `measure` finds first unread records for the time lag. What did not change since a snapshot of the day has `stored` it is
+    not stored again. Raises when no broker describes the topics at all; whatever else fails is a row of the snapshot.
     """
     collection = _gather_lag(cluster, slot_ms, deadline, tell)
-    collection.skipped, collection.stored = skipped, stored or {}
+    collection.skipped, collection.measure, collection.stored = skipped, measure, stored or {}
     for table in STATE_TABLES:
         if table.phase is Phase.DETAILS:
             tell(table.name, 1)

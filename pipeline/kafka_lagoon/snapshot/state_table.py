@@ -19,6 +19,7 @@ from kafka_lagoon.snapshot.coverage import worth_a_row
 from kafka_lagoon.snapshot.group_state import GroupState
 from kafka_lagoon.snapshot.state_rows import TableState
 from kafka_lagoon.snapshot.table_states import StoredTable, digest_of, table_state
+from kafka_lagoon.snapshot.time_lag import Measure
 from kafka_lagoon.snapshot.topology import Durability, Topology
 from kafka_lagoon.wire.schema import Api
 
@@ -71,7 +72,10 @@ class StateTable:
 
 @dataclass(slots=True, kw_only=True)
 class Collection:
-    """One snapshot while it is collected: what the brokers have answered, and the tables that are made so far."""
+    """One snapshot while it is collected: what the brokers have answered, and the tables that are made so far.
+
+    `measure` finds the first unread records of positions; None if time lag is switched off.
+    """
 
     cluster: Cluster
     snapshot_id: str
@@ -86,6 +90,7 @@ class Collection:
     skipped: Sequence[StateTable] = ()
     stored: Mapping[str, StoredTable] = field(default_factory=dict)  # by earlier snapshots, by name of the table
     is_partial: bool = False
+    measure: Measure | None = None
     rows: dict[type[Any], Sequence[object]] = field(default_factory=dict)
     states: list[TableState] = field(default_factory=list)
 
