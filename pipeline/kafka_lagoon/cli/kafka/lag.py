@@ -6,9 +6,7 @@ A sum says how many of its partitions are known; nothing that is unknown counts 
 import argparse
 from collections.abc import Iterator, Sequence
 
-from kafka_lagoon.admin.groups import SHARE
 from kafka_lagoon.admin.offsets import KINDS_OF_LAG
-from kafka_lagoon.admin.share_groups import ShareOffsets, share_group_offsets
 from kafka_lagoon.cli.kafka.selection import list_notes, not_listed
 from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.client.failures import Scope
@@ -72,12 +70,11 @@ def _answer(context: Context) -> Answer:
         context.cluster, topology, context.deadline, _ignore_progress, KINDS_OF_LAG, only=wanted or None
     )
     topology, unchecked = check_again(context.cluster, topology, context.deadline)
-    shares = _shares(context, state)
-    share_rows = list(share_offset_rows(shares.answers, topology.names()))
+    share_rows = list(share_offset_rows(state.shares.answers, topology.names()))
     return Answer(
         parts=_parts(state, lag_of(topology, state, list(offset_rows(topology, state.after))), share_rows),
         failures=[
-            *worth_a_row([*state.failures, *unchecked, *shares.failures], topology),
+            *worth_a_row([*state.failures, *unchecked], topology),
             *not_listed(LIST_GROUPS.name, Scope.group, wanted, state.listed, state.failures),
         ],
         notes=_notes(context, topology),
@@ -86,11 +83,6 @@ def _answer(context: Context) -> Answer:
 
 def _ignore_progress(_step: str, _items: int) -> None:
     """No progress is shown: it takes a second."""
-
-
-def _shares(context: Context, state: GroupState) -> ShareOffsets:
-    sharing = [group_id for group_id, one in state.listed.items() if one.group_type == SHARE]
-    return share_group_offsets(context.cluster, sharing, context.deadline)
 
 
 def _parts(state: GroupState, lag: Sequence[ConsumerLagRow], shares: Sequence[ShareOffsetRow]) -> list[Part]:
