@@ -39,7 +39,9 @@ class SnapshotSettings(Strict):
     fail_when_incomplete: bool = Field(False, description="Exit 1 instead of 3 when something did not answer.")
     skip_tables: str | None = Field(
         None,
-        description="Comma-separated names of tables that snapshots leave empty, as table coverage says; these can be: acls.",
+        description="Comma-separated names of tables that snapshots leave empty, as table coverage says; these can be: "
+        "configs, log_dirs, quorum, features, api_versions, acls, quotas, scram_users, delegation_tokens, "
+        "reassignments, transactions, producers.",
     )
 
     time_lag: Literal["fetch", "interpolate", "off"] = Field(

@@ -21,7 +21,7 @@ def _of_groups(condition: str) -> str:
 
 # What several columns say in `null_if`. Older brokers, and newer ones under an old inter.broker.protocol.version, give no
 # topic ids at all.
-_NO_TOPIC_IDS = "NOT EXISTS (SELECT * FROM topics WHERE topics.topic_id IS NOT NULL)"
+NO_TOPIC_IDS = "NOT EXISTS (SELECT * FROM topics WHERE topics.topic_id IS NOT NULL)"
 _NO_GROUP_TYPES = before("ListGroups", 5)
 _CLASSIC = "coalesce(group_type, 'classic') = 'classic'"
 _NO_ELIGIBLE_LEADERS = """NOT EXISTS (SELECT * FROM coverage
@@ -79,7 +79,7 @@ class TopicRow:
 
     topic: str = column("Name of the topic.")
     topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
     is_internal: bool | None = column("Whether Kafka keeps its own state in it; null if problem is set.")
     partitions: Int32 | None = column("Number of partitions; null if problem is set.")
@@ -96,7 +96,7 @@ class PartitionRow:
 
     topic: str = column("Name of the topic.")
     topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
     partition: Int32 = column("Partition number.")
     leader_id: Int32 | None = column("Broker that leads the partition; null if none does.", null_if="is_leaderless")
@@ -144,7 +144,7 @@ class PartitionOffsetsRow:
 
     topic: str = column("Name of the topic.")
     topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
     partition: Int32 = column("Partition number.")
     log_start_offset: Int64 | None = column("First offset that can be read; null if problem is set.")
@@ -248,7 +248,7 @@ class CommittedOffsetRow:
     group_id: str = column("group.id of the group.")
     topic: str = column("Name of the topic, which may be deleted by now.")
     topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
     partition: Int32 = column("Partition number.")
     committed_offset: Int64 | None = column(
@@ -276,7 +276,7 @@ class ConsumerLagRow:
     group_state: str | None = column("State of the group as Kafka spells it; null if unknown.")
     topic: str = column("Name of the topic, which may be deleted by now.")
     topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
     partition: Int32 = column("Partition number.")
     committed_offset: Int64 | None = column(
@@ -338,8 +338,8 @@ class ConsumerLagRow:
     time_lag_problem: str | None = column(
         "Why the first unread record is not known: Kafka's name of the error, COMMIT_PAST_END, LOG_TRUNCATED (by the leader "
         "epoch of the commit), IN_TIERED_STORAGE (which is not read), NO_TIMESTAMP, NO_RECORD_RETURNED, GAP_TOO_LONG, "
-        "TIME_LAG_BUDGET_USED_UP, TIME_LAG_OFF, NO_EARLIER_SNAPSHOT, or what table record_problems calls it. Null if it is "
-        "known, and in rows of version 0.1.0.",
+        "TIME_LAG_BUDGET_USED_UP, TIME_LAG_OFF, NO_EARLIER_SNAPSHOT, HISTORY_UNREADABLE, EXECUTORS_FAILED, or what table "
+        "record_problems calls it. Null if it is known, and in rows of version 0.1.0.",
         null_if="time_lag_method IS NULL OR time_lag_ms IS NOT NULL",
     )
     first_unread_offset: Int64 | None = column(
@@ -361,7 +361,7 @@ class SnapshotRow:
     started_at_ms: Timestamp = column("When the run began to look at the cluster.")
     finished_at_ms: Timestamp = column("When the last answer was in; what was true, was true between both.")
     status: str = column(
-        "complete, or partial if anything did not answer; tables that few may read (acls) do not count."
+        "complete, or partial if anything did not answer; tables that can be skipped (snapshot.skip_tables) do not count."
     )
     software_version: str = column("Version of Kafka Lagoon that wrote the rows.")
     kafka_version_range: str | None = column(

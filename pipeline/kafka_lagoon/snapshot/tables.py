@@ -19,6 +19,7 @@ from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.row_columns import Joined
 from kafka_lagoon.snapshot.acls import ACLS
+from kafka_lagoon.snapshot.configs import CONFIGS
 from kafka_lagoon.snapshot.coverage import (
     CollectionFailureRow,
     CoverageRow,
@@ -28,8 +29,14 @@ from kafka_lagoon.snapshot.coverage import (
     visibility,
     worth_a_row,
 )
+from kafka_lagoon.snapshot.delegation_tokens import DELEGATION_TOKENS
 from kafka_lagoon.snapshot.group_state import lag_of
+from kafka_lagoon.snapshot.log_dirs import LOG_DIRS
 from kafka_lagoon.snapshot.offsets import offset_rows
+from kafka_lagoon.snapshot.quorum import QUORUM
+from kafka_lagoon.snapshot.quotas import QUOTAS
+from kafka_lagoon.snapshot.reassignments import REASSIGNMENTS
+from kafka_lagoon.snapshot.scram_users import SCRAM_USERS
 from kafka_lagoon.snapshot.state_rows import (
     BrokerRow,
     CommittedOffsetRow,
@@ -44,6 +51,8 @@ from kafka_lagoon.snapshot.state_rows import (
 from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
 from kafka_lagoon.snapshot.time_lag import committed_leader_epochs, local_starts, with_time_lag
 from kafka_lagoon.snapshot.topology import broker_rows, partition_rows, topic_rows
+from kafka_lagoon.snapshot.transaction_tables import PRODUCERS, TRANSACTIONS
+from kafka_lagoon.snapshot.versions import API_VERSIONS_TABLE, FEATURES
 
 _TOPICS = Permission(DESCRIBE, TOPIC, "topics are left out, with their partitions, offsets and commits")
 _GROUPS = Permission(DESCRIBE, GROUP, "members, commits and lag are refused for each group")
@@ -194,7 +203,18 @@ STATE_TABLES = (
     GROUP_MEMBERS,
     COMMITTED_OFFSETS,
     CONSUMER_LAG,
+    CONFIGS,
+    LOG_DIRS,
+    QUORUM,
+    FEATURES,
+    API_VERSIONS_TABLE,
     ACLS,
+    QUOTAS,
+    SCRAM_USERS,
+    DELEGATION_TOKENS,
+    REASSIGNMENTS,
+    TRANSACTIONS,
+    PRODUCERS,
     COVERAGE,
     COLLECTION_FAILURES,
     SNAPSHOTS,

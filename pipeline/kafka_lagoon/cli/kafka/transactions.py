@@ -4,8 +4,9 @@ import argparse
 from collections.abc import Sequence
 
 from kafka_lagoon.admin.transactions import describe_producers, describe_transactions, list_transactions
+from kafka_lagoon.cli.arguments import names
 from kafka_lagoon.cli.kafka.selection import add_topic_option, list_notes, not_listed, selected_topology
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, names
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
 from kafka_lagoon.protocol.messages.metadata import METADATA
@@ -19,7 +20,7 @@ from kafka_lagoon.snapshot.transactions import (
 _LISTED = ("transactional_id", "state", "producer_id", "coordinator_id")
 _DESCRIBED = (
     *("transactional_id", "state", "producer_id", "producer_epoch", "coordinator_id", "timeout_ms"),
-    *("started_at_ms", "duration_ms", "partitions"),
+    *("started_at_ms", "duration_ms", "partitions", "problem"),
 )
 _PRODUCER = (
     *("topic", "partition", "producer_id", "producer_epoch", "last_sequence", "last_written_at_ms"),
