@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import NewTopic
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
@@ -30,7 +29,7 @@ from tests.integration.producers import (
     plain,
     wait_for_cleaner,
 )
-from tests.integration.state import commit, create_topics
+from tests.integration.state import commit
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 GROUP, PREFIX = "late-readers", "time-lag"
