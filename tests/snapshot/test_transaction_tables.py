@@ -92,3 +92,9 @@ def test_brokers_that_list_no_transactions() -> None:
     assert not [row for row in taken.of(CollectionFailureRow) if "Transactions" in row.api]
     reasons = {row.not_collected_because for row in taken.of(CoverageRow) if row.api == LIST_TRANSACTIONS.name}
     assert reasons == {"UNSUPPORTED_VERSION"}
+
+
+def test_the_list_of_transactions_is_proven_or_not() -> None:
+    """Brokers leave out transactional ids that we may not describe, so `coverage` says how far the list can be trusted."""
+    rows = [row for row in captured(every_shape()).of(CoverageRow) if row.api == LIST_TRANSACTIONS.name]
+    assert {row.visibility for row in rows} == {"complete"}

@@ -6,26 +6,36 @@ CREATE OR REPLACE VIEW table_coverage (
   captured_at COMMENT 'When the snapshot began to look at the cluster.',
   table_name COMMENT 'A table of the snapshot whose rows are the whole of a list that the brokers return.',
   visibility COMMENT 'Of topics and groups: complete (the permission to see everything is proven), filtered or unknown (the list may be short); null for other tables.',
-  problem COMMENT 'Why rows that are not there say nothing: SKIPPED, NOT_ASKED, UNSUPPORTED_VERSION, SECURITY_DISABLED, the name of an error, or NOTHING_VISIBLE: an empty list that is not proven to be complete. Null if the list is whole.',
+  problem COMMENT 'Why rows that are not there say nothing: SKIPPED, UNSUPPORTED_VERSION, SECURITY_DISABLED, the name of an error, or NOTHING_VISIBLE: an empty list that is not proven to be complete. Null if the list is whole.',
   place COMMENT 'Place of the snapshot, from 1, among those of the cluster in which the list is whole; null if problem is set.',
   previous_snapshot_id COMMENT 'The one before; null if there is none, or problem is set.',
   previous_snapshot_date COMMENT 'UTC day of that snapshot; null likewise.',
   previous_captured_at COMMENT 'When that snapshot began; null likewise.',
   previous_visibility COMMENT 'Its visibility; null likewise.'
 )
-COMMENT 'Tables of each published snapshot in which a missing row means something, and the earlier snapshot that they can be compared with, one row per table and snapshot.'
+COMMENT 'Tables of each published snapshot in which a missing row means something, and the earlier snapshot that they can be compared with, one row per table that was asked for and snapshot.'
 AS
 WITH sources AS (
-  -- An API that is not needed may be missing from a release, or have nothing to be asked about.
+  -- is_needed: nothing is known without the API. is_list: it returns the whole table, so that its failure hides all of it;
+  -- a failure of the others hides some rows, which topology_changes finds out by what there is of a topic, group or broker.
   SELECT * FROM (VALUES
-    ('brokers', 'Metadata', TRUE),
-    ('brokers', 'DescribeCluster', FALSE),
-    ('topics', 'Metadata', TRUE),
-    ('consumer_groups', 'ListGroups', TRUE),
-    ('committed_offsets', 'ListGroups', TRUE),
-    ('committed_offsets', 'OffsetFetch', FALSE),
-    ('acls', 'DescribeAcls', TRUE)
-  ) AS listed (table_name, api, is_needed)
+    ('brokers', 'Metadata', TRUE, TRUE),
+    ('brokers', 'DescribeCluster', FALSE, TRUE),
+    ('topics', 'Metadata', TRUE, TRUE),
+    ('consumer_groups', 'ListGroups', TRUE, TRUE),
+    ('committed_offsets', 'ListGroups', TRUE, TRUE),
+    ('committed_offsets', 'OffsetFetch', FALSE, TRUE),
+    ('configs', 'DescribeConfigs', TRUE, FALSE),
+    ('log_dirs', 'DescribeLogDirs', TRUE, FALSE),
+    ('quorum', 'DescribeQuorum', TRUE, TRUE),
+    ('features', 'ApiVersions', TRUE, FALSE),
+    ('acls', 'DescribeAcls', TRUE, TRUE),
+    ('quotas', 'DescribeClientQuotas', TRUE, TRUE),
+    ('scram_users', 'DescribeUserScramCredentials', TRUE, TRUE),
+    ('delegation_tokens', 'DescribeDelegationToken', TRUE, TRUE),
+    ('reassignments', 'ListPartitionReassignments', TRUE, TRUE),
+    ('producers', 'DescribeProducers', FALSE, FALSE)
+  ) AS listed (table_name, api, is_needed, is_list)
 ),
 asked AS (
   SELECT
@@ -57,11 +67,11 @@ judged AS (
     snapshots.snapshot_date,
     snapshots.captured_at,
     sources.table_name,
-    max(CASE WHEN sources.table_name <> 'brokers' THEN asked.visibility END) AS visibility,
+    max(CASE WHEN sources.table_name IN ('topics', 'consumer_groups') THEN asked.visibility END) AS visibility,
     max(
       CASE
         WHEN skipped.skipped_table IS NOT NULL THEN 'SKIPPED'
-        WHEN failed.error_name IS NOT NULL THEN failed.error_name
+        WHEN sources.is_list AND failed.error_name IS NOT NULL THEN failed.error_name
         WHEN sources.is_needed AND asked.api IS NULL THEN 'NOT_ASKED'
         WHEN sources.is_needed AND asked.asked = 0 THEN asked.not_collected_because
         WHEN asked.visibility = 'complete' THEN NULL
@@ -129,3 +139,4 @@ SELECT
   CASE WHEN problem IS NULL THEN previous_captured_at END AS previous_captured_at,
   CASE WHEN problem IS NULL THEN previous_visibility END AS previous_visibility
 FROM placed
+WHERE problem IS DISTINCT FROM 'NOT_ASKED'
