@@ -347,8 +347,8 @@ class ConsumerLagRow:
     time_lag_problem: str | None = column(
         "Why the first unread record is not known: Kafka's name of the error, COMMIT_PAST_END, LOG_TRUNCATED (by the leader "
         "epoch of the commit), IN_TIERED_STORAGE (which is not read), NO_TIMESTAMP, NO_RECORD_RETURNED, GAP_TOO_LONG, "
-        "TIME_LAG_BUDGET_USED_UP, TIME_LAG_OFF, NO_EARLIER_SNAPSHOT, or what table record_problems calls it. Null if it is "
-        "known, and in rows of version 0.1.0.",
+        "TIME_LAG_BUDGET_USED_UP, TIME_LAG_OFF, NO_EARLIER_SNAPSHOT, HISTORY_UNREADABLE, EXECUTORS_FAILED, or what table "
+        "record_problems calls it. Null if it is known, and in rows of version 0.1.0.",
         null_if="time_lag_method IS NULL OR time_lag_ms IS NOT NULL",
     )
     first_unread_offset: Int64 | None = column(
