@@ -4,7 +4,7 @@ from kafka_lagoon.protocol.error_codes import TRANSACTIONAL_ID_NOT_FOUND
 from kafka_lagoon.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
 from kafka_lagoon.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS
 from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
-from kafka_lagoon.snapshot.coverage import CollectionFailureRow
+from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
 from kafka_lagoon.snapshot.producers import PartitionProducerRow
 from kafka_lagoon.snapshot.transactions import TransactionRow
 from tests.fake.cluster import FakeCluster
@@ -80,3 +80,21 @@ def test_a_list_that_fails_is_no_verdict() -> None:
     assert not taken.of(TransactionRow)
     verdicts = {row.producer_id: row.is_hanging for row in taken.of(PartitionProducerRow)}
     assert verdicts == {7: None, 8: False, 9: None}
+
+
+def test_brokers_that_list_no_transactions() -> None:
+    """Kafka 2.8 describes producers and lists no transactions: what hangs there is not known, and nothing failed."""
+    state = every_shape()
+    state.missing = {node: {LIST_TRANSACTIONS.key, DESCRIBE_TRANSACTIONS.key} for node in (1, 2, 3)}
+    taken = captured(state)
+    verdicts = {row.producer_id: (row.is_hanging, row.problem) for row in taken.of(PartitionProducerRow)}
+    assert verdicts == {7: (None, "UNSUPPORTED_VERSION"), 8: (False, None), 9: (None, "UNSUPPORTED_VERSION")}
+    assert not [row for row in taken.of(CollectionFailureRow) if "Transactions" in row.api]
+    reasons = {row.not_collected_because for row in taken.of(CoverageRow) if row.api == LIST_TRANSACTIONS.name}
+    assert reasons == {"UNSUPPORTED_VERSION"}
+
+
+def test_the_list_of_transactions_is_proven_or_not() -> None:
+    """Brokers leave out transactional ids that we may not describe, so `coverage` says how far the list can be trusted."""
+    rows = [row for row in captured(every_shape()).of(CoverageRow) if row.api == LIST_TRANSACTIONS.name]
+    assert {row.visibility for row in rows} == {"complete"}

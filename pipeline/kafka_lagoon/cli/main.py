@@ -66,6 +66,20 @@ def _sql(argv: Sequence[str]) -> int:
     return piped(lambda: reported(lambda: run(sql_arguments(argv, os.environ))))
 
 
+def _tables(name: str, summary: str) -> Command:
+    """A command over the tables: COMMAND of cli/tables/<name>.py."""
+
+    def run(argv: Sequence[str]) -> int:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        from kafka_lagoon.cli.tables.run import run as run_command  # noqa: PLC0415
+        from kafka_lagoon.clock import SYSTEM_CLOCK  # noqa: PLC0415
+
+        command = import_module(f"kafka_lagoon.cli.tables.{name}").COMMAND
+        return piped(lambda: reported(lambda: run_command(command, argv, os.environ, SYSTEM_CLOCK)))
+
+    return Command(summary, run, extra="sql")
+
+
 def _path(argv: Sequence[str]) -> int:
     from kafka_lagoon.cli.path import run  # noqa: PLC0415
 
@@ -83,6 +97,7 @@ COMMANDS: Mapping[str, Command] = {
     "snapshot": _job("snapshot", "one snapshot of one or more clusters into the state tables"),
     "ingest": _job("ingest", "records since the last run into table records, exactly once"),
     "maintain": _job("maintain", "small files joined and old ones removed"),
+    "lag": _tables("lag", "how far groups were behind in the newest snapshot, the worst first; exit 3 above limits"),
     "sql": Command("run one SQL statement over the tables and views", _sql, extra="sql"),
     "path": Command("where the jobs, Spark's settings and Delta's jars are, for spark-submit", _path),
     "kafka": Command(

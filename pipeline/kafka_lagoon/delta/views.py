@@ -47,7 +47,12 @@ def _published(table: Table) -> View:
 
 
 # Views of what happened from snapshot to snapshot; tests/delta/views/ has worked examples of each.
-HISTORY = ("lag_trend",)
+HISTORY = (
+    "consecutive_snapshots",
+    "lag_trend",
+    "group_partition_status",
+    "group_status",
+)
 # Views of what changed and of what is wrong, each after what it reads; likewise.
 CHANGES = ("table_coverage", "topology_facts", "topology_changes", "health_findings", "broker_loss_partitions", "broker_loss")
 

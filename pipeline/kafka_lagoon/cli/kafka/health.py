@@ -7,8 +7,9 @@ cluster is not healthy unless it is known to be.
 import argparse
 from collections.abc import Iterator, Sequence
 
+from kafka_lagoon.cli.arguments import names
 from kafka_lagoon.cli.kafka.selection import add_topic_option, selected_topology, topic_notes
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, names
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, own_failure
 from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS

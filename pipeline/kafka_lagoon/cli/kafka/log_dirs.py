@@ -4,8 +4,9 @@ import argparse
 from collections.abc import Sequence
 
 from kafka_lagoon.admin.log_dirs import LogDirs, describe_log_dirs
+from kafka_lagoon.cli.arguments import names
 from kafka_lagoon.cli.kafka.selection import add_topic_option, not_listed
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, names
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from kafka_lagoon.snapshot.log_dirs import log_dir_rows, replica_rows

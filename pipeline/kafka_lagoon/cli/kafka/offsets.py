@@ -13,8 +13,9 @@ from kafka_lagoon.admin.offsets import (
     Offsets,
     list_offsets,
 )
+from kafka_lagoon.cli.arguments import moment_argument
 from kafka_lagoon.cli.kafka.selection import add_topic_option, selected_topology, topic_notes
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, moment_argument
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.protocol.messages.list_offsets import READ_UNCOMMITTED

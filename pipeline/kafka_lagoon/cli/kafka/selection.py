@@ -8,7 +8,8 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 
 from kafka_lagoon.admin.cluster import describe_cluster
-from kafka_lagoon.cli.kafka.verb import Context, names
+from kafka_lagoon.cli.arguments import names
+from kafka_lagoon.cli.kafka.verb import Context
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.messages.metadata import METADATA

@@ -4,8 +4,9 @@ import argparse
 from collections.abc import Sequence
 
 from kafka_lagoon.admin.transactions import describe_producers, describe_transactions, list_transactions
+from kafka_lagoon.cli.arguments import names
 from kafka_lagoon.cli.kafka.selection import add_topic_option, list_notes, not_listed, selected_topology
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, names
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
 from kafka_lagoon.protocol.messages.metadata import METADATA
