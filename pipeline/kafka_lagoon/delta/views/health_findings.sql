@@ -141,10 +141,10 @@ found AS (
   SELECT
     voters.cluster, voters.snapshot_id, voters.snapshot_date, 'quorum', 'lagging_voter', 'warning', 'voter',
     CAST(voters.replica_id AS STRING), NULL, NULL, NULL, voters.replica_id,
-    'offsets behind: ' || coalesce(CAST(voters.lag AS STRING), 'unknown') || ', milliseconds: '
+    'lag ' || coalesce(CAST(voters.lag AS STRING), 'unknown') || ' offsets, '
       || coalesce(
         CAST(unix_millis(leader.last_caught_up_at) - unix_millis(voters.last_caught_up_at) AS STRING), 'unknown'
-      ),
+      ) || ' ms',
     ''
   FROM quorum_published AS voters
   JOIN quorum_published AS leader
