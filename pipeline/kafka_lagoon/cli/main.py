@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kafka_lagoon.cli.extras import with_extra
 from kafka_lagoon.cli.pipes import piped
-from kafka_lagoon.cli.terminal import not_a_command, reported
+from kafka_lagoon.cli.terminal import not_a_command, reported, say_version
 
 SPARK_SETTINGS = Path(__file__).resolve().parent.parent / "conf"
 
@@ -20,6 +20,8 @@ SPARK_SETTINGS = Path(__file__).resolve().parent.parent / "conf"
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit code of the command that the arguments name."""
     command, *rest = [*(sys.argv[1:] if argv is None else argv), ""]
+    if command == "--version":
+        return say_version()
     if command not in COMMANDS:
         return not_a_command("lagoon", command, COMMANDS, usage())
     _find_spark_settings()
@@ -115,6 +117,6 @@ def usage() -> str:
             "",
             *lines,
             "",
-            "lagoon COMMAND --help lists a command's options.",
+            "lagoon COMMAND --help lists a command's options; lagoon --version says which version this is.",
         ]
     )
