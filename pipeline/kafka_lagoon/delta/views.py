@@ -47,12 +47,19 @@ def _published(table: Table) -> View:
 
 
 # Views of what happened from snapshot to snapshot; tests/delta/views/ has worked examples of each.
-HISTORY = ("lag_trend",)
+HISTORY = (
+    "consecutive_snapshots",
+    "lag_trend",
+    "group_partition_status",
+    "group_status",
+)
+# Views of what changed and of what is wrong, each after what it reads; likewise.
+CHANGES = ("table_coverage", "topology_facts", "topology_changes")
 
 VIEWS = (  # each after those that it reads
     *(_view(name, name) for name in ("snapshots_now", "lag_now", "lag_by_group", "records_now", "ingests")),
     *map(_published, STATE_TABLES[:-1]),  # every row of the last one, snapshots, is published
-    *(_view(name, name) for name in HISTORY),
+    *(_view(name, name) for name in (*HISTORY, *CHANGES)),
 )
 NAMES = (*(table.name for table in TABLES), *(view.name for view in VIEWS))
 

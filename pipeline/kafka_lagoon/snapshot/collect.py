@@ -20,6 +20,7 @@ from kafka_lagoon.snapshot.min_isr import read_durability
 from kafka_lagoon.snapshot.state_rows import Snapshot, SnapshotHeader
 from kafka_lagoon.snapshot.state_table import Collection, Phase, StateTable
 from kafka_lagoon.snapshot.tables import STATE_TABLES
+from kafka_lagoon.snapshot.time_lag import Measure
 from kafka_lagoon.snapshot.topology import Topology, changes, read_topology
 from kafka_lagoon.uuid7 import new_id
 
@@ -31,14 +32,21 @@ STEPS = (
 
 @gc_paused()
 def collect(
-    cluster: Cluster, name: str, slot_ms: int, deadline: Deadline, tell: Tell, skipped: Sequence[StateTable] = ()
+    cluster: Cluster,
+    name: str,
+    slot_ms: int,
+    deadline: Deadline,
+    tell: Tell,
+    skipped: Sequence[StateTable] = (),
+    measure: Measure | None = None,
 ) -> Snapshot:
     """One snapshot of `cluster`, called `name` in the tables, for the scheduler's time `slot_ms` (epoch milliseconds).
 
+    `measure` finds first unread records for the time lag.
     Raises when no broker describes the topics at all; whatever else fails is a row of the snapshot.
     """
     collection = _gather_lag(cluster, slot_ms, deadline, tell)
-    collection.skipped = skipped
+    collection.skipped, collection.measure = skipped, measure
     for table in STATE_TABLES:
         if table.phase is Phase.DETAILS:
             tell(table.name, 1)

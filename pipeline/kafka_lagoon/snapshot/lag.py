@@ -178,6 +178,9 @@ def _row(
         client_id,
         client_host,
         problem,
+        None,
+        None,
+        None,
     )
 
 

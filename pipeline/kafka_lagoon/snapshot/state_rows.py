@@ -21,7 +21,7 @@ def _of_groups(condition: str) -> str:
 
 # What several columns say in `null_if`. Older brokers, and newer ones under an old inter.broker.protocol.version, give no
 # topic ids at all.
-_NO_TOPIC_IDS = "NOT EXISTS (SELECT * FROM topics WHERE topics.topic_id IS NOT NULL)"
+NO_TOPIC_IDS = "NOT EXISTS (SELECT * FROM topics WHERE topics.topic_id IS NOT NULL)"
 _NO_GROUP_TYPES = before("ListGroups", 5)
 _CLASSIC = "coalesce(group_type, 'classic') = 'classic'"
 _NO_ELIGIBLE_LEADERS = """NOT EXISTS (SELECT * FROM coverage
@@ -79,7 +79,7 @@ class TopicRow:
 
     topic: str = column("Name of the topic.")
     topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
     is_internal: bool | None = column("Whether Kafka keeps its own state in it; null if problem is set.")
     partitions: Int32 | None = column("Number of partitions; null if problem is set.")
@@ -96,7 +96,7 @@ class PartitionRow:
 
     topic: str = column("Name of the topic.")
     topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
     partition: Int32 = column("Partition number.")
     leader_id: Int32 | None = column("Broker that leads the partition; null if none does.", null_if="is_leaderless")
@@ -144,7 +144,7 @@ class PartitionOffsetsRow:
 
     topic: str = column("Name of the topic.")
     topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
     partition: Int32 = column("Partition number.")
     log_start_offset: Int64 | None = column("First offset that can be read; null if problem is set.")
@@ -248,7 +248,7 @@ class CommittedOffsetRow:
     group_id: str = column("group.id of the group.")
     topic: str = column("Name of the topic, which may be deleted by now.")
     topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
     partition: Int32 = column("Partition number.")
     committed_offset: Int64 | None = column(
@@ -276,7 +276,7 @@ class ConsumerLagRow:
     group_state: str | None = column("State of the group as Kafka spells it; null if unknown.")
     topic: str = column("Name of the topic, which may be deleted by now.")
     topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
     partition: Int32 = column("Partition number.")
     committed_offset: Int64 | None = column(
@@ -311,11 +311,23 @@ class ConsumerLagRow:
         "records. Negative if it already has; null if either is unknown."
     )
     time_lag_ms: Int64 | None = column(
-        "Age in milliseconds of the first unread record; null if not measured.", null_if=ALWAYS
+        "Age in milliseconds of the first unread record: our clock when it was fetched minus first_unread_timestamp, raw: "
+        "negative if that lies ahead. 0 if there is none; null if time_lag_problem or lag says why.",
+        null_if="time_lag_method IS NULL OR time_lag_problem IS NOT NULL",
     )
-    time_lag_method: str | None = column("How time_lag_ms was found; null if not measured.", null_if=ALWAYS)
+    time_lag_method: str | None = column(
+        "How time_lag_ms was found. exact: from the record at the commit. next_after_gap: from the first one after it, "
+        "because compaction, a marker or an aborted transaction has its offset. caught_up: there is no record after the "
+        "commit, so 0. below_log_start: the record is deleted, from the first that is left. blocked_by_open_transaction: "
+        "from the record at the commit, which read_committed does not return yet. batch_bound: at least so old, by the "
+        "header of its batch. interpolated: when the offset was written, from the times of two snapshots. unreadable, "
+        "not_measured: null, time_lag_problem says why. Null if lag is.",
+        null_if=ALWAYS,
+    )
     first_unread_timestamp_ms: Timestamp | None = column(
-        "Timestamp of the first unread record; null if not measured, or outside the years 1 to 9999.", null_if=ALWAYS
+        "Timestamp of the first unread record; a bound or an estimate where time_lag_method says so. Null if there is none, "
+        "it is not known, or outside the years 1 to 9999.",
+        null_if=ALWAYS,
     )
     member_id: str | None = column(
         "Member that owns the partition; null if none does, or problem is set.", null_if=ALWAYS
@@ -323,6 +335,22 @@ class ConsumerLagRow:
     client_id: str | None = column("client.id of that member.", null_if="member_id IS NULL")
     client_host: str | None = column("Address of that member as the coordinator sees it.", null_if="member_id IS NULL")
     problem: str | None = column("Why a side, or who owns the partition, is not known; null if both are.")
+    time_lag_problem: str | None = column(
+        "Why the first unread record is not known: Kafka's name of the error, COMMIT_PAST_END, LOG_TRUNCATED (by the leader "
+        "epoch of the commit), IN_TIERED_STORAGE (which is not read), NO_TIMESTAMP, NO_RECORD_RETURNED, GAP_TOO_LONG, "
+        "TIME_LAG_BUDGET_USED_UP, TIME_LAG_OFF, NO_EARLIER_SNAPSHOT, or what table record_problems calls it. Null if it is "
+        "known, and in rows of version 0.1.0.",
+        null_if="time_lag_method IS NULL OR time_lag_ms IS NOT NULL",
+    )
+    first_unread_offset: Int64 | None = column(
+        "Offset of the first unread record, not below committed_offset; null if it was not read.",
+        null_if="time_lag_method IS NULL OR time_lag_method NOT IN ('exact', 'next_after_gap')",
+    )
+    first_unread_timestamp_type: str | None = column(
+        "create_time (the producer's clock) or log_append_time (the broker's); null if the record was not read, or has no "
+        "timestamp.",
+        null_if="first_unread_offset IS NULL OR time_lag_problem = 'NO_TIMESTAMP'",
+    )
 
 
 @row

@@ -16,6 +16,7 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.snapshot.coverage import worth_a_row
 from kafka_lagoon.snapshot.group_state import GroupState
+from kafka_lagoon.snapshot.time_lag import Measure
 from kafka_lagoon.snapshot.topology import Durability, Topology
 from kafka_lagoon.wire.schema import Api
 
@@ -62,7 +63,10 @@ class StateTable:
 
 @dataclass(slots=True, kw_only=True)
 class Collection:
-    """One snapshot while it is collected: what the brokers have answered, and the tables that are made so far."""
+    """One snapshot while it is collected: what the brokers have answered, and the tables that are made so far.
+
+    `measure` finds the first unread records of positions; None if time lag is switched off.
+    """
 
     cluster: Cluster
     deadline: Deadline
@@ -75,6 +79,7 @@ class Collection:
     failures: list[Failure]
     skipped: Sequence[StateTable] = ()
     is_partial: bool = False
+    measure: Measure | None = None
     rows: dict[type[Any], Sequence[object]] = field(default_factory=dict)
 
     def of(self, row: type[T]) -> Sequence[T]:

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from kafka_lagoon.admin.releases import kafka_version_range
 from kafka_lagoon.admin.versions import Versions
 from kafka_lagoon.client.broker import Broker
-from kafka_lagoon.protocol.apis import APIS, api_name
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, ApiVersionsResponse
 from kafka_lagoon.row_classes import ALWAYS, Int32, column, row
 from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
@@ -106,6 +105,8 @@ def broker_version_rows(brokers: Mapping[int, Broker], versions: Versions) -> It
 
 def api_version_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[ApiVersionRow]:
     """One row per API and range of versions, ordered by key."""
+    from kafka_lagoon.protocol.apis import APIS, api_name  # noqa: PLC0415  all 73 APIs, see `_spoken`
+
     ranges: dict[tuple[int, int, int], list[int]] = {}
     for broker_id, answer in sorted(answers.items()):
         for api in answer.api_keys:
@@ -125,7 +126,12 @@ def api_version_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[Api
 
 
 def _spoken(api_key: int, lowest: int, highest: int) -> int | None:
-    """The version that we speak with a broker of this range."""
+    """The version that we speak with a broker of this range.
+
+    This module declares tables; who only reads their schemas does without the registry of APIs, a tenth of a second.
+    """
+    from kafka_lagoon.protocol.apis import APIS  # noqa: PLC0415
+
     if api_key not in APIS:
         return None
     ours = APIS[api_key].versions
@@ -155,6 +161,8 @@ def feature_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[Feature
 
 def broker_api_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[BrokerApiRow]:
     """One row per broker and API, ordered by both."""
+    from kafka_lagoon.protocol.apis import api_name  # noqa: PLC0415  see `_spoken`
+
     for broker_id, answer in sorted(answers.items()):
         for api in sorted(answer.api_keys, key=lambda api: api.api_key):
             yield BrokerApiRow(

@@ -32,7 +32,7 @@ class Seen:
 
     def unexplained(self) -> list[str]:
         """Columns of the rows that are null and do not say why."""
-        trusted = dict.fromkeys(("ListGroups", "Metadata", "OffsetFetch"), "unknown")
+        trusted = dict.fromkeys(("ListGroups", "Metadata", "OffsetFetch", "ListTransactions"), "unknown")
         rows: dict[type[Any], list[Any]] = {
             CoverageRow: list(coverage_rows(self.clusters[-1].request_stats, trusted, {}, {}))
         }

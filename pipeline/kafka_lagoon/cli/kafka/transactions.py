@@ -21,7 +21,7 @@ _LISTED = ("transactional_id", "state", "producer_id", "coordinator_id")
 _DESCRIBED = ("transactional_id", "state", "producer_id", "coordinator_id", "duration_ms", "partitions")
 _WIDE_DESCRIBED = (
     *("transactional_id", "state", "producer_id", "producer_epoch", "coordinator_id", "timeout_ms"),
-    *("started_at_ms", "duration_ms", "partitions"),
+    *("started_at_ms", "duration_ms", "partitions", "problem"),
 )
 _PRODUCER = ("topic", "partition", "producer_id", "last_written_at_ms", "open_since_offset")
 _WIDE_PRODUCER = (

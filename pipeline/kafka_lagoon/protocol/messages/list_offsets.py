@@ -12,6 +12,8 @@ one for a special point of the log, see the constants. Surprises:
 - v0 answers with a list of offsets and without a timestamp.
 """
 
+from collections.abc import Sequence
+
 from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, Int64, String, Versions, struct, wire
 
 LATEST = -1
@@ -70,7 +72,7 @@ class ListOffsetsResponseTopic:
     """A topic's partitions."""
 
     name: String
-    partitions: tuple[ListOffsetsResponsePartition, ...]
+    partitions: Sequence[ListOffsetsResponsePartition]
 
 
 @struct
@@ -78,7 +80,7 @@ class ListOffsetsResponse:
     """One offset per requested partition."""
 
     throttle_time_ms: Int32 = wire(since=2, ignorable=True)
-    topics: tuple[ListOffsetsResponseTopic, ...]
+    topics: Sequence[ListOffsetsResponseTopic]
 
 
 LIST_OFFSETS = Api(
