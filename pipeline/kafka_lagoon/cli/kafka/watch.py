@@ -57,9 +57,10 @@ def watch(
     while True:
         next_at = clock.monotonic() + seconds
         code, is_passed = _show(once, clock, as_json=options.json)
-        if is_passed or (until is not None and until.remaining() <= next_at - clock.monotonic()):
+        pause = max(0.0, next_at - clock.monotonic())
+        if is_passed or (until is not None and until.remaining() <= pause):
             return code
-        clock.sleep(max(0.0, next_at - clock.monotonic()))
+        clock.sleep(pause)
 
 
 def _show(once: Callable[[], Round], clock: Clock, *, as_json: bool) -> tuple[int, bool]:
