@@ -100,6 +100,8 @@ COMMANDS: Mapping[str, Command] = {
     "ingest": _job("ingest", "records since the last run into table records, exactly once"),
     "maintain": _job("maintain", "small files joined and old ones removed"),
     "lag": _tables("lag", "how far groups were behind in the newest snapshot, the worst first; exit 3 above limits"),
+    "health": _tables("health", "what is not as it should be in the newest snapshot, and since when"),
+    "changes": _tables("changes", "what changed between snapshots; exit 3 above limits, as with lag and health"),
     "sql": Command("run one SQL statement over the tables and views", _sql, extra="sql"),
     "path": Command("where the jobs, Spark's settings and Delta's jars are, for spark-submit", _path),
     "kafka": Command(
