@@ -20,7 +20,7 @@ from kafka_lagoon.errors import TableError
 from kafka_lagoon.query import duckdb_engine as sql_duckdb
 from kafka_lagoon.query import spark_engine as sql_spark
 from kafka_lagoon.query.spark_engine import make_available
-from kafka_lagoon.query.statements import type_name
+from kafka_lagoon.query.statements import mentioned, type_name
 from kafka_lagoon.snapshot import state_rows as rows
 from tests.clock import CLOCK
 from tests.delta.samples import lag_row, row, snapshot
@@ -120,8 +120,10 @@ def append(warehouse: Warehouse, table: Table, rows: pa.Table) -> None:
 def by_both(warehouse: Warehouse, statement: str) -> pa.Table:
     """The result, which has the same columns, types and rows by both engines; sorted."""
     folder = Path(urlsplit(warehouse.name).path)
-    with sql_duckdb.rows_of(folder, statement) as ours, sql_spark.rows_of(warehouse, statement) as other:
-        duck, spark = (pa.Table.from_batches(list(result.batches), result.schema) for result in (ours, other))
+    names = mentioned(statement)
+    with sql_duckdb.opened(folder, names) as ours, sql_spark.opened(warehouse, names) as other:
+        results = (ask(statement) for ask in (ours, other))
+        duck, spark = (pa.Table.from_batches(list(result.batches), result.schema) for result in results)
     assert [(one.name, type_name(one.type)) for one in duck.schema] == [
         (one.name, type_name(one.type)) for one in spark.schema
     ]
