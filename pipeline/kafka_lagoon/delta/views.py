@@ -58,7 +58,14 @@ HISTORY = (
     "group_status",
 )
 # Views of what changed and of what is wrong, each after what it reads; likewise.
-CHANGES = ("table_coverage", "topology_facts", "topology_changes")
+CHANGES = (
+    "table_coverage",
+    "topology_facts",
+    "topology_changes",
+    "health_findings",
+    "broker_loss_partitions",
+    "broker_loss",
+)
 
 VIEWS = (  # each after those that it reads
     *(
