@@ -71,7 +71,8 @@ def filled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> War
     ]
     with pytest.MonkeyPatch.context() as patch:
         publish_once(made, snapshot(1, groups[0], lag_row("busy", "a", 0, lag=100)))
-        publish_once(made, snapshot(2, *groups, *lag))
+        state = rows.TableState(table_name="acls", outcome="complete", row_count=0, stored_in="1", digest=None)
+        publish_once(made, snapshot(2, *groups, *lag, tables=(state,)))
         publish_once(made, snapshot(1, groups[1], lag_row("idle", "z", 9, lag=1), cluster="other"))
         publish_facts_only(made, snapshot(3, *groups, lag_row("busy", "a", 0, lag=777)), patch)
         publish_facts_only(made, snapshot(4, *groups, lag_row("busy", "a", 0, lag=888), cluster="other"), patch)
