@@ -199,19 +199,19 @@ def _show_tokens(bootstrap_servers: str) -> None:
         operation=acls.DESCRIBE,
         permission_type=acls.ALLOW,
     )
-    answer = _asked({"bootstrap_servers": bootstrap_servers}, CREATE_ACLS, CreateAclsRequest(creations=(rule,)))
+    answer = _answer_to({"bootstrap_servers": bootstrap_servers}, CREATE_ACLS, CreateAclsRequest(creations=(rule,)))
     assert [one.error_code for one in answer.results] == [0]
 
 
 def _make_token(settings: Mapping[str, str]) -> None:
     """A token of the user with these settings."""
-    answer = _asked(
+    answer = _answer_to(
         settings, CREATE_DELEGATION_TOKEN, CreateDelegationTokenRequest(renewers=(), max_lifetime_ms=60_000)
     )
     assert answer.error_code == 0
 
 
-def _asked(settings: Mapping[str, str], api: Api[Any, Any], request: object) -> Any:
+def _answer_to(settings: Mapping[str, str], api: Api[Any, Any], request: object) -> Any:
     deadline = Deadline.after(CLOCK, 30_000)
     with Cluster.connect(checked(settings), CLOCK, RequestStats(), deadline) as cluster:
         return ask_cluster(cluster, api, request, Scope.cluster(), deadline)

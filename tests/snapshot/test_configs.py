@@ -123,15 +123,15 @@ def test_rows_that_share_configs_are_those_of_each_resource() -> None:
 
 def test_a_digest_of_shared_configs_sees_every_change() -> None:
     """Another value, another name, configs that two topics swapped."""
-    one, other = (entry("a", "1"),), (entry("a", "2"),)
+    first, second = (entry("a", "1"),), (entry("a", "2"),)
     digests = {
         digest_of(config_columns([topics]), ConfigRow)
         for topics in (
-            [result("t1", *one), result("t2", *other)],
-            [result("t1", *other), result("t2", *one)],
-            [result("t1", *one), result("t2", *one)],
-            [result("t1", *one), result("t3", *other)],
-            [result("t1", *one)],
+            [result("t1", *first), result("t2", *second)],
+            [result("t1", *second), result("t2", *first)],
+            [result("t1", *first), result("t2", *first)],
+            [result("t1", *first), result("t3", *second)],
+            [result("t1", *first)],
         )
     }
     assert len(digests) == 5
