@@ -184,7 +184,7 @@ CREATE TABLE IF NOT EXISTS consumer_lag (
   client_id STRING COMMENT 'client.id of that member.',
   client_host STRING COMMENT 'Address of that member as the coordinator sees it.',
   problem STRING COMMENT 'Why a side, or who owns the partition, is not known; null if both are.',
-  time_lag_problem STRING COMMENT 'Why the first unread record is not known: Kafka\'s name of the error, COMMIT_PAST_END, LOG_TRUNCATED (by the leader epoch of the commit), IN_TIERED_STORAGE (which is not read), NO_TIMESTAMP, NO_RECORD_RETURNED, GAP_TOO_LONG, TIME_LAG_BUDGET_USED_UP, TIME_LAG_OFF, NO_EARLIER_SNAPSHOT, or what table record_problems calls it. Null if it is known, and in rows of version 0.1.0.',
+  time_lag_problem STRING COMMENT 'Why the first unread record is not known: Kafka\'s name of the error, COMMIT_PAST_END, LOG_TRUNCATED (by the leader epoch of the commit), IN_TIERED_STORAGE (which is not read), NO_TIMESTAMP, NO_RECORD_RETURNED, GAP_TOO_LONG, TIME_LAG_BUDGET_USED_UP, TIME_LAG_OFF, NO_EARLIER_SNAPSHOT, HISTORY_UNREADABLE, EXECUTORS_FAILED, or what table record_problems calls it. Null if it is known, and in rows of version 0.1.0.',
   first_unread_offset BIGINT COMMENT 'Offset of the first unread record, not below committed_offset; null if it was not read.',
   first_unread_timestamp_type STRING COMMENT 'create_time (the producer\'s clock) or log_append_time (the broker\'s); null if the record was not read, or has no timestamp.',
   share_start_offset BIGINT COMMENT 'First offset that a share group has not done (KIP-932); null for other groups, or if problem is set.',
@@ -510,6 +510,7 @@ CREATE TABLE IF NOT EXISTS snapshots (
   bytes_out BIGINT NOT NULL COMMENT 'Bytes sent.',
   throttle_ms BIGINT NOT NULL COMMENT 'Milliseconds for which brokers throttled us, summed over brokers.',
   completeness DOUBLE COMMENT 'Answered items by expected items, from 0 to 1; null if nothing was expected.',
+  tables ARRAY<STRUCT<table_name: STRING COMMENT 'Name of the table.', outcome: STRING COMMENT 'complete; partial (some of what it is made of did not answer); failed (nothing did); skipped (by the setting snapshot.skip_tables); not_offered (by the brokers, or they are set up without).', row_count: BIGINT COMMENT 'Rows of the table in this snapshot.', stored_in: STRING COMMENT 'snapshot_id under which the rows are stored: this snapshot\'s own, or, of a table that is written when it changes, that of an earlier one of the same UTC day whose rows are the same.', digest: STRING COMMENT 'Digest of the rows; null for a table that every snapshot writes, or that is not complete.'>> COMMENT 'The tables that the cluster was asked for, and where their rows are; view table_states has one row each. Null in rows of version 0.1.0.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta

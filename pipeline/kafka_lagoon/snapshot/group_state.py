@@ -4,7 +4,7 @@ End offsets, groups, committed offsets, end offsets again: no end offset is olde
 the end offsets from before the commits bound the lag from below.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka_lagoon.admin.committed_offsets import committed_offsets
@@ -45,7 +45,7 @@ def read_groups(
     deadline: Deadline,
     tell: Tell,
     kinds: Sequence[Kind] = ALL_KINDS,
-    only: Collection[str] | None = None,
+    only: Container[str] | None = None,
 ) -> GroupState:
     """Everything that lag is made of; `kinds` of offsets are read after the commits.
 

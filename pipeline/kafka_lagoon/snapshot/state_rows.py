@@ -393,8 +393,8 @@ class ConsumerLagRow:
     time_lag_problem: str | None = column(
         "Why the first unread record is not known: Kafka's name of the error, COMMIT_PAST_END, LOG_TRUNCATED (by the leader "
         "epoch of the commit), IN_TIERED_STORAGE (which is not read), NO_TIMESTAMP, NO_RECORD_RETURNED, GAP_TOO_LONG, "
-        "TIME_LAG_BUDGET_USED_UP, TIME_LAG_OFF, NO_EARLIER_SNAPSHOT, or what table record_problems calls it. Null if it is "
-        "known, and in rows of version 0.1.0.",
+        "TIME_LAG_BUDGET_USED_UP, TIME_LAG_OFF, NO_EARLIER_SNAPSHOT, HISTORY_UNREADABLE, EXECUTORS_FAILED, or what table "
+        "record_problems calls it. Null if it is known, and in rows of version 0.1.0.",
         null_if="time_lag_method IS NULL OR time_lag_ms IS NOT NULL",
     )
     first_unread_offset: Int64 | None = column(
@@ -409,6 +409,25 @@ class ConsumerLagRow:
     share_start_offset: Int64 | None = column(
         "First offset that a share group has not done (KIP-932); null for other groups, or if problem is set.",
         null_if=f"NOT coalesce({_SHARING}, false)",
+    )
+
+
+@row
+class TableState:
+    """How one table of a snapshot was collected, and where its rows are."""
+
+    table_name: str = column("Name of the table.")
+    outcome: str = column(
+        "complete; partial (some of what it is made of did not answer); failed (nothing did); skipped (by the setting "
+        "snapshot.skip_tables); not_offered (by the brokers, or they are set up without)."
+    )
+    row_count: Int64 = column("Rows of the table in this snapshot.")
+    stored_in: str = column(
+        "snapshot_id under which the rows are stored: this snapshot's own, or, of a table that is written when it "
+        "changes, that of an earlier one of the same UTC day whose rows are the same."
+    )
+    digest: str | None = column(
+        "Digest of the rows; null for a table that every snapshot writes, or that is not complete.", null_if=ALWAYS
     )
 
 
@@ -441,11 +460,19 @@ class SnapshotRow:
         "Answered items by expected items, from 0 to 1; null if nothing was expected.",
         null_if="NOT EXISTS (SELECT * FROM coverage WHERE coverage.expected > 0)",
     )
+    tables: tuple[TableState, ...] | None = column(
+        "The tables that the cluster was asked for, and where their rows are; view table_states has one row each. Null in "
+        "rows of version 0.1.0.",
+        null_if="false",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """All rows of one attempt at one cluster, by their class; exactly one `SnapshotRow`, which is written last."""
+    """All rows of one attempt at one cluster, by their class; exactly one `SnapshotRow`, which is written last.
+
+    It says of which tables the rows are stored already, by an earlier snapshot.
+    """
 
     header: SnapshotHeader
     rows: Mapping[type[Any], Sequence[object]]
@@ -453,6 +480,12 @@ class Snapshot:
     def of(self, cls: type[T]) -> Sequence[T]:
         """The rows of one class."""
         return cast("Sequence[T]", self.rows[cls])
+
+    @property
+    def stored_elsewhere(self) -> frozenset[str]:
+        """Names of the tables whose rows an earlier snapshot has stored."""
+        states = self.published.tables or ()
+        return frozenset(one.table_name for one in states if one.stored_in != self.header.snapshot_id)
 
     @property
     def published(self) -> SnapshotRow:

@@ -191,6 +191,7 @@ def _published(collection: Collection) -> Collected:
         bytes_out=sum(stats.request_bytes for stats in collection.cluster.request_stats.by_api.values()),
         throttle_ms=sum(row.throttle_ms for row in coverage),
         completeness=sum(row.answered for row in coverage) / expected if expected else None,
+        tables=tuple(collection.states),
     )
     return Collected([row])
 
