@@ -52,6 +52,7 @@ HISTORY = (
     "lag_trend",
     "group_partition_status",
     "group_status",
+    "loss_ahead",
 )
 # Views of what changed and of what is wrong, each after what it reads; likewise.
 CHANGES = ("table_coverage", "topology_facts", "topology_changes")
