@@ -181,6 +181,7 @@ def _row(
         None,
         None,
         None,
+        None,
     )
 
 
