@@ -50,7 +50,7 @@ def _brokers(topics: int, count: int, size: int, codec: int) -> Iterator[str]:
     process.join()
 
 
-def _serve(told: Connection, topics: int, count: int, size: int, codec: int) -> None:
+def _serve(sender: Connection, topics: int, count: int, size: int, codec: int) -> None:
     """Every partition has the same log: three batches."""
     value = bytes(range(256)) * (size // 256 + 1)
     log = []
@@ -63,7 +63,7 @@ def _serve(told: Connection, topics: int, count: int, size: int, codec: int) -> 
         for partition in state.add_topic(f"t{topic}", _PARTITIONS, nodes=_BROKERS, end=3 * count).partitions:
             partition.log = log
     with fake_cluster(state, nodes=_BROKERS):
-        told.send(",".join(f"{host}:{port}" for host, port in state.addresses.values()))
+        sender.send(",".join(f"{host}:{port}" for host, port in state.addresses.values()))
         time.sleep(3_600)
 
 
