@@ -17,7 +17,7 @@ from kafka_lagoon.protocol.messages import (
     offset_fetch,
 )
 from kafka_lagoon.wire.schema import Api
-from tests.fake import acls, logs, share_groups, transactions, writes
+from tests.fake import acls, logs, reassignments, share_groups, transactions, writes
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember, FakePartition
 
 LEADER_MISSING, NOT_LEADER, UNKNOWN_TOPIC, NOT_COORDINATOR, GROUP_MISSING = 5, 6, 3, 16, 69
@@ -322,6 +322,7 @@ SPOKEN: dict[int, tuple[Api[Any, Any], Answer]] = {
         *writes.ANSWERS,
         *acls.ANSWERS,
         *transactions.ANSWERS,
+        *reassignments.ANSWERS,
         *share_groups.ANSWERS,
         (list_groups.LIST_GROUPS, _list_groups),
         (find_coordinator.FIND_COORDINATOR, _find_coordinator),

@@ -6,14 +6,14 @@ import pytest
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.fetch.first_unread import (
+from kafka_lagoon.fetch.first_unread import first_unread
+from kafka_lagoon.fetch.unread_positions import (
     BUDGET_USED_UP,
     GAP_TOO_LONG,
     NO_RECORD_RETURNED,
     FirstUnread,
     Outcome,
     Position,
-    first_unread,
 )
 from kafka_lagoon.protocol.messages.fetch import FETCH, READ_COMMITTED, READ_UNCOMMITTED
 from tests.clock import CLOCK
@@ -34,7 +34,7 @@ def timed(base_offset: int, base_time: int, count: int = 1, value: bytes = b"v")
 
 
 def position(partition: int, offset: int, *, last_epoch: int = -1, is_blocked: bool = False) -> Position:
-    return Position("t", partition, offset, last_epoch, is_blocked)
+    return Position("t", partition, offset, last_epoch, is_blocked, 10)
 
 
 def ask(cluster: Cluster, *positions: Position, max_bytes: int = MANY) -> list[FirstUnread]:
@@ -64,7 +64,7 @@ def test_one_request_to_each_leader(state: FakeCluster, connect: Callable[..., C
 
 
 def test_several_offsets_of_a_partition(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """A request names a partition once; equal positions are unread for once."""
+    """A request names a partition once; equal positions are asked for once."""
     offsets = [0, 3, 5, 9]
     answers = ask(connect(), *(position(0, offset) for offset in offsets))
     assert [(one.offset, one.timestamp_ms) for one in answers] == [(offset, 1_000 + 10 * offset) for offset in offsets]
@@ -136,7 +136,7 @@ def test_a_header_is_a_bound(state: FakeCluster, connect: Callable[..., Cluster]
 
 
 def test_an_open_transaction(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """Below the last stable offset the leader is unread for committed records, from there on for all."""
+    """Below the last stable offset the leader is asked for committed records, from there on for all."""
     log = state.topics["t"].partitions[0]
     log.last_stable_offset = 4
     blocked = ask(connect(), position(0, 5, is_blocked=True))[0]
@@ -169,7 +169,7 @@ def test_brokers_of_any_release(state: FakeCluster, connect: Callable[..., Clust
 
 
 def test_an_epoch_that_the_leader_has_forgotten(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
-    """The position is unread for without it."""
+    """The position is asked for without it."""
 
     def forgotten(response):
         for topic in response.responses:
@@ -187,7 +187,7 @@ def test_failures_are_unreadable(connect: Callable[..., Cluster]) -> None:
     unread = first_unread(cluster, [position(0, 99)], MANY, Deadline.after(CLOCK, 5_000))
     assert [one.problem for one in unread.first.values()] == ["OFFSET_OUT_OF_RANGE"]
     assert not unread.failures
-    unknown = Position("nowhere", 0, 0, -1, False)
+    unknown = Position("nowhere", 0, 0, -1, False, 9)
     unread = first_unread(cluster, [unknown], MANY, Deadline.after(CLOCK, 1_000))
     assert unread.first[unknown].outcome is Outcome.UNREADABLE
     assert [failure.name for failure in unread.failures] == [unread.first[unknown].problem]

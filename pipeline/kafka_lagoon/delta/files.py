@@ -39,6 +39,42 @@ class DataFile:
     statistics: Statistics
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveFile:
+    """A file that a version of a table names; `path` as in its log, `rows` None if the log does not say."""
+
+    path: str
+    day: date
+    size: int
+    modified_at_ms: int
+    rows: int | None
+
+
+def live_file(add: Mapping[str, Any], column: str) -> LiveFile:
+    """The file of one of the log's `add` actions, in a table that is partitioned by `column`."""
+    statistics = json.loads(add.get("stats") or "{}")
+    return LiveFile(
+        path=add["path"],
+        day=date.fromisoformat(add["partitionValues"][column]),
+        size=add["size"],
+        modified_at_ms=add["modificationTime"],
+        rows=statistics.get("numRecords"),
+    )
+
+
+def remove_action(file: LiveFile, column: str, now_ms: int) -> str:
+    """The log's line for a file whose rows are in other files now."""
+    remove = {
+        "path": file.path,
+        "deletionTimestamp": now_ms,
+        "dataChange": False,
+        "extendedFileMetadata": True,
+        "partitionValues": {column: file.day.isoformat()},
+        "size": file.size,
+    }
+    return _json({"remove": remove})
+
+
 def statistics_of(arrow: pa.Table) -> Statistics:
     """Statistics of a file with these rows: nulls of every column, bounds of every column that has an order and values."""
     bounds = {name: pair for name in arrow.column_names if (pair := bounds_of(arrow[name]))}
@@ -94,15 +130,18 @@ def _used(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(values) if values else pa.array([], column.type.value_type)
 
 
-def add_action(file: DataFile, path: str, partition: tuple[str, date]) -> str:
-    """The log's line for a new file; `path` as seen from the table's folder."""
+def add_action(file: DataFile, path: str, partition: tuple[str, date], *, data_change: bool = True) -> str:
+    """The log's line for a new file; `path` as seen from the table's folder.
+
+    Without `data_change` it has rows that were there before, and streams of the table pass over it.
+    """
     column, day = partition
     add = {
         "path": path,
         "partitionValues": {column: day.isoformat()},
         "size": file.size,
         "modificationTime": file.modified_at_ms,
-        "dataChange": True,
+        "dataChange": data_change,
         "stats": _json(_statistics(file.statistics)),
     }
     return _json({"add": add})

@@ -5,17 +5,20 @@ when warm, the Kernel 0.06 s (decision in DESIGN.md).
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from py4j.java_gateway import JavaClass
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.delta.files import DataFile, add_action
+from kafka_lagoon import log
+from kafka_lagoon.delta.files import DataFile, LiveFile, add_action, live_file, remove_action
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, reason
 from kafka_lagoon.errors import PipelineError, TableError
 
@@ -24,7 +27,12 @@ _NO_JARS = (
     "Delta's jars, or some of them, are not on Spark's class path: give spark-submit "
     "--packages io.delta:delta-spark_4.2_2.13:4.4.0,io.delta:delta-kernel-defaults:4.4.0"
 )
+_READ_AT_ONCE = 16  # commits; on object stores each is a request
 _NO_DOMAINS: Mapping[str, str] = {}
+
+
+class Conflict(PipelineError):
+    """Something has been committed since the version that a commit was to follow."""
 
 
 class Fenced(PipelineError):
@@ -115,12 +123,54 @@ class Kernel:
             for domain, value in domains.items():
                 transaction.addDomainMetadata(domain, value)
             result = transaction.commit(self.engine, self._actions(state.location, files, partition))
-            self._checkpoint(result)
         except JAVA_ERRORS as error:
             if _is(error, "ConcurrentTransactionException"):
                 raise Fenced(state.location) from error
             raise TableError(f"{state.location} cannot be appended to: {reason(error)}") from error
+        self._checkpoint(state.location, result)
         return int(result.getVersion())
+
+    def replace(
+        self, state: State, removed: Sequence[LiveFile], files: Mapping[date, Sequence[DataFile]], now_ms: int
+    ) -> int:
+        """Put files, by day, in the place of others that have the same rows; returns the version that has them.
+
+        Conflict if anything has been committed since `state`; TableError for anything else.
+        """
+        (column,) = state.partition_by
+        lines = [remove_action(file, column, now_ms) for file in removed]
+        for day, added in files.items():
+            partition = column, day
+            lines += [
+                add_action(file, _below(state.location, file.url), partition, data_change=False) for file in added
+            ]
+        builder = state.snapshot.buildUpdateTableTransaction(ENGINE_INFO, self.classes.Operation.MANUAL_UPDATE)
+        try:
+            result = builder.withMaxRetries(0).build(self.engine).commit(self.engine, self._parsed(lines))
+        except JAVA_ERRORS as error:
+            if _is(error, "MaxCommitRetryLimitReachedException"):
+                raise Conflict(state.location) from error
+            raise TableError(f"{state.location} cannot be written: {reason(error)}") from error
+        return int(result.getVersion())
+
+    def set_properties(self, state: State, properties: Mapping[str, str]) -> None:
+        """Set properties of a table; TableError if another commit since `state` has changed its metadata."""
+        builder = state.snapshot.buildUpdateTableTransaction(ENGINE_INFO, self.classes.Operation.MANUAL_UPDATE)
+        try:
+            builder = builder.withTablePropertiesAdded(_java_map(self.storage.jvm.java.util, properties))
+            result = builder.build(self.engine).commit(
+                self.engine, self.classes.utils.CloseableIterable.emptyIterable()
+            )
+        except JAVA_ERRORS as error:
+            raise TableError(f"properties of {state.location} cannot be set: {reason(error)}") from error
+        self._checkpoint(state.location, result)
+
+    def added(self, location: str, version: int) -> list[str]:
+        """URLs of the files that one version has added, as its commit in the log has them now; none if it is gone."""
+        commit = f"{location}/_delta_log/{version:020d}.json"
+        lines = self.storage.read(commit).decode("utf-8").splitlines() if self.storage.size(commit) else []
+        adds = (action["add"] for line in lines if (action := json.loads(line)).get("add"))
+        return [f"{location}/{unquote(add['path'])}" for add in adds]
 
     def table_property(self, state: State, key: str) -> str | None:
         """A property of the table, None if it is not set."""
@@ -141,27 +191,24 @@ class Kernel:
         version = state.snapshot.getLatestTransactionVersion(self.engine, app_id)
         return int(version.get()) if version.isPresent() else None
 
-    def files(self, state: State, wanted: Mapping[str, str | datetime]) -> list[str]:
+    def files(self, state: State, wanted: Mapping[str, str | date]) -> list[str]:
         """URLs of the files that may hold rows with all values `wanted`, by the log's statistics."""
         utils = self.classes.internal.InternalScanFileUtils
         scan = state.snapshot.getScanBuilder().withFilter(self._predicate(wanted)).build()
         return [str(utils.getAddFileStatus(row).getPath()) for row in self._scan_files(scan)]
 
-    def sizes(self, state: State) -> list[tuple[str, int]]:
-        """The value of the partition column and the bytes of every file of a table; half a millisecond each."""
-        utils, (column,) = self.classes.internal.InternalScanFileUtils, state.partition_by
-        return [
-            (str(utils.getPartitionValues(row).get(column)), int(utils.getAddFileStatus(row).getSize()))
-            for row in self._scan_files(state.snapshot.getScanBuilder().build())
-        ]
-
-    def urls(self, state: State) -> list[str]:
-        """URLs of all files of a table."""
-        utils = self.classes.internal.InternalScanFileUtils
-        return [
-            str(utils.getAddFileStatus(row).getPath())
-            for row in self._scan_files(state.snapshot.getScanBuilder().build())
-        ]
+    def live_files(self, state: State) -> list[LiveFile]:
+        """All files of a table; a quarter of a millisecond each."""
+        (column,) = state.partition_by
+        to_json = self.classes.defaults.internal.json.JsonUtils.rowToJson
+        batches, found = state.snapshot.getScanBuilder().build().getScanFiles(self.engine, True), []
+        try:
+            while batches.hasNext():
+                rows = batches.next().getRows().toInMemoryList()
+                found += [live_file(json.loads(to_json(row))["add"], column) for row in rows]
+        finally:
+            batches.close()
+        return found
 
     def _scan_files(self, scan: Any) -> Iterator[Any]:
         batches = scan.getScanFiles(self.engine)
@@ -173,6 +220,16 @@ class Kernel:
         finally:
             batches.close()
 
+    def removed_since(self, location: str, since_ms: int) -> list[str]:
+        """URLs of the files that versions have removed since a time, as far as their commits are in the log."""
+        log_files = [file for file in self.storage.listed(f"{location}/_delta_log") if file.modified_at_ms >= since_ms]
+        commits = [file.url for file in log_files if re.search(r"/\d{20}\.json$", file.url)]
+        with ThreadPoolExecutor(_READ_AT_ONCE) as threads:
+            texts = list(threads.map(self.storage.read, commits))
+        lines = (line for text in texts for line in text.decode("utf-8").splitlines() if '"remove"' in line)
+        paths = (action["remove"]["path"] for line in lines if (action := json.loads(line)).get("remove"))
+        return [f"{location}/{unquote(path)}" for path in paths]
+
     def _actions(self, location: str, files: Sequence[DataFile], partition: tuple[str, date]) -> Any:
         """The files as actions of a commit.
 
@@ -181,21 +238,36 @@ class Kernel:
         iterable = self.classes.utils.CloseableIterable
         if not files:
             return iterable.emptyIterable()
+        return self._parsed([add_action(file, _below(location, file.url), partition) for file in files])
+
+    def _parsed(self, lines: Sequence[str]) -> Any:
+        """Lines of the log as actions of a commit."""
+        iterable = self.classes.utils.CloseableIterable
         java, vectors = self.storage.jvm.java.util, self.classes.defaults.internal.data.vector
-        lines = "\n".join(add_action(file, _below(location, file.url), partition) for file in files)
-        texts = java.regex.Pattern.compile("\n").splitAsStream(lines).toList()
+        texts = java.regex.Pattern.compile("\n").splitAsStream("\n".join(lines)).toList()
         vector = vectors.DefaultGenericVector.fromList(self.classes.types.StringType.STRING, texts)
         schema = self.classes.internal.actions.SingleAction.FULL_SCHEMA
         parsed = self.engine.getJsonHandler().parseJson(vector, schema, java.Optional.empty())
         return iterable.inMemoryIterable(parsed.getRows())
 
-    def _checkpoint(self, result: Any) -> None:
-        """Write the checkpoint that the Kernel asks for every tenth version; else readers would replay the whole log."""
-        for hook in result.getPostCommitHooks():
-            if hook.getType().name() == "CHECKPOINT":
-                hook.threadSafeInvoke(self.engine)
+    def _checkpoint(self, location: str, result: Any) -> None:
+        """Write the checkpoint that the Kernel asks for every so many versions; else readers would replay the whole log."""
+        if any(hook.getType().name() == "CHECKPOINT" for hook in result.getPostCommitHooks()):
+            self.checkpoint(location)
 
-    def _predicate(self, wanted: Mapping[str, str | datetime]) -> Any:
+    def checkpoint(self, location: str) -> None:
+        """Write a checkpoint of a table, and remove commits that are older than the table keeps them.
+
+        It is of the latest version, whichever that is: only then does the Kernel remove anything, which its own hook never
+        does. What has been committed stands, so a failure is an event: the next checkpoint makes up for it.
+        """
+        try:
+            self.classes.TableManager.loadSnapshot(location).build(self.engine).writeCheckpoint(self.engine)
+        except JAVA_ERRORS as error:
+            if not _is(error, "CheckpointAlreadyExistsException"):
+                log.error("checkpoint_failed", table=location, reason=reason(error))
+
+    def _predicate(self, wanted: Mapping[str, str | date]) -> Any:
         expressions = self.classes.expressions
         conditions = [
             expressions.Predicate("=", expressions.Column(name), self._literal(value)) for name, value in wanted.items()
@@ -205,10 +277,12 @@ class Kernel:
             predicate = expressions.And(predicate, condition)
         return predicate
 
-    def _literal(self, value: str | datetime) -> Any:
+    def _literal(self, value: str | date) -> Any:
         literal = self.classes.expressions.Literal
         if isinstance(value, datetime):
             return literal.ofTimestamp(round(value.timestamp() * 1000) * 1000)
+        if isinstance(value, date):
+            return literal.ofDate((value - date(1970, 1, 1)).days)
         return literal.ofString(value)
 
 
@@ -224,6 +298,7 @@ def in_jvm(jvm: Any, hadoop_conf: Any) -> Kernel:
     if not isinstance(default_engine, JavaClass):
         raise TableError(_NO_JARS)
     conf = jvm.org.apache.hadoop.conf.Configuration(hadoop_conf)
+    conf.set("parquet.compression", "zstd")  # of checkpoints, which the Kernel would not compress
     storage = Storage(jvm=jvm, conf=conf)
     return Kernel(classes=jvm.io.delta.kernel, engine=default_engine.create(conf), storage=storage)
 

@@ -1,7 +1,7 @@
 """Maintains tables: rewrites days that are over into fewer and larger files, and removes files that no version needs.
 
-It changes no row and removes nothing that a reader or a run may still need: Delta's own OPTIMIZE rewrites, and files are
-removed only when no version of the last week needs them.
+It changes no row and removes nothing that a reader or a run may still need: files are removed only when no version of the last
+week needs them. Small days are joined here (delta/compact.py), large ones and all of table `records` by Delta's own OPTIMIZE.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,18 +11,24 @@ from datetime import UTC, date, datetime
 from itertools import groupby
 from math import ceil
 from typing import Any
+from urllib.parse import unquote
 
+from pyarrow.lib import ArrowException
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.clock import Clock
+from kafka_lagoon.delta.compact import compact
+from kafka_lagoon.delta.files import DataFile, LiveFile
 from kafka_lagoon.delta.schema import RECORDS, TABLES, Table
-from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
-from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, declare_statistics
+from kafka_lagoon.delta.storage import JAVA_ERRORS, Stored, reason
+from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, declare_properties
 from kafka_lagoon.errors import ConfigError, TableError
 
 # A week, as Delta has it: longer than any run that reads an old version or has not committed its files yet.
 SAFE_HOURS = 168
 TARGET_BYTES = 128 << 20
+# Small files of some days that one process joins by itself; more than that Spark does, on all executors.
+ON_DRIVER_BYTES = 64 << 20
 _ROW_GROUP_BYTES = 32 << 20
 
 # Files that hold few topics and partitions each; tests/bench/layout.py has the figures. Time is no third column: topics and
@@ -69,8 +75,8 @@ class Maintained:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Day:
     day: date
-    files: Files
-    small: int
+    files: Sequence[LiveFile]
+    small: Sequence[LiveFile]
 
 
 def maintain(warehouse: Warehouse, options: MaintainOptions, clock: Clock) -> list[Maintained]:
@@ -101,19 +107,20 @@ def _maintained(warehouse: Warehouse, table: Table, options: MaintainOptions, cl
         return Maintained(table=table.name, days=0, before=Files(), after=Files(), removed=Files())
     if not options.dry_run:
         with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
-            declare_statistics(warehouse, table, warehouse.state(table.name))
+            declare_properties(warehouse, table, warehouse.state(table.name))
     days = list(_scattered_days(warehouse, table, options, clock))
-    before = sum((day.files for day in days), Files())
+    before = sum((_sum(day.files) for day in days), Files())
     try:
-        with _spark_settings(warehouse.spark, options):
-            if options.dry_run:
-                after = Files(count=sum(ceil(day.files.size / options.target_bytes) for day in days), size=before.size)
-            else:
-                rewritten = [_rewrite(warehouse, table, batch, clock) for batch in _batches(days, options)]
-                before = sum((each for each, _ in rewritten), Files())
-                after = sum((each for _, each in rewritten), Files())
-            removed = _vacuum(warehouse, table, options, clock)
-    except JAVA_ERRORS as error:
+        if options.dry_run:
+            after = Files(
+                count=sum(ceil(_sum(day.files).size / options.target_bytes) for day in days), size=before.size
+            )
+        else:
+            rewritten = [_rewrite(warehouse, table, batch, options, clock) for batch in _batches(days, options)]
+            before = sum((each for each, _ in rewritten), Files())
+            after = sum((each for _, each in rewritten), Files())
+        removed = _vacuum(warehouse, table, options, clock)
+    except (*JAVA_ERRORS, ArrowException) as error:
         raise TableError(f"table {table.name} cannot be maintained: {reason(error)}") from error
     return Maintained(table=table.name, days=len(days), before=before, after=after, removed=removed)
 
@@ -124,28 +131,43 @@ def _scattered_days(warehouse: Warehouse, table: Table, options: MaintainOptions
     So what has been rewritten is left alone until more comes, and what large runs wrote is as it would be.
     """
     today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
-    sizes = sorted(warehouse.kernel.sizes(warehouse.state(table.name)))
-    for day, group in groupby(sizes, key=lambda size: size[0]):
-        of_day = [size for _, size in group]
-        small = sum(1 for size in of_day if size < options.target_bytes // 2)
-        if small > 1 and date.fromisoformat(day) < today:
-            yield _Day(day=date.fromisoformat(day), files=Files(count=len(of_day), size=sum(of_day)), small=small)
+    files = sorted(warehouse.kernel.live_files(warehouse.state(table.name)), key=lambda file: file.day)
+    for day, group in groupby(files, key=lambda file: file.day):
+        of_day = list(group)
+        small = [file for file in of_day if file.size < options.target_bytes // 2]
+        if len(small) > 1 and day < today:
+            yield _Day(day=day, files=of_day, small=small)
 
 
 def _batches(days: Sequence[_Day], options: MaintainOptions) -> Iterator[list[_Day]]:
-    """Days that are rewritten by one statement: as many as make two full files, since each statement costs 3 s of CPU."""
+    """Days that are rewritten together: as many as make two full files, since each commit, and each statement, has a cost."""
     batch: list[_Day] = []
+    size = 0
     for day in days:
-        if batch and sum(each.files.size for each in (*batch, day)) > 2 * options.target_bytes:
+        of_day = _sum(day.files).size
+        if batch and size + of_day > 2 * options.target_bytes:
             yield batch
-            batch = []
+            batch, size = [], 0
         batch.append(day)
+        size += of_day
     if batch:
         yield batch
 
 
-def _rewrite(warehouse: Warehouse, table: Table, days: Sequence[_Day], clock: Clock) -> tuple[Files, Files]:
-    """Compact days; the files that were, and those that took their place.
+def _rewrite(
+    warehouse: Warehouse, table: Table, days: Sequence[_Day], options: MaintainOptions, clock: Clock
+) -> tuple[Files, Files]:
+    """Compact days; the files that were, and those that took their place."""
+    small = [file for day in days for file in day.small]
+    if table.name in _ORDER or _sum(small).size > ON_DRIVER_BYTES:
+        with _spark_settings(warehouse.spark, options):
+            return _optimize(warehouse, table, days, clock)
+    before, after = compact(warehouse, table, small, options.target_bytes, clock)
+    return _sum(before), _sum(after)
+
+
+def _optimize(warehouse: Warehouse, table: Table, days: Sequence[_Day], clock: Clock) -> tuple[Files, Files]:
+    """Compact days by Spark; the files that were, and those that took their place.
 
     One lock and one commit: others wait for one large day, or for some small ones, at most.
     """
@@ -158,27 +180,38 @@ def _rewrite(warehouse: Warehouse, table: Table, days: Sequence[_Day], clock: Cl
 
 
 def _vacuum(warehouse: Warehouse, table: Table, options: MaintainOptions, clock: Clock) -> Files:
-    """Remove files that no version of the last `keep_hours` needs, or only count them."""
-    if not _has_old_files(warehouse, table, clock.now_ms() - options.keep_hours * 3_600_000):
-        return Files()
-    statement = f"VACUUM {warehouse.identifiers[table.name]} RETAIN {options.keep_hours} HOURS"
-    with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
-        unneeded = [row["path"] for row in warehouse.spark.sql(f"{statement} DRY RUN").collect()]
-        size = sum(map(warehouse.kernel.storage.size, unneeded))
-        if unneeded and not options.dry_run:
-            warehouse.spark.sql(statement).collect()
-    return Files(count=len(unneeded), size=size)
+    """Remove files that no version of the last `keep_hours` needs, or only count them.
 
-
-def _has_old_files(warehouse: Warehouse, table: Table, before_ms: int) -> bool:
-    """Whether there is a file from before `before_ms` that the latest version does not name.
-
-    VACUUM costs 4 s of CPU for a table, this 1 ms for a file, and in most tables on most days there is none.
+    Files of a version whose commit is no longer in the log are not kept for it: it cannot be read. Spark's VACUUM does the
+    same for 4 s of CPU a table, in which this lists a hundred thousand files.
     """
+    unneeded = _unneeded(warehouse, table, clock.now_ms() - options.keep_hours * 3_600_000)
+    if not options.dry_run:
+        for file in unneeded:
+            warehouse.kernel.storage.delete(file.url)
+    return Files(count=len(unneeded), size=sum(file.size for file in unneeded))
+
+
+def _unneeded(warehouse: Warehouse, table: Table, before_ms: int) -> list[Stored]:
+    """Files from before `before_ms` that neither the latest version names nor one that was the latest since then."""
     storage, location = warehouse.kernel.storage, warehouse.locations[table.name]
-    named = {url.rpartition("/")[2] for url in warehouse.kernel.urls(warehouse.state(table.name))}
-    folders = (f"{location}/{name}" for name in storage.names(location) if name != "_delta_log")
-    return any(name not in named for folder in folders for name in storage.names_before(folder, before_ms))
+    folders = [f"{location}/{name}" for name in storage.names(location) if name.startswith(f"{table.partition_by}=")]
+    files = (file for folder in folders for file in storage.listed(folder))
+    old = [file for file in files if file.modified_at_ms <= before_ms and not _is_hidden(file)]
+    if not old:
+        return []
+    needed = {unquote(file.path) for file in warehouse.kernel.live_files(warehouse.state(table.name))}
+    unnamed = [file for file in old if file.url.removeprefix(f"{location}/") not in needed]
+    removed = set(warehouse.kernel.removed_since(location, before_ms)) if unnamed else set()
+    return [file for file in unnamed if file.url not in removed]
+
+
+def _is_hidden(file: Stored) -> bool:
+    return file.url.rpartition("/")[2].startswith((".", "_"))
+
+
+def _sum(files: Sequence[LiveFile | DataFile]) -> Files:
+    return Files(count=len(files), size=sum(file.size for file in files))
 
 
 def _files(metrics: Any) -> Files:
@@ -192,14 +225,9 @@ def _spark_settings(spark: SparkSession, options: MaintainOptions) -> Iterator[N
         "spark.databricks.delta.optimize.maxFileSize": str(options.target_bytes),
         "spark.databricks.delta.optimize.minFileSize": str(options.target_bytes // 2),
         "spark.databricks.io.skipping.mdc.sortWithinFiles": "true",
-        "spark.databricks.delta.retentionDurationCheck.enabled": str(not options.force).lower(),
-        # By default VACUUM takes the table's own retention, a week, whatever hours are given, but for 0.
-        "spark.databricks.delta.vacuum.retentionWindowIgnore.enabled": "false",
         "spark.sql.parquet.compression.codec": "zstd",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "parquet.block.size": str(_ROW_GROUP_BYTES),
-        # VACUUM lists folders in so many tasks; Spark's default of 10,000 takes two cores a minute for nothing.
-        "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(4 * spark.sparkContext.defaultParallelism),
     }
     before = {key: spark.conf.get(key, None) for key in settings}
     for key, value in settings.items():

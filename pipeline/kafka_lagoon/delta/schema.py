@@ -26,6 +26,16 @@ TIMESTAMP = pa.timestamp("us", tz="UTC")
 # append-only to Delta, although the pipeline only appends: retention deletes old days.
 PROPERTIES = {"delta.enableDeletionVectors": "false"}
 
+# A checkpoint costs as much processor time as replaying 30 small commits does; Delta's default is every tenth version.
+CHECKPOINT_INTERVAL = "delta.checkpointInterval"
+_EVERY_VERSIONS = "30"
+
+# How long commits stay in the log, and how long it remembers removed files. Spark wants the first to be no shorter. A state
+# table gets a commit for each snapshot, and whoever opens the table lists them all: 20 us each. Older snapshots are
+# rows, so the log's history is for readers that are under way. Records can be rolled back for a week (RESTORE).
+LOG_RETENTION, TOMBSTONE_RETENTION = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
+_STATE_LOG_DAYS, _RECORDS_LOG_DAYS = 3, 7
+
 # A run's position is domain metadata, committed with its records; the feature concerns writers alone.
 _WITH_DOMAINS = {"delta.feature.domainMetadata": "supported"}
 
@@ -88,6 +98,8 @@ class Table:
     columns: tuple[Column, ...]
     features: Mapping[str, str]  # properties that this table has and others have not
     bounded_in_0_1: tuple[str, ...]  # columns with bounds in every file that version 0.1.0 or Spark has written
+    log_days: int  # how long commits stay in the log
+    when_changed: bool = False  # its rows may be stored by an earlier snapshot of the day
     is_optional: bool = False  # a later version added it: a warehouse has it once a run of that version has opened it
 
     @property
@@ -102,7 +114,13 @@ class Table:
     @property
     def properties(self) -> Mapping[str, str]:
         """Delta's table properties of a new table."""
-        return {**PROPERTIES, **self.features, STATISTICS_COLUMNS: ",".join(self.bounded())}
+        return {**PROPERTIES, **self.features, **self.log_properties, STATISTICS_COLUMNS: ",".join(self.bounded())}
+
+    @property
+    def log_properties(self) -> Mapping[str, str]:
+        """The table properties that keep the log short."""
+        days = f"interval {self.log_days} days"
+        return {CHECKPOINT_INTERVAL: _EVERY_VERSIONS, LOG_RETENTION: days, TOMBSTONE_RETENTION: days}
 
     def bounded(self) -> tuple[str, ...]:
         """The columns with bounds in every file of a new table, whether we, Spark or delta-rs write it.
@@ -225,6 +243,8 @@ def _state(table: StateTable) -> Table:
         columns=(*HEADER, *columns_of(table.row), _day(SNAPSHOT_DATE, "captured_at")),
         features={},
         bounded_in_0_1=("snapshot_id", "cluster", "captured_at"),
+        log_days=_STATE_LOG_DAYS,
+        when_changed=table.when_changed,
         is_optional=table.added_in != FIRST_VERSION,
     )
 
@@ -237,6 +257,7 @@ def _archive(name: str, row: type[Any], features: Mapping[str, str], bounded_in_
         columns=(*columns_of(row), _day(INGEST_DATE, "the run")),
         features=features,
         bounded_in_0_1=tuple(bounded_in_0_1.split()),
+        log_days=_RECORDS_LOG_DAYS,
     )
 
 

@@ -15,7 +15,7 @@ CREATE TABLE IF NOT EXISTS brokers (
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'Brokers that the cluster knew of, one row per broker and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,broker_id,host,port,rack,problem');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,broker_id,host,port,rack,problem');
 
 CREATE TABLE IF NOT EXISTS topics (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -33,7 +33,7 @@ CREATE TABLE IF NOT EXISTS topics (
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'Topics that the cluster knew of, one row per topic and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,topic,topic_id,partitions,replication_factor,problem');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,topic,topic_id,partitions,replication_factor,problem');
 
 CREATE TABLE IF NOT EXISTS partitions (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -62,7 +62,7 @@ CREATE TABLE IF NOT EXISTS partitions (
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'Partitions, their leaders and replicas, one row per partition and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,topic,topic_id,partition,leader_id,leader_epoch,rack_count,problem');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,topic,topic_id,partition,leader_id,leader_epoch,rack_count,problem');
 
 CREATE TABLE IF NOT EXISTS partition_offsets (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -88,7 +88,7 @@ CREATE TABLE IF NOT EXISTS partition_offsets (
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'Where the log of every partition began and ended, one row per partition and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,topic,topic_id,partition,log_start_offset,high_watermark,last_stable_offset,max_timestamp_offset,max_timestamp,max_timestamp_ms,local_log_start_offset,tiered_offset,leader_epoch,read_at,problem');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,topic,topic_id,partition,log_start_offset,high_watermark,last_stable_offset,max_timestamp_offset,max_timestamp,max_timestamp_ms,local_log_start_offset,tiered_offset,leader_epoch,read_at,problem');
 
 CREATE TABLE IF NOT EXISTS consumer_groups (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -110,7 +110,7 @@ CREATE TABLE IF NOT EXISTS consumer_groups (
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'Groups of any type, one row per group and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,group_type,protocol_type,state,protocol,coordinator_id,members,group_epoch,assignment_epoch,problem');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,group_type,protocol_type,state,protocol,coordinator_id,members,group_epoch,assignment_epoch,problem');
 
 CREATE TABLE IF NOT EXISTS group_members (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -133,7 +133,7 @@ CREATE TABLE IF NOT EXISTS group_members (
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'Members of groups and what they were assigned, one row per member and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,member_id,group_instance_id,client_id,client_host,rack_id,member_epoch,problem');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,member_id,group_instance_id,client_id,client_host,rack_id,member_epoch,problem');
 
 CREATE TABLE IF NOT EXISTS committed_offsets (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -154,7 +154,7 @@ CREATE TABLE IF NOT EXISTS committed_offsets (
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'Offsets that groups have stored, one row per group, partition and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,topic,topic_id,partition,committed_offset,committed_leader_epoch,metadata,read_at,problem');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,topic,topic_id,partition,committed_offset,committed_leader_epoch,metadata,read_at,problem');
 
 CREATE TABLE IF NOT EXISTS consumer_lag (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -167,29 +167,33 @@ CREATE TABLE IF NOT EXISTS consumer_lag (
   topic STRING NOT NULL COMMENT 'Name of the topic, which may be deleted by now.',
   topic_id STRING COMMENT 'Id of the topic (22 characters, base64url); null if the brokers give none.',
   partition INT NOT NULL COMMENT 'Partition number.',
-  committed_offset BIGINT COMMENT 'Next offset that the group will read; null if it has no commit, or unknown.',
+  committed_offset BIGINT COMMENT 'Next offset that the group will read; null if it has no commit, as share groups, or unknown.',
   log_start_offset BIGINT COMMENT 'First offset that can be read; null if unknown.',
   high_watermark BIGINT COMMENT 'End for readers, read after the commit; null if unknown.',
   last_stable_offset BIGINT COMMENT 'End for read_committed, read after the commit; null if unknown.',
-  lag BIGINT COMMENT 'high_watermark - committed_offset in offsets, raw: negative if the commit lies past the end. Null if either is unknown.',
-  lag_lower_bound BIGINT COMMENT 'The same with the end read before the commit: the true lag at the commit\'s instant lies between both. Null if either is unknown.',
-  lag_read_committed BIGINT COMMENT 'last_stable_offset - committed_offset, raw; null if either is unknown.',
-  lag_basis STRING NOT NULL COMMENT 'committed: lag is given. log_start: no commit, so lag is null and high_watermark - log_start_offset is what a reader from earliest faces. unknown: a side is missing, see problem.',
-  records_lost BIGINT COMMENT 'Offsets deleted before the group read them: log_start_offset - committed_offset, 0 if the commit is not below the start; null if either is unknown.',
-  retention_margin BIGINT COMMENT 'committed_offset - log_start_offset, raw: how many offsets retention may delete before the group loses records. Negative if it already has; null if either is unknown.',
-  time_lag_ms BIGINT COMMENT 'Age in milliseconds of the first unread record; null if not measured.',
-  time_lag_method STRING COMMENT 'How time_lag_ms was found; null if not measured.',
-  first_unread_timestamp TIMESTAMP COMMENT 'Timestamp of the first unread record; null if not measured, or outside the years 1 to 9999.',
-  member_id STRING COMMENT 'Member that owns the partition; null if none does, or problem is set.',
+  lag BIGINT COMMENT 'high_watermark - committed_offset in offsets, raw: negative if the commit lies past the end. Null if either is unknown. Of share groups what their coordinator counts (KIP-1226).',
+  lag_lower_bound BIGINT COMMENT 'The same with the end read before the commit: the true lag at the commit\'s instant lies between both. Null if either is unknown, and for share groups.',
+  lag_read_committed BIGINT COMMENT 'last_stable_offset - committed_offset, raw; null if either is unknown, and for share groups.',
+  lag_basis STRING NOT NULL COMMENT 'committed: lag is given. log_start: no commit, so lag is null and high_watermark - log_start_offset is what a reader from earliest faces. share: lag is given, and counts records from share_start_offset on that are not done, in any order. unknown: a side is missing, see problem.',
+  records_lost BIGINT COMMENT 'Offsets deleted before the group read them: log_start_offset - committed_offset, 0 if the commit is not below the start; null if either is unknown. Of share groups 0, or null if share_start_offset is below the start, because records after it may have been done.',
+  retention_margin BIGINT COMMENT 'committed_offset - log_start_offset, raw: how many offsets retention may delete before the group loses records. Negative if it already has; null if either is unknown. Of share groups from share_start_offset.',
+  time_lag_ms BIGINT COMMENT 'Age in milliseconds of the first unread record: our clock when it was fetched minus first_unread_timestamp, raw: negative if that lies ahead. 0 if there is none; null if time_lag_problem or lag says why.',
+  time_lag_method STRING COMMENT 'How time_lag_ms was found. exact: from the record at the commit. next_after_gap: from the first one after it, because compaction, a marker or an aborted transaction has its offset. caught_up: there is no record after the commit, so 0. below_log_start: the record is deleted, from the first that is left. blocked_by_open_transaction: from the record at the commit, which read_committed does not return yet. batch_bound: at least so old, by the header of its batch. interpolated: when the offset was written, from the times of two snapshots. unreadable, not_measured: null, time_lag_problem says why. Null if lag is, and for share groups.',
+  first_unread_timestamp TIMESTAMP COMMENT 'Timestamp of the first unread record; a bound or an estimate where time_lag_method says so. Null if there is none, it is not known, or outside the years 1 to 9999.',
+  member_id STRING COMMENT 'Member that owns the partition, of a share group the first by id of those that do; null if none does, or problem is set.',
   client_id STRING COMMENT 'client.id of that member.',
   client_host STRING COMMENT 'Address of that member as the coordinator sees it.',
   problem STRING COMMENT 'Why a side, or who owns the partition, is not known; null if both are.',
+  time_lag_problem STRING COMMENT 'Why the first unread record is not known: Kafka\'s name of the error, COMMIT_PAST_END, LOG_TRUNCATED (by the leader epoch of the commit), IN_TIERED_STORAGE (which is not read), NO_TIMESTAMP, NO_RECORD_RETURNED, GAP_TOO_LONG, TIME_LAG_BUDGET_USED_UP, TIME_LAG_OFF, NO_EARLIER_SNAPSHOT, HISTORY_UNREADABLE, EXECUTORS_FAILED, or what table record_problems calls it. Null if it is known, and in rows of version 0.1.0.',
+  first_unread_offset BIGINT COMMENT 'Offset of the first unread record, not below committed_offset; null if it was not read.',
+  first_unread_timestamp_type STRING COMMENT 'create_time (the producer\'s clock) or log_append_time (the broker\'s); null if the record was not read, or has no timestamp.',
+  share_start_offset BIGINT COMMENT 'First offset that a share group has not done (KIP-932); null for other groups, or if problem is set.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'How far each group is behind, one row per group, partition (committed, assigned or subscribed) and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,group_type,group_state,topic,topic_id,partition,committed_offset,log_start_offset,high_watermark,last_stable_offset,lag,lag_lower_bound,lag_read_committed,lag_basis,records_lost,retention_margin,time_lag_ms,time_lag_method,first_unread_timestamp,member_id,client_id,client_host,problem');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,group_type,group_state,topic,topic_id,partition,committed_offset,log_start_offset,high_watermark,last_stable_offset,lag,lag_lower_bound,lag_read_committed,lag_basis,records_lost,retention_margin,time_lag_ms,time_lag_method,first_unread_timestamp,member_id,client_id,client_host,problem,time_lag_problem,first_unread_offset,first_unread_timestamp_type,share_start_offset');
 
 CREATE TABLE IF NOT EXISTS configs (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -211,7 +215,7 @@ CREATE TABLE IF NOT EXISTS configs (
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'Configs of topics, brokers, groups and client metrics, defaults too, one row per resource, config and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,resource_type,resource_name,name,value,source,config_type');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,resource_type,resource_name,name,value,source,config_type');
 
 CREATE TABLE IF NOT EXISTS log_dirs (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -235,7 +239,7 @@ CREATE TABLE IF NOT EXISTS log_dirs (
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'Replicas on the disks of brokers, one row per broker, log directory, replica and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,broker_id,log_dir,topic,topic_id,partition,size_bytes,offset_lag,total_bytes,usable_bytes,problem');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,broker_id,log_dir,topic,topic_id,partition,size_bytes,offset_lag,total_bytes,usable_bytes,problem');
 
 CREATE TABLE IF NOT EXISTS quorum (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -258,7 +262,7 @@ CREATE TABLE IF NOT EXISTS quorum (
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'The KRaft metadata quorum, one row per controller or broker that replicates the metadata log, and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,replica_id,role,leader_id,leader_epoch,high_watermark,directory_id,log_end_offset,lag,last_fetch_at,last_caught_up_at');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,replica_id,role,leader_id,leader_epoch,high_watermark,directory_id,log_end_offset,lag,last_fetch_at,last_caught_up_at');
 
 CREATE TABLE IF NOT EXISTS features (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -275,7 +279,7 @@ CREATE TABLE IF NOT EXISTS features (
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'Features (such as metadata.version), one row per broker, feature and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,broker_id,feature,lowest,highest,finalized');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,broker_id,feature,lowest,highest,finalized');
 
 CREATE TABLE IF NOT EXISTS api_versions (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -293,7 +297,7 @@ CREATE TABLE IF NOT EXISTS api_versions (
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'APIs that brokers offer on our listener, one row per broker, API and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,broker_id,api_key,api,lowest,highest,spoken');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,broker_id,api_key,api,lowest,highest,spoken');
 
 CREATE TABLE IF NOT EXISTS acls (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -312,7 +316,7 @@ CREATE TABLE IF NOT EXISTS acls (
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'ACLs of the cluster, one row per ACL and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,resource_type,resource_name,pattern_type,principal,host,operation,permission');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,resource_type,resource_name,pattern_type,principal,host,operation,permission');
 
 CREATE TABLE IF NOT EXISTS quotas (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -329,7 +333,7 @@ CREATE TABLE IF NOT EXISTS quotas (
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'Client quotas, one row per entity, limit and snapshot. An entity is a user, a client.id, both together, or an address.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,user,client_id,ip,name');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,user,client_id,ip,name');
 
 CREATE TABLE IF NOT EXISTS scram_users (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -345,7 +349,7 @@ CREATE TABLE IF NOT EXISTS scram_users (
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'Users that can log in by SCRAM, one row per user, mechanism and snapshot. Brokers return no salts and no keys.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,user,mechanism,iterations,problem');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,user,mechanism,iterations,problem');
 
 CREATE TABLE IF NOT EXISTS delegation_tokens (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -364,7 +368,73 @@ CREATE TABLE IF NOT EXISTS delegation_tokens (
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'Delegation tokens that the principal may see, one row per token and snapshot. Their secrets are not kept.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,token_id,owner,requester,issued_at,expires_at,max_lifetime_at');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,token_id,owner,requester,issued_at,expires_at,max_lifetime_at');
+
+CREATE TABLE IF NOT EXISTS reassignments (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  topic STRING NOT NULL COMMENT 'Name of the topic.',
+  topic_id STRING COMMENT 'Id of the topic (22 characters, base64url); null if the brokers give none.',
+  partition INT NOT NULL COMMENT 'Partition number.',
+  replicas ARRAY<INT> NOT NULL COMMENT 'Brokers that have a replica now, those that are added or removed included.',
+  adding_replicas ARRAY<INT> NOT NULL COMMENT 'Those of them that are being added.',
+  removing_replicas ARRAY<INT> NOT NULL COMMENT 'Those of them that will be removed.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Partitions that are being moved to other brokers, one row per partition and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,topic,topic_id,partition');
+
+CREATE TABLE IF NOT EXISTS transactions (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  transactional_id STRING NOT NULL COMMENT 'transactional.id of the producer.',
+  state STRING NOT NULL COMMENT 'State as Kafka spells it, e.g. Ongoing.',
+  producer_id BIGINT NOT NULL COMMENT 'Id of the producer.',
+  producer_epoch INT COMMENT 'Its epoch; null if problem is set.',
+  coordinator_id INT NOT NULL COMMENT 'Broker that coordinates the transaction.',
+  timeout_ms INT COMMENT 'transaction.timeout.ms of the producer; null if problem is set.',
+  started_at TIMESTAMP COMMENT 'When the transaction began, or the last one if none is open; null if the producer has begun none.',
+  duration_ms BIGINT COMMENT 'Milliseconds since started_at by our clock, as kafka-transactions.sh shows it; null if that is.',
+  partitions ARRAY<STRUCT<topic: STRING COMMENT 'Name of the topic; null if only its id is known.', topic_id: STRING COMMENT 'Id of the topic; null if only its name is known.', partitions: ARRAY<INT> COMMENT 'Partition numbers.'>> COMMENT 'Partitions of the open transaction that have no marker yet, without topics that we may not describe; empty if none is open, null if problem is set.',
+  problem STRING COMMENT 'Why the listed id could not be described; null if it was.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Transactional ids that coordinators know and their transactions, one row per id and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,transactional_id,state,producer_id,producer_epoch,coordinator_id,timeout_ms,started_at,duration_ms,problem');
+
+CREATE TABLE IF NOT EXISTS producers (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  topic STRING NOT NULL COMMENT 'Name of the topic.',
+  topic_id STRING COMMENT 'Id of the topic (22 characters, base64url); null if the brokers give none.',
+  partition INT NOT NULL COMMENT 'Partition number.',
+  producer_id BIGINT COMMENT 'Id of the producer; null if the leader did not answer for the partition.',
+  producer_epoch INT COMMENT 'Its epoch; null if producer_id is.',
+  last_sequence INT COMMENT 'Sequence number of its last record; null if the broker knows none.',
+  last_written_at TIMESTAMP COMMENT 'Timestamp of its last record; null if the broker knows none.',
+  coordinator_epoch INT COMMENT 'Epoch of the coordinator that ended its last transaction; null if none did.',
+  open_since_offset BIGINT COMMENT 'First offset of its open transaction; null if it has none.',
+  transactional_id STRING COMMENT 'transactional.id that a coordinator lists for the producer; null if none does.',
+  idle_ms BIGINT COMMENT 'Milliseconds since last_written_at, by our clock; null if that is.',
+  is_hanging BOOLEAN COMMENT 'Whether its transaction is open and no coordinator will end it, by the rules of kafka-transactions.sh find-hanging; null if the coordinators could not be asked.',
+  evidence STRING COMMENT 'What is_hanging follows from. recent: its last record is at most 15 minutes old. in_transaction: its coordinator has the partition in an open transaction. Hanging: no_transaction (no coordinator lists the producer; they leave out transactional ids that we may not describe, see table coverage), transactional_id_gone, or partition_not_in_transaction. Null without an open transaction.',
+  problem STRING COMMENT 'Why the producers of the partition, or whether this one\'s transaction hangs, are not known; null if they are.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Producers of the partitions with an open transaction, one row per partition, producer and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,topic,topic_id,partition,producer_id,producer_epoch,last_sequence,last_written_at,coordinator_epoch,open_since_offset,transactional_id,idle_ms,evidence,problem');
 
 CREATE TABLE IF NOT EXISTS coverage (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -389,7 +459,7 @@ CREATE TABLE IF NOT EXISTS coverage (
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'What was asked and what answered, one row per API, broker and snapshot, and one per API of a skipped table.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,api,api_version,broker_id,expected,answered,failed,visibility,requests,bytes,elapsed_ms,throttle_ms,not_collected_because,skipped_table');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,api,api_version,broker_id,expected,answered,failed,visibility,requests,bytes,elapsed_ms,throttle_ms,not_collected_because,skipped_table');
 
 CREATE TABLE IF NOT EXISTS collection_failures (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -417,7 +487,7 @@ CREATE TABLE IF NOT EXISTS collection_failures (
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'What could not be collected, one row per API, broker, type of scope, error and snapshot, with the number of items.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,api,broker_id,scope,error_code,error_name,attempts,elapsed_ms,message,scope_type,topic,partition,group_id,member_id,transactional_id,log_dir,items');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,api,broker_id,scope,error_code,error_name,attempts,elapsed_ms,message,scope_type,topic,partition,group_id,member_id,transactional_id,log_dir,items');
 
 CREATE TABLE IF NOT EXISTS snapshots (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -440,12 +510,13 @@ CREATE TABLE IF NOT EXISTS snapshots (
   bytes_out BIGINT NOT NULL COMMENT 'Bytes sent.',
   throttle_ms BIGINT NOT NULL COMMENT 'Milliseconds for which brokers throttled us, summed over brokers.',
   completeness DOUBLE COMMENT 'Answered items by expected items, from 0 to 1; null if nothing was expected.',
+  tables ARRAY<STRUCT<table_name: STRING COMMENT 'Name of the table.', outcome: STRING COMMENT 'complete; partial (some of what it is made of did not answer); failed (nothing did); skipped (by the setting snapshot.skip_tables); not_offered (by the brokers, or they are set up without).', row_count: BIGINT COMMENT 'Rows of the table in this snapshot.', stored_in: STRING COMMENT 'snapshot_id under which the rows are stored: this snapshot\'s own, or, of a table that is written when it changes, that of an earlier one of the same UTC day whose rows are the same.', digest: STRING COMMENT 'Digest of the rows; null for a table that every snapshot writes, or that is not complete.'>> COMMENT 'The tables that the cluster was asked for, and where their rows are; view table_states has one row each. Null in rows of version 0.1.0.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'Published snapshots, one row each, written last: rows of other tables without one here do not count.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,slot,started_at,finished_at,status,software_version,kafka_version_range,brokers,topics,partitions,groups,failures,requests,bytes_in,bytes_out,throttle_ms');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,slot,started_at,finished_at,status,software_version,kafka_version_range,brokers,topics,partitions,groups,failures,requests,bytes_in,bytes_out,throttle_ms');
 
 CREATE TABLE IF NOT EXISTS records (
   cluster STRING COMMENT 'Name of the cluster in the configuration; null if archived by a version that did not store it.',
@@ -471,7 +542,7 @@ CREATE TABLE IF NOT EXISTS records (
 USING delta
 PARTITIONED BY (ingest_date)
 COMMENT 'Records as they were in Kafka, one row each, exactly once.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.feature.domainMetadata' = 'supported', 'delta.dataSkippingStatsColumns' = 'cluster,cluster_id,topic,topic_id,partition,offset,timestamp,timestamp_ms,timestamp_type,leader_epoch,producer_id,producer_epoch,ingest_id');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.feature.domainMetadata' = 'supported', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.deletedFileRetentionDuration' = 'interval 7 days', 'delta.dataSkippingStatsColumns' = 'cluster,cluster_id,topic,topic_id,partition,offset,timestamp,timestamp_ms,timestamp_type,leader_epoch,producer_id,producer_epoch,ingest_id');
 
 CREATE TABLE IF NOT EXISTS record_ranges (
   ingest_id STRING NOT NULL COMMENT 'The run (UUIDv7); ids sort by time.',
@@ -500,7 +571,7 @@ CREATE TABLE IF NOT EXISTS record_ranges (
 USING delta
 PARTITIONED BY (ingest_date)
 COMMENT 'Counts of what every offset was, one row per run and partition; the ranges of a partition join.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'ingest_id,cluster,cluster_id,topic,topic_id,partition,from_offset,to_offset,records,control,aborted,compacted,lost,corrupt,bytes_fetched,bytes_decoded,codec,files,leader_epoch,problem,planned_at');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.deletedFileRetentionDuration' = 'interval 7 days', 'delta.dataSkippingStatsColumns' = 'ingest_id,cluster,cluster_id,topic,topic_id,partition,from_offset,to_offset,records,control,aborted,compacted,lost,corrupt,bytes_fetched,bytes_decoded,codec,files,leader_epoch,problem,planned_at');
 
 CREATE TABLE IF NOT EXISTS record_problems (
   ingest_id STRING NOT NULL COMMENT 'The run (UUIDv7).',
@@ -519,4 +590,4 @@ CREATE TABLE IF NOT EXISTS record_problems (
 USING delta
 PARTITIONED BY (ingest_date)
 COMMENT 'Batches that could not be decoded, and records whose header keys are not UTF-8.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.dataSkippingStatsColumns' = 'ingest_id,cluster,cluster_id,topic,topic_id,partition,base_offset,last_offset,reason,detail');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.deletedFileRetentionDuration' = 'interval 7 days', 'delta.dataSkippingStatsColumns' = 'ingest_id,cluster,cluster_id,topic,topic_id,partition,base_offset,last_offset,reason,detail');

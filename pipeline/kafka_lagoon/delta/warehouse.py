@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
@@ -19,7 +19,14 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta import kernel
 from kafka_lagoon.delta.kernel import Kernel, State
 from kafka_lagoon.delta.lock import locked
-from kafka_lagoon.delta.schema import STATISTICS_COLUMNS, TABLES, Column, Table
+from kafka_lagoon.delta.schema import (
+    LOG_RETENTION,
+    STATISTICS_COLUMNS,
+    TABLES,
+    TOMBSTONE_RETENTION,
+    Column,
+    Table,
+)
 from kafka_lagoon.delta.storage import reason
 from kafka_lagoon.errors import ConfigError, SchemaChanged, TableError
 from kafka_lagoon.settings import Settings
@@ -40,6 +47,7 @@ class Warehouse:
     in_catalog: bool
     identifiers: Mapping[str, str]  # SQL's names of the tables, quoted
     locations: Mapping[str, str]  # their URLs
+    opened: dict[str, State] = field(default_factory=dict)  # the versions that `open_warehouse` found
 
     def state(self, table: str) -> State:
         """The latest version of a table; TableError if it is gone."""
@@ -47,6 +55,14 @@ class Warehouse:
         if state is None:
             raise TableError(f"there is no table {table} at {self.locations[table]}")
         return state
+
+    def base(self, table: str) -> State:
+        """A version of a table that files can be appended to: the one that was opened, else the latest.
+
+        To read the log again costs as much as the commit itself, and more with each commit that is kept. The
+        Kernel finds the commits since then if there are any.
+        """
+        return self.opened.get(table) or self.state(table)
 
     def has(self, table: Table) -> bool:
         """Whether a table exists, which of those that are not optional is taken for granted."""
@@ -208,18 +224,31 @@ def _prepare(warehouse: Warehouse, table: Table) -> None:
         warehouse.kernel.create(location, table.delta_schema(), table.partition_by, properties)
         return
     missing = columns_to_add(table, state)
-    declare_statistics(warehouse, table, state)
+    declared = declare_properties(warehouse, table, state)
     if missing:
         added = ", ".join(column.ddl() for column in missing)
         warehouse.spark.sql(f"ALTER TABLE {warehouse.identifiers[table.name]} ADD COLUMNS ({added})")
+    if not missing and not declared:
+        warehouse.opened[table.name] = state
 
 
-def declare_statistics(warehouse: Warehouse, table: Table, state: State) -> None:
-    """Tell readers which columns have bounds in every file of a table that version 0.1.0 made, which did not say so."""
-    if warehouse.kernel.table_property(state, STATISTICS_COLUMNS) is None:
-        columns = ",".join(table.bounded_in_0_1)
-        name = warehouse.identifiers[table.name]
-        warehouse.spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{STATISTICS_COLUMNS}' = '{columns}')")
+def declare_properties(warehouse: Warehouse, table: Table, state: State) -> bool:
+    """Give a table that an earlier version made the properties that it lacks; whether it lacked any.
+
+    What is set stays as it is. Readers learn which columns have bounds in every file, which version 0.1.0 did not say.
+    """
+
+    def is_set(key: str) -> bool:
+        return warehouse.kernel.table_property(state, key) is not None
+
+    wanted = {STATISTICS_COLUMNS: ",".join(table.bounded_in_0_1), **table.log_properties}
+    kept = {key for key in wanted if is_set(key)}
+    if kept & {LOG_RETENTION, TOMBSTONE_RETENTION}:  # one without the other may contradict it
+        kept |= {LOG_RETENTION, TOMBSTONE_RETENTION}
+    missing = {key: value for key, value in wanted.items() if key not in kept}
+    if missing:
+        warehouse.kernel.set_properties(state, missing)
+    return bool(missing)
 
 
 def _spelled(field: Mapping[str, Any]) -> str:

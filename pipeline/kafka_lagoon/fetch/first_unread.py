@@ -9,7 +9,6 @@ request names a partition once: further offsets of the same partition go into re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from typing import Any, NamedTuple
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
@@ -18,6 +17,15 @@ from kafka_lagoon.client.routes import ByLeader
 from kafka_lagoon.client.routing import ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.ranges import LOG_TRUNCATED
+from kafka_lagoon.fetch.unread_positions import (
+    BUDGET_USED_UP,
+    GAP_TOO_LONG,
+    NO_RECORD_RETURNED,
+    FirstUnread,
+    Outcome,
+    Position,
+    UnreadRecords,
+)
 from kafka_lagoon.protocol.error_codes import OFFSET_OUT_OF_RANGE, error_code
 from kafka_lagoon.protocol.messages.fetch import (
     CONSUMER_REPLICA_ID,
@@ -34,10 +42,6 @@ from kafka_lagoon.records.first_record import FirstRecord, NoRecord, UnreadableB
 from kafka_lagoon.wire.primitives import uuid_bytes
 from kafka_lagoon.wire.schema import Versions
 
-BUDGET_USED_UP = "TIME_LAG_BUDGET_USED_UP"
-NO_RECORD_RETURNED = "NO_RECORD_RETURNED"
-GAP_TOO_LONG = "GAP_TOO_LONG"
-
 _SIZES = (
     4 << 10,
     16 << 10,
@@ -52,54 +56,6 @@ _MOST_ROUNDS = 32  # of requests for one position
 _WITH_EPOCH, _BY_NAME_WITH_EPOCH, _BY_NAME = Versions(12, 18), Versions(12, 12), Versions(4, 11)
 _OUT_OF_RANGE = error_code(OFFSET_OUT_OF_RANGE).name
 _NO_ID = bytes(16)
-
-
-class Position(NamedTuple):
-    """Where a group reads next. `last_epoch` is the leader epoch of the record before, -1 if unknown.
-
-    `is_blocked`: the offset is not below the last stable offset, so that readers of committed records wait.
-    """
-
-    topic: str
-    partition: int
-    offset: int
-    last_epoch: int
-    is_blocked: bool
-
-
-class Outcome(Enum):
-    """What was learned of a position."""
-
-    RECORD = auto()  # the record
-    NOTHING = auto()  # that there is none before the end of the log
-    BOUND = auto()  # the latest time that the record can have, from the header of its batch
-    UNREADABLE = auto()  # nothing, for a reason that another attempt would find, too
-    NOT_READ = auto()  # nothing, because a limit was reached
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FirstUnread:
-    """The first unread record of a position, or why it is not known. `timestamp_ms` is a bound where the outcome says so.
-
-    `is_blocked`: readers of committed records do not get it yet.
-    """
-
-    outcome: Outcome
-    offset: int | None = None
-    timestamp_ms: int | None = None
-    timestamp_type: int | None = None
-    is_blocked: bool = False
-    read_at_ms: int | None = None
-    problem: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnreadRecords:
-    """What was found for each position, failures of requests, and the bytes of records that came."""
-
-    first: Mapping[Position, FirstUnread]
-    failures: Sequence[Failure]
-    bytes_fetched: int
 
 
 @dataclass(slots=True, kw_only=True)
@@ -151,7 +107,7 @@ def first_unread(cluster: Cluster, positions: Iterable[Position], max_bytes: int
         if affordable <= 0 or deadline.passed():
             problem = "DEADLINE_PASSED" if affordable > 0 else BUDGET_USED_UP
             for search in (search for searches in waiting for search in searches):
-                _give_up(results, search, problem)
+                _give_up(results, search, problem, cluster.clock.now_ms())
             break
         some = [waiting[step].popleft() for _ in range(min(affordable, len(waiting[step])))]
         for search in _ask(cluster, some, results, deadline):
@@ -165,13 +121,14 @@ def _search(position: Position) -> _Search:
     )
 
 
-def _give_up(results: _Results, search: _Search, problem: str) -> None:
+def _give_up(results: _Results, search: _Search, problem: str, now_ms: int) -> None:
     """A limit was reached; the header of a batch may have given a bound before."""
     has_bound = search.latest_ms is not None
     results.records[search.position] = FirstUnread(
         outcome=Outcome.BOUND if has_bound else Outcome.NOT_READ,
         timestamp_ms=search.latest_ms,
         is_blocked=search.is_blocked,
+        read_at_ms=now_ms,
         problem=problem,
     )
 
@@ -347,4 +304,4 @@ def _read_on(
     if search.rounds < _MOST_ROUNDS:
         yield search
     else:
-        _give_up(results, search, GAP_TOO_LONG)
+        _give_up(results, search, GAP_TOO_LONG, read_at_ms)

@@ -172,5 +172,6 @@ CONFIGS = StateTable(
     ),
     required=False,
     may_be_skipped=True,
+    when_changed=True,
     added_in="0.2.0",
 )

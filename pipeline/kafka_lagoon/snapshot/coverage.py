@@ -34,7 +34,7 @@ from kafka_lagoon.snapshot.topology import Topology
 
 COMPLETE, FILTERED, UNKNOWN = "complete", "filtered", "unknown"
 # OffsetFetch of all topics leaves out those that we may not describe; tokens of others need a permission for each.
-TOPIC_LISTS = ("Metadata", "OffsetFetch", "DescribeDelegationToken")
+TOPIC_LISTS = ("Metadata", "OffsetFetch", "DescribeDelegationToken", "ListTransactions")
 _ALL_CLUSTER_OPERATIONS = (
     CREATE,
     ALTER,
@@ -79,7 +79,7 @@ class CoverageRow:
     visibility: str | None = column(
         "For APIs that list: complete (the permission to see everything is proven), filtered (permissions are missing, so "
         "the list may be short) or unknown; null for other APIs.",
-        null_if="api NOT IN ('ListGroups', 'Metadata', 'OffsetFetch', 'DescribeDelegationToken')",
+        null_if="api NOT IN ('ListGroups', 'Metadata', 'OffsetFetch', 'DescribeDelegationToken', 'ListTransactions')",
     )
     requests: Int64 = column("Requests sent, retries included.")
     bytes: Int64 = column("Bytes received.")

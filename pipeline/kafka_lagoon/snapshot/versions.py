@@ -1,11 +1,10 @@
 """Makes rows of the versions that brokers offer: releases, APIs and features."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from kafka_lagoon.admin.releases import kafka_version_range
 from kafka_lagoon.admin.versions import Versions
 from kafka_lagoon.client.broker import Broker
-from kafka_lagoon.protocol.apis import APIS, api_name
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, ApiVersionsResponse
 from kafka_lagoon.row_classes import ALWAYS, Int32, column, row
 from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
@@ -106,6 +105,8 @@ def broker_version_rows(brokers: Mapping[int, Broker], versions: Versions) -> It
 
 def api_version_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[ApiVersionRow]:
     """One row per API and range of versions, ordered by key."""
+    from kafka_lagoon.protocol.apis import APIS, api_name  # noqa: PLC0415  all 73 APIs, see `_spoken`
+
     ranges: dict[tuple[int, int, int], list[int]] = {}
     for broker_id, answer in sorted(answers.items()):
         for api in answer.api_keys:
@@ -125,7 +126,12 @@ def api_version_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[Api
 
 
 def _spoken(api_key: int, lowest: int, highest: int) -> int | None:
-    """The version that we speak with a broker of this range."""
+    """The version that we speak with a broker of this range.
+
+    This module declares tables; who only reads their schemas does without the registry of APIs, a tenth of a second.
+    """
+    from kafka_lagoon.protocol.apis import APIS  # noqa: PLC0415
+
     if api_key not in APIS:
         return None
     ours = APIS[api_key].versions
@@ -155,6 +161,8 @@ def feature_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[Feature
 
 def broker_api_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[BrokerApiRow]:
     """One row per broker and API, ordered by both."""
+    from kafka_lagoon.protocol.apis import api_name  # noqa: PLC0415  see `_spoken`
+
     for broker_id, answer in sorted(answers.items()):
         for api in sorted(answer.api_keys, key=lambda api: api.api_key):
             yield BrokerApiRow(
@@ -179,19 +187,27 @@ def broker_feature_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[
             )
 
 
-def _answers(collection: Collection) -> dict[int, ApiVersionsResponse]:
-    """What each connected broker answered when its connection was opened: nothing is asked again."""
-    return {node_id: broker.versions for node_id, broker in collection.cluster.brokers.items() if broker.versions}
+def _collected(
+    collection: Collection, rows: Callable[[Mapping[int, ApiVersionsResponse]], Iterator[object]]
+) -> Collected:
+    """Rows of what each broker answered when its connection was opened: nothing is asked again.
+
+    That a broker could not be reached is said by the failures of what it was asked.
+    """
+    brokers = collection.cluster.brokers
+    answers = {broker_id: broker.versions for broker_id, broker in brokers.items() if broker.versions}
+    return Collected(list(rows(answers)), is_whole=len(answers) == len(brokers))
 
 
 API_VERSIONS_TABLE = StateTable(
     name="api_versions",
     row=BrokerApiRow,
     phase=Phase.DETAILS,
-    collect=lambda collection: Collected(list(broker_api_rows(_answers(collection)))),
+    collect=lambda collection: _collected(collection, broker_api_rows),
     apis=(API_VERSIONS,),
     required=False,
     may_be_skipped=True,
+    when_changed=True,
     added_in="0.2.0",
 )
 
@@ -199,9 +215,10 @@ FEATURES = StateTable(
     name="features",
     row=BrokerFeatureRow,
     phase=Phase.DETAILS,
-    collect=lambda collection: Collected(list(broker_feature_rows(_answers(collection)))),
+    collect=lambda collection: _collected(collection, broker_feature_rows),
     apis=(API_VERSIONS,),
     required=False,
     may_be_skipped=True,
+    when_changed=True,
     added_in="0.2.0",
 )
