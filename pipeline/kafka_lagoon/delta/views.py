@@ -56,6 +56,9 @@ HISTORY = (
     "lag_trend",
     "group_partition_status",
     "group_status",
+    "partition_throughput",
+    "topic_throughput",
+    "partition_skew",
 )
 # Views of what changed and of what is wrong, each after what it reads; likewise.
 CHANGES = (
