@@ -59,6 +59,9 @@ HISTORY = (
     "partition_throughput",
     "topic_throughput",
     "partition_skew",
+    "rebalances",
+    "topic_growth",
+    "idle_topics",
 )
 # Views of what changed and of what is wrong, each after what it reads; likewise.
 CHANGES = (
