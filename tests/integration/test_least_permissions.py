@@ -35,6 +35,7 @@ from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.client.routing import ask_cluster
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.fetch.first_unread import first_unread
 from kafka_lagoon.kafka_settings import KafkaSettings, checked
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages import describe_configs
@@ -334,7 +335,14 @@ def _gathered(settings: Mapping[str, str]) -> tuple[str, str | None, Shape]:
     """Status of a snapshot, how far its list of groups can be trusted, and what its rows are about."""
     deadline = Deadline.after(CLOCK, 60_000)
     with Cluster.connect(checked(settings), CLOCK, RequestStats(), deadline) as cluster:
-        snapshot = collect(cluster, "least", CLOCK.now_ms(), deadline, lambda _name, _items: None)
+        snapshot = collect(
+            cluster,
+            "least",
+            CLOCK.now_ms(),
+            deadline,
+            lambda _name, _items: None,
+            measure=lambda positions: first_unread(cluster, positions, 1 << 24, deadline),
+        )
     (groups,) = {one.visibility for one in snapshot.of(CoverageRow) if one.api == "ListGroups"}
     about_itself = {rows.SnapshotRow, CoverageRow, CollectionFailureRow}
     facts = (

@@ -56,6 +56,7 @@ HISTORY = (
     "lag_trend",
     "group_partition_status",
     "group_status",
+    "loss_ahead",
 )
 # Views of what changed and of what is wrong, each after what it reads; likewise.
 CHANGES = (

@@ -73,7 +73,7 @@ def _answer(context: Context) -> Answer:
     state = read_groups(context.cluster, topology, context.deadline, _ignore_progress, KINDS_OF_LAG, only=only)
     topology, unchecked = check_again(context.cluster, topology, context.deadline)
     share_rows = of_topics(list(share_offset_rows(state.shares.answers, topology.names())), options)
-    lag = of_topics(lag_of(topology, state, list(offset_rows(topology, state.after))), options)
+    lag = of_topics(list(lag_of(topology, state, offset_rows(topology, state.after))), options)
     totals = list(group_lag_rows(state.groups.groups, lag, share_rows))
     passed = complaints([*lag, *share_rows], totals, options.fail_above) if options.fail_above else []
     failures = worth_a_row([*state.failures, *unchecked], topology)
