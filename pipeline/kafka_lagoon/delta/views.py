@@ -54,7 +54,14 @@ HISTORY = (
     "group_status",
 )
 # Views of what changed and of what is wrong, each after what it reads; likewise.
-CHANGES = ("table_coverage", "topology_facts", "topology_changes", "health_findings", "broker_loss_partitions", "broker_loss")
+CHANGES = (
+    "table_coverage",
+    "topology_facts",
+    "topology_changes",
+    "health_findings",
+    "broker_loss_partitions",
+    "broker_loss",
+)
 
 VIEWS = (  # each after those that it reads
     *(_view(name, name) for name in ("snapshots_now", "lag_now", "lag_by_group", "records_now", "ingests")),
