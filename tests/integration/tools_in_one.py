@@ -1,5 +1,6 @@
 """Runs Kafka's command-line tools in one JVM: thirty of them cost what two cost that start a JVM each."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import reduce
@@ -75,6 +76,7 @@ def tools_in_one(kafka_version: str) -> Iterator[ToolsInOne]:
     listening = gateway.get_callback_server()
     client = gateway.java_gateway_server
     client.resetCallbackClient(client.getCallbackClient().getAddress(), listening.get_listening_port())
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # or it tells of every end of a tool
     try:
         yield ToolsInOne(gateway)
     finally:
