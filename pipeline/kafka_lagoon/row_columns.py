@@ -20,7 +20,7 @@ _FEW = 1 << 13  # rows whose values of all columns exist at the same time
 
 
 class Chosen(Sequence[Any]):
-    """A column of few different values: each row has the place of its value in `values`."""
+    """A column of values that repeat: each row has the place of its value in `values`; -1 is the last, as everywhere."""
 
     __slots__ = ("places", "values")
 

@@ -9,6 +9,10 @@ from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
 from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS
 from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS
 from kafka_lagoon.protocol.messages.describe_producers import DESCRIBE_PRODUCERS, ProducerState
+from kafka_lagoon.protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsResponsePartition,
+    DescribeShareGroupOffsetsResponseTopic,
+)
 from kafka_lagoon.protocol.messages.describe_transactions import (
     DESCRIBE_TRANSACTIONS,
     DescribedTransaction,
@@ -56,12 +60,31 @@ def every_shape() -> FakeCluster:
             3, {("other", 0): FakeCommit(5)}, [FakeMember("m", ("other",), {"other": (0, 1)})], "consumer"
         ),
     }
+    state.groups["sharing"] = FakeGroup(2, group_type="share", state="Stable", share_topics=_share_topics())
     _add_transactions(state)
     moving = OngoingPartitionReassignment(
         partition_index=0, replicas=(1, 2, 3, 4), adding_replicas=(4,), removing_replicas=(1,)
     )
     state.reassignments = (OngoingTopicReassignment(name="orders", partitions=(moving,)),)
     return state
+
+
+def _share_topics() -> tuple[DescribeShareGroupOffsetsResponseTopic, ...]:
+    """Offsets of a share group in two topics, one of which is gone: with a lag, not started, without a lag."""
+    stored = [(90, 5), (-1, -1), (90, -1)]
+    return tuple(
+        DescribeShareGroupOffsetsResponseTopic(
+            topic_name=name,
+            topic_id=bytes(16),
+            partitions=tuple(
+                DescribeShareGroupOffsetsResponsePartition(
+                    partition_index=index, start_offset=start, leader_epoch=0, lag=lag, error_code=0
+                )
+                for index, (start, lag) in enumerate(stored)
+            ),
+        )
+        for name in ("orders", "gone")
+    )
 
 
 def _add_transactions(state: FakeCluster) -> None:

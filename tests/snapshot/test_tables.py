@@ -2,7 +2,7 @@
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -20,19 +20,23 @@ from kafka_lagoon.protocol.messages.describe_acls import (
     DescribeAclsResource,
     DescribeAclsResponse,
 )
+from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from kafka_lagoon.protocol.messages.describe_quorum import QuorumPartition, QuorumReplica
 from kafka_lagoon.settings import SnapshotSettings
 from kafka_lagoon.snapshot.acls import ACLS, AclRow
 from kafka_lagoon.snapshot.collect import STEPS, collect
 from kafka_lagoon.snapshot.coverage import SKIPPED, CollectionFailureRow, CoverageRow
+from kafka_lagoon.snapshot.quotas import QUOTAS
 from kafka_lagoon.snapshot.state_rows import Snapshot
 from kafka_lagoon.snapshot.state_table import Phase, StateTable
+from kafka_lagoon.snapshot.table_states import StoredTable
 from kafka_lagoon.snapshot.tables import STATE_TABLES, required_permissions, skipped_tables
 from tests.clock import CLOCK
 from tests.fake import quorum, resources, security
 from tests.fake.answers import SPOKEN
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Close, Fault
 from tests.fake.oddities import altered, every_shape
 from tests.nulls import unexplained_of
 from tests.security_samples import quotas, scram_user, token
@@ -51,11 +55,11 @@ def speak(monkeypatch: pytest.MonkeyPatch) -> Speak:
     return teach
 
 
-def captured(state: FakeCluster, *skipped: StateTable) -> Snapshot:
+def captured(state: FakeCluster, *skipped: StateTable, stored: Mapping[str, StoredTable] | None = None) -> Snapshot:
     with fake_cluster(state):
         deadline = Deadline.after(CLOCK, 8_000)
         with Cluster.connect(short_timeouts(state), CLOCK, RequestStats(), deadline) as cluster:
-            return collect(cluster, "test", 1_000, deadline, lambda _step, _items: None, skipped)
+            return collect(cluster, "test", 1_000, deadline, lambda _step, _items: None, skipped, stored=stored)
 
 
 def everything() -> FakeCluster:
@@ -231,3 +235,64 @@ def test_what_people_read_names_the_tables() -> None:
     skippable = ", ".join(table.name for table in STATE_TABLES if table.may_be_skipped)
     assert description.endswith(f": {skippable}."), f"settings.py, skip_tables: name {skippable}"
     assert all(table.required is not table.may_be_skipped for table in STATE_TABLES)
+
+
+def outcomes(taken: Snapshot) -> dict[str, str]:
+    """How the tables were collected, by name."""
+    return {one.table_name: one.outcome for one in taken.published.tables or ()}
+
+
+def stored_by(taken: Snapshot) -> dict[str, StoredTable]:
+    """The tables that a later snapshot may refer to."""
+    captured_at_ms = taken.header.captured_at_ms
+    return {
+        one.table_name: StoredTable(snapshot_id=one.stored_in, captured_at_ms=captured_at_ms, digest=one.digest)
+        for one in taken.published.tables or ()
+        if one.digest is not None
+    }
+
+
+@pytest.mark.usefixtures("speak_everything")
+def test_what_did_not_change_is_not_stored_again() -> None:
+    """The snapshot names the one that has the rows; a table that changed has its own."""
+    state = everything()
+    first = captured(state)
+    assert not first.stored_elsewhere
+    second = captured(state, stored=stored_by(first))
+    slow = {table.name for table in STATE_TABLES if table.when_changed}
+    assert second.stored_elsewhere == slow
+    assert stored_by(second).keys() == slow
+    assert {one.stored_in for one in second.published.tables or () if one.table_name in slow} == {
+        first.header.snapshot_id
+    }
+    state.quotas = (quotas({"user": "a"}, producer_byte_rate=2.0),)
+    third = captured(state, stored=stored_by(second))
+    assert third.stored_elsewhere == slow - {"quotas"}
+    assert {one.stored_in for one in third.published.tables or () if one.table_name == "acls"} == {
+        first.header.snapshot_id
+    }
+
+
+@pytest.mark.usefixtures("speak_everything")
+def test_what_failed_is_never_taken_for_the_same() -> None:
+    """A refused list is empty, and so is one without entries: only the latter may be referred to."""
+    state = everything()
+    state.scram_users = ()
+    empty = captured(state)
+    assert outcomes(empty)["scram_users"] == "complete"
+    state.cluster_operations = 0
+    refused = captured(state, stored=stored_by(empty))
+    assert outcomes(refused)["scram_users"] == "failed"
+    assert "scram_users" not in refused.stored_elsewhere | stored_by(refused).keys()
+
+
+def test_every_table_says_how_it_was_collected(speak: Speak) -> None:
+    """Which a view needs that compares two snapshots: a table without rows may be one that was not collected."""
+    speak(DESCRIBE_ACLS, lambda: DescribeAclsResponse(error_code=SECURITY_DISABLED, resources=()))
+    state = FakeCluster()
+    state.add_topic("t", 1)
+    state.faults.append(Fault(DESCRIBE_LOG_DIRS.key, Close(), times=1_000, node_id=3))
+    ended = outcomes(captured(state, QUOTAS))
+    assert list(ended) == [table.name for table in STATE_TABLES if table.phase < Phase.SUMMARY]
+    assert (ended["acls"], ended["quotas"], ended["scram_users"]) == ("not_offered", "skipped", "not_offered")
+    assert (ended["topics"], ended["configs"], ended["log_dirs"]) == ("complete", "complete", "partial")

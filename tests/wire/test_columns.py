@@ -65,6 +65,7 @@ def test_columns_are_the_messages(items: tuple[Plain, ...], repeated: int, flexi
     assert read == message
     assert tuple(read.items) == decode(Few, 0, flexible, frame).items
     assert encode(read, 0, flexible) == frame
+    assert encode(Many(items=by_column(message.items, Plain)), 0, flexible) == frame
 
 
 @given(items=items, cut=st.integers(0, 400), flexible=st.booleans())

@@ -98,7 +98,7 @@ def lines_of(threshold: Threshold, measured: Measured, items: str) -> Iterator[s
     """Why a limit is not kept, in a line or two; none if it is. `items` is what was measured, e.g. partitions."""
     if measured.above:
         place = f" ({printable(measured.where)})" if measured.where else ""
-        highest = "" if measured.highest is None else f", highest {threshold.spelled(measured.highest)}{place}"
+        highest = place if measured.highest is None else f", highest {threshold.spelled(measured.highest)}{place}"
         limit = threshold.spelled(threshold.limit)
         yield f"{threshold.name} above {limit}: {_counted(measured.above, items)}{highest}"
     if measured.unknown:

@@ -105,13 +105,13 @@ def _column(kind: pa.DataType, values: Sequence[Any]) -> pa.Array:
 
 
 def _dictionary(kind: pa.DataType, chosen: Chosen) -> pa.Array:
-    """Places of values as they are; one whose value is None becomes null."""
+    """The values between the first and the last that are used, each once, as Parquet has to have them; None is null."""
     places = pa.Array.from_buffers(pa.int32(), len(chosen), [None, pa.py_buffer(chosen.places)])
-    for place, value in enumerate(chosen.values):
-        if value is None:
-            places = pc.if_else(pc.equal(places, place), pa.scalar(None, pa.int32()), places)
-    texts = _array(kind, ["" if value is None else value for value in chosen.values])
-    return pa.DictionaryArray.from_arrays(places, texts)
+    places = pc.if_else(pc.less(places, 0), len(chosen.values) - 1, places)
+    bounds = pc.min_max(places)
+    first, last = bounds["min"].as_py() or 0, bounds["max"].as_py() or 0
+    texts = _array(kind, chosen.values[first : last + 1]).dictionary_encode()
+    return pa.DictionaryArray.from_arrays(texts.indices.take(pc.subtract(places, first)), texts.dictionary)
 
 
 def _array(kind: pa.DataType, values: Iterable[Any]) -> pa.Array:

@@ -105,12 +105,13 @@ CREATE TABLE IF NOT EXISTS consumer_groups (
   group_epoch INT COMMENT 'Epoch of the group (KIP-848); null for classic groups.',
   assignment_epoch INT COMMENT 'Epoch of the target assignment (KIP-848); null for classic groups.',
   problem STRING COMMENT 'Why the group could not be described; null if it was.',
+  topology_epoch INT COMMENT 'Epoch of the topology of a streams group (KIP-1071); null for other groups, and if the group has none. Null in rows of version 0.1.0.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'Groups of any type, one row per group and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,group_type,protocol_type,state,protocol,coordinator_id,members,group_epoch,assignment_epoch,problem');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,group_type,protocol_type,state,protocol,coordinator_id,members,group_epoch,assignment_epoch,problem,topology_epoch');
 
 CREATE TABLE IF NOT EXISTS group_members (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -128,12 +129,19 @@ CREATE TABLE IF NOT EXISTS group_members (
   target_assignment ARRAY<STRUCT<topic: STRING COMMENT 'Name of the topic; null if only its id is known.', topic_id: STRING COMMENT 'Id of the topic; null if only its name is known.', partitions: ARRAY<INT> COMMENT 'Partition numbers.'>> COMMENT 'Partitions the member is to own (KIP-848); null for classic and share groups.',
   member_epoch INT COMMENT 'Epoch of the member (KIP-848); null for classic groups.',
   problem STRING COMMENT 'Why it is not known what the member owns: MEMBER_PROTOCOL_UNREADABLE, ASSIGNMENT_NOT_RETURNED, TOPOLOGY_NOT_RETURNED, or UNKNOWN_TOPIC_ID: a topic that no broker names by the id in the assignment. Null if it is known.',
+  subscribed_pattern STRING COMMENT 'Regular expression of topics that the member of a consumer group subscribes to (KIP-848); null if it has none. Null in rows of version 0.1.0.',
+  member_type STRING COMMENT 'classic or consumer (streams): the protocol that the member speaks, which differs from its group\'s while that is migrated (KIP-1099); null if brokers do not tell. Null in rows of version 0.1.0.',
+  topology_epoch INT COMMENT 'Epoch of the topology that the member of a streams group has; null for other groups. Null in rows of version 0.1.0.',
+  process_id STRING COMMENT 'Process of the member of a streams group; members of one share its state. Null for other groups. Null in rows of version 0.1.0.',
+  active_tasks ARRAY<STRUCT<subtopology_id: STRING COMMENT 'Id of the subtopology.', partitions: ARRAY<INT> COMMENT 'Numbers of the tasks: of the partitions that they read.'>> COMMENT 'Tasks that the member of a streams group works on; null for other groups. Null in rows of version 0.1.0.',
+  standby_tasks ARRAY<STRUCT<subtopology_id: STRING COMMENT 'Id of the subtopology.', partitions: ARRAY<INT> COMMENT 'Numbers of the tasks: of the partitions that they read.'>> COMMENT 'Tasks whose state it keeps for others; null for other groups. Null in rows of version 0.1.0.',
+  warmup_tasks ARRAY<STRUCT<subtopology_id: STRING COMMENT 'Id of the subtopology.', partitions: ARRAY<INT> COMMENT 'Numbers of the tasks: of the partitions that they read.'>> COMMENT 'Tasks whose state it reads before it takes them over; null for other groups. Null in rows of version 0.1.0.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'Members of groups and what they were assigned, one row per member and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,member_id,group_instance_id,client_id,client_host,rack_id,member_epoch,problem');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,member_id,group_instance_id,client_id,client_host,rack_id,member_epoch,problem,subscribed_pattern,member_type,topology_epoch,process_id');
 
 CREATE TABLE IF NOT EXISTS committed_offsets (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -167,32 +175,33 @@ CREATE TABLE IF NOT EXISTS consumer_lag (
   topic STRING NOT NULL COMMENT 'Name of the topic, which may be deleted by now.',
   topic_id STRING COMMENT 'Id of the topic (22 characters, base64url); null if the brokers give none.',
   partition INT NOT NULL COMMENT 'Partition number.',
-  committed_offset BIGINT COMMENT 'Next offset that the group will read; null if it has no commit, or unknown.',
+  committed_offset BIGINT COMMENT 'Next offset that the group will read; null if it has no commit, as share groups, or unknown.',
   log_start_offset BIGINT COMMENT 'First offset that can be read; null if unknown.',
   high_watermark BIGINT COMMENT 'End for readers, read after the commit; null if unknown.',
   last_stable_offset BIGINT COMMENT 'End for read_committed, read after the commit; null if unknown.',
-  lag BIGINT COMMENT 'high_watermark - committed_offset in offsets, raw: negative if the commit lies past the end. Null if either is unknown.',
-  lag_lower_bound BIGINT COMMENT 'The same with the end read before the commit: the true lag at the commit\'s instant lies between both. Null if either is unknown.',
-  lag_read_committed BIGINT COMMENT 'last_stable_offset - committed_offset, raw; null if either is unknown.',
-  lag_basis STRING NOT NULL COMMENT 'committed: lag is given. log_start: no commit, so lag is null and high_watermark - log_start_offset is what a reader from earliest faces. unknown: a side is missing, see problem.',
-  records_lost BIGINT COMMENT 'Offsets deleted before the group read them: log_start_offset - committed_offset, 0 if the commit is not below the start; null if either is unknown.',
-  retention_margin BIGINT COMMENT 'committed_offset - log_start_offset, raw: how many offsets retention may delete before the group loses records. Negative if it already has; null if either is unknown.',
+  lag BIGINT COMMENT 'high_watermark - committed_offset in offsets, raw: negative if the commit lies past the end. Null if either is unknown. Of share groups what their coordinator counts (KIP-1226).',
+  lag_lower_bound BIGINT COMMENT 'The same with the end read before the commit: the true lag at the commit\'s instant lies between both. Null if either is unknown, and for share groups.',
+  lag_read_committed BIGINT COMMENT 'last_stable_offset - committed_offset, raw; null if either is unknown, and for share groups.',
+  lag_basis STRING NOT NULL COMMENT 'committed: lag is given. log_start: no commit, so lag is null and high_watermark - log_start_offset is what a reader from earliest faces. share: lag is given, and counts records from share_start_offset on that are not done, in any order. unknown: a side is missing, see problem.',
+  records_lost BIGINT COMMENT 'Offsets deleted before the group read them: log_start_offset - committed_offset, 0 if the commit is not below the start; null if either is unknown. Of share groups 0, or null if share_start_offset is below the start, because records after it may have been done.',
+  retention_margin BIGINT COMMENT 'committed_offset - log_start_offset, raw: how many offsets retention may delete before the group loses records. Negative if it already has; null if either is unknown. Of share groups from share_start_offset.',
   time_lag_ms BIGINT COMMENT 'Age in milliseconds of the first unread record: our clock when it was fetched minus first_unread_timestamp, raw: negative if that lies ahead. 0 if there is none; null if time_lag_problem or lag says why.',
-  time_lag_method STRING COMMENT 'How time_lag_ms was found. exact: from the record at the commit. next_after_gap: from the first one after it, because compaction, a marker or an aborted transaction has its offset. caught_up: there is no record after the commit, so 0. below_log_start: the record is deleted, from the first that is left. blocked_by_open_transaction: from the record at the commit, which read_committed does not return yet. batch_bound: at least so old, by the header of its batch. interpolated: when the offset was written, from the times of two snapshots. unreadable, not_measured: null, time_lag_problem says why. Null if lag is.',
+  time_lag_method STRING COMMENT 'How time_lag_ms was found. exact: from the record at the commit. next_after_gap: from the first one after it, because compaction, a marker or an aborted transaction has its offset. caught_up: there is no record after the commit, so 0. below_log_start: the record is deleted, from the first that is left. blocked_by_open_transaction: from the record at the commit, which read_committed does not return yet. batch_bound: at least so old, by the header of its batch. interpolated: when the offset was written, from the times of two snapshots. unreadable, not_measured: null, time_lag_problem says why. Null if lag is, and for share groups.',
   first_unread_timestamp TIMESTAMP COMMENT 'Timestamp of the first unread record; a bound or an estimate where time_lag_method says so. Null if there is none, it is not known, or outside the years 1 to 9999.',
-  member_id STRING COMMENT 'Member that owns the partition; null if none does, or problem is set.',
+  member_id STRING COMMENT 'Member that owns the partition, of a share group the first by id of those that do; null if none does, or problem is set.',
   client_id STRING COMMENT 'client.id of that member.',
   client_host STRING COMMENT 'Address of that member as the coordinator sees it.',
   problem STRING COMMENT 'Why a side, or who owns the partition, is not known; null if both are.',
-  time_lag_problem STRING COMMENT 'Why the first unread record is not known: Kafka\'s name of the error, COMMIT_PAST_END, LOG_TRUNCATED (by the leader epoch of the commit), IN_TIERED_STORAGE (which is not read), NO_TIMESTAMP, NO_RECORD_RETURNED, GAP_TOO_LONG, TIME_LAG_BUDGET_USED_UP, TIME_LAG_OFF, NO_EARLIER_SNAPSHOT, or what table record_problems calls it. Null if it is known, and in rows of version 0.1.0.',
+  time_lag_problem STRING COMMENT 'Why the first unread record is not known: Kafka\'s name of the error, COMMIT_PAST_END, LOG_TRUNCATED (by the leader epoch of the commit), IN_TIERED_STORAGE (which is not read), NO_TIMESTAMP, NO_RECORD_RETURNED, GAP_TOO_LONG, TIME_LAG_BUDGET_USED_UP, TIME_LAG_OFF, NO_EARLIER_SNAPSHOT, HISTORY_UNREADABLE, EXECUTORS_FAILED, or what table record_problems calls it. Null if it is known, and in rows of version 0.1.0.',
   first_unread_offset BIGINT COMMENT 'Offset of the first unread record, not below committed_offset; null if it was not read.',
   first_unread_timestamp_type STRING COMMENT 'create_time (the producer\'s clock) or log_append_time (the broker\'s); null if the record was not read, or has no timestamp.',
+  share_start_offset BIGINT COMMENT 'First offset that a share group has not done (KIP-932); null for other groups, or if problem is set.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'How far each group is behind, one row per group, partition (committed, assigned or subscribed) and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,group_type,group_state,topic,topic_id,partition,committed_offset,log_start_offset,high_watermark,last_stable_offset,lag,lag_lower_bound,lag_read_committed,lag_basis,records_lost,retention_margin,time_lag_ms,time_lag_method,first_unread_timestamp,member_id,client_id,client_host,problem,time_lag_problem,first_unread_offset,first_unread_timestamp_type');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,group_type,group_state,topic,topic_id,partition,committed_offset,log_start_offset,high_watermark,last_stable_offset,lag,lag_lower_bound,lag_read_committed,lag_basis,records_lost,retention_margin,time_lag_ms,time_lag_method,first_unread_timestamp,member_id,client_id,client_host,problem,time_lag_problem,first_unread_offset,first_unread_timestamp_type,share_start_offset');
 
 CREATE TABLE IF NOT EXISTS configs (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -509,6 +518,7 @@ CREATE TABLE IF NOT EXISTS snapshots (
   bytes_out BIGINT NOT NULL COMMENT 'Bytes sent.',
   throttle_ms BIGINT NOT NULL COMMENT 'Milliseconds for which brokers throttled us, summed over brokers.',
   completeness DOUBLE COMMENT 'Answered items by expected items, from 0 to 1; null if nothing was expected.',
+  tables ARRAY<STRUCT<table_name: STRING COMMENT 'Name of the table.', outcome: STRING COMMENT 'complete; partial (some of what it is made of did not answer); failed (nothing did); skipped (by the setting snapshot.skip_tables); not_offered (by the brokers, or they are set up without).', row_count: BIGINT COMMENT 'Rows of the table in this snapshot.', stored_in: STRING COMMENT 'snapshot_id under which the rows are stored: this snapshot\'s own, or, of a table that is written when it changes, that of an earlier one of the same UTC day whose rows are the same.', digest: STRING COMMENT 'Digest of the rows; null for a table that every snapshot writes, or that is not complete.'>> COMMENT 'The tables that the cluster was asked for, and where their rows are; view table_states has one row each. Null in rows of version 0.1.0.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta

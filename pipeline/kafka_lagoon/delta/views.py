@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from kafka_lagoon.delta.schema import RECORD_TABLES, STATE_TABLES, TABLES, Table
+from kafka_lagoon.delta.schema import HEADER, RECORD_TABLES, STATE_TABLES, TABLES, Table
 
 CREATE = "CREATE OR REPLACE VIEW"
 
@@ -43,7 +43,11 @@ def _view(name: str, file: str, **words: str) -> View:
 
 
 def _published(table: Table) -> View:
-    return _view(f"{table.name}_published", "published", table=table.name)
+    name = f"{table.name}_published"
+    if not table.when_changed:
+        return _view(name, "published", table=table.name)
+    own = ",\n  ".join(f"{table.name}.{column.name}" for column in table.columns[len(HEADER) : -1])
+    return _view(name, "published_when_changed", table=table.name, columns=own)
 
 
 # Views of what happened from snapshot to snapshot; tests/delta/views/ has worked examples of each.
@@ -52,6 +56,13 @@ HISTORY = (
     "lag_trend",
     "group_partition_status",
     "group_status",
+    "loss_ahead",
+    "partition_throughput",
+    "topic_throughput",
+    "partition_skew",
+    "rebalances",
+    "topic_growth",
+    "idle_topics",
 )
 # Views of what changed and of what is wrong, each after what it reads; likewise.
 CHANGES = (
@@ -64,7 +75,10 @@ CHANGES = (
 )
 
 VIEWS = (  # each after those that it reads
-    *(_view(name, name) for name in ("snapshots_now", "lag_now", "lag_by_group", "records_now", "ingests")),
+    *(
+        _view(name, name)
+        for name in ("snapshots_now", "lag_now", "lag_by_group", "records_now", "ingests", "table_states")
+    ),
     *map(_published, STATE_TABLES[:-1]),  # every row of the last one, snapshots, is published
     *(_view(name, name) for name in (*HISTORY, *CHANGES)),
 )

@@ -63,5 +63,6 @@ DELEGATION_TOKENS = StateTable(
     permissions=(Permission(DESCRIBE, DELEGATION_TOKEN, "delegation tokens of others are left out"),),
     required=False,
     may_be_skipped=True,
+    when_changed=True,
     added_in="0.2.0",
 )

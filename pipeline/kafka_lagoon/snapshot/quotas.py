@@ -72,5 +72,6 @@ QUOTAS = StateTable(
     permissions=(Permission(DESCRIBE_CONFIGS, CLUSTER, "the client quotas are refused"),),
     required=False,
     may_be_skipped=True,
+    when_changed=True,
     added_in="0.2.0",
 )

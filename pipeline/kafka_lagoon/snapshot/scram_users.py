@@ -57,5 +57,6 @@ SCRAM_USERS = StateTable(
     permissions=(Permission(DESCRIBE, CLUSTER, "the SCRAM users are refused"),),
     required=False,
     may_be_skipped=True,
+    when_changed=True,
     added_in="0.2.0",
 )

@@ -10,6 +10,7 @@ from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
 from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS as DESCRIBE_CONFIGS_API
 from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS
 from kafka_lagoon.protocol.messages.describe_quorum import DESCRIBE_QUORUM
+from kafka_lagoon.protocol.messages.describe_share_group_offsets import DESCRIBE_SHARE_GROUP_OFFSETS
 from kafka_lagoon.protocol.messages.describe_topic_partitions import DESCRIBE_TOPIC_PARTITIONS
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
@@ -37,6 +38,7 @@ from kafka_lagoon.snapshot.quorum import QUORUM
 from kafka_lagoon.snapshot.quotas import QUOTAS
 from kafka_lagoon.snapshot.reassignments import REASSIGNMENTS
 from kafka_lagoon.snapshot.scram_users import SCRAM_USERS
+from kafka_lagoon.snapshot.share_lag import share_lag_rows, unnamed_topics
 from kafka_lagoon.snapshot.state_rows import (
     BrokerRow,
     CommittedOffsetRow,
@@ -49,7 +51,7 @@ from kafka_lagoon.snapshot.state_rows import (
     TopicRow,
 )
 from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
-from kafka_lagoon.snapshot.time_lag import committed_leader_epochs, local_starts, with_time_lag
+from kafka_lagoon.snapshot.time_lag import local_starts, with_time_lag
 from kafka_lagoon.snapshot.topology import broker_rows, partition_rows, topic_rows
 from kafka_lagoon.snapshot.transaction_tables import PRODUCERS, TRANSACTIONS
 from kafka_lagoon.snapshot.versions import API_VERSIONS_TABLE, FEATURES
@@ -96,7 +98,7 @@ PARTITION_OFFSETS = StateTable(
     name="partition_offsets",
     row=PartitionOffsetsRow,
     phase=Phase.LAG,
-    collect=lambda collection: Collected(list(offset_rows(collection.topology, collection.group_state.after))),
+    collect=lambda collection: Collected(offset_rows(collection.topology, collection.group_state.after)),
     apis=(METADATA, LIST_OFFSETS),
     permissions=(_TOPICS,),
 )
@@ -132,11 +134,13 @@ COMMITTED_OFFSETS = StateTable(
 def _lag(collection: Collection) -> Collected:
     """Failures of the time lag leave a snapshot complete: reading records needs a permission that the others do not."""
     offsets = collection.of(PartitionOffsetsRow)
-    rows = Joined(ConsumerLagRow, lag_of(collection.topology, collection.group_state, offsets))
-    epochs = committed_leader_epochs(rows, collection.group_state.commits.rows)
+    rows = lag_of(collection.topology, collection.group_state, offsets)
+    epochs = rows.committed_leader_epochs()
     timed = with_time_lag(rows, epochs, local_starts(offsets), collection.measure)
     collection.failures += timed.failures
-    return Collected(timed.rows)
+    state = collection.group_state
+    sharing = share_lag_rows(state.groups.groups, state.groups.members, state.shares, offsets, collection.topology)
+    return Collected(Joined(ConsumerLagRow, timed.rows, sharing), unnamed_topics(state.shares, collection.topology))
 
 
 CONSUMER_LAG = StateTable(
@@ -144,7 +148,7 @@ CONSUMER_LAG = StateTable(
     row=ConsumerLagRow,
     phase=Phase.LAG,
     collect=_lag,
-    apis=(*_GROUP_APIS, OFFSET_FETCH, METADATA, LIST_OFFSETS, FETCH),
+    apis=(*_GROUP_APIS, OFFSET_FETCH, DESCRIBE_SHARE_GROUP_OFFSETS, METADATA, LIST_OFFSETS, FETCH),
     permissions=(_TOPICS, _GROUPS, Permission(READ, TOPIC, "time lag is unreadable")),
 )
 
@@ -187,6 +191,7 @@ def _published(collection: Collection) -> Collected:
         bytes_out=sum(stats.request_bytes for stats in collection.cluster.request_stats.by_api.values()),
         throttle_ms=sum(row.throttle_ms for row in coverage),
         completeness=sum(row.answered for row in coverage) / expected if expected else None,
+        tables=tuple(collection.states),
     )
     return Collected([row])
 

@@ -12,7 +12,7 @@ from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.fetch.unread_positions import FirstUnread, Outcome, Position, UnreadRecords
 from kafka_lagoon.row_columns import Columns, WithColumns, choose, column_of
-from kafka_lagoon.snapshot.state_rows import CommittedOffsetRow, ConsumerLagRow, PartitionOffsetsRow
+from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, PartitionOffsetsRow
 
 EXACT, NEXT_AFTER_GAP, CAUGHT_UP = "exact", "next_after_gap", "caught_up"
 BELOW_LOG_START, BLOCKED = "below_log_start", "blocked_by_open_transaction"
@@ -136,14 +136,6 @@ def _method_of_record(first: FirstUnread, committed_offset: int, *, is_below: bo
     if first.is_blocked:
         return BLOCKED
     return EXACT if first.offset == committed_offset else NEXT_AFTER_GAP
-
-
-def committed_leader_epochs(rows: Columns[ConsumerLagRow], commits: Sequence[CommittedOffsetRow]) -> list[int | None]:
-    """The leader epoch of the commit of each row."""
-    names = ("group_id", "topic", "partition")
-    keys = zip(*(column_of(commits, name) for name in names), strict=True)
-    epochs = dict(zip(keys, column_of(commits, "committed_leader_epoch"), strict=True))
-    return list(map(epochs.get, zip(*(column_of(rows, name) for name in names), strict=True)))
 
 
 def local_starts(offsets: Sequence[PartitionOffsetsRow]) -> dict[TopicPartition, int]:

@@ -1,6 +1,6 @@
 """Makes rows of the versions that brokers offer: releases, APIs and features."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from kafka_lagoon.admin.releases import kafka_version_range
 from kafka_lagoon.admin.versions import Versions
@@ -187,19 +187,27 @@ def broker_feature_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[
             )
 
 
-def _answers(collection: Collection) -> dict[int, ApiVersionsResponse]:
-    """What each connected broker answered when its connection was opened: nothing is asked again."""
-    return {node_id: broker.versions for node_id, broker in collection.cluster.brokers.items() if broker.versions}
+def _collected(
+    collection: Collection, rows: Callable[[Mapping[int, ApiVersionsResponse]], Iterator[object]]
+) -> Collected:
+    """Rows of what each broker answered when its connection was opened: nothing is asked again.
+
+    That a broker could not be reached is said by the failures of what it was asked.
+    """
+    brokers = collection.cluster.brokers
+    answers = {broker_id: broker.versions for broker_id, broker in brokers.items() if broker.versions}
+    return Collected(list(rows(answers)), is_whole=len(answers) == len(brokers))
 
 
 API_VERSIONS_TABLE = StateTable(
     name="api_versions",
     row=BrokerApiRow,
     phase=Phase.DETAILS,
-    collect=lambda collection: Collected(list(broker_api_rows(_answers(collection)))),
+    collect=lambda collection: _collected(collection, broker_api_rows),
     apis=(API_VERSIONS,),
     required=False,
     may_be_skipped=True,
+    when_changed=True,
     added_in="0.2.0",
 )
 
@@ -207,9 +215,10 @@ FEATURES = StateTable(
     name="features",
     row=BrokerFeatureRow,
     phase=Phase.DETAILS,
-    collect=lambda collection: Collected(list(broker_feature_rows(_answers(collection)))),
+    collect=lambda collection: _collected(collection, broker_feature_rows),
     apis=(API_VERSIONS,),
     required=False,
     may_be_skipped=True,
+    when_changed=True,
     added_in="0.2.0",
 )

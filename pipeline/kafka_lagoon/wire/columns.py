@@ -4,8 +4,9 @@ A field that is annotated as `Sequence[SomeStruct]` is read so. `Structs` is a s
 has columns for those who cannot wait.
 """
 
+from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import accumulate, chain, repeat
 from operator import attrgetter
@@ -29,7 +30,7 @@ class Readers(NamedTuple):
 
     messages: Callable[[Frame, int, int], tuple[list[Any], int]]
     field: Callable[[Field], Callable[[Frame, int], tuple[Any, int]]]  # of an array of structs, its count
-    items: Callable[[Field], "Fill"]  # of the items of such an array
+    items: Callable[[Field], "Builder"]  # of the items of such an array
     skip_tags: Callable[[Frame, int], int]
     reason: Callable[[Exception], str]
 
@@ -48,6 +49,11 @@ class Structs(Sequence[T], Generic[T]):
 
     def __init__(self, cls: type[T], length: int, columns: Sequence[Sequence[Any]]) -> None:
         self.cls, self._length, self.columns = cls, length, columns
+
+    @classmethod
+    def of(cls, made: type[T], columns: Mapping[str, Sequence[Any]]) -> "Structs[T]":
+        """Structs of which every field has a column, all of the same length."""
+        return cls(made, len(next(iter(columns.values()))), [columns[field.name] for field in fields_of(made)])
 
     def column(self, name: str) -> Sequence[Any]:
         """The values of a field."""
@@ -130,120 +136,172 @@ def is_by_column(field: Field) -> bool:
     return isinstance(field.kind, Array) and field.kind.by_column
 
 
-def filler(cls: type, version: int, flexible: bool, readers: Readers) -> Fill:
-    """Reads structs into columns that `new_columns` made; TypeError for a class that cannot be read so."""
+def builder(cls: type, version: int, flexible: bool, readers: Readers) -> "Builder":
+    """Reads structs of a class into columns; TypeError if the class cannot be read so."""
     fields = [field for field in fields_of(cls) if field.spec.present(version)]
     if any(field.spec.tag is not None or (is_by_column(field) and field.optional) for field in fields):
         raise TypeError(f"{cls.__name__} has a tagged field or an array that may be null, so it is not read by column")
     if all(isinstance(field.kind, Scalar | Text) for field in fields):
-        return _together(cls, fields, flexible, readers)
-    return _one_by_one(cls, fields, flexible, readers)
+        return _Together(cls, version, flexible, readers)
+    return _OneByOne(cls, version, flexible, readers)
 
 
-def new_columns(cls: type, version: int) -> list[Any]:
-    """Empty columns of a class: a list per field, and for an array of structs its counts and the columns of its items."""
-    return [([], new_columns(class_of(field), version)) if is_by_column(field) else [] for field in fields_of(cls)]
+class Builder(ABC):
+    """Reads structs of one class, version and encoding. What it has read so far is kept in a list that `new` makes."""
+
+    def __init__(self, cls: type, version: int, flexible: bool, readers: Readers) -> None:
+        self._cls, self._flexible, self._readers = cls, flexible, readers
+        self._fields = [field for field in fields_of(cls) if field.spec.present(version)]
+
+    @abstractmethod
+    def new(self) -> list[Any]:
+        """Nothing read yet."""
+
+    @abstractmethod
+    def fill(self, buffer: Frame, position: int, count: int, read: list[Any]) -> int:
+        """Read `count` structs from a position on; returns the position after them."""
+
+    @abstractmethod
+    def columns(self, read: list[Any]) -> Iterator[tuple[str, Sequence[Any]]]:
+        """The columns of the fields that are in this version, by name."""
+
+    def structs(self, count: int, read: list[Any]) -> Structs[Any]:
+        """All that was read; fields that are not in this version have their defaults."""
+        there = dict(self.columns(read))
+        columns = [
+            there[field.name] if field.name in there else _absent(field, count) for field in fields_of(self._cls)
+        ]
+        return Structs(self._cls, count, columns)
 
 
-def structs_of(cls: type[T], version: int, count: int, columns: list[Any]) -> Structs[T]:
-    """The structs whose columns were filled."""
-    return Structs(cls, count, [_kept(*pair, version, count) for pair in zip(fields_of(cls), columns, strict=True)])
+class _Together(Builder):
+    """Structs of numbers and texts, unpacked many at a time as long as all texts are empty and no tags are there.
 
-
-def _kept(field: Field, column: Any, version: int, count: int) -> Sequence[Any]:
-    """A column in the memory that it needs: numbers as they are, not as objects; the default of an absent field."""
-    present = field.spec.present(version)
-    if is_by_column(field):
-        counts, items = column if present else ([0] * count, new_columns(class_of(field), version))
-        return Lists(counts, structs_of(class_of(field), version, sum(counts), items))
-    values: list[Any] = column if present else [field.default] * count
-    code = _IN_MEMORY.get(field.kind.code) if isinstance(field.kind, Scalar) else None
-    return array(code, values) if code else values
-
-
-def _together(cls: type, fields: Sequence[Field], flexible: bool, readers: Readers) -> Fill:
-    """Structs of numbers and texts, unpacked many at a time as long as all texts are empty or null, and no tags are there.
-
-    Commits are so, but for those with metadata; those are read as messages.
+    Commits are so, but for those with metadata; those are read as messages. What was read is one list of all numbers, struct
+    by struct, and one of each text.
     """
-    empty, null, code = (1, 0, "B") if flexible else (0, -1, "h")
-    codes = "".join(field.kind.code if isinstance(field.kind, Scalar) else code for field in fields)
-    width = len(codes) + flexible
-    places, names = _places(cls), [field.name for field in fields_of(cls)]
-    numbers = [(places[field.name], step) for step, field in enumerate(fields) if isinstance(field.kind, Scalar)]
-    texts = [
-        (places[field.name], step, field.optional) for step, field in enumerate(fields) if isinstance(field.kind, Text)
-    ]
 
-    @cache
-    def form(count: int) -> Struct:
-        return Struct(">" + (codes + "B" * flexible) * count)
+    def __init__(self, cls: type, version: int, flexible: bool, readers: Readers) -> None:
+        super().__init__(cls, version, flexible, readers)
+        self._numbers = [field for field in self._fields if isinstance(field.kind, Scalar)]
+        self._texts = [field for field in self._fields if isinstance(field.kind, Text)]
+        codes = [
+            field.kind.code if isinstance(field.kind, Scalar) else "x" if flexible else "xx" for field in self._fields
+        ]
+        self._codes = "".join(codes) + ("x" if flexible else "")
+        starts = [Struct(">" + "".join(codes[:step])).size for step in range(len(codes) + 1)]
+        texts = [(start, b"\1") for start, field in zip(starts, self._fields, strict=False) if field in self._texts]
+        wide = [(start + place, b"\0") for start, _ in texts for place in (0, 1)]
+        self._expected = [*texts, (starts[-1], b"\0")] if flexible else wide  # what stands at a place of a plain struct
+        self._size = Struct(">" + self._codes).size
+        self._forms: dict[int, tuple[Any, int, list[tuple[int, bytes]]]] = {}
 
-    # Hot: 2 million commits in 0.35 s; as messages they take 2 s.
-    def fill(buffer: Frame, position: int, count: int, columns: list[Column]) -> int:
+    def new(self) -> list[Any]:
+        """All numbers, and a list per text."""
+        return [[], *([] for _ in self._texts)]
+
+    # Hot: 2 million commits in 0.2 s; as messages they take 2 s.
+    def fill(self, buffer: Frame, position: int, count: int, read: list[Any]) -> int:
+        """Unpack them together, or read them as messages."""
         while count > 0:
             some = min(count, _TOGETHER)
-            values = _unpacked(form(some), buffer, position)
-            lengths = [values[step::width] for _, step, _ in texts]
-            plain = bool(values) and not (flexible and any(values[width - 1 :: width]))
-            for (_, _, optional), column in zip(texts, lengths, strict=True):
-                plain = plain and column.count(empty) + (column.count(null) if optional else 0) == some
-            if plain:
-                for place, step in numbers:
-                    columns[place] += values[step::width]
-                for (place, _, _), column in zip(texts, lengths, strict=True):
-                    columns[place] += repeat("", some) if column.count(empty) == some else _texts(column, null)
-                position += form(some).size
+            unpack_from, length, expected = self._forms.get(some) or self._form(some)
+            end = position + length
+            for place, plain in expected:
+                if buffer[position + place : end : self._size] != plain:
+                    position = self._fill_slowly(buffer, position, some, read)
+                    break
             else:
-                made, position = readers.messages(buffer, position, some)
-                for name, values_before in zip(names, columns, strict=True):
-                    values_before.extend(map(attrgetter(name), made))
+                if end > len(buffer):
+                    position = self._fill_slowly(buffer, position, some, read)  # says where the bytes end
+                else:
+                    read[0] += unpack_from(buffer, position)
+                    for column in read[1:]:
+                        column.extend(repeat("", some))
+                    position = end
             count -= some
         return position
 
-    return fill
+    def _form(self, count: int) -> tuple[Any, int, list[tuple[int, bytes]]]:
+        form = Struct(">" + self._codes * count)
+        expected = [(place, plain * count) for place, plain in self._expected]
+        self._forms[count] = form.unpack_from, form.size, expected
+        return self._forms[count]
 
-
-def _texts(lengths: Sequence[int], null: int) -> Iterator[str | None]:
-    return (None if length == null else "" for length in lengths)
-
-
-def _unpacked(form: Struct, buffer: Frame, position: int) -> tuple[Any, ...]:
-    try:
-        return form.unpack_from(buffer, position)
-    except StructError:  # the bytes end here: reading one by one says where
-        return ()
-
-
-def _one_by_one(cls: type, fields: Sequence[Field], flexible: bool, readers: Readers) -> Fill:
-    """Structs with arrays of structs in them, whose items all go into the same columns."""
-    places = _places(cls)
-    steps = [
-        (places[field.name], field.name, readers.field(field), readers.items(field) if is_by_column(field) else None)
-        for field in fields
-    ]
-
-    def fill(buffer: Frame, position: int, count: int, columns: list[Any]) -> int:
-        where = ""
-        try:
-            for _ in range(count):
-                for place, name, read, fill_items in steps:
-                    where = name
-                    value, position = read(buffer, position)
-                    if fill_items is None:
-                        columns[place].append(value)
-                    else:
-                        counts, items = columns[place]
-                        counts.append(value)
-                        position = fill_items(buffer, position, value, items)
-                if flexible:
-                    where = "tags"
-                    position = readers.skip_tags(buffer, position) if buffer[position] else position + 1
-        except (StructError, IndexError, ValueError) as cause:
-            raise Broken(min(position, len(buffer)), f"{cls.__name__}.{where}: {readers.reason(cause)}") from cause
+    def _fill_slowly(self, buffer: Frame, position: int, count: int, read: list[Any]) -> int:
+        made, position = self._readers.messages(buffer, position, count)
+        for message in made:
+            read[0] += [getattr(message, field.name) for field in self._numbers]
+        for field, column in zip(self._texts, read[1:], strict=True):
+            column.extend(map(attrgetter(field.name), made))
         return position
 
-    return fill
+    def columns(self, read: list[Any]) -> Iterator[tuple[str, Sequence[Any]]]:
+        """Every so-many-th number."""
+        for step, field in enumerate(self._numbers):
+            yield field.name, _compact(field, read[0][step :: len(self._numbers)])
+        for field, column in zip(self._texts, read[1:], strict=True):
+            yield field.name, column
+
+
+class _OneByOne(Builder):
+    """Structs with arrays of structs in them, whose items all go into the same columns.
+
+    What was read is a list per field; of an array of structs the counts, and what its own builder has read.
+    """
+
+    def __init__(self, cls: type, version: int, flexible: bool, readers: Readers) -> None:
+        super().__init__(cls, version, flexible, readers)
+        self._items = [readers.items(field) if is_by_column(field) else None for field in self._fields]
+        self._read = [readers.field(field) for field in self._fields]
+
+    def new(self) -> list[Any]:
+        """A list per field."""
+        return [([], items.new()) if items else [] for items in self._items]
+
+    def fill(self, buffer: Frame, position: int, count: int, read: list[Any]) -> int:
+        """Read them one by one, field by field."""
+        flexible, skip_tags = self._flexible, self._readers.skip_tags
+        steps = list(zip(self._read, self._items, read, strict=True))
+        values = 0  # of the struct that is read
+        try:
+            for _ in range(count):
+                values = 0
+                for read_field, items, column in steps:
+                    value, position = read_field(buffer, position)
+                    if items is None:
+                        column.append(value)
+                    else:
+                        column[0].append(value)
+                        position = items.fill(buffer, position, value, column[1])
+                    values += 1
+                if flexible:
+                    position = skip_tags(buffer, position) if buffer[position] else position + 1
+        except (StructError, IndexError, ValueError) as cause:
+            where = self._fields[values].name if values < len(self._fields) else "tags"
+            reason = f"{self._cls.__name__}.{where}: {self._readers.reason(cause)}"
+            raise Broken(min(position, len(buffer)), reason) from cause
+        return position
+
+    def columns(self, read: list[Any]) -> Iterator[tuple[str, Sequence[Any]]]:
+        """As they were read; those of arrays with all their items."""
+        for field, items, column in zip(self._fields, self._items, read, strict=True):
+            if items is None:
+                yield field.name, _compact(field, column)
+            else:
+                yield field.name, Lists(column[0], items.structs(sum(column[0]), column[1]))
+
+
+def _absent(field: Field, count: int) -> Sequence[Any]:
+    if is_by_column(field):
+        return Lists([0] * count, by_column((), class_of(field)))
+    return _compact(field, [field.default] * count)
+
+
+def _compact(field: Field, values: list[Any]) -> Sequence[Any]:
+    """A column in the memory that it needs: numbers as they are, not as objects."""
+    code = _IN_MEMORY.get(field.kind.code) if isinstance(field.kind, Scalar) else None
+    return array(code, values) if code else values
 
 
 @cache

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from kafka_lagoon.errors import DecodeError
 from kafka_lagoon.gc_pause import gc_paused
-from kafka_lagoon.wire.columns import Fill, Readers, class_of, filler, new_columns, structs_of
+from kafka_lagoon.wire.columns import Builder, Readers, builder, class_of, is_by_column
 from kafka_lagoon.wire.primitives import TEXT_ERRORS, Broken, Frame, length_reader, read_uvarint, text_length_reader
 from kafka_lagoon.wire.schema import Array, Blob, Field, Kind, Nested, Scalar, Text, fields_of
 
@@ -25,6 +25,7 @@ _FUSED, _SINGLE, _ABSENT = range(3)
 _FUSED_ARRAYS = 64
 _ONE_BYTE_LENGTH = 0x80  # compact lengths below it are a byte
 _LARGE = 1 << 20
+_REMEMBERED = 16
 
 
 def decode(cls: type[T], version: int, flexible: bool, payload: Frame, position: int = 0) -> T:
@@ -115,7 +116,7 @@ def _steps(fields: tuple[Field, ...], version: int, flexible: bool) -> tuple[tup
         close_fused()
         if present:
             step = _kind_reader(field.kind, version, flexible and not field.spec.legacy, field.nullable(version))
-            steps.append((_SINGLE, step, 0))
+            steps.append((_SINGLE, _remembering(step) if field.spec.repeats else step, 0))
         else:
             steps.append((_ABSENT, (field.default,), 0))
     close_fused()
@@ -128,6 +129,27 @@ def _tagged(fields: tuple[Field, ...], version: int, flexible: bool) -> dict[int
         for field in fields
         if field.spec.tag is not None and field.spec.present(version)
     }
+
+
+def _remembering(read: Reader) -> Reader:
+    """Reads values of which many are equal: bytes that were read before are the same value again.
+
+    A value's end depends on its own bytes alone, so equal bytes are equal values. The last few are kept, also for the next
+    message; threads may replace them at the same time, which loses one of both.
+    """
+    known: tuple[tuple[bytes, Any], ...] = ()
+
+    def read_again(buffer: Frame, position: int) -> tuple[Any, int]:
+        nonlocal known
+        for raw, value in known:
+            end = position + len(raw)
+            if buffer[position:end] == raw:
+                return value, end
+        value, end = read(buffer, position)
+        known = ((bytes(buffer[position:end]), value), *known[: _REMEMBERED - 1])
+        return value, end
+
+    return read_again
 
 
 def _read_tags(buffer: Frame, position: int, message: object, tagged: dict[int, tuple[str, Reader]]) -> int:
@@ -228,8 +250,14 @@ def _count_reader(flexible: bool, nullable: bool, item_size: int) -> Reader:
     """Reads the count of an array and refuses one that the rest of the buffer cannot hold."""
     read_length = length_reader(flexible)
 
+    one_byte = _ONE_BYTE_LENGTH if flexible else 0
+
     def read(buffer: Frame, position: int) -> tuple[int, int]:
-        count, position = read_length(buffer, position)
+        first = buffer[position]
+        if 0 < first < one_byte:
+            count, position = first - 1, position + 1
+        else:
+            count, position = read_length(buffer, position)
         if count < 0:
             _refuse_null(nullable)
         elif count * item_size > len(buffer) - position:
@@ -272,34 +300,34 @@ def _array_reader(many: ManyReader, flexible: bool, nullable: bool) -> Reader:
 
 
 def _structs_reader(cls: type, version: int, flexible: bool, nullable: bool) -> Reader:
-    read_count, fill = _count_reader(flexible, nullable, 1), _filler(cls, version, flexible)
+    read_count, structs = _count_reader(flexible, nullable, 1), _builder(cls, version, flexible)
 
     def read(buffer: Frame, position: int) -> tuple[Any, int]:
         count, position = read_count(buffer, position)
         if count < 0:
             return None, position
-        columns = new_columns(cls, version)
-        position = fill(buffer, position, count, columns)
-        return structs_of(cls, version, count, columns), position
+        made = structs.new()
+        position = structs.fill(buffer, position, count, made)
+        return structs.structs(count, made), position
 
     return read
 
 
 @cache
-def _filler(cls: type, version: int, flexible: bool) -> Fill:
+def _builder(cls: type, version: int, flexible: bool) -> Builder:
     def field_reader(field: Field) -> Reader:
-        if isinstance(field.kind, Array) and field.kind.by_column:
+        if is_by_column(field):
             return _count_reader(flexible, nullable=False, item_size=1)
         return _kind_reader(field.kind, version, flexible and not field.spec.legacy, field.nullable(version))
 
-    def items_filler(field: Field) -> Fill:
-        return _filler(class_of(field), version, flexible)  # type: ignore[arg-type]  # as in `reader`
+    def items_builder(field: Field) -> Builder:
+        return _builder(class_of(field), version, flexible)  # type: ignore[arg-type]  # as in `reader`
 
     def skip_tags(buffer: Frame, position: int) -> int:
         return _read_tags(buffer, position, None, {})
 
     messages = many_reader(cls, version, flexible)
-    return filler(cls, version, flexible, Readers(messages, field_reader, items_filler, skip_tags, _reason))
+    return builder(cls, version, flexible, Readers(messages, field_reader, items_builder, skip_tags, _reason))
 
 
 def _one_by_one(item: Reader) -> ManyReader:

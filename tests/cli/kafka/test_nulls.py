@@ -57,9 +57,9 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     """Keeps what verbs show."""
     seen, show = Seen(), output.show
 
-    def keep(answer: Answer, *, as_json: bool) -> int:
+    def keep(answer: Answer, *, as_json: bool, wide: bool) -> int:
         seen.parts = [replace(part, rows=list(part.rows)) for part in answer.parts]
-        return show(replace(answer, parts=seen.parts), as_json=as_json)
+        return show(replace(answer, parts=seen.parts), as_json=as_json, wide=wide)
 
     def connected(**fields: Any) -> Context:
         seen.clusters.append(fields["cluster"])

@@ -10,6 +10,7 @@ import pytest
 
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.snapshot import state_rows as rows
+from kafka_lagoon.snapshot.coverage import CoverageRow
 from tests.clock import CLOCK
 from tests.delta.lake import make_lake
 from tests.delta.samples import HOSTILE, HOUR_MS, NOON_MS, lag_row, row, snapshot
@@ -37,10 +38,39 @@ def group(group_id: str, **values: Any) -> rows.ConsumerGroupRow:
     return row(rows.ConsumerGroupRow, group_id=group_id, **values)
 
 
+def topics(leader_id: int | None, isr: tuple[int, ...], *names: str) -> list[object]:
+    """Topic orders with one partition, topics without any, and what proves that these are all."""
+    leaderless, short = leader_id is None, len(isr) < 2
+    partition = row(
+        rows.PartitionRow,
+        topic="orders",
+        topic_id="O",
+        partition=0,
+        leader_id=leader_id,
+        replicas=(1, 2),
+        isr=isr,
+        is_leaderless=leaderless,
+        is_under_replicated=short,
+        is_under_min_isr=short,
+        is_at_min_isr=False,
+    )
+    listed = [row(rows.TopicRow, topic=name, topic_id=name[:1].upper(), partitions=1) for name in ("orders", *names)]
+    coverage = row(CoverageRow, api="Metadata", requests=1, answered=1, expected=1, visibility="complete")
+    return [partition, *listed, coverage]
+
+
 SNAPSHOTS = (
-    snapshot(1, group("billing"), lag_row("billing", "orders", 0, lag=5), status="complete"),
+    snapshot(
+        1,
+        *topics(1, (1, 2), "gone"),
+        group("billing"),
+        lag_row("billing", "orders", 0, lag=5),
+        topics=2,
+        status="complete",
+    ),
     snapshot(
         2,
+        *topics(None, (2,), "new"),
         group("billing", state="Stable", members=1),
         group("lost"),
         group("idle"),
@@ -51,6 +81,7 @@ SNAPSHOTS = (
         lag_row("lost", "orders", 0, lag=20, time_lag_ms=1, records_lost=3),
         lag_row("idle", "orders", 0, lag=0, records_lost=0),
         lag_row(HOSTILE, "orders", 0, lag=-2, records_lost=0),
+        topics=2,
         status="complete",
     ),
     snapshot(

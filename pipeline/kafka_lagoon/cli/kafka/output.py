@@ -22,18 +22,32 @@ _ANYWHERE = Screen()
 
 def show(answer: Answer, *, as_json: bool, wide: bool = False) -> int:
     """Print the parts, then failures and notes on standard error; the exit code."""
+    for line in answer_lines(answer, as_json=as_json, wide=wide):
+        say(line)
+    for line in warning_lines(answer):
+        warn(line)
+    return exit_code(answer)
+
+
+def answer_lines(answer: Answer, *, as_json: bool, wide: bool = False) -> Iterator[str]:
+    """The parts, one after the other."""
     for number, part in enumerate(answer.parts):
         if as_json:
-            lines: Iterable[str] = json_lines(part)
+            yield from json_lines(part)
         else:
             nothing = "(none known)" if answer.failures else "(none)"
-            lines = people_lines(
-                part, titled=len(answer.parts) > 1, first=not number, nothing=nothing, on=screen(wide=wide), wide=wide
-            )
-        for line in lines:
-            say(line)
-    for line in [*failure_lines(answer.failures), *answer.notes]:
-        warn(line)
+            titled, on = len(answer.parts) > 1, screen(wide=wide)
+            yield from people_lines(part, titled=titled, first=not number, nothing=nothing, on=on, wide=wide)
+
+
+def warning_lines(answer: Answer) -> Iterator[str]:
+    """Failures and notes, once all rows are read."""
+    yield from failure_lines(answer.failures)
+    yield from answer.notes
+
+
+def exit_code(answer: Answer) -> int:
+    """Incomplete if something failed, unless the verb says otherwise."""
     return answer.exit_code or (INCOMPLETE if answer.failures else COMPLETE)
 
 

@@ -67,7 +67,7 @@ def _answer(context: Context) -> Answer:
     options = context.options
     rows = _selected(context)
     shown = rows if options.min_lag is None else rows.also("lag >= ?", options.min_lag)
-    return Answer(parts=[_groups(context, shown), _partitions(context, shown)], complaints=_complaints(context, rows))
+    return Answer(parts=[_groups(context, rows), _partitions(context, shown)], complaints=_complaints(context, rows))
 
 
 def _wanted(context: Context) -> list[str] | None:
@@ -88,10 +88,14 @@ def _groups_of(context: Context) -> Condition:
     return rows.also(condition, pattern)
 
 
-def _groups(context: Context, shown: Condition) -> Part:
-    """One row per group; groups without any partition, too, unless a condition is about partitions."""
+def _groups(context: Context, rows: Condition) -> Part:
+    """One row per group; groups without any partition, too, unless a condition is about partitions.
+
+    Sums are over all partitions that names choose: --min-lag leaves out whole groups.
+    """
     options, groups = context.options, _groups_of(context)
-    kind = "LEFT" if options.topic is None and options.min_lag is None else "INNER"
+    least = Condition() if options.min_lag is None else Condition().also("highest_lag >= ?", options.min_lag)
+    kind = "LEFT" if options.topic is None else "INNER"
     statement = f"""
         SELECT * FROM (
           SELECT groups.cluster, groups.snapshot_id, groups.captured_at, groups.group_id, groups.group_type, groups.state,
@@ -99,15 +103,15 @@ def _groups(context: Context, shown: Condition) -> Part:
             coalesce(sums.known_partitions, 0) AS known_partitions, sums.lag, sums.highest_lag, sums.time_lag_ms,
             sums.records_lost, coalesce(sums.unknown_time_partitions, 0) AS unknown_time_partitions, groups.problem
           FROM (SELECT * FROM {_GROUPS} WHERE {groups}) AS groups
-          {kind} JOIN ({_SUMS} {shown} GROUP BY cluster, snapshot_id, group_id) AS sums
+          {kind} JOIN ({_SUMS} {rows} GROUP BY cluster, snapshot_id, group_id) AS sums
             ON groups.cluster = sums.cluster AND groups.snapshot_id = sums.snapshot_id
             AND groups.group_id = sums.group_id
-        ) AS behind ORDER BY {_GROUP_SORTS[options.sort]} {_limit(context)}"""  # noqa: S608  names of ours
+        ) AS behind WHERE {least} ORDER BY {_GROUP_SORTS[options.sort]} {_limit(context)}"""  # noqa: S608  names of ours
     columns = ("group_id", "state", "members", "partitions", "known_partitions", "lag", "time_lag_ms", "records_lost")
     return Part(
         kind="group",
         statement=statement,
-        values=[*groups.values, *shown.values],
+        values=[*groups.values, *rows.values, *least.values],
         columns=columns,
         wide=("group_id", "group_type", *columns[1:6], "highest_lag", *columns[6:], "problem"),
     )

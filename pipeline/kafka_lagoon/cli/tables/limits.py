@@ -1,9 +1,9 @@
 """Compares rows of snapshots with the limits of `--fail-above`, and says why one is not kept."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kafka_lagoon.cli.tables.command import Context
+from kafka_lagoon.cli.tables.command import Condition, Context
 from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot, tuples
 from kafka_lagoon.cli.thresholds import Measured, Threshold, lines_of
 
@@ -32,6 +32,27 @@ def measured(
         unknown=unknowns,
         unknown_where=str(unknown_where or ""),
     )
+
+
+def count_lines(
+    context: Context, select: str, rows: Condition, columns: Mapping[str, str], place: str, items: str
+) -> Iterator[str]:
+    """Limits on numbers of rows: of those whose column has the limit's name, or of all where no column has such names."""
+    limits: list[Threshold] = context.options.fail_above
+    for limit in limits:
+        if limit.name == "age":
+            yield from age_lines(limit, context)
+        else:
+            of = rows.also(f"{columns[limit.name]} = ?", limit.name) if limit.name in columns else rows
+            yield from lines_of(limit, _counted(context, limit, f"{select} {of}", of.values, place), items)
+    if limits:
+        yield from partial_lines(context.snapshots)
+
+
+def _counted(context: Context, limit: Threshold, source: str, values: Sequence[Any], place: str) -> Measured:
+    """How many rows there are, if those are more than the limit, and the first of them by name."""
+    ((number, example),) = tuples(context.ask(f"SELECT count(*), min({place}) FROM ({source}) AS rows", *values))  # noqa: S608
+    return Measured(above=number, where=str(example)) if number > limit.limit else Measured()
 
 
 def age_lines(limit: Threshold, context: Context) -> Iterator[str]:

@@ -42,7 +42,7 @@ class ListOffsetsTopic:
     """A topic's partitions."""
 
     name: String
-    partitions: tuple[ListOffsetsPartition, ...]
+    partitions: Sequence[ListOffsetsPartition]
 
 
 @struct
@@ -51,7 +51,7 @@ class ListOffsetsRequest:
 
     replica_id: Int32
     isolation_level: Int8 = wire(since=2)  # KIP-98
-    topics: tuple[ListOffsetsTopic, ...]
+    topics: Sequence[ListOffsetsTopic]
     timeout_ms: Int32 = wire(since=10, ignorable=True)  # KIP-1075: for lookups in remote storage
 
 
