@@ -97,8 +97,8 @@ def _facts(columns: Iterable[Column], rows: Sequence[Any]) -> list[pa.Array]:
 
 
 def _column(kind: pa.DataType, values: Sequence[Any]) -> pa.Array:
-    if isinstance(values, Chosen) and kind == pa.string():
-        return _dictionary(kind, values)
+    if isinstance(values, Chosen) and not pa.types.is_nested(kind):
+        return _dictionary(kind, values) if kind == pa.string() else _array(kind, values.values).take(_places(values))
     if isinstance(values, array) and kind in _AS_IN_MEMORY.get(values.typecode, ()):
         return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
     return _array(kind, values)
@@ -106,12 +106,17 @@ def _column(kind: pa.DataType, values: Sequence[Any]) -> pa.Array:
 
 def _dictionary(kind: pa.DataType, chosen: Chosen) -> pa.Array:
     """The values between the first and the last that are used, each once, as Parquet has to have them; None is null."""
-    places = pa.Array.from_buffers(pa.int32(), len(chosen), [None, pa.py_buffer(chosen.places)])
-    places = pc.if_else(pc.less(places, 0), len(chosen.values) - 1, places)
+    places = _places(chosen)
     bounds = pc.min_max(places)
     first, last = bounds["min"].as_py() or 0, bounds["max"].as_py() or 0
     texts = _array(kind, chosen.values[first : last + 1]).dictionary_encode()
     return pa.DictionaryArray.from_arrays(texts.indices.take(pc.subtract(places, first)), texts.dictionary)
+
+
+def _places(chosen: Chosen) -> pa.Array:
+    """Places of values; -1 is that of the last one."""
+    places = pa.Array.from_buffers(pa.int32(), len(chosen), [None, pa.py_buffer(chosen.places)])
+    return pc.if_else(pc.less(places, 0), len(chosen.values) - 1, places)
 
 
 def _array(kind: pa.DataType, values: Iterable[Any]) -> pa.Array:
