@@ -4,6 +4,8 @@ Rows whose commit is at the end of the log need no request. The others become po
 there, the largest lag first: where not all can be measured, those that hurt most are.
 """
 
+from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +13,8 @@ from typing import Any
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.fetch.unread_positions import FirstUnread, Outcome, Position, UnreadRecords
-from kafka_lagoon.row_columns import Columns, WithColumns, choose, column_of
-from kafka_lagoon.snapshot.state_rows import CommittedOffsetRow, ConsumerLagRow, PartitionOffsetsRow
+from kafka_lagoon.row_columns import Chosen, Column, Columns, choose, column_of
+from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, PartitionOffsetsRow
 
 EXACT, NEXT_AFTER_GAP, CAUGHT_UP = "exact", "next_after_gap", "caught_up"
 BELOW_LOG_START, BLOCKED = "below_log_start", "blocked_by_open_transaction"
@@ -39,6 +41,7 @@ _ADDED = (
     "first_unread_timestamp_type",
 )
 _REPEATED = frozenset({"time_lag_method", "time_lag_problem", "first_unread_timestamp_type"})
+_NOTHING = (None,) * len(_ADDED)
 _CAUGHT_UP = (0, CAUGHT_UP, None, None, None, None)
 
 
@@ -61,6 +64,8 @@ def with_time_lag(
     `local_starts` are where the leader's own disk begins, of partitions that have older records in tiered storage. Without
     `measure` only rows without a lag are known.
     """
+    if measure is None:
+        return TimedLag(rows=TimedColumns(rows, {}, _unknown(NOT_MEASURED, TIME_LAG_OFF)), failures=())
     lags = column_of(rows, "lag")
     behind = [index for index, lag in enumerate(lags) if lag]
     positions: dict[int, Position] = {}
@@ -73,8 +78,6 @@ def with_time_lag(
         offset = max(committed_offset, log_start_offset or 0)
         if lags[index] < 0:
             values[index] = _unknown(UNREADABLE, COMMIT_PAST_END)
-        elif measure is None:
-            values[index] = _unknown(NOT_MEASURED, TIME_LAG_OFF)
         elif local_starts and offset < local_starts.get(TopicPartition(topic, partition), 0):
             values[index] = _unknown(NOT_MEASURED, IN_TIERED_STORAGE)
         else:
@@ -84,25 +87,54 @@ def with_time_lag(
                 topic, partition, offset, -1 if epoch is None else epoch, is_blocked, high_watermark
             )
     failures: Sequence[Failure] = ()
-    if measure and positions:
+    if positions:
         by_lag = sorted(positions, key=lags.__getitem__, reverse=True)
         measured = measure(list(dict.fromkeys(positions[index] for index in by_lag)))
         committed_offsets, failures = columns[2], measured.failures
         for index, position in positions.items():
             values[index] = _values(measured.first[position], committed_offsets[index], position.offset)
-    return TimedLag(rows=_with_columns(rows, lags, values), failures=failures)
+    return TimedLag(rows=TimedColumns(rows, values, _NOTHING), failures=failures)
 
 
-def _with_columns(
-    rows: Columns[ConsumerLagRow], lags: Sequence[int | None], values: Mapping[int, tuple[Any, ...]]
-) -> Columns[ConsumerLagRow]:
-    added: dict[str, Any] = {}
-    for number, name in enumerate(_ADDED):
-        column = [_CAUGHT_UP[number] if lag == 0 else None for lag in lags]
-        for index, some in values.items():
-            column[index] = some[number]
-        added[name] = choose(column) if name in _REPEATED else column
-    return WithColumns(rows, **added)
+class TimedColumns(Columns[ConsumerLagRow]):
+    """Rows of consumer lag with what was learned of some of them; what the others have follows from their lag."""
+
+    row = ConsumerLagRow
+
+    def __init__(
+        self, rows: Columns[ConsumerLagRow], values: Mapping[int, tuple[Any, ...]], behind: tuple[Any, ...]
+    ) -> None:
+        self._rows, self._values, self._indexes = rows, values, sorted(values)
+        self._last: tuple[int, int | None, array[int]] = (0, 0, array("i"))
+        # What the added columns of a row have if nothing was learned of it: no lag known, none, past the end, behind.
+        self._by_lag = (_NOTHING, _CAUGHT_UP, _unknown(UNREADABLE, COMMIT_PAST_END), behind)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def column(self, name: str, start: int = 0, stop: int | None = None) -> Column:
+        """An added column, or one of the rows themselves."""
+        if name not in _ADDED:
+            return self._rows.column(name, start, stop)
+        number, places = _ADDED.index(name), self._places(start, stop)
+        by_lag = tuple(some[number] for some in self._by_lag)
+        first, last = bisect_left(self._indexes, start), bisect_left(self._indexes, start + len(places))
+        if first == last:
+            return (
+                Chosen(places, by_lag) if name in _REPEATED or set(by_lag) == {None} else list(Chosen(places, by_lag))
+            )
+        column = list(Chosen(places, by_lag))
+        for index in self._indexes[first:last]:
+            column[index - start] = self._values[index][number]
+        return choose(column) if name in _REPEATED else column
+
+    def _places(self, start: int, stop: int | None) -> "array[int]":
+        """The place in `_by_lag` of each row; kept for the next column of the same rows."""
+        if self._last[:2] != (start, stop):
+            lags = self._rows.column("lag", start, stop)
+            places = array("i", [0 if lag is None else 1 if lag == 0 else 2 if lag < 0 else 3 for lag in lags])
+            self._last = (start, stop, places)
+        return self._last[2]
 
 
 def _unknown(method: str, problem: str) -> tuple[Any, ...]:
@@ -136,14 +168,6 @@ def _method_of_record(first: FirstUnread, committed_offset: int, *, is_below: bo
     if first.is_blocked:
         return BLOCKED
     return EXACT if first.offset == committed_offset else NEXT_AFTER_GAP
-
-
-def committed_leader_epochs(rows: Columns[ConsumerLagRow], commits: Sequence[CommittedOffsetRow]) -> list[int | None]:
-    """The leader epoch of the commit of each row."""
-    names = ("group_id", "topic", "partition")
-    keys = zip(*(column_of(commits, name) for name in names), strict=True)
-    epochs = dict(zip(keys, column_of(commits, "committed_leader_epoch"), strict=True))
-    return list(map(epochs.get, zip(*(column_of(rows, name) for name in names), strict=True)))
 
 
 def local_starts(offsets: Sequence[PartitionOffsetsRow]) -> dict[TopicPartition, int]:

@@ -76,11 +76,12 @@ def _answer(context: Context) -> Answer:
     state = read_groups(context.cluster, topology, context.deadline, _ignore_progress, KINDS_OF_LAG, only=only)
     topology, unchecked = check_again(context.cluster, topology, context.deadline)
     share_rows = of_topics(list(share_offset_rows(state.shares.answers, topology.names())), options)
-    offsets = list(offset_rows(topology, state.after))
-    lag = of_topics(lag_of(topology, state, offsets), options)
+    offsets = offset_rows(topology, state.after)
+    columns = lag_of(topology, state, offsets)
+    lag = of_topics(list(columns), options)
     times: Sequence[Failure] = ()
     if is_timed(options):
-        with_times = timed(context, lag, state, offsets)
+        with_times = timed(context, lag, columns, offsets)
         lag, times = list(with_times.rows), with_times.failures
     totals = list(group_lag_rows(state.groups.groups, lag, share_rows))
     passed = complaints([*lag, *share_rows], totals, options.fail_above) if options.fail_above else []

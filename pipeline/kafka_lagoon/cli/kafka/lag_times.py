@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from kafka_lagoon.cli.kafka.verb import Context
 from kafka_lagoon.fetch.unread_positions import Position, UnreadRecords
 from kafka_lagoon.row_columns import Joined
-from kafka_lagoon.snapshot.group_state import GroupState
+from kafka_lagoon.snapshot.lag import LagColumns
 from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, PartitionOffsetsRow
-from kafka_lagoon.snapshot.time_lag import TimedLag, committed_leader_epochs, local_starts, with_time_lag
+from kafka_lagoon.snapshot.time_lag import TimedLag, local_starts, with_time_lag
 
 _MAX_BYTES = 256 << 20
 
@@ -19,14 +19,18 @@ def is_timed(options: argparse.Namespace) -> bool:
 
 
 def timed(
-    context: Context, rows: Sequence[ConsumerLagRow], state: GroupState, offsets: Sequence[PartitionOffsetsRow]
+    context: Context, rows: Sequence[ConsumerLagRow], all_rows: LagColumns, offsets: Sequence[PartitionOffsetsRow]
 ) -> TimedLag:
-    """The same rows with their time lag, and what failed; the first record of each is fetched (READ on its topic)."""
+    """Some rows of `all_rows` with their time lag, and what failed; the first record of each is fetched (READ on its topic)."""
     from kafka_lagoon.fetch.first_unread import first_unread  # noqa: PLC0415  codecs, which extra `records` brings
 
     def measure(positions: Sequence[Position]) -> UnreadRecords:
         return first_unread(context.cluster, positions, _MAX_BYTES, context.deadline)
 
+    epochs = dict(zip(map(_key, all_rows), all_rows.committed_leader_epochs(), strict=True))
     joined = Joined(ConsumerLagRow, rows)
-    epochs = committed_leader_epochs(joined, state.commits.rows)
-    return with_time_lag(joined, epochs, local_starts(offsets), measure)
+    return with_time_lag(joined, [epochs[_key(row)] for row in rows], local_starts(offsets), measure)
+
+
+def _key(row: ConsumerLagRow) -> tuple[str, str, int]:
+    return row.group_id, row.topic, row.partition
