@@ -39,7 +39,30 @@ class SnapshotSettings(Strict):
     fail_when_incomplete: bool = Field(False, description="Exit 1 instead of 3 when something did not answer.")
     skip_tables: str | None = Field(
         None,
-        description="Comma-separated names of tables that snapshots leave empty, as table coverage says; these can be: acls.",
+        description="Comma-separated names of tables that snapshots leave empty, as table coverage says; these can be: "
+        "configs, log_dirs, quorum, features, api_versions, acls, quotas, scram_users, delegation_tokens, "
+        "reassignments, transactions, producers.",
+    )
+
+    time_lag: Literal["fetch", "interpolate", "off"] = Field(
+        "fetch",
+        description="How the age of unread records is measured: by fetching the first one of each group and partition, by "
+        "the times of earlier snapshots, or not at all.",
+    )
+    time_lag_max_bytes: int = Field(
+        256 << 20, gt=0, description="Most bytes of records that a snapshot fetches for the time lag."
+    )
+    time_lag_max_positions: int = Field(
+        200_000,
+        gt=0,
+        description="Most positions whose time lag a snapshot measures, those with the largest lag; groups at the same offset "
+        "of a partition share one.",
+    )
+    time_lag_executor_positions: int = Field(
+        50_000, gt=0, description="From how many positions on they are measured on Spark's executors."
+    )
+    time_lag_history_days: int = Field(
+        7, gt=0, le=366, description="How far back `snapshot.time_lag=interpolate` looks for earlier snapshots."
     )
 
     @model_validator(mode="after")

@@ -7,7 +7,7 @@ import pytest
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from tests.clock import CLOCK
-from tests.fake import quorum
+from tests.fake import quorum, security
 from tests.fake.answers import SPOKEN
 
 
@@ -15,6 +15,13 @@ from tests.fake.answers import SPOKEN
 def kraft(monkeypatch: pytest.MonkeyPatch) -> None:
     """Brokers that speak DescribeQuorum."""
     for api, answer in quorum.ANSWERS:
+        monkeypatch.setitem(SPOKEN, api.key, (api, answer))
+
+
+@pytest.fixture
+def security_apis(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brokers that speak of quotas, SCRAM users and delegation tokens."""
+    for api, answer in security.ANSWERS:
         monkeypatch.setitem(SPOKEN, api.key, (api, answer))
 
 

@@ -1,5 +1,6 @@
 """A warehouse of awkward values: every table with several files over two days, written as runs write them."""
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from datetime import date
@@ -48,6 +49,11 @@ VALUES: dict[pa.DataType, tuple[Any, ...]] = {
 TYPICAL, NULLS = range(4), -1  # seeds of rows: values and nulls mixed, and every column null that may be
 
 
+def struct_class(kind: pa.StructType) -> type[Any]:
+    """A class whose instances are values of a struct column, as TopicPartitions are of an assignment."""
+    return dataclasses.make_dataclass("Struct", [field.name for field in kind], frozen=True)
+
+
 def value(column: Column, seed: int) -> Any:
     """A value of a column, or null."""
     if column.nullable and (seed == NULLS or (seed + len(column.name)) % 3 == 0):
@@ -55,7 +61,8 @@ def value(column: Column, seed: int) -> Any:
     if pa.types.is_list(column.type):
         inner = column.type.value_type
         if pa.types.is_struct(inner):
-            return (rows.TopicPartitions(topic=HOSTILE, topic_id=None, partitions=(0,)),)[: seed % 2]
+            values = {field.name: HOSTILE if field.type == pa.string() else (0,) for field in inner}
+            return (struct_class(inner)(**values),)[: seed % 2]
         return VALUES[inner][: seed % 3]
     choices = VALUES[column.type]
     return choices[(seed * 7 + len(column.name)) % len(choices)]

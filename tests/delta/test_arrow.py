@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kafka_lagoon.delta.arrow import arrow_table, parquet_bytes, snapshot_date
 from kafka_lagoon.delta.schema import HEADER, STATE_TABLES, TIMESTAMP, Column
 from kafka_lagoon.snapshot import state_rows as rows
+from tests.delta.awkward import struct_class
 from tests.delta.samples import HOSTILE, NOON_MS, row, snapshot
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -34,7 +35,7 @@ def of_type(kind: pa.DataType) -> st.SearchStrategy[Any]:
     if pa.types.is_list(kind):
         return st.lists(of_type(kind.value_type), max_size=3).map(tuple)
     if pa.types.is_struct(kind):
-        return st.builds(rows.TopicPartitions, **{field.name: st.none() | of_type(field.type) for field in kind})
+        return st.builds(struct_class(kind), **{field.name: st.none() | of_type(field.type) for field in kind})
     if pa.types.is_integer(kind):
         return st.integers(-(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1)
     return {
@@ -46,7 +47,7 @@ def of_type(kind: pa.DataType) -> st.SearchStrategy[Any]:
 
 def as_read(value: Any) -> Any:
     """A row's value as Arrow gives it back."""
-    if isinstance(value, rows.TopicPartitions):
+    if dataclasses.is_dataclass(value):
         return {field.name: as_read(getattr(value, field.name)) for field in dataclasses.fields(value)}
     return list(map(as_read, value)) if isinstance(value, tuple) else value
 

@@ -1,6 +1,7 @@
 """What the log says of a file holds for every row of it, whatever its values are."""
 
 import json
+import math
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -8,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_lagoon.delta.files import DataFile, add_action, statistics_of
+from kafka_lagoon.delta.files import DataFile, add_action, merged, statistics_of
 
 DAY = ("day", date(2026, 11, 21))
 LAST = "\U0010ffff"
@@ -88,3 +89,22 @@ def test_numbers_that_json_has_not_leave_a_column_without_bounds() -> None:
     for odd in (float("nan"), float("inf")):
         stats = in_log(pa.table({"ratio": [0.5, odd, None]}))
         assert (stats["minValues"], stats["nullCount"]) == ({}, {"ratio": 1})
+
+
+def test_statistics_of_parts_are_those_of_the_whole() -> None:
+    """Bounds are the outermost, nulls add up; a NaN in one part takes the bounds of all, a part of nulls takes none."""
+    parts = [
+        pa.table({"text": pa.array(["b", "c"]).dictionary_encode(), "number": [1.0, math.nan], "empty": [None, 4]}),
+        pa.table({"text": pa.array(["a", None]).dictionary_encode(), "number": [1.0, 2.0], "empty": [None, None]}),
+    ]
+    whole = merged([statistics_of(part.cast(parts[0].schema)) for part in parts])
+    assert (whole.rows, whole.nulls) == (4, {"text": 1, "number": 0, "empty": 3})
+    assert whole.least == {"text": "a", "empty": 4}
+    assert whole.greatest == {"text": "c", "empty": 4}
+
+
+def test_a_dictionary_has_the_bounds_of_what_is_used() -> None:
+    """A value that no row has is none of the column."""
+    column = pa.DictionaryArray.from_arrays(pa.array([1, None], pa.int32()), ["a", "b", "z"])
+    assert statistics_of(pa.table({"text": column})).least == {"text": "b"}
+    assert statistics_of(pa.table({"text": column})).greatest == {"text": "b"}

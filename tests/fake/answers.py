@@ -17,7 +17,7 @@ from kafka_lagoon.protocol.messages import (
     offset_fetch,
 )
 from kafka_lagoon.wire.schema import Api
-from tests.fake import acls, logs, share_groups, transactions, writes
+from tests.fake import acls, logs, reassignments, share_groups, transactions, writes
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember, FakePartition
 
 LEADER_MISSING, NOT_LEADER, UNKNOWN_TOPIC, NOT_COORDINATOR, GROUP_MISSING = 5, 6, 3, 16, 69
@@ -255,21 +255,30 @@ def _commit(partition: int, commit: FakeCommit, *, stable: bool) -> offset_fetch
 def _describe_configs(state: FakeCluster, _node: int, version: int, request: Any) -> Any:
     results = []
     for resource in request.resources:
-        topic = state.topics.get(resource.resource_name)
-        entry = describe_configs.DescribeConfigsEntry(
-            name="min.insync.replicas",
-            value=str(topic.min_insync_replicas) if topic else None,
-            config_source=1 if version >= 1 else -1,
+        values = _configs_of(state, resource.resource_type, resource.resource_name)
+        entries = (
+            describe_configs.DescribeConfigsEntry(
+                name=name, value=value, config_source=1 if version >= 1 else -1, config_type=3 if version >= 3 else 0
+            )
+            for name, value in (values or {}).items()
         )
         results.append(
             describe_configs.DescribeConfigsResult(
-                error_code=0 if topic else UNKNOWN_TOPIC,
+                error_code=UNKNOWN_TOPIC if values is None else 0,
                 resource_type=resource.resource_type,
                 resource_name=resource.resource_name,
-                configs=(entry,) if topic else (),
+                configs=tuple(entries),
             )
         )
     return describe_configs.DescribeConfigsResponse(results=tuple(results))
+
+
+def _configs_of(state: FakeCluster, resource_type: int, name: str) -> dict[str, str] | None:
+    """Brokers have no configs, those of topics are min.insync.replicas; None for a topic that does not exist."""
+    if resource_type == describe_configs.BROKER:
+        return {}
+    topic = state.topics.get(name)
+    return None if topic is None else {"min.insync.replicas": str(topic.min_insync_replicas)}
 
 
 def _describe_cluster(state: FakeCluster, _node: int, _version: int, _request: Any) -> Any:
@@ -313,6 +322,7 @@ SPOKEN: dict[int, tuple[Api[Any, Any], Answer]] = {
         *writes.ANSWERS,
         *acls.ANSWERS,
         *transactions.ANSWERS,
+        *reassignments.ANSWERS,
         *share_groups.ANSWERS,
         (list_groups.LIST_GROUPS, _list_groups),
         (find_coordinator.FIND_COORDINATOR, _find_coordinator),

@@ -115,9 +115,13 @@ class FakeCluster:
     controller_id: int = 1  # as metadata name it
     cluster_operations: int = 8096
     acls: tuple[Any, ...] | None = None  # of DescribeAcls, by resource; None is no authorizer
+    quotas: tuple[Any, ...] = ()  # of DescribeClientQuotas
+    scram_users: tuple[Any, ...] = ()  # of DescribeUserScramCredentials
+    tokens: tuple[Any, ...] | None = None  # of DescribeDelegationToken; None is tokens switched off
     quorum: Any = None  # of DescribeQuorum: the partition of the metadata log
     transactions: dict[str, FakeTransaction] = field(default_factory=dict)
     producers: dict[tuple[str, int], tuple[Any, ...]] = field(default_factory=dict)  # of DescribeProducers
+    reassignments: tuple[Any, ...] = ()  # of ListPartitionReassignments, by topic
     faults: list[Fault] = field(default_factory=list)
     requests: list[tuple[int, int, int]] = field(default_factory=list)  # (node, api key, version), in order of arrival
     fetches: list[Any] = field(default_factory=list)  # FetchRequests, in order of arrival

@@ -9,12 +9,29 @@ from tests.fake.cluster import FakeBatch, FakeCluster, FakePartition
 OUT_OF_RANGE, UNKNOWN_TOPIC, NOT_LEADER, FENCED, UNKNOWN_EPOCH, UNKNOWN_ID = 1, 3, 6, 74, 75, 100
 
 
+class _Room:
+    """What is left of an answer. Only its first batch comes whole whatever the limits say (KIP-74)."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._bytes, self._is_empty = max_bytes, True
+
+    def take(self, batches: list[FakeBatch], partition_max_bytes: int) -> bytes:
+        """The records of one partition: nothing if its first batch does not fit."""
+        records = b"".join(one.data for one in batches)
+        first, limit = len(batches[0].data) if batches else 0, min(partition_max_bytes, self._bytes)
+        if first > limit and not self._is_empty:
+            return b""
+        taken = records[: max(first, limit)]
+        self._bytes, self._is_empty = max(0, self._bytes - len(taken)), self._is_empty and not taken
+        return taken
+
+
 def _fetch(state: FakeCluster, node: int, version: int, request: Any) -> fetch.FetchResponse:
     state.fetches.append(request)
-    responses = []
+    responses, room = [], _Room(request.max_bytes)
     for topic in request.topics:
         known = _topic(state, topic, version)
-        some = tuple(_partition(known, node, version, request, one) for one in topic.partitions)
+        some = tuple(_partition(known, node, version, request, one, room) for one in topic.partitions)
         response = fetch.FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=some)
         responses.append(response)
     return fetch.FetchResponse(responses=tuple(responses))
@@ -27,7 +44,7 @@ def _topic(state: FakeCluster, requested: Any, version: int) -> list[FakePartiti
 
 
 def _partition(
-    partitions: list[FakePartition] | None, node: int, version: int, request: Any, requested: Any
+    partitions: list[FakePartition] | None, node: int, version: int, request: Any, requested: Any, room: _Room
 ) -> fetch.PartitionData:
     refused = fetch.PartitionData(
         partition_index=requested.partition, high_watermark=-1, error_code=0, records=None, log_start_offset=-1
@@ -43,7 +60,7 @@ def _partition(
     if refused.error_code in (NOT_LEADER, FENCED) and version >= 12:
         leader = fetch.LeaderIdAndEpoch(leader_id=log.leader_id, leader_epoch=log.leader_epoch)
         refused.current_leader = leader
-    return refused if refused.error_code else _data(log, version, request, requested)
+    return refused if refused.error_code else _data(log, version, request, requested, room)
 
 
 def _refusal(log: FakePartition, node: int, requested: Any) -> int:
@@ -60,7 +77,7 @@ def _end(log: FakePartition) -> int:
     return max(log.high_watermark, log.log[-1].last_offset + 1 if log.log else 0)
 
 
-def _data(log: FakePartition, version: int, request: Any, requested: Any) -> fetch.PartitionData:
+def _data(log: FakePartition, version: int, request: Any, requested: Any, room: _Room) -> fetch.PartitionData:
     stable = log.high_watermark if log.last_stable_offset is None else log.last_stable_offset
     end = stable if request.isolation_level else log.high_watermark
     data = fetch.PartitionData(
@@ -76,9 +93,7 @@ def _data(log: FakePartition, version: int, request: Any, requested: Any) -> fet
         data.diverging_epoch = fetch.EpochEndOffset(epoch=epoch, end_offset=parted)
         return data
     batches = _batches(log, requested.fetch_offset, end)
-    records = b"".join(one.data for one in batches)
-    least = len(batches[0].data) if batches else 0
-    data.records = records[: max(least, requested.partition_max_bytes)]  # type: ignore[assignment]
+    data.records = room.take(batches, requested.partition_max_bytes)  # type: ignore[assignment]
     if request.isolation_level:
         data.aborted_transactions = tuple(_aborted(batches))
     return data

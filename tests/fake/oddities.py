@@ -8,16 +8,34 @@ from kafka_lagoon.protocol.messages.consumer_group_describe import CONSUMER_GROU
 from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
 from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS
 from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS
+from kafka_lagoon.protocol.messages.describe_producers import DESCRIBE_PRODUCERS, ProducerState
+from kafka_lagoon.protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsResponsePartition,
+    DescribeShareGroupOffsetsResponseTopic,
+)
+from kafka_lagoon.protocol.messages.describe_transactions import (
+    DESCRIBE_TRANSACTIONS,
+    DescribedTransaction,
+    TransactionTopic,
+)
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
+from kafka_lagoon.protocol.messages.list_partition_reassignments import (
+    LIST_PARTITION_REASSIGNMENTS,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
+from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from tests.fake.answers import SPOKEN
-from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
+from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember, FakeTransaction
 from tests.fake.faults import Altered, Close, Fault
 
+LONG_AGO_MS = 1_000_000_000_000
 YEAR_10000_MS = 253_402_300_800_000
 TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED = 29, 30, 31
+TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
 Odd = Callable[[FakeCluster], None]
 
 
@@ -42,7 +60,68 @@ def every_shape() -> FakeCluster:
             3, {("other", 0): FakeCommit(5)}, [FakeMember("m", ("other",), {"other": (0, 1)})], "consumer"
         ),
     }
+    state.groups["sharing"] = FakeGroup(2, group_type="share", state="Stable", share_topics=_share_topics())
+    _add_transactions(state)
+    moving = OngoingPartitionReassignment(
+        partition_index=0, replicas=(1, 2, 3, 4), adding_replicas=(4,), removing_replicas=(1,)
+    )
+    state.reassignments = (OngoingTopicReassignment(name="orders", partitions=(moving,)),)
     return state
+
+
+def _share_topics() -> tuple[DescribeShareGroupOffsetsResponseTopic, ...]:
+    """Offsets of a share group in two topics, one of which is gone: with a lag, not started, without a lag."""
+    stored = [(90, 5), (-1, -1), (90, -1)]
+    return tuple(
+        DescribeShareGroupOffsetsResponseTopic(
+            topic_name=name,
+            topic_id=bytes(16),
+            partitions=tuple(
+                DescribeShareGroupOffsetsResponsePartition(
+                    partition_index=index, start_offset=start, leader_epoch=0, lag=lag, error_code=0
+                )
+                for index, (start, lag) in enumerate(stored)
+            ),
+        )
+        for name in ("orders", "gone")
+    )
+
+
+def _add_transactions(state: FakeCluster) -> None:
+    """An open transaction of two partitions, an id without any, and a hanging one that no coordinator knows."""
+    state.topics["other"].partitions[1].last_stable_offset = 50
+    open_in = (TransactionTopic(topic="other", partitions=(0, 1)),)
+    state.transactions |= {
+        "payer": FakeTransaction(1, transaction("payer", 7, open_in)),
+        "idle": FakeTransaction(2, transaction("idle", 8, state="Empty", started_at_ms=-1)),
+    }
+    written = {"producer_epoch": 1, "last_sequence": 4, "coordinator_epoch": 0}
+    state.producers[("other", 1)] = (
+        ProducerState(producer_id=7, last_timestamp=LONG_AGO_MS, current_txn_start_offset=60, **written),
+        ProducerState(producer_id=8, last_timestamp=LONG_AGO_MS, **written),
+        ProducerState(producer_id=9, producer_epoch=0, current_txn_start_offset=50, coordinator_epoch=-1),
+    )
+
+
+def transaction(
+    name: str,
+    producer_id: int,
+    topics: tuple[TransactionTopic, ...] = (),
+    *,
+    state: str = "Ongoing",
+    started_at_ms: int = LONG_AGO_MS,
+) -> DescribedTransaction:
+    """What a coordinator says of a transactional id."""
+    return DescribedTransaction(
+        error_code=0,
+        transactional_id=name,
+        transaction_state=state,
+        transaction_timeout_ms=60_000,
+        transaction_start_time_ms=started_at_ms,
+        producer_id=producer_id,
+        producer_epoch=1,
+        topics=topics,
+    )
 
 
 def both(*odd: Odd) -> Odd:
@@ -103,6 +182,11 @@ def _refuse_all(answer: Any) -> None:
     for topic in answer.topics:
         for partition in topic.partitions:
             partition.error_code = TOPIC_AUTHORIZATION_FAILED
+
+
+def _refuse_transactions(answer: Any) -> None:
+    for transaction_state in answer.transaction_states:
+        _set(transaction_state, error_code=TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 
 
 def _hide_other(answer: Any) -> None:
@@ -176,7 +260,12 @@ ODDITIES: dict[str, Odd] = {
         altered(DESCRIBE_CLUSTER, lambda answer: _set(answer, brokers=answer.brokers[:1])), odd_members
     ),
     "lists of groups that fail": fails(LIST_GROUPS),
-    "commits that may not be read": altered(OFFSET_FETCH, _each_group(GROUP_AUTHORIZATION_FAILED)),
+    "lists of transactions and moves that fail": both(fails(LIST_TRANSACTIONS), fails(LIST_PARTITION_REASSIGNMENTS)),
+    "commits and transactions that may not be read": both(
+        altered(OFFSET_FETCH, _each_group(GROUP_AUTHORIZATION_FAILED)),
+        altered(DESCRIBE_TRANSACTIONS, _refuse_transactions),
+    ),
+    "producers that may not be read": altered(DESCRIBE_PRODUCERS, _refuse_all),
     "brokers before Kafka 3.5": older(ListOffsets=7),
     "brokers before Kafka 2.8": both(older(ListOffsets=5, Metadata=9, ListGroups=3, OffsetFetch=7), no_topic_ids),
     "brokers before Kafka 1.0": both(older(ListOffsets=1, Metadata=4, ListGroups=1, OffsetFetch=3), no_topic_ids),

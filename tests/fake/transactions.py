@@ -17,6 +17,7 @@ def _list(state: FakeCluster, node: int, _version: int, request: Any) -> Any:
         )
         for name, transaction in state.transactions.items()
         if transaction.coordinator_id == node and transaction.open_for_ms > request.duration_filter
+        if transaction.described.producer_id in request.producer_id_filters or not request.producer_id_filters
     )
     return list_transactions.ListTransactionsResponse(
         error_code=0, unknown_state_filters=(), transaction_states=tuple(listed)

@@ -24,6 +24,7 @@ def test_every_config_is_a_row() -> None:
         value="1",
         read_only=True,
         config_source=TOPIC_CONFIG,
+        config_type=5,
         synonyms=(DescribeConfigsSynonym(name="log.retention.ms", value="2", source=DEFAULT_CONFIG),),
     )
     assert list(config_rows([result("orders", config)])) == [
@@ -33,6 +34,7 @@ def test_every_config_is_a_row() -> None:
             name="retention.ms",
             value="1",
             source="TOPIC_CONFIG",
+            config_type="LONG",
             is_default=False,
             is_sensitive=False,
             is_read_only=True,
@@ -52,7 +54,7 @@ def test_old_brokers_return_no_source() -> None:
     """DescribeConfigs v0 only says whether it is the default."""
     old = DescribeConfigsEntry(name="a", value="1", is_default=True)
     [row] = config_rows([result("orders", old)])
-    assert (row.source, row.is_default) == (None, True)
+    assert (row.source, row.config_type, row.is_default) == (None, None, True)
 
 
 def test_the_default_is_a_source() -> None:
@@ -74,3 +76,13 @@ def test_sensitive_values_are_null() -> None:
     [row] = config_rows([result("1", secret, resource_type=BROKER)])
     assert (row.resource_type, row.value, row.is_sensitive) == ("broker", None, True)
     assert row.synonyms == (ConfigSynonym(name="ssl.key.password", value=None, source="STATIC_BROKER_CONFIG"),)
+
+
+def test_what_brokers_share_has_a_name() -> None:
+    """As kafka-configs.sh calls it; a topic cannot be called so."""
+    [row] = config_rows([result("", DescribeConfigsEntry(name="a", value="1", config_source=3), resource_type=BROKER)])
+    assert (row.resource_type, row.resource_name, row.source) == (
+        "broker",
+        "<default>",
+        "DYNAMIC_DEFAULT_BROKER_CONFIG",
+    )

@@ -6,7 +6,14 @@ from kafka_lagoon.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from kafka_lagoon.snapshot.log_dirs import LogDirRow, ReplicaRow, log_dir_rows, replica_rows
+from kafka_lagoon.snapshot.log_dirs import (
+    LogDirRow,
+    ReplicaRow,
+    StoredReplicaRow,
+    log_dir_rows,
+    replica_rows,
+    stored_replica_rows,
+)
 
 STORAGE_ERROR = 56
 
@@ -74,3 +81,38 @@ def test_every_replica_is_a_row() -> None:
     assert rows[2] == ReplicaRow(
         broker_id=1, log_dir="/b", topic="orders", partition=1, size_bytes=20, offset_lag=7, is_future=True
     )
+
+
+def test_a_stored_replica_has_what_is_known_of_its_directory() -> None:
+    """Its topic's id by name, and the sizes of the volume."""
+    rows = list(stored_replica_rows(answers(), {"orders": "id-of-orders"}, {1}))
+    places = [(row.broker_id, row.log_dir, row.topic, row.partition) for row in rows]
+    assert places == [
+        (1, "/a", None, None),
+        (1, "/b", "audit", 0),
+        (1, "/b", "orders", 0),
+        (1, "/b", "orders", 1),
+        (2, "/c", None, None),
+    ]
+    assert rows[1].topic_id is None
+    assert rows[3] == StoredReplicaRow(
+        broker_id=1,
+        log_dir="/b",
+        topic="orders",
+        topic_id="id-of-orders",
+        partition=1,
+        size_bytes=20,
+        offset_lag=7,
+        is_future=True,
+        total_bytes=100,
+        usable_bytes=60,
+        is_cordoned=True,
+        problem=None,
+    )
+
+
+def test_a_directory_without_replicas_has_a_row() -> None:
+    """One that failed says why; what an old broker does not return is null, not false."""
+    failed, *_, empty = stored_replica_rows(answers(), {}, {1})
+    assert (failed.problem, failed.size_bytes, failed.is_cordoned) == ("KAFKA_STORAGE_ERROR", None, None)
+    assert (empty.problem, empty.size_bytes, empty.is_cordoned, empty.usable_bytes) == (None, None, None, None)

@@ -8,7 +8,14 @@ from kafka_lagoon.protocol.messages.describe_quorum import (
     QuorumReplica,
     QuorumTopic,
 )
-from kafka_lagoon.snapshot.quorum import QuorumReplicaRow, QuorumRow, quorum_replica_rows, quorum_rows
+from kafka_lagoon.snapshot.quorum import (
+    QuorumReplicaRow,
+    QuorumRow,
+    QuorumStateRow,
+    quorum_replica_rows,
+    quorum_rows,
+    quorum_state_rows,
+)
 
 
 def response(leader_id: int = 1, leader_end: int = 100, error_code: int = 0) -> DescribeQuorumResponse:
@@ -64,3 +71,24 @@ def test_nobody_has_a_lag_without_the_leaders_end() -> None:
     """Unknown is null, not the difference to -1."""
     assert {row.lag for row in quorum_replica_rows(response(leader_end=-1))} == {None}
     assert {row.lag for row in quorum_replica_rows(response(leader_id=-1))} == {None}
+
+
+def test_a_row_of_the_table_has_the_replica_and_the_log() -> None:
+    """Listeners of a broker that returns none are null, those of an observer empty."""
+    leader, _, observer = quorum_state_rows(response(), has_listeners=True)
+    assert leader == QuorumStateRow(
+        replica_id=1,
+        role="leader",
+        leader_id=1,
+        leader_epoch=7,
+        high_watermark=99,
+        directory_id=None,
+        log_end_offset=100,
+        lag=0,
+        last_fetch_at_ms=5,
+        last_caught_up_at_ms=6,
+        listeners=("CONTROLLER://c1:9093",),
+    )
+    assert observer.listeners == ()
+    assert {row.listeners for row in quorum_state_rows(response(), has_listeners=False)} == {None}
+    assert list(quorum_state_rows(response(error_code=41), has_listeners=True)) == []

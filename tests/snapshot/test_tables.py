@@ -2,8 +2,7 @@
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
-from dataclasses import fields
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -14,26 +13,33 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED, SECURITY_DISABLED
-from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
+from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, SupportedFeature
 from kafka_lagoon.protocol.messages.describe_acls import (
     DESCRIBE_ACLS,
     AclDescription,
     DescribeAclsResource,
     DescribeAclsResponse,
 )
+from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
+from kafka_lagoon.protocol.messages.describe_quorum import QuorumPartition, QuorumReplica
 from kafka_lagoon.settings import SnapshotSettings
 from kafka_lagoon.snapshot.acls import ACLS, AclRow
 from kafka_lagoon.snapshot.collect import STEPS, collect
 from kafka_lagoon.snapshot.coverage import SKIPPED, CollectionFailureRow, CoverageRow
-from kafka_lagoon.snapshot.state_rows import Snapshot, SnapshotRow
+from kafka_lagoon.snapshot.quotas import QUOTAS
+from kafka_lagoon.snapshot.state_rows import Snapshot
 from kafka_lagoon.snapshot.state_table import Phase, StateTable
+from kafka_lagoon.snapshot.table_states import StoredTable
 from kafka_lagoon.snapshot.tables import STATE_TABLES, required_permissions, skipped_tables
 from tests.clock import CLOCK
+from tests.fake import quorum, resources, security
 from tests.fake.answers import SPOKEN
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
-from tests.fake.oddities import every_shape
+from tests.fake.faults import Close, Fault
+from tests.fake.oddities import altered, every_shape
 from tests.nulls import unexplained_of
+from tests.security_samples import quotas, scram_user, token
 from tests.short_timeouts import short_timeouts
 
 Speak = Callable[[Any, Callable[[], Any]], None]
@@ -49,11 +55,44 @@ def speak(monkeypatch: pytest.MonkeyPatch) -> Speak:
     return teach
 
 
-def captured(state: FakeCluster, *skipped: StateTable) -> Snapshot:
+def captured(state: FakeCluster, *skipped: StateTable, stored: Mapping[str, StoredTable] | None = None) -> Snapshot:
     with fake_cluster(state):
         deadline = Deadline.after(CLOCK, 8_000)
         with Cluster.connect(short_timeouts(state), CLOCK, RequestStats(), deadline) as cluster:
-            return collect(cluster, "test", 1_000, deadline, lambda _step, _items: None, skipped)
+            return collect(cluster, "test", 1_000, deadline, lambda _step, _items: None, skipped, stored=stored)
+
+
+def everything() -> FakeCluster:
+    """A cluster that has something for every table."""
+    state = every_shape()
+    acl = AclDescription(principal="User:a", host="*", operation=3, permission_type=3)
+    state.acls = (DescribeAclsResource(resource_type=2, resource_name="t", acls=(acl,)),)
+    state.quotas = (quotas({"user": "a"}, producer_byte_rate=1.0),)
+    state.scram_users = (scram_user("a", 1),)
+    state.tokens = (token("t1", "root"),)
+    leader = QuorumReplica(replica_id=1, log_end_offset=5, last_fetch_timestamp=5, last_caught_up_timestamp=5)
+    state.quorum = QuorumPartition(
+        partition_index=0,
+        error_code=0,
+        leader_id=1,
+        leader_epoch=1,
+        high_watermark=5,
+        current_voters=(leader,),
+        observers=(),
+    )
+    altered(API_VERSIONS, _add_feature)(state)
+    return state
+
+
+def _add_feature(answer: Any) -> None:
+    answer.supported_features = (SupportedFeature(name="f", min_version=0, max_version=2),)
+
+
+@pytest.fixture
+def speak_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the fake brokers answer the APIs of all tables."""
+    for api, answer in (*security.ANSWERS, *quorum.ANSWERS, *resources.ANSWERS):
+        monkeypatch.setitem(SPOKEN, api.key, (api, answer))
 
 
 def one_acl() -> DescribeAclsResponse:
@@ -83,25 +122,24 @@ def test_tables_are_in_the_order_of_their_phases() -> None:
     assert STEPS[-1] == [table.name for table in STATE_TABLES if table.phase is Phase.DETAILS][-1]
 
 
-def test_every_table_has_rows(speak: Speak) -> None:
+@pytest.mark.usefixtures("speak_everything")
+def test_every_table_has_rows() -> None:
     """A new table needs an answer of the fake brokers here: one that is always empty looks like a forgotten one."""
-    speak(DESCRIBE_ACLS, one_acl)
-    taken = captured(every_shape())
+    taken = captured(everything())
     assert [table.name for table in STATE_TABLES if not taken.of(table.row)] == []
     assert set(taken.rows) == {table.row for table in STATE_TABLES}
     assert unexplained_of(taken) == []
 
 
-def test_tables_declare_the_apis_that_they_need(speak: Speak) -> None:
+@pytest.mark.usefixtures("speak_everything")
+def test_tables_declare_the_apis_that_they_need() -> None:
     """What a snapshot asks is what its tables declare: README's permissions and skipped tables rely on it."""
-    speak(DESCRIBE_ACLS, one_acl)
-    requested = {row.api for row in captured(every_shape()).of(CoverageRow)} - {API_VERSIONS.name}
+    requested = {row.api for row in captured(everything()).of(CoverageRow)} - {API_VERSIONS.name}
     names = {api.name for table in STATE_TABLES for api in table.apis}
     assert requested <= names
     lag_only = {api.name for table in STATE_TABLES if table.phase is Phase.LAG for api in table.apis}
-    assert requested - lag_only == {
-        api.name for table in STATE_TABLES if table.phase is Phase.DETAILS for api in table.apis
-    }
+    details = {api.name for table in STATE_TABLES if table.phase is Phase.DETAILS for api in table.apis}
+    assert requested - lag_only == details - lag_only - {API_VERSIONS.name}
 
 
 def test_a_table_that_asks_for_itself_says_what_it_needs() -> None:
@@ -109,7 +147,9 @@ def test_a_table_that_asks_for_itself_says_what_it_needs() -> None:
     for table in STATE_TABLES:
         if table.phase is Phase.DETAILS:
             assert table.apis, table.name
-            assert table.permissions, table.name
+            assert table.permissions or set(table.apis) == {API_VERSIONS}, (
+                table.name
+            )  # which is asked before logging in
         else:
             assert table.required, table.name
             assert not table.may_be_skipped, table.name
@@ -120,7 +160,8 @@ def test_each_permission_is_named_once() -> None:
     permissions = required_permissions()
     assert len({(one.operation, one.resource_type) for one in permissions}) == len(permissions)
     cluster = next(one for one in permissions if str(one) == "DESCRIBE on Cluster")
-    assert cluster.without == "the controller is unknown; the list of groups is filtered; the ACLs are refused"
+    assert cluster.without.startswith("the controller is unknown; the list of groups is filtered; ")
+    assert "the ACLs are refused" in cluster.without
 
 
 def test_an_api_that_no_broker_offers_is_a_fact_of_coverage(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,16 +223,76 @@ def test_only_some_tables_can_be_skipped() -> None:
     assert skipped_tables(" acls ") == (ACLS,)
     with pytest.raises(ConfigError) as raised:
         skipped_tables("acls,brokers,akls")
+    these = ", ".join(table.name for table in STATE_TABLES if table.may_be_skipped)
     assert raised.value.problems == tuple(
-        f"snapshot.skip_tables: {name} cannot be skipped; these can: acls" for name in ("akls", "brokers")
+        f"snapshot.skip_tables: {name} cannot be skipped; these can: {these}" for name in ("akls", "brokers")
     )
 
 
 def test_what_people_read_names_the_tables() -> None:
-    """The setting's description lists every table that can be skipped, the column's comment every one that is not required."""
+    """The setting's description lists every table that can be skipped; those, and no others, are not required."""
     description = SnapshotSettings.model_fields["skip_tables"].description or ""
     skippable = ", ".join(table.name for table in STATE_TABLES if table.may_be_skipped)
     assert description.endswith(f": {skippable}."), f"settings.py, skip_tables: name {skippable}"
-    comment = {field.name: field.metadata["comment"] for field in fields(SnapshotRow)}["status"]
-    optional = ", ".join(table.name for table in STATE_TABLES if not table.required)
-    assert f"({optional})" in comment, f"state_rows.py, status: name {optional}"
+    assert all(table.required is not table.may_be_skipped for table in STATE_TABLES)
+
+
+def outcomes(taken: Snapshot) -> dict[str, str]:
+    """How the tables were collected, by name."""
+    return {one.table_name: one.outcome for one in taken.published.tables or ()}
+
+
+def stored_by(taken: Snapshot) -> dict[str, StoredTable]:
+    """The tables that a later snapshot may refer to."""
+    captured_at_ms = taken.header.captured_at_ms
+    return {
+        one.table_name: StoredTable(snapshot_id=one.stored_in, captured_at_ms=captured_at_ms, digest=one.digest)
+        for one in taken.published.tables or ()
+        if one.digest is not None
+    }
+
+
+@pytest.mark.usefixtures("speak_everything")
+def test_what_did_not_change_is_not_stored_again() -> None:
+    """The snapshot names the one that has the rows; a table that changed has its own."""
+    state = everything()
+    first = captured(state)
+    assert not first.stored_elsewhere
+    second = captured(state, stored=stored_by(first))
+    slow = {table.name for table in STATE_TABLES if table.when_changed}
+    assert second.stored_elsewhere == slow
+    assert stored_by(second).keys() == slow
+    assert {one.stored_in for one in second.published.tables or () if one.table_name in slow} == {
+        first.header.snapshot_id
+    }
+    state.quotas = (quotas({"user": "a"}, producer_byte_rate=2.0),)
+    third = captured(state, stored=stored_by(second))
+    assert third.stored_elsewhere == slow - {"quotas"}
+    assert {one.stored_in for one in third.published.tables or () if one.table_name == "acls"} == {
+        first.header.snapshot_id
+    }
+
+
+@pytest.mark.usefixtures("speak_everything")
+def test_what_failed_is_never_taken_for_the_same() -> None:
+    """A refused list is empty, and so is one without entries: only the latter may be referred to."""
+    state = everything()
+    state.scram_users = ()
+    empty = captured(state)
+    assert outcomes(empty)["scram_users"] == "complete"
+    state.cluster_operations = 0
+    refused = captured(state, stored=stored_by(empty))
+    assert outcomes(refused)["scram_users"] == "failed"
+    assert "scram_users" not in refused.stored_elsewhere | stored_by(refused).keys()
+
+
+def test_every_table_says_how_it_was_collected(speak: Speak) -> None:
+    """Which a view needs that compares two snapshots: a table without rows may be one that was not collected."""
+    speak(DESCRIBE_ACLS, lambda: DescribeAclsResponse(error_code=SECURITY_DISABLED, resources=()))
+    state = FakeCluster()
+    state.add_topic("t", 1)
+    state.faults.append(Fault(DESCRIBE_LOG_DIRS.key, Close(), times=1_000, node_id=3))
+    told = outcomes(captured(state, QUOTAS))
+    assert list(told) == [table.name for table in STATE_TABLES if table.phase < Phase.SUMMARY]
+    assert (told["acls"], told["quotas"], told["scram_users"]) == ("not_offered", "skipped", "not_offered")
+    assert (told["topics"], told["configs"], told["log_dirs"]) == ("complete", "complete", "partial")

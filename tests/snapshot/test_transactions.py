@@ -62,6 +62,7 @@ def test_a_described_transaction_is_a_row() -> None:
                 TopicPartitions(topic="a", topic_id=None, partitions=(0,)),
                 TopicPartitions(topic="b", topic_id=None, partitions=(1, 2)),
             ),
+            problem=None,
         )
     ]
 

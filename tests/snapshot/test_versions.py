@@ -13,9 +13,13 @@ from kafka_lagoon.protocol.messages.api_versions import (
 )
 from kafka_lagoon.snapshot.versions import (
     ApiVersionRow,
+    BrokerApiRow,
+    BrokerFeatureRow,
     BrokerVersionRow,
     FeatureRow,
     api_version_rows,
+    broker_api_rows,
+    broker_feature_rows,
     broker_version_rows,
     feature_rows,
 )
@@ -95,3 +99,21 @@ def test_a_finalized_feature_that_nobody_supports() -> None:
         FeatureRow(feature="f", broker_ids=(), lowest=None, highest=None, finalized=3)
     ]
     assert list(feature_rows({})) == []
+
+
+def test_every_broker_has_its_own_apis() -> None:
+    """One row per broker and API, with the version that we speak with it."""
+    rows = list(broker_api_rows({2: offers((UNKNOWN_KEY, 0, 1), (METADATA, 0, 9)), 1: offers((METADATA, 98, 99))}))
+    assert rows[0] == BrokerApiRow(broker_id=1, api_key=METADATA, api="Metadata", lowest=98, highest=99, spoken=None)
+    assert [(row.broker_id, row.api_key, row.spoken) for row in rows[1:]] == [(2, METADATA, 9), (2, UNKNOWN_KEY, None)]
+
+
+def test_every_broker_has_its_own_features() -> None:
+    """A broker that has not heard of the finalized level says none; one that does not support it has a row too."""
+    unaware, knowing, without = offers(level=1), offers(level=2, finalized=2), offers(finalized=3)
+    without.supported_features = ()
+    assert list(broker_feature_rows({1: unaware, 2: knowing, 3: without})) == [
+        BrokerFeatureRow(broker_id=1, feature="f", lowest=0, highest=1, finalized=None),
+        BrokerFeatureRow(broker_id=2, feature="f", lowest=0, highest=2, finalized=2),
+        BrokerFeatureRow(broker_id=3, feature="f", lowest=None, highest=None, finalized=3),
+    ]

@@ -28,6 +28,7 @@ class Identity:
     controller_id: int | None
     controller_problem: str | None  # why the controller is not known
     failures: Sequence[Failure]
+    quorum: DescribeQuorumResponse | None = None
 
     @property
     def description_problem(self) -> str | None:
@@ -51,6 +52,7 @@ def identify(cluster: Cluster, deadline: Deadline) -> Identity:
         controller_id=controller_id,
         controller_problem=problem,
         failures=[answer for answer in (described, quorum) if isinstance(answer, Failure)],
+        quorum=None if isinstance(quorum, Failure) else quorum,
     )
 
 

@@ -39,7 +39,8 @@ TYPE_NAMES: Mapping[int, str] = {number: name for name, number in RESOURCE_TYPES
 PER_BROKER = frozenset({BROKER, BROKER_LOGGER})  # only the broker itself answers for them
 _CHUNK = 200  # resources in one request: a topic has some 30 configs
 _WITH_SYNONYMS, _WITHOUT_SYNONYMS = Versions(1, LATEST), Versions(0, 0)  # KIP-226
-_ANY_TYPE = Versions(1, LATEST)  # KIP-1142; before, ListConfigResources listed client metrics only
+# KIP-1142; before, ListConfigResources listed client metrics only.
+_ANY_TYPE, _CLIENT_METRICS_ONLY = Versions(1, LATEST), Versions(0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,21 @@ def list_config_resources(cluster: Cluster, resource_type: int, deadline: Deadli
         return answer
     listed = (one.resource_name for one in answer.config_resources if one.resource_type == resource_type)
     return sorted(listed)
+
+
+def resources_with_configs(cluster: Cluster, deadline: Deadline) -> Mapping[int, Sequence[str]] | Failure:
+    """Names of the groups and client metrics that have configs of their own, by type; without groups before Kafka 4.1."""
+    scope = Scope.list("groups and client metrics with settings")
+    request = ListConfigResourcesRequest(resource_types=(GROUP, CLIENT_METRICS))
+    answer = ask_cluster(cluster, LIST_CONFIG_RESOURCES, request, scope, deadline, _ANY_TYPE)
+    types = {GROUP, CLIENT_METRICS}
+    if isinstance(answer, Failure) and answer.name == UNSUPPORTED:
+        request, types = ListConfigResourcesRequest(resource_types=()), {CLIENT_METRICS}
+        answer = ask_cluster(cluster, LIST_CONFIG_RESOURCES, request, scope, deadline, _CLIENT_METRICS_ONLY)
+    if isinstance(answer, Failure):
+        return answer
+    listed = [(one.resource_type, one.resource_name) for one in answer.config_resources]
+    return {wanted: sorted(name for resource_type, name in listed if resource_type == wanted) for wanted in types}
 
 
 def describe_configs(cluster: Cluster, resource_type: int, names: Sequence[str], deadline: Deadline) -> Configs:

@@ -7,6 +7,7 @@ on as it came; -1 is Kafka's "there is none".
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from kafka_lagoon.admin.offset_columns import OffsetColumns, PartitionOrder
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.routes import ByLeader
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
@@ -67,8 +68,9 @@ ALL_KINDS = (HIGH_WATERMARK, LAST_STABLE, LOG_START, LARGEST_TIMESTAMP, LOCAL_ST
 def list_offsets(
     cluster: Cluster, partitions: Sequence[TopicPartition], kinds: Sequence[Kind], deadline: Deadline
 ) -> dict[Kind, Offsets]:
-    """Each kind of offset of every partition, from the leaders."""
-    sharded_requests = [_offsets_request(dict.fromkeys(partitions, kind.timestamp), kind) for kind in kinds]
+    """Each kind of offset of every partition, from the leaders; the answers are kept by column."""
+    order = PartitionOrder(partitions)
+    sharded_requests = [_request_for(order, kind) for kind in kinds]
     return dict(zip(kinds, gather(cluster, ByLeader(cluster), sharded_requests, deadline), strict=True))
 
 
@@ -79,27 +81,48 @@ def offsets_at(
     isolation_level: int = READ_UNCOMMITTED,
 ) -> Offsets:
     """The first record of each partition at or after its time (epoch milliseconds); offset -1 if there is none yet."""
-    sharded = _offsets_request(times_ms, Kind(LATEST, isolation_level, 1))
+    sharded = _request_at(times_ms, Kind(LATEST, isolation_level, 1))
     return gather(cluster, ByLeader(cluster), [sharded], deadline)[0]
 
 
-def _offsets_request(
-    timestamps: Mapping[TopicPartition, int], kind: Kind
+def _request_at(
+    times_ms: Mapping[TopicPartition, int], kind: Kind
 ) -> ShardedRequest[TopicPartition, ListOffsetsResponsePartition]:
+    """A request with a time of its own for each partition."""
+
     def build(items: Sequence[TopicPartition]) -> ListOffsetsRequest:
         topics: dict[str, list[ListOffsetsPartition]] = {}
         for item in items:
-            wanted = ListOffsetsPartition(partition_index=item.partition, timestamp=timestamps[item])
+            wanted = ListOffsetsPartition(partition_index=item.partition, timestamp=times_ms[item])
             topics.setdefault(item.topic, []).append(wanted)
-        return ListOffsetsRequest(
-            replica_id=CONSUMER_REPLICA_ID,
-            isolation_level=kind.isolation_level,
-            topics=tuple(ListOffsetsTopic(name=name, partitions=tuple(some)) for name, some in topics.items()),
-            timeout_ms=_SERVER_TIMEOUT_MS,
-        )
+        return _message([ListOffsetsTopic(name=name, partitions=some) for name, some in topics.items()], kind)
 
-    within = Versions(kind.since, NEWEST)
-    return ShardedRequest(api=LIST_OFFSETS, items=list(timestamps), build=build, read=_read_offsets, within=within)
+    items, within = list(times_ms), Versions(kind.since, NEWEST)
+    return ShardedRequest(api=LIST_OFFSETS, items=items, build=build, read=_read_offsets, within=within)
+
+
+def _request_for(order: PartitionOrder, kind: Kind) -> ShardedRequest[TopicPartition, ListOffsetsResponsePartition]:
+    """A request for one point of every log."""
+
+    def build(items: Sequence[TopicPartition]) -> ListOffsetsRequest:
+        return _message(order.chunk(items).topics(kind.timestamp), kind)
+
+    return ShardedRequest(
+        api=LIST_OFFSETS,
+        items=order.partitions,
+        build=build,
+        intake=OffsetColumns(order),
+        within=Versions(kind.since, NEWEST),
+    )
+
+
+def _message(topics: Sequence[ListOffsetsTopic], kind: Kind) -> ListOffsetsRequest:
+    return ListOffsetsRequest(
+        replica_id=CONSUMER_REPLICA_ID,
+        isolation_level=kind.isolation_level,
+        topics=topics,
+        timeout_ms=_SERVER_TIMEOUT_MS,
+    )
 
 
 def _read_offsets(

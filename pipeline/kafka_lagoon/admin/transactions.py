@@ -4,12 +4,15 @@ A request creates nothing: a transaction's coordinator is the broker that listed
 No permission on the cluster is needed, but brokers leave out transactional ids that we may not describe.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.routes import ByBroker, ByCoordinator, ByLeader
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.error_codes import TRANSACTIONAL_ID_NOT_FOUND, error_code
 from kafka_lagoon.protocol.messages.describe_producers import (
     DESCRIBE_PRODUCERS,
     DescribeProducersPartitionResponse,
@@ -32,7 +35,7 @@ from kafka_lagoon.protocol.messages.list_transactions import (
 )
 from kafka_lagoon.wire.schema import LATEST, Versions
 
-_CHUNK = 500  # transactional ids in one request
+_CHUNK = 500  # transactional ids, or partitions with all of their producers, in one request
 _WITH_DURATION = Versions(1, LATEST)  # KIP-994
 
 Listings = Gathered[int, ListTransactionsResponse]
@@ -40,13 +43,33 @@ Descriptions = Gathered[str, DescribedTransaction]
 Producers = Gathered[TopicPartition, DescribeProducersPartitionResponse]
 
 
-def list_transactions(cluster: Cluster, deadline: Deadline, longer_than_ms: int | None = None) -> Listings:
-    """What every broker coordinates; the coordinators are remembered.
+GONE = error_code(TRANSACTIONAL_ID_NOT_FOUND).name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducersTransactions:
+    """What coordinators know of some producers: transactional ids by producer id, and the descriptions of these ids.
+
+    An id that was listed and then not found is in neither the descriptions nor the failures.
+    """
+
+    transactional_ids: Mapping[int, str]
+    descriptions: Mapping[str, DescribedTransaction]
+    list_failures: Sequence[Failure]
+    description_failures: Mapping[str, Failure]
+
+
+def list_transactions(
+    cluster: Cluster, deadline: Deadline, longer_than_ms: int | None = None, producer_ids: Collection[int] = ()
+) -> Listings:
+    """What every broker coordinates, or what these producers have (none: all); the coordinators are remembered.
 
     Brokers before Kafka 3.8 have no filter for those open for `longer_than_ms`: UNSUPPORTED_VERSION.
     """
     duration_filter = EVERY_DURATION if longer_than_ms is None else longer_than_ms
-    request = ListTransactionsRequest(state_filters=(), producer_id_filters=(), duration_filter=duration_filter)
+    request = ListTransactionsRequest(
+        state_filters=(), producer_id_filters=tuple(producer_ids), duration_filter=duration_filter
+    )
     sharded = ShardedRequest(
         api=LIST_TRANSACTIONS,
         items=sorted(cluster.brokers),
@@ -81,9 +104,33 @@ def _read_transactions(
         yield transaction.transactional_id, transaction.error_code, transaction
 
 
+def transactions_of_producers(
+    cluster: Cluster, producer_ids: Collection[int], deadline: Deadline
+) -> ProducersTransactions:
+    """The transactions of producers that a partition names, asked in the order of `kafka-transactions.sh find-hanging`."""
+    if not producer_ids:
+        return ProducersTransactions(transactional_ids={}, descriptions={}, list_failures=(), description_failures={})
+    listings = list_transactions(cluster, deadline, producer_ids=producer_ids)
+    transactional_ids = {
+        transaction.producer_id: transaction.transactional_id
+        for _, response in sorted(listings.answers.items())
+        for transaction in response.transaction_states
+        if transaction.producer_id in producer_ids
+    }
+    described = describe_transactions(cluster, sorted(transactional_ids.values()), deadline)
+    return ProducersTransactions(
+        transactional_ids=transactional_ids,
+        descriptions=described.answers,
+        list_failures=list(listings.failures.values()),
+        description_failures={one: failure for one, failure in described.failures.items() if failure.name != GONE},
+    )
+
+
 def describe_producers(cluster: Cluster, partitions: Sequence[TopicPartition], deadline: Deadline) -> Producers:
     """Producers that the partitions' leaders remember. Needs READ on the topics."""
-    sharded = ShardedRequest(api=DESCRIBE_PRODUCERS, items=partitions, build=_producers_request, read=_read_producers)
+    sharded = ShardedRequest(
+        api=DESCRIBE_PRODUCERS, items=partitions, build=_producers_request, read=_read_producers, chunk=_CHUNK
+    )
     return gather(cluster, ByLeader(cluster), [sharded], deadline)[0]
 
 

@@ -1,10 +1,13 @@
 """Parses the options that all commands share, and turns a wrong command line into one line."""
 
 import argparse
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
 from kafka_lagoon.cli.terminal import UsageError
+from kafka_lagoon.times import Moment, parse_moment
 
 
 class Parser(argparse.ArgumentParser):
@@ -56,3 +59,37 @@ def overrides(args: argparse.Namespace) -> list[str]:
     """Settings that the options every command has assign, as `key=value`."""
     assigned: list[str] = list(args.set)
     return [*assigned, f"warehouse={args.warehouse}"] if args.warehouse else assigned
+
+
+def names(text: str) -> list[str]:
+    """Comma-separated names on the command line."""
+    return [name for part in text.split(",") if (name := part.strip())]
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """A regular expression on the command line."""
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text}: {error}") from None
+
+
+def moment_argument(text: str) -> Moment:
+    """A time on the command line: epoch milliseconds, or as `parse_moment` reads it."""
+    if text.removeprefix("-").isdecimal():
+        return Moment(epoch_ms=int(text))
+    try:
+        return parse_moment(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}, nor epoch milliseconds") from None
+
+
+def number_from(lowest: int) -> Callable[[str], int]:
+    """Whole numbers from `lowest` on."""
+
+    def parse(text: str) -> int:
+        if not text.isdecimal() or int(text) < lowest:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {lowest} on")
+        return int(text)
+
+    return parse

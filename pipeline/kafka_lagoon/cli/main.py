@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kafka_lagoon.cli.extras import with_extra
 from kafka_lagoon.cli.pipes import piped
-from kafka_lagoon.cli.terminal import not_a_command, reported
+from kafka_lagoon.cli.terminal import not_a_command, reported, say_version
 
 SPARK_SETTINGS = Path(__file__).resolve().parent.parent / "conf"
 
@@ -20,6 +20,8 @@ SPARK_SETTINGS = Path(__file__).resolve().parent.parent / "conf"
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit code of the command that the arguments name."""
     command, *rest = [*(sys.argv[1:] if argv is None else argv), ""]
+    if command == "--version":
+        return say_version()
     if command not in COMMANDS:
         return not_a_command("lagoon", command, COMMANDS, usage())
     _find_spark_settings()
@@ -66,6 +68,20 @@ def _sql(argv: Sequence[str]) -> int:
     return piped(lambda: reported(lambda: run(sql_arguments(argv, os.environ))))
 
 
+def _tables(name: str, summary: str) -> Command:
+    """A command over the tables: COMMAND of cli/tables/<name>.py."""
+
+    def run(argv: Sequence[str]) -> int:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        from kafka_lagoon.cli.tables.run import run as run_command  # noqa: PLC0415
+        from kafka_lagoon.clock import SYSTEM_CLOCK  # noqa: PLC0415
+
+        command = import_module(f"kafka_lagoon.cli.tables.{name}").COMMAND
+        return piped(lambda: reported(lambda: run_command(command, argv, os.environ, SYSTEM_CLOCK)))
+
+    return Command(summary, run, extra="sql")
+
+
 def _path(argv: Sequence[str]) -> int:
     from kafka_lagoon.cli.path import run  # noqa: PLC0415
 
@@ -83,6 +99,9 @@ COMMANDS: Mapping[str, Command] = {
     "snapshot": _job("snapshot", "one snapshot of one or more clusters into the state tables"),
     "ingest": _job("ingest", "records since the last run into table records, exactly once"),
     "maintain": _job("maintain", "small files joined and old ones removed"),
+    "lag": _tables("lag", "how far groups were behind in the newest snapshot, the worst first; exit 3 above limits"),
+    "health": _tables("health", "what is not as it should be in the newest snapshot, and since when"),
+    "changes": _tables("changes", "what changed between snapshots; exit 3 above limits, as with lag and health"),
     "sql": Command("run one SQL statement over the tables and views", _sql, extra="sql"),
     "path": Command("where the jobs, Spark's settings and Delta's jars are, for spark-submit", _path),
     "kafka": Command(
@@ -100,6 +119,6 @@ def usage() -> str:
             "",
             *lines,
             "",
-            "lagoon COMMAND --help lists a command's options.",
+            "lagoon COMMAND --help lists a command's options; lagoon --version says which version this is.",
         ]
     )

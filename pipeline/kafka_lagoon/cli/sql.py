@@ -6,17 +6,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+from kafka_lagoon.cli.engines import opened
 from kafka_lagoon.cli.pipes import write, write_in_pager
-from kafka_lagoon.cli.sql_arguments import DUCKDB, PARQUET, SPARK, TABLE, SqlArguments
+from kafka_lagoon.cli.sql_arguments import PARQUET, TABLE, SqlArguments
 from kafka_lagoon.cli.sql_formats import csv_blocks, json_blocks, table_blocks, write_parquet
-from kafka_lagoon.cli.terminal import COMPLETE, say, warn
+from kafka_lagoon.cli.terminal import COMPLETE, say
 from kafka_lagoon.delta.schema import TABLES
 from kafka_lagoon.delta.views import NAMES, VIEWS, column_comments
 from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.query import duckdb_engine as sql_duckdb
-from kafka_lagoon.query.duckdb_tables import NeedsSpark
-from kafka_lagoon.query.statements import Rows, type_name
-from kafka_lagoon.settings import Settings
+from kafka_lagoon.query.statements import Rows, mentioned, refuse_writing, type_name
 from kafka_lagoon.text import aligned, did_you_mean, printable
 
 
@@ -28,7 +27,7 @@ def run(arguments: SqlArguments) -> int:
         say("\n".join(_relations()))
     else:
         with ExitStack() as stack:
-            _show(_rows(stack, arguments.settings, arguments.statement, arguments.engine), arguments)
+            _show(_rows(stack, arguments, arguments.statement), arguments)
     return COMPLETE
 
 
@@ -51,23 +50,9 @@ def _columns(name: str) -> list[str]:
     return aligned([(field.name, type_name(field.type), comments[field.name]) for field in fields])
 
 
-def _rows(stack: ExitStack, settings: Settings, statement: str, engine: str | None) -> Rows:
-    """The result, by DuckDB unless only Spark can read the tables or `engine` says so."""
-    folder = sql_duckdb.local_folder(settings.warehouse) if settings.warehouse else None
-    if folder is None and engine == DUCKDB:
-        raise ConfigError([f"--engine duckdb reads folders of this machine: {settings.place()} needs --engine spark"])
-    if folder is not None and engine != SPARK:
-        try:
-            return stack.enter_context(sql_duckdb.rows_of(folder, statement))
-        except NeedsSpark as error:
-            if engine == DUCKDB:
-                raise
-            warn(f"{error}: asking Spark")
-    from kafka_lagoon.delta.session import session  # noqa: PLC0415
-    from kafka_lagoon.delta.warehouse import find_warehouse  # noqa: PLC0415
-    from kafka_lagoon.query import spark_engine as sql_spark  # noqa: PLC0415  DuckDB must not wait for Spark's imports
-
-    return stack.enter_context(sql_spark.rows_of(find_warehouse(session("lagoon sql"), settings), statement))
+def _rows(stack: ExitStack, arguments: SqlArguments, statement: str) -> Rows:
+    refuse_writing(statement)
+    return stack.enter_context(opened(arguments.settings, mentioned(statement), arguments.engine))(statement)
 
 
 def _show(rows: Rows, arguments: SqlArguments) -> None:

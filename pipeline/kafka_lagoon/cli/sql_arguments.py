@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafka_lagoon.cli.arguments import overrides, parser_of
+from kafka_lagoon.cli.engines import ENGINES
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.settings import Settings, load
 
 TABLE, CSV, JSON, PARQUET = FORMATS = ("table", "csv", "json", "parquet")
-DUCKDB, SPARK = ENGINES = ("duckdb", "spark")
 _BY_SUFFIX = {".csv": CSV, ".json": JSON, ".jsonl": JSON, ".parquet": PARQUET}
 _DESCRIBE = re.compile(r"desc(?:ribe)?\s+(\w+)\s*;?", re.IGNORECASE)
 

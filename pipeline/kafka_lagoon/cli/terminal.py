@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from kafka_lagoon import log
+from kafka_lagoon import __version__, log
 from kafka_lagoon.errors import ConfigError, LockHeld, PipelineError
 from kafka_lagoon.text import did_you_mean, printable
 
@@ -65,6 +65,12 @@ def _live_line(text: str) -> "Status":
 def say(line: str) -> None:
     """A line for whoever started the run."""
     print(line, flush=True)  # noqa: T201  this is where the product speaks
+
+
+def say_version() -> int:
+    """Which version this is; the exit code."""
+    say(f"lagoon {__version__}")
+    return COMPLETE
 
 
 def warn(line: str) -> None:

@@ -5,7 +5,9 @@ They take no more memory the longer a cluster lives; a streaming query keeps one
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock
+from typing import Any
 
 Key = tuple[str, int | None]  # API and broker; None for a bootstrap connection
 
@@ -41,8 +43,8 @@ class ItemCounts:
 class RequestStats:
     """The counts of one cluster, written by several threads; `item_counts` is written by the gathering thread only."""
 
-    by_api: defaultdict[Key, ApiStats] = field(default_factory=lambda: defaultdict(ApiStats))
-    item_counts: defaultdict[Key, ItemCounts] = field(default_factory=lambda: defaultdict(ItemCounts))
+    by_api: defaultdict[Key, ApiStats] = field(default_factory=partial(defaultdict, ApiStats))
+    item_counts: defaultdict[Key, ItemCounts] = field(default_factory=partial(defaultdict, ItemCounts))
     _lock: Lock = field(default_factory=Lock)
 
     def sent(self, key: Key, api_version: int, size: int) -> None:
@@ -62,3 +64,26 @@ class RequestStats:
             stats.throttle_ms += throttle_ms
             stats.first_sent_at = min(stats.first_sent_at, sent_at)
             stats.last_answered_at = max(stats.last_answered_at, answered_at)
+
+    def add(self, other: "RequestStats") -> None:
+        """Add the counts of another process, whose monotonic clock may be another one: only its durations count."""
+        for key, theirs in other.by_api.items():
+            stats = self.by_api[key]
+            elapsed = max(stats.elapsed_ms, theirs.elapsed_ms) / 1000
+            stats.requests += theirs.requests
+            stats.request_bytes += theirs.request_bytes
+            stats.answers += theirs.answers
+            stats.answer_bytes += theirs.answer_bytes
+            stats.throttle_ms += theirs.throttle_ms
+            versions = [one for one in (stats.api_version, theirs.api_version) if one is not None]
+            stats.api_version = max(versions, default=None)
+            if theirs.answers:
+                stats.first_sent_at = min(stats.first_sent_at, theirs.first_sent_at)
+                stats.last_answered_at = stats.first_sent_at + elapsed
+        for key, items in other.item_counts.items():
+            self.item_counts[key].answered += items.answered
+            self.item_counts[key].failed += items.failed
+
+    def __reduce__(self) -> tuple[type["RequestStats"], tuple[Any, ...]]:
+        """The counts without the lock, which cannot be sent to another process."""
+        return RequestStats, (self.by_api, self.item_counts)

@@ -1,12 +1,15 @@
 """Splits requests about many items over the brokers that answer for them, and gathers answers and failures.
 
 A stale leader or coordinator is looked up again, all under one deadline. Every item comes back with an answer or with a
-`Failure`; no list is silently shorter than what was asked for.
+`Failure`; no list is silently shorter than what was asked for. Nothing is kept here of an item that was answered, so that a
+request about a hundred thousand of them costs what its `Intake` makes of their answers.
 """
 
-from collections import Counter
+from abc import ABC, abstractmethod
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Generic, TypeVar
 
 from kafka_lagoon.client.broker import Call, Reply, may_have_arrived
@@ -44,29 +47,42 @@ _NOBODY = (None, 0)
 CHUNK = 10_000  # items in one request: some 300 kB, far below the brokers' socket.request.max.bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShardedRequest(Generic[I, A]):
-    """A request of one API about many items: `build` makes the message for some of them, `read` reads their answers.
-
-    `read` yields (item, error code, answer or None); items that it does not yield count as not answered. A request with
-    `once` is not sent again about an item after it may have been carried out.
-    """
-
-    api: Api[Any, Any]
-    items: Sequence[I]
-    build: Callable[[Sequence[I]], object]
-    read: Callable[[Any, Sequence[I]], Iterable[tuple[I, int, A | None]]]
-    chunk: int = CHUNK
-    within: Versions | None = None
-    once: bool = False
-
-
 @dataclass(frozen=True, slots=True)
 class Source:
     """The broker that answered, and when its response was received (epoch milliseconds)."""
 
     node_id: int
     read_at_ms: int
+
+
+class Intake(ABC, Generic[I, A]):
+    """Keeps the answers to one sharded request, a response at a time."""
+
+    answers: Mapping[I, A]
+    sources: Mapping[I, Source]
+
+    @abstractmethod
+    def take(self, response: Any, items: Sequence[I], source: Source) -> Mapping[I, int | None]:
+        """Keep the answers about some items; returns those without one, and their error codes: None if they are left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardedRequest(Generic[I, A]):
+    """A request of one API about many items: `build` makes the message for some of them, `read` reads their answers.
+
+    `read` yields (item, error code, answer or None); items that it does not yield count as not answered. Where there is an
+    `intake`, it takes whole responses instead. A request with `once` is not sent again about an item after it may have been
+    carried out.
+    """
+
+    api: Api[Any, Any]
+    items: Sequence[I]
+    build: Callable[[Sequence[I]], object]
+    read: Callable[[Any, Sequence[I]], Iterable[tuple[I, int, A | None]]] | None = None
+    intake: Intake[I, A] | None = None
+    chunk: int = CHUNK
+    within: Versions | None = None
+    once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +94,46 @@ class Gathered(Generic[I, A]):
     failures: Mapping[I, Failure]
 
 
+class _OneByOne(Intake[I, A]):
+    """Keeps the answer to each item in a dictionary."""
+
+    def __init__(self, read: Callable[[Any, Sequence[I]], Iterable[tuple[I, int, A | None]]]) -> None:
+        self._read = read
+        self.answers: dict[I, Any] = {}
+        self.sources: dict[I, Source] = {}
+
+    def take(self, response: Any, items: Sequence[I], source: Source) -> Mapping[I, int | None]:
+        """Sort one response into answers and refusals; the first answer about an item counts."""
+        open_, refused = set(items), dict[I, int | None]()
+        for item, code, answer in self._read(response, items):
+            if item not in open_:
+                continue
+            open_.discard(item)
+            if code:
+                refused[item] = code
+            else:
+                self.answers[item] = answer
+                self.sources[item] = source
+        return {**refused, **dict.fromkeys(open_)} if refused or open_ else refused
+
+
 @dataclass(slots=True)
 class _Gathering(Generic[I, A]):
-    """A sharded request in progress: the open items with the number of their attempts, and the last refusal of each."""
+    """A sharded request in progress: the items without an answer, each asked for in every round, and their last refusals."""
 
     request: ShardedRequest[I, A]
-    open: dict[I, int]
+    intake: Intake[I, A]
+    open: Sequence[I]
+    refused: list[I] = field(default_factory=list)  # in this round
     refusals: dict[I, tuple[int | None, PipelineError | int]] = field(default_factory=dict)
-    answers: dict[I, A] = field(default_factory=dict)
-    sources: dict[I, Source] = field(default_factory=dict)
     failures: dict[I, Failure] = field(default_factory=dict)
+    answered: Counter[int] = field(default_factory=Counter)  # how many items by broker
     unsure: set[I] = field(default_factory=set)  # items that may have been processed without an answer
+
+    def refuse(self, item: I, node_id: int | None, refusal: PipelineError | int) -> None:
+        """Keep why an item has no answer yet."""
+        self.refusals[item] = (node_id, refusal)
+        self.refused.append(item)
 
 
 def gather(
@@ -100,51 +145,77 @@ def gather(
     """
     deadline = deadline.within(cluster.settings.default_api_timeout_ms)
     started = cluster.clock.monotonic()
-    gatherings = [_Gathering(request, dict.fromkeys(request.items, 0)) for request in requests]
+    gatherings = _gatherings(requests)
     pauses = backoff(cluster.settings.retry_backoff_ms, cluster.settings.retry_backoff_max_ms)
-    while True:
+    for attempts in count(1):
         _ask_round(cluster, route, gatherings, deadline)
-        _reconcile(cluster, route, gatherings, started)
+        _reconcile(cluster, route, gatherings, attempts, started)
         if not any(gathering.open for gathering in gatherings):
             break
         if not deadline.pause(next(pauses)):
-            _give_up(cluster, route, gatherings, started)
+            _give_up(cluster, route, gatherings, attempts, started)
             break
         _refresh(route, gatherings, deadline)
     for gathering in gatherings:
         _count(cluster, gathering)
-    return [Gathered(gathering.answers, gathering.sources, gathering.failures) for gathering in gatherings]
+    return [Gathered(one.intake.answers, one.intake.sources, one.failures) for one in gatherings]
+
+
+def _gatherings(requests: Sequence[ShardedRequest[I, Any]]) -> list[_Gathering[I, Any]]:
+    """What is open at first: every item, once. Requests with the same items share the list."""
+    distinct = {id(request.items): list(dict.fromkeys(request.items)) for request in requests}
+    return [
+        _Gathering(request, request.intake or _OneByOne(request.read or _nothing), distinct[id(request.items)])
+        for request in requests
+    ]
+
+
+def _nothing(_response: Any, _items: Sequence[Any]) -> tuple[()]:
+    """What is read of responses that nobody reads."""
+    return ()
 
 
 def _ask_round(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gathering[I, Any]], deadline: Deadline) -> None:
-    batches: dict[int, list[tuple[_Gathering[I, Any], list[I]]]] = {}
+    batches: dict[int, list[tuple[_Gathering[I, Any], Sequence[I]]]] = {}
+    divided: dict[tuple[int, int], tuple[Mapping[int, Sequence[Sequence[I]]], Sequence[I]]] = {}
     for gathering in gatherings:
-        for node_id, items in _by_node(route, gathering).items():
-            for start in range(0, len(items), gathering.request.chunk):
-                batches.setdefault(node_id, []).append((gathering, items[start : start + gathering.request.chunk]))
+        same = id(gathering.open), gathering.request.chunk  # requests with the same items are divided once
+        if same not in divided:
+            divided[same] = _by_node(route, gathering.open, gathering.request.chunk)
+        chunks, unrouted = divided[same]
+        for item in unrouted:
+            gathering.refuse(item, None, route.unroutable_code)
+        for node_id, some in chunks.items():
+            batches.setdefault(node_id, []).extend((gathering, chunk) for chunk in some)
     calls = {
         node_id: [_call(gathering.request, items) for gathering, items in batch] for node_id, batch in batches.items()
     }
     for node_id, replies in cluster.ask_brokers(calls, deadline).items():
         for (gathering, items), reply in zip(batches[node_id], replies, strict=True):
             _take(gathering, items, node_id, reply)
+    for gathering in gatherings:
+        gathering.open, gathering.refused = gathering.refused, []
 
 
 def _call(request: ShardedRequest[I, Any], items: Sequence[I]) -> Call:
     return Call(request.api, request.build(items), request.within, request.once)
 
 
-def _by_node(route: Route[I], gathering: _Gathering[I, Any]) -> dict[int, list[I]]:
-    by_node: dict[int, list[I]] = {}
+def _by_node(
+    route: Route[I], items: Sequence[I], chunk: int
+) -> tuple[Mapping[int, Sequence[Sequence[I]]], Sequence[I]]:
+    """The items in chunks by the broker to ask, and those of which it is not known."""
+    by_node: defaultdict[int | None, list[I]] = defaultdict(list)
     node_of = route.node_of
-    for item in gathering.open:
-        gathering.open[item] += 1
-        node_id = node_of(item)
-        if node_id is None:
-            gathering.refusals[item] = (None, route.unroutable_code)
-        else:
-            by_node.setdefault(node_id, []).append(item)
-    return by_node
+    for item in items:
+        by_node[node_of(item)].append(item)
+    unrouted = by_node.pop(None, [])
+    chunks = {
+        node_id: [some[start : start + chunk] for start in range(0, len(some), chunk)]
+        for node_id, some in by_node.items()
+        if node_id is not None
+    }
+    return chunks, unrouted
 
 
 def _take(gathering: _Gathering[I, Any], items: Sequence[I], node_id: int, reply: Reply) -> None:
@@ -154,32 +225,25 @@ def _take(gathering: _Gathering[I, Any], items: Sequence[I], node_id: int, reply
     """
     if isinstance(reply.outcome, PipelineError):
         for item in items:
-            if not (isinstance(reply.outcome, DeadlinePassed) and gathering.refusals.get(item, _NOBODY)[0] == node_id):
-                gathering.refusals[item] = (node_id, reply.outcome)
+            last = gathering.refusals.get(item, _NOBODY)
+            says_more = isinstance(reply.outcome, DeadlinePassed) and last[0] == node_id
+            gathering.refuse(item, node_id, last[1] if says_more else reply.outcome)
         return
-    source = Source(node_id, reply.at_ms)
-    missing = set(items)
-    for item, code, answer in gathering.request.read(reply.outcome, items):
-        if item not in missing:
-            continue
-        missing.discard(item)
-        if code:
-            gathering.refusals[item] = (node_id, code)
-        else:
-            gathering.answers[item] = answer
-            gathering.sources[item] = source
-            del gathering.open[item]
-    for item in missing:
-        gathering.refusals[item] = (
-            node_id,
-            ConnectionFailed(f"broker {node_id}", "exchange", "the answer leaves it out"),
-        )
+    refused = gathering.intake.take(reply.outcome, items, Source(node_id, reply.at_ms))
+    if len(refused) < len(items):
+        gathering.answered[node_id] += len(items) - len(refused)
+    for item, code in refused.items():
+        left_out = ConnectionFailed(f"broker {node_id}", "exchange", "the answer leaves it out")
+        gathering.refuse(item, node_id, left_out if code is None else code)
 
 
-def _reconcile(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gathering[I, Any]], started: float) -> None:
+def _reconcile(
+    cluster: Cluster, route: Route[I], gatherings: Sequence[_Gathering[I, Any]], attempts: int, started: float
+) -> None:
     """Turn refusals into failures where another request would not help, or must not be sent."""
     for gathering in gatherings:
-        for item, attempts in list(gathering.open.items()):
+        still_open = []
+        for item in gathering.open:
             node_id, refusal = gathering.refusals[item]
             if _may_be_done(refusal):
                 gathering.unsure.add(item)
@@ -190,7 +254,10 @@ def _reconcile(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gatherin
             else:
                 is_final = _is_final(refusal) or node_id in cluster.unreachable
             if is_final or (gathering.request.once and item in gathering.unsure):
-                _fail(cluster, route, gathering, item, started)
+                _fail(cluster, route, gathering, item, attempts, started)
+            else:
+                still_open.append(item)
+        gathering.open = still_open
 
 
 def _is_final(refusal: PipelineError) -> bool:
@@ -205,14 +272,16 @@ def _may_be_done(refusal: PipelineError | int) -> bool:
     return may_have_arrived(refusal)
 
 
-def _give_up(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gathering[I, Any]], started: float) -> None:
+def _give_up(
+    cluster: Cluster, route: Route[I], gatherings: Sequence[_Gathering[I, Any]], attempts: int, started: float
+) -> None:
     """Fail what is open after the deadline has passed; brokers that never answered are not waited for again."""
     for gathering in gatherings:
-        for item in list(gathering.open):
+        for item in gathering.open:
             node_id, refusal = gathering.refusals[item]
             if node_id is not None and isinstance(refusal, ConnectionFailed):
                 cluster.unreachable.add(node_id)
-            _fail(cluster, route, gathering, item, started)
+            _fail(cluster, route, gathering, item, attempts, started)
 
 
 def _refresh(route: Route[I], gatherings: Sequence[_Gathering[I, Any]], deadline: Deadline) -> None:
@@ -231,14 +300,16 @@ def _is_stale(refusal: PipelineError | int) -> bool:
     return True
 
 
-def _fail(cluster: Cluster, route: Route[I], gathering: _Gathering[I, Any], item: I, started: float) -> None:
+def _fail(
+    cluster: Cluster, route: Route[I], gathering: _Gathering[I, Any], item: I, attempts: int, started: float
+) -> None:
     node_id, refusal = gathering.refusals[item]
     gathering.failures[item] = failure_of(
         gathering.request.api,
         route.scope_of(item),
         refusal,
         node_id=node_id,
-        attempts=gathering.open.pop(item),
+        attempts=attempts,
         elapsed_ms=int((cluster.clock.monotonic() - started) * 1000),
         may_be_done=item in gathering.unsure,
     )
@@ -265,7 +336,7 @@ def ask_cluster(
 
 def _count(cluster: Cluster, gathering: _Gathering[I, Any]) -> None:
     item_counts, api = cluster.request_stats.item_counts, gathering.request.api.name
-    for node_id, answered in Counter(source.node_id for source in gathering.sources.values()).items():
+    for node_id, answered in gathering.answered.items():
         item_counts[api, node_id].answered += answered
     for failure in gathering.failures.values():
         item_counts[api, failure.node_id].failed += failure.name != UNSUPPORTED  # then no request was sent

@@ -5,7 +5,7 @@ that has an order gets bounds: delta-rs takes a missing bound, of a boolean colu
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -91,6 +91,8 @@ def bounds_of(column: pa.Array | pa.ChunkedArray) -> tuple[Value, Value] | None:
 
     Those are NaN, which some readers place above all numbers and others nowhere, and the infinities.
     """
+    if pa.types.is_dictionary(column.type):
+        column = _used(column)
     kind = column.type
     if pa.types.is_binary(kind) or pa.types.is_nested(kind):
         return None
@@ -105,6 +107,27 @@ def bounds_of(column: pa.Array | pa.ChunkedArray) -> tuple[Value, Value] | None:
     if pa.types.is_timestamp(kind):
         return _EPOCH + timedelta(microseconds=least), _EPOCH + timedelta(microseconds=greatest)
     return least, greatest
+
+
+def merged(several: Sequence[Statistics]) -> Statistics:
+    """Statistics of a file made of parts: a part of nulls alone adds no bounds, one with a NaN takes them away."""
+    names = several[0].nulls
+    bounded = [name for name in names if all(name in one.least or one.nulls[name] == one.rows for one in several)]
+    least = {name: [one.least[name] for one in several if name in one.least] for name in bounded}
+    greatest = {name: [one.greatest[name] for one in several if name in one.greatest] for name in bounded}
+    return Statistics(
+        rows=sum(one.rows for one in several),
+        least={name: min(values) for name, values in least.items() if values},
+        greatest={name: max(values) for name, values in greatest.items() if values},
+        nulls={name: sum(one.nulls[name] for one in several) for name in names},
+    )
+
+
+def _used(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The values of a dictionary column that its rows have, each once."""
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    values = [chunk.dictionary.take(chunk.indices.unique().drop_null()) for chunk in chunks]
+    return pa.concat_arrays(values) if values else pa.array([], column.type.value_type)
 
 
 def add_action(file: DataFile, path: str, partition: tuple[str, date], *, data_change: bool = True) -> str:

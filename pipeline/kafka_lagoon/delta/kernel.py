@@ -191,7 +191,7 @@ class Kernel:
         version = state.snapshot.getLatestTransactionVersion(self.engine, app_id)
         return int(version.get()) if version.isPresent() else None
 
-    def files(self, state: State, wanted: Mapping[str, str | datetime]) -> list[str]:
+    def files(self, state: State, wanted: Mapping[str, str | date]) -> list[str]:
         """URLs of the files that may hold rows with all values `wanted`, by the log's statistics."""
         utils = self.classes.internal.InternalScanFileUtils
         scan = state.snapshot.getScanBuilder().withFilter(self._predicate(wanted)).build()
@@ -268,7 +268,7 @@ class Kernel:
             if not _is(error, "CheckpointAlreadyExistsException"):
                 log.error("checkpoint_failed", table=location, reason=reason(error))
 
-    def _predicate(self, wanted: Mapping[str, str | datetime]) -> Any:
+    def _predicate(self, wanted: Mapping[str, str | date]) -> Any:
         expressions = self.classes.expressions
         conditions = [
             expressions.Predicate("=", expressions.Column(name), self._literal(value)) for name, value in wanted.items()
@@ -278,10 +278,12 @@ class Kernel:
             predicate = expressions.And(predicate, condition)
         return predicate
 
-    def _literal(self, value: str | datetime) -> Any:
+    def _literal(self, value: str | date) -> Any:
         literal = self.classes.expressions.Literal
         if isinstance(value, datetime):
             return literal.ofTimestamp(round(value.timestamp() * 1000) * 1000)
+        if isinstance(value, date):
+            return literal.ofDate((value - date(1970, 1, 1)).days)
         return literal.ofString(value)
 
 

@@ -10,17 +10,20 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.arrow import arrow_table, snapshot_date, table_of
+from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of, snapshot_date, table_of
+from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.kernel import Fence, Fenced, State
 from kafka_lagoon.delta.schema import SNAPSHOT_DATE, STATE_TABLES, TIMESTAMP, Table
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, PARALLEL, Warehouse
 from kafka_lagoon.errors import ChecksFailed, LockHeld, SnapshotExists
 from kafka_lagoon.snapshot.state_rows import Snapshot
+from kafka_lagoon.snapshot.table_states import StoredTable
 
 _FACTS, _SNAPSHOTS = STATE_TABLES[:-1], STATE_TABLES[-1]
 
@@ -87,6 +90,34 @@ def published(lock: SnapshotLock, slot_ms: int) -> PublishedSlot | None:
     )
 
 
+def stored_tables(lock: SnapshotLock, day_of_ms: int) -> Mapping[str, StoredTable]:
+    """Where the cluster's latest snapshot of a UTC day has the rows of tables that are written when they change.
+
+    Any published snapshot of the day would do, so the first file by name is taken: ours begin with the snapshot's id, whose
+    first part is its time.
+    """
+    day = _instant(day_of_ms).date()
+    urls = lock.warehouse.kernel.files(lock.history, {"cluster": lock.cluster, SNAPSHOT_DATE: day})
+    for url in sorted(urls, reverse=True):
+        data = lock.warehouse.kernel.storage.read(url)
+        arrow = _filtered(table_of(data, ["cluster", "captured_at", "tables"]), {"cluster": lock.cluster})
+        if arrow.num_rows:
+            return _stored_tables(max(arrow.to_pylist(), key=lambda row: row["captured_at"]))
+    return {}
+
+
+def _stored_tables(row: Mapping[str, Any]) -> Mapping[str, StoredTable]:
+    """Those that a row of table `snapshots` refers to; a row of version 0.1.0 has none."""
+    captured_at_ms = round(row["captured_at"].timestamp() * 1000)
+    return {
+        one["table_name"]: StoredTable(
+            snapshot_id=one["stored_in"], captured_at_ms=captured_at_ms, digest=one["digest"]
+        )
+        for one in row.get("tables") or ()
+        if one["digest"] is not None
+    }
+
+
 def publish(lock: SnapshotLock, snapshot: Snapshot) -> Published:
     """Write all tables, `snapshots` last, each read back after its commit.
 
@@ -114,14 +145,18 @@ def _refuse_published(lock: SnapshotLock, snapshot: Snapshot) -> None:
 
 
 def _write(lock: SnapshotLock, snapshot: Snapshot, table: Table, fence: Fence | None = None) -> int:
-    """Append a snapshot's rows to one table as one file, and read them back; returns their number."""
+    """Append a snapshot's rows to one table as one file, and read them back; returns their number.
+
+    Nothing is written if an earlier snapshot has stored them.
+    """
     rows = snapshot.rows[table.row]
-    if not rows:
+    if not rows or table.name in snapshot.stored_elsewhere:
         return 0
-    arrow = arrow_table(table, snapshot.header, rows)
+    data, statistics = parquet_of(arrow_blocks(table, snapshot.header, rows))
     day = snapshot_date(snapshot.header)
     url = f"{lock.warehouse.locations[table.name]}/{SNAPSHOT_DATE}={day}/{snapshot.header.snapshot_id}.parquet"
-    file = lock.warehouse.kernel.storage.write_rows(url, arrow)
+    stored = lock.warehouse.kernel.storage.write(url, data)
+    file = DataFile(url=url, size=stored.size, modified_at_ms=stored.modified_at_ms, statistics=statistics)
     base = lock.history if fence else lock.warehouse.base(table.name)
     version = lock.warehouse.kernel.append(base, [file], (SNAPSHOT_DATE, day), fence=fence)
     _check(lock.warehouse, table, version, url, snapshot.header.snapshot_id, len(rows))

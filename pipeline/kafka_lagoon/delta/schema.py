@@ -99,6 +99,7 @@ class Table:
     features: Mapping[str, str]  # properties that this table has and others have not
     bounded_in_0_1: tuple[str, ...]  # columns with bounds in every file that version 0.1.0 or Spark has written
     log_days: int  # how long commits stay in the log
+    when_changed: bool = False  # its rows may be stored by an earlier snapshot of the day
     is_optional: bool = False  # a later version added it: a warehouse has it once a run of that version has opened it
 
     @property
@@ -243,6 +244,7 @@ def _state(table: StateTable) -> Table:
         features={},
         bounded_in_0_1=("snapshot_id", "cluster", "captured_at"),
         log_days=_STATE_LOG_DAYS,
+        when_changed=table.when_changed,
         is_optional=table.added_in != FIRST_VERSION,
     )
 

@@ -167,29 +167,137 @@ CREATE TABLE IF NOT EXISTS consumer_lag (
   topic STRING NOT NULL COMMENT 'Name of the topic, which may be deleted by now.',
   topic_id STRING COMMENT 'Id of the topic (22 characters, base64url); null if the brokers give none.',
   partition INT NOT NULL COMMENT 'Partition number.',
-  committed_offset BIGINT COMMENT 'Next offset that the group will read; null if it has no commit, or unknown.',
+  committed_offset BIGINT COMMENT 'Next offset that the group will read; null if it has no commit, as share groups, or unknown.',
   log_start_offset BIGINT COMMENT 'First offset that can be read; null if unknown.',
   high_watermark BIGINT COMMENT 'End for readers, read after the commit; null if unknown.',
   last_stable_offset BIGINT COMMENT 'End for read_committed, read after the commit; null if unknown.',
-  lag BIGINT COMMENT 'high_watermark - committed_offset in offsets, raw: negative if the commit lies past the end. Null if either is unknown.',
-  lag_lower_bound BIGINT COMMENT 'The same with the end read before the commit: the true lag at the commit\'s instant lies between both. Null if either is unknown.',
-  lag_read_committed BIGINT COMMENT 'last_stable_offset - committed_offset, raw; null if either is unknown.',
-  lag_basis STRING NOT NULL COMMENT 'committed: lag is given. log_start: no commit, so lag is null and high_watermark - log_start_offset is what a reader from earliest faces. unknown: a side is missing, see problem.',
-  records_lost BIGINT COMMENT 'Offsets deleted before the group read them: log_start_offset - committed_offset, 0 if the commit is not below the start; null if either is unknown.',
-  retention_margin BIGINT COMMENT 'committed_offset - log_start_offset, raw: how many offsets retention may delete before the group loses records. Negative if it already has; null if either is unknown.',
-  time_lag_ms BIGINT COMMENT 'Age in milliseconds of the first unread record; null if not measured.',
-  time_lag_method STRING COMMENT 'How time_lag_ms was found; null if not measured.',
-  first_unread_timestamp TIMESTAMP COMMENT 'Timestamp of the first unread record; null if not measured, or outside the years 1 to 9999.',
-  member_id STRING COMMENT 'Member that owns the partition; null if none does, or problem is set.',
+  lag BIGINT COMMENT 'high_watermark - committed_offset in offsets, raw: negative if the commit lies past the end. Null if either is unknown. Of share groups what their coordinator counts (KIP-1226).',
+  lag_lower_bound BIGINT COMMENT 'The same with the end read before the commit: the true lag at the commit\'s instant lies between both. Null if either is unknown, and for share groups.',
+  lag_read_committed BIGINT COMMENT 'last_stable_offset - committed_offset, raw; null if either is unknown, and for share groups.',
+  lag_basis STRING NOT NULL COMMENT 'committed: lag is given. log_start: no commit, so lag is null and high_watermark - log_start_offset is what a reader from earliest faces. share: lag is given, and counts records from share_start_offset on that are not done, in any order. unknown: a side is missing, see problem.',
+  records_lost BIGINT COMMENT 'Offsets deleted before the group read them: log_start_offset - committed_offset, 0 if the commit is not below the start; null if either is unknown. Of share groups 0, or null if share_start_offset is below the start, because records after it may have been done.',
+  retention_margin BIGINT COMMENT 'committed_offset - log_start_offset, raw: how many offsets retention may delete before the group loses records. Negative if it already has; null if either is unknown. Of share groups from share_start_offset.',
+  time_lag_ms BIGINT COMMENT 'Age in milliseconds of the first unread record: our clock when it was fetched minus first_unread_timestamp, raw: negative if that lies ahead. 0 if there is none; null if time_lag_problem or lag says why.',
+  time_lag_method STRING COMMENT 'How time_lag_ms was found. exact: from the record at the commit. next_after_gap: from the first one after it, because compaction, a marker or an aborted transaction has its offset. caught_up: there is no record after the commit, so 0. below_log_start: the record is deleted, from the first that is left. blocked_by_open_transaction: from the record at the commit, which read_committed does not return yet. batch_bound: at least so old, by the header of its batch. interpolated: when the offset was written, from the times of two snapshots. unreadable, not_measured: null, time_lag_problem says why. Null if lag is, and for share groups.',
+  first_unread_timestamp TIMESTAMP COMMENT 'Timestamp of the first unread record; a bound or an estimate where time_lag_method says so. Null if there is none, it is not known, or outside the years 1 to 9999.',
+  member_id STRING COMMENT 'Member that owns the partition, of a share group the first by id of those that do; null if none does, or problem is set.',
   client_id STRING COMMENT 'client.id of that member.',
   client_host STRING COMMENT 'Address of that member as the coordinator sees it.',
   problem STRING COMMENT 'Why a side, or who owns the partition, is not known; null if both are.',
+  time_lag_problem STRING COMMENT 'Why the first unread record is not known: Kafka\'s name of the error, COMMIT_PAST_END, LOG_TRUNCATED (by the leader epoch of the commit), IN_TIERED_STORAGE (which is not read), NO_TIMESTAMP, NO_RECORD_RETURNED, GAP_TOO_LONG, TIME_LAG_BUDGET_USED_UP, TIME_LAG_OFF, NO_EARLIER_SNAPSHOT, HISTORY_UNREADABLE, EXECUTORS_FAILED, or what table record_problems calls it. Null if it is known, and in rows of version 0.1.0.',
+  first_unread_offset BIGINT COMMENT 'Offset of the first unread record, not below committed_offset; null if it was not read.',
+  first_unread_timestamp_type STRING COMMENT 'create_time (the producer\'s clock) or log_append_time (the broker\'s); null if the record was not read, or has no timestamp.',
+  share_start_offset BIGINT COMMENT 'First offset that a share group has not done (KIP-932); null for other groups, or if problem is set.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'How far each group is behind, one row per group, partition (committed, assigned or subscribed) and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,group_type,group_state,topic,topic_id,partition,committed_offset,log_start_offset,high_watermark,last_stable_offset,lag,lag_lower_bound,lag_read_committed,lag_basis,records_lost,retention_margin,time_lag_ms,time_lag_method,first_unread_timestamp,member_id,client_id,client_host,problem');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,group_type,group_state,topic,topic_id,partition,committed_offset,log_start_offset,high_watermark,last_stable_offset,lag,lag_lower_bound,lag_read_committed,lag_basis,records_lost,retention_margin,time_lag_ms,time_lag_method,first_unread_timestamp,member_id,client_id,client_host,problem,time_lag_problem,first_unread_offset,first_unread_timestamp_type,share_start_offset');
+
+CREATE TABLE IF NOT EXISTS configs (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  resource_type STRING NOT NULL COMMENT 'topic, broker, client-metrics or group.',
+  resource_name STRING NOT NULL COMMENT 'Name of the topic, group or client metrics; id of the broker, or <default>: the dynamic configs of all brokers.',
+  name STRING NOT NULL COMMENT 'Name of the config.',
+  value STRING COMMENT 'Its value; null if it is sensitive, or has none.',
+  source STRING COMMENT 'Where the value comes from, as Kafka names it; null if the broker does not return it.',
+  config_type STRING COMMENT 'Type of its value, as Kafka names it: BOOLEAN, INT, LIST, PASSWORD and so on; null if the broker does not say (before Kafka 2.6, or of a config that it does not know).',
+  is_default BOOLEAN NOT NULL COMMENT 'Whether nobody has set it.',
+  is_sensitive BOOLEAN NOT NULL COMMENT 'Whether its value is secret: it is never stored.',
+  is_read_only BOOLEAN NOT NULL COMMENT 'Whether it cannot be changed while the broker runs.',
+  synonyms ARRAY<STRUCT<name: STRING COMMENT 'Name of the config there.', value: STRING COMMENT 'Its value there; null if it is sensitive, or has none.', source: STRING COMMENT 'The source, as Kafka names it.'>> NOT NULL COMMENT 'Values that it has, or would have, from other sources.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Configs of topics, brokers, groups and client metrics, defaults too, one row per resource, config and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,resource_type,resource_name,name,value,source,config_type');
+
+CREATE TABLE IF NOT EXISTS log_dirs (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  broker_id INT NOT NULL COMMENT 'node.id of the broker.',
+  log_dir STRING NOT NULL COMMENT 'Path of the directory on the broker.',
+  topic STRING COMMENT 'Name of the topic; null if the directory has no replicas, or has failed.',
+  topic_id STRING COMMENT 'Id of the topic; null if brokers give no ids, if the topic is not in table topics (deleted meanwhile, or what is left of it), or without a topic.',
+  partition INT COMMENT 'Partition number; null without a topic.',
+  size_bytes BIGINT COMMENT 'Bytes of this replica on disk, without remote storage; null without a topic.',
+  offset_lag BIGINT COMMENT 'Offsets from its end to the high watermark, or to the end of the replica that it will replace; null without a topic.',
+  is_future BOOLEAN COMMENT 'Whether it will replace the replica in another directory of the broker; null without a topic.',
+  total_bytes BIGINT COMMENT 'Size of the directory\'s volume; null before Kafka 3.3.',
+  usable_bytes BIGINT COMMENT 'Free bytes of the directory\'s volume; null before Kafka 3.3.',
+  is_cordoned BOOLEAN COMMENT 'Whether the directory takes no new replicas (KIP-1066); null if the broker does not return it.',
+  problem STRING COMMENT 'Kafka\'s name of the directory\'s error; null if there is none.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Replicas on the disks of brokers, one row per broker, log directory, replica and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,broker_id,log_dir,topic,topic_id,partition,size_bytes,offset_lag,total_bytes,usable_bytes,problem');
+
+CREATE TABLE IF NOT EXISTS quorum (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  replica_id INT NOT NULL COMMENT 'node.id of the controller or broker.',
+  role STRING NOT NULL COMMENT 'leader, voter or observer.',
+  leader_id INT COMMENT 'Active controller; null while there is none.',
+  leader_epoch INT NOT NULL COMMENT 'Epoch of the active controller.',
+  high_watermark BIGINT COMMENT 'End of what a majority of the voters has; null while the leader does not know it.',
+  directory_id STRING COMMENT 'Id of the replica\'s log directory (KIP-853); null if it has none, or before Kafka 3.9.',
+  log_end_offset BIGINT COMMENT 'End of its copy; null while the leader does not know it.',
+  lag BIGINT COMMENT 'Offsets that it is behind the leader\'s end; null if either end is unknown.',
+  last_fetch_at TIMESTAMP COMMENT 'When it last fetched; null if the leader does not know it, or before Kafka 3.3.',
+  last_caught_up_at TIMESTAMP COMMENT 'When it last had everything; null if the leader does not know it, or before Kafka 3.3.',
+  listeners ARRAY<STRING> COMMENT 'Where the controller listens, as name://host:port; empty for brokers; null before Kafka 3.9.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'The KRaft metadata quorum, one row per controller or broker that replicates the metadata log, and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,replica_id,role,leader_id,leader_epoch,high_watermark,directory_id,log_end_offset,lag,last_fetch_at,last_caught_up_at');
+
+CREATE TABLE IF NOT EXISTS features (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  broker_id INT NOT NULL COMMENT 'node.id of the broker.',
+  feature STRING NOT NULL COMMENT 'Name of the feature.',
+  lowest INT COMMENT 'Lowest level that the broker supports; null if it does not say.',
+  highest INT COMMENT 'Highest level that the broker supports; null if it does not say.',
+  finalized INT COMMENT 'Level that is in force in the cluster, as this broker knows it; null if the feature is off.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Features (such as metadata.version), one row per broker, feature and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,broker_id,feature,lowest,highest,finalized');
+
+CREATE TABLE IF NOT EXISTS api_versions (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  broker_id INT NOT NULL COMMENT 'node.id of the broker.',
+  api_key INT NOT NULL COMMENT 'Kafka\'s number of the API.',
+  api STRING NOT NULL COMMENT 'Kafka\'s name of the API; UNKNOWN_n if it is newer than this program.',
+  lowest INT NOT NULL COMMENT 'Lowest version that the broker accepts.',
+  highest INT NOT NULL COMMENT 'Highest version that the broker accepts.',
+  spoken INT COMMENT 'Version that we speak with this broker; null if there is none in common.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'APIs that brokers offer on our listener, one row per broker, API and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,broker_id,api_key,api,lowest,highest,spoken');
 
 CREATE TABLE IF NOT EXISTS acls (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -210,6 +318,124 @@ PARTITIONED BY (snapshot_date)
 COMMENT 'ACLs of the cluster, one row per ACL and snapshot.'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,resource_type,resource_name,pattern_type,principal,host,operation,permission');
 
+CREATE TABLE IF NOT EXISTS quotas (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  user STRING COMMENT 'User, or <default>: all users without a quota of their own; null if the entity has no user.',
+  client_id STRING COMMENT 'client.id, or <default>: all without a quota of their own; null if the entity has none.',
+  ip STRING COMMENT 'Address of clients, or <default>: all without a quota of their own; null if the entity has none.',
+  name STRING NOT NULL COMMENT 'Name of the limit: producer_byte_rate, consumer_byte_rate, request_percentage and so on.',
+  value DOUBLE NOT NULL COMMENT 'The limit: bytes/s, percent of a thread, partition changes/s or connections/s.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Client quotas, one row per entity, limit and snapshot. An entity is a user, a client.id, both together, or an address.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,user,client_id,ip,name');
+
+CREATE TABLE IF NOT EXISTS scram_users (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  user STRING NOT NULL COMMENT 'Name of the user, without the User: of ACLs.',
+  mechanism STRING COMMENT 'SCRAM-SHA-256 or SCRAM-SHA-512; null if problem is set.',
+  iterations INT COMMENT 'How often the password was hashed; null if problem is set.',
+  problem STRING COMMENT 'Kafka\'s name of the error for this user; null if there is none.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Users that can log in by SCRAM, one row per user, mechanism and snapshot. Brokers return no salts and no keys.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,user,mechanism,iterations,problem');
+
+CREATE TABLE IF NOT EXISTS delegation_tokens (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  token_id STRING NOT NULL COMMENT 'Id of the token, which is its user name.',
+  owner STRING NOT NULL COMMENT 'Whom it stands for, as type:name.',
+  requester STRING COMMENT 'Who asked for it, as type:name; null before Kafka 3.3.',
+  renewers ARRAY<STRING> NOT NULL COMMENT 'Who may renew it besides its owner, as type:name.',
+  issued_at TIMESTAMP NOT NULL COMMENT 'When it was made.',
+  expires_at TIMESTAMP NOT NULL COMMENT 'When it expires unless it is renewed; expired ones stay listed for a while.',
+  max_lifetime_at TIMESTAMP NOT NULL COMMENT 'When it expires for good.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Delegation tokens that the principal may see, one row per token and snapshot. Their secrets are not kept.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,token_id,owner,requester,issued_at,expires_at,max_lifetime_at');
+
+CREATE TABLE IF NOT EXISTS reassignments (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  topic STRING NOT NULL COMMENT 'Name of the topic.',
+  topic_id STRING COMMENT 'Id of the topic (22 characters, base64url); null if the brokers give none.',
+  partition INT NOT NULL COMMENT 'Partition number.',
+  replicas ARRAY<INT> NOT NULL COMMENT 'Brokers that have a replica now, those that are added or removed included.',
+  adding_replicas ARRAY<INT> NOT NULL COMMENT 'Those of them that are being added.',
+  removing_replicas ARRAY<INT> NOT NULL COMMENT 'Those of them that will be removed.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Partitions that are being moved to other brokers, one row per partition and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,topic,topic_id,partition');
+
+CREATE TABLE IF NOT EXISTS transactions (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  transactional_id STRING NOT NULL COMMENT 'transactional.id of the producer.',
+  state STRING NOT NULL COMMENT 'State as Kafka spells it, e.g. Ongoing.',
+  producer_id BIGINT NOT NULL COMMENT 'Id of the producer.',
+  producer_epoch INT COMMENT 'Its epoch; null if problem is set.',
+  coordinator_id INT NOT NULL COMMENT 'Broker that coordinates the transaction.',
+  timeout_ms INT COMMENT 'transaction.timeout.ms of the producer; null if problem is set.',
+  started_at TIMESTAMP COMMENT 'When the transaction began, or the last one if none is open; null if the producer has begun none.',
+  duration_ms BIGINT COMMENT 'Milliseconds since started_at by our clock, as kafka-transactions.sh shows it; null if that is.',
+  partitions ARRAY<STRUCT<topic: STRING COMMENT 'Name of the topic; null if only its id is known.', topic_id: STRING COMMENT 'Id of the topic; null if only its name is known.', partitions: ARRAY<INT> COMMENT 'Partition numbers.'>> COMMENT 'Partitions of the open transaction that have no marker yet, without topics that we may not describe; empty if none is open, null if problem is set.',
+  problem STRING COMMENT 'Why the listed id could not be described; null if it was.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Transactional ids that coordinators know and their transactions, one row per id and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,transactional_id,state,producer_id,producer_epoch,coordinator_id,timeout_ms,started_at,duration_ms,problem');
+
+CREATE TABLE IF NOT EXISTS producers (
+  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
+  captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
+  topic STRING NOT NULL COMMENT 'Name of the topic.',
+  topic_id STRING COMMENT 'Id of the topic (22 characters, base64url); null if the brokers give none.',
+  partition INT NOT NULL COMMENT 'Partition number.',
+  producer_id BIGINT COMMENT 'Id of the producer; null if the leader did not answer for the partition.',
+  producer_epoch INT COMMENT 'Its epoch; null if producer_id is.',
+  last_sequence INT COMMENT 'Sequence number of its last record; null if the broker knows none.',
+  last_written_at TIMESTAMP COMMENT 'Timestamp of its last record; null if the broker knows none.',
+  coordinator_epoch INT COMMENT 'Epoch of the coordinator that ended its last transaction; null if none did.',
+  open_since_offset BIGINT COMMENT 'First offset of its open transaction; null if it has none.',
+  transactional_id STRING COMMENT 'transactional.id that a coordinator lists for the producer; null if none does.',
+  idle_ms BIGINT COMMENT 'Milliseconds since last_written_at, by our clock; null if that is.',
+  is_hanging BOOLEAN COMMENT 'Whether its transaction is open and no coordinator will end it, by the rules of kafka-transactions.sh find-hanging; null if the coordinators could not be asked.',
+  evidence STRING COMMENT 'What is_hanging follows from. recent: its last record is at most 15 minutes old. in_transaction: its coordinator has the partition in an open transaction. Hanging: no_transaction (no coordinator lists the producer; they leave out transactional ids that we may not describe, see table coverage), transactional_id_gone, or partition_not_in_transaction. Null without an open transaction.',
+  problem STRING COMMENT 'Why the producers of the partition, or whether this one\'s transaction hangs, are not known; null if they are.',
+  snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (snapshot_date)
+COMMENT 'Producers of the partitions with an open transaction, one row per partition, producer and snapshot.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,topic,topic_id,partition,producer_id,producer_epoch,last_sequence,last_written_at,coordinator_epoch,open_since_offset,transactional_id,idle_ms,evidence,problem');
+
 CREATE TABLE IF NOT EXISTS coverage (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
@@ -226,7 +452,7 @@ CREATE TABLE IF NOT EXISTS coverage (
   bytes BIGINT NOT NULL COMMENT 'Bytes received.',
   elapsed_ms BIGINT NOT NULL COMMENT 'Milliseconds from the first request to the last answer.',
   throttle_ms BIGINT NOT NULL COMMENT 'Milliseconds for which the broker throttled us.',
-  not_collected_because STRING COMMENT 'Why the API gave nothing although nothing failed: UNSUPPORTED_VERSION (the brokers do not offer it), SECURITY_DISABLED (no authorizer) or SKIPPED (by the setting snapshot.skip_tables); null if it was asked.',
+  not_collected_because STRING COMMENT 'Why the API gave nothing although nothing failed: UNSUPPORTED_VERSION (the brokers do not offer it), SECURITY_DISABLED (no authorizer), DELEGATION_TOKEN_AUTH_DISABLED (tokens are switched off), DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (PLAINTEXT, TLS without a certificate, and logins by token do not see tokens) or SKIPPED (by the setting snapshot.skip_tables); null if it was asked.',
   skipped_table STRING COMMENT 'Table that has no rows of this snapshot because it is skipped; null for rows about requests.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
@@ -271,7 +497,7 @@ CREATE TABLE IF NOT EXISTS snapshots (
   slot TIMESTAMP NOT NULL COMMENT 'The scheduler\'s time for the run; published at most once per cluster.',
   started_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
   finished_at TIMESTAMP NOT NULL COMMENT 'When the last answer was in; what was true, was true between both.',
-  status STRING NOT NULL COMMENT 'complete, or partial if anything did not answer; tables that few may read (acls) do not count.',
+  status STRING NOT NULL COMMENT 'complete, or partial if anything did not answer; tables that can be skipped (snapshot.skip_tables) do not count.',
   software_version STRING NOT NULL COMMENT 'Version of Kafka Lagoon that wrote the rows.',
   kafka_version_range STRING COMMENT 'Kafka release whose APIs the brokers list, or a range such as 2.8 to 3.9; between 2.4 and 3.0 if a broker\'s list is a mix that no release has; null if not known.',
   brokers INT NOT NULL COMMENT 'Rows in table brokers.',
@@ -284,6 +510,7 @@ CREATE TABLE IF NOT EXISTS snapshots (
   bytes_out BIGINT NOT NULL COMMENT 'Bytes sent.',
   throttle_ms BIGINT NOT NULL COMMENT 'Milliseconds for which brokers throttled us, summed over brokers.',
   completeness DOUBLE COMMENT 'Answered items by expected items, from 0 to 1; null if nothing was expected.',
+  tables ARRAY<STRUCT<table_name: STRING COMMENT 'Name of the table.', outcome: STRING COMMENT 'complete; partial (some of what it is made of did not answer); failed (nothing did); skipped (by the setting snapshot.skip_tables); not_offered (by the brokers, or they are set up without).', row_count: BIGINT COMMENT 'Rows of the table in this snapshot.', stored_in: STRING COMMENT 'snapshot_id under which the rows are stored: this snapshot\'s own, or, of a table that is written when it changes, that of an earlier one of the same UTC day whose rows are the same.', digest: STRING COMMENT 'Digest of the rows; null for a table that every snapshot writes, or that is not complete.'>> COMMENT 'The tables that the cluster was asked for, and where their rows are; view table_states has one row each. Null in rows of version 0.1.0.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from kafka_lagoon.delta.schema import RECORD_TABLES, STATE_TABLES, TABLES, Table
+from kafka_lagoon.delta.schema import HEADER, RECORD_TABLES, STATE_TABLES, TABLES, Table
 
 CREATE = "CREATE OR REPLACE VIEW"
 
@@ -30,7 +30,9 @@ class View:
 
     def needs(self) -> tuple[str, ...]:
         """Names of the tables and views that it reads, in the order in which it names them."""
-        return tuple(dict.fromkeys(re.findall(r"\b(?:FROM|JOIN) (\w+)", self.sql)))
+        own = set(re.findall(r"^(?:WITH )?(\w+) AS \($", self.sql, re.MULTILINE))  # what WITH names
+        read = dict.fromkeys(re.findall(r"(?<!DISTINCT )\b(?:FROM|JOIN) (\w+)", self.sql))
+        return tuple(name for name in read if name not in own)
 
 
 def _view(name: str, file: str, **words: str) -> View:
@@ -41,12 +43,37 @@ def _view(name: str, file: str, **words: str) -> View:
 
 
 def _published(table: Table) -> View:
-    return _view(f"{table.name}_published", "published", table=table.name)
+    name = f"{table.name}_published"
+    if not table.when_changed:
+        return _view(name, "published", table=table.name)
+    own = ",\n  ".join(f"{table.name}.{column.name}" for column in table.columns[len(HEADER) : -1])
+    return _view(name, "published_when_changed", table=table.name, columns=own)
 
+
+# Views of what happened from snapshot to snapshot; tests/delta/views/ has worked examples of each.
+HISTORY = (
+    "consecutive_snapshots",
+    "lag_trend",
+    "group_partition_status",
+    "group_status",
+)
+# Views of what changed and of what is wrong, each after what it reads; likewise.
+CHANGES = (
+    "table_coverage",
+    "topology_facts",
+    "topology_changes",
+    "health_findings",
+    "broker_loss_partitions",
+    "broker_loss",
+)
 
 VIEWS = (  # each after those that it reads
-    *(_view(name, name) for name in ("snapshots_now", "lag_now", "lag_by_group", "records_now", "ingests")),
+    *(
+        _view(name, name)
+        for name in ("snapshots_now", "lag_now", "lag_by_group", "records_now", "ingests", "table_states")
+    ),
     *map(_published, STATE_TABLES[:-1]),  # every row of the last one, snapshots, is published
+    *(_view(name, name) for name in (*HISTORY, *CHANGES)),
 )
 NAMES = (*(table.name for table in TABLES), *(view.name for view in VIEWS))
 

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -16,10 +16,12 @@ from kafka_lagoon.delta.schema import Table
 from kafka_lagoon.delta.views import NAMES, VIEWS, in_order_of_reading, with_needs
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.query.duckdb_tables import select_nothing, select_rows
-from kafka_lagoon.query.statements import Rows, failed, mentioned, refuse_writing
+from kafka_lagoon.query.statements import Ask, Rows, failed, mentioned, refuse_writing
 
 T = TypeVar("T")
 
+# Functions of Spark in the SQL of views, for what both engines can do and neither calls by the other's name.
+_MACROS = ("unix_millis(instant) AS epoch_ms(instant)", "explode(list) AS unnest(list)")
 _ROWS_PER_BATCH = 2048  # what DuckDB works on at once
 _INTERRUPT_EVERY_S = 0.05
 
@@ -34,16 +36,31 @@ def local_folder(warehouse: str) -> Path | None:
 
 
 @contextmanager
+def opened(folder: Path, names: Iterable[str]) -> Iterator[Ask]:
+    """What runs statements over tables and views of these `names`, as they are now.
+
+    The rows of one result must be read before the next statement runs; TableError with DuckDB's words if one cannot be run.
+    """
+    with closing(_connect()) as connection, ThreadPoolExecutor(1) as thread:
+
+        def ask(statement: str, *values: Any) -> Rows:
+            refuse_writing(statement)
+            reader = _in(thread, connection, _run, connection, statement, values)
+            return Rows(schema=reader.schema, batches=_batches(thread, connection, reader))
+
+        try:
+            make_available(connection, folder, names)
+            yield ask
+        finally:
+            connection.interrupt()  # whoever has seen enough does not wait for the rest
+
+
+@contextmanager
 def rows_of(folder: Path, statement: str) -> Iterator[Rows]:
     """The result of one statement that reads; TableError with DuckDB's words if it cannot be run."""
     refuse_writing(statement)
-    with closing(_connect()) as connection, ThreadPoolExecutor(1) as thread:
-        try:
-            make_available(connection, folder, mentioned(statement))
-            reader = _in(thread, connection, _run, connection, statement)
-            yield Rows(schema=reader.schema, batches=_batches(thread, connection, reader))
-        finally:
-            connection.interrupt()  # whoever has seen enough does not wait for the rest
+    with opened(folder, mentioned(statement)) as ask:
+        yield ask(statement)
 
 
 def columns_of(name: str) -> pa.Schema:
@@ -73,6 +90,8 @@ def _create(connection: duckdb.DuckDBPyConnection, names: Iterable[str], select:
     queries = [(table.name, select(table)) for table in in_order_of_reading(wanted)]
     queries += [(view.name, view.query) for view in VIEWS if view.name in wanted]
     try:
+        for macro in _MACROS:
+            connection.execute(f"CREATE OR REPLACE TEMP MACRO {macro}")
         for name, query in queries:
             connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {query}")
     except duckdb.Error as error:
@@ -90,11 +109,11 @@ def _connect() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _run(connection: duckdb.DuckDBPyConnection, statement: str) -> pa.RecordBatchReader:
+def _run(connection: duckdb.DuckDBPyConnection, statement: str, values: Sequence[Any]) -> pa.RecordBatchReader:
     try:
         if len(connection.extract_statements(statement := quoted_offset(statement))) != 1:
             raise TableError("lagoon sql runs one statement at a time")
-        return connection.sql(statement).to_arrow_reader(_ROWS_PER_BATCH)
+        return connection.sql(statement, params=values or None).to_arrow_reader(_ROWS_PER_BATCH)
     except duckdb.Error as error:
         raise _failed(error) from error
 

@@ -1,7 +1,8 @@
 """Runs SQL over the tables by Spark, wherever the warehouse is: in a folder, an object store or a catalog."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
@@ -15,21 +16,25 @@ from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
 from kafka_lagoon.delta.views import CREATE, NAMES, VIEWS, in_order_of_reading, with_needs
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
-from kafka_lagoon.query.statements import Rows, failed, mentioned, refuse_writing
+from kafka_lagoon.query.statements import Ask, Rows, failed, refuse_writing
 
 
 @contextmanager
-def rows_of(warehouse: Warehouse, statement: str) -> Iterator[Rows]:
-    """The result of one statement that reads; TableError with Spark's words if it cannot be run."""
-    refuse_writing(statement)
+def opened(warehouse: Warehouse, names: Iterable[str]) -> Iterator[Ask]:
+    """What runs statements over tables and views of these `names`; TableError with Spark's words if one cannot be run."""
     PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True  # 14 kB on standard error for each wrong statement
-    make_available(warehouse, mentioned(statement))
+    make_available(warehouse, names)
+    yield lambda statement, *values: _run(warehouse, statement, values)
+
+
+def _run(warehouse: Warehouse, statement: str, values: Sequence[Any]) -> Rows:
+    refuse_writing(statement)
     try:
-        frame = warehouse.spark.sql(statement)
+        frame = warehouse.spark.sql(statement, list(values) or None)
         schema = to_arrow_schema(frame.schema, timezone=warehouse.spark.conf.get("spark.sql.session.timeZone"))
     except JAVA_ERRORS as error:
         raise failed(_words(error)) from error
-    yield Rows(schema=schema, batches=_batches(frame, schema))
+    return Rows(schema=schema, batches=_batches(frame, schema))
 
 
 def make_available(warehouse: Warehouse, names: Iterable[str] = NAMES) -> None:

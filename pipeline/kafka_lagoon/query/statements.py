@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -29,6 +30,13 @@ class Rows:
 
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
+
+
+class Ask(Protocol):
+    """Runs a statement over tables that are open; `values` stand for its question marks."""
+
+    def __call__(self, statement: str, *values: Any) -> Rows:
+        """Its result, to be read before the next statement runs; TableError if it cannot be run."""
 
 
 def mentioned(statement: str) -> set[str]:

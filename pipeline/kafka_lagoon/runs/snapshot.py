@@ -6,8 +6,9 @@ The lock is taken before the state is collected: otherwise another run could pub
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.delta.publish import PublishedSlot, publish, published, snapshot_lock
+from kafka_lagoon.delta.publish import PublishedSlot, publish, published, snapshot_lock, stored_tables
 from kafka_lagoon.runs.context import Progress, RunContext
+from kafka_lagoon.runs.time_lag import measure_of
 from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, Snapshot
 from kafka_lagoon.snapshot.tables import skipped_tables
@@ -30,7 +31,9 @@ def take_snapshot(
             if earlier:
                 return earlier
             deadline = Deadline.after(clock, limits.deadline_ms)
-            snapshot = collect(cluster, name, slot_ms, deadline, progress.step, skipped)
+            stored = stored_tables(lock, clock.now_ms())
+            measure = measure_of(limits, cluster, name, context.warehouse, deadline)
+            snapshot = collect(cluster, name, slot_ms, deadline, progress.step, skipped, measure, stored)
             publish(lock, snapshot)
     return snapshot
 

@@ -50,6 +50,7 @@ ACLS = StateTable(
     permissions=(Permission(acls.DESCRIBE, acls.CLUSTER, "the ACLs are refused"),),
     required=False,
     may_be_skipped=True,
+    when_changed=True,
     added_in="0.2.0",
 )
 

@@ -4,7 +4,7 @@ What lag is made of is gathered first, in an order that `group_state.py` explain
 the tables are made in the order of `STATE_TABLES`. Only reads; nothing is created on the cluster.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kafka_lagoon.admin.cluster import identify
@@ -19,7 +19,9 @@ from kafka_lagoon.snapshot.group_state import Tell, read_groups
 from kafka_lagoon.snapshot.min_isr import read_durability
 from kafka_lagoon.snapshot.state_rows import Snapshot, SnapshotHeader
 from kafka_lagoon.snapshot.state_table import Collection, Phase, StateTable
+from kafka_lagoon.snapshot.table_states import StoredTable
 from kafka_lagoon.snapshot.tables import STATE_TABLES
+from kafka_lagoon.snapshot.time_lag import Measure
 from kafka_lagoon.snapshot.topology import Topology, changes, read_topology
 from kafka_lagoon.uuid7 import new_id
 
@@ -31,20 +33,28 @@ STEPS = (
 
 @gc_paused()
 def collect(
-    cluster: Cluster, name: str, slot_ms: int, deadline: Deadline, tell: Tell, skipped: Sequence[StateTable] = ()
+    cluster: Cluster,
+    name: str,
+    slot_ms: int,
+    deadline: Deadline,
+    tell: Tell,
+    skipped: Sequence[StateTable] = (),
+    measure: Measure | None = None,
+    stored: Mapping[str, StoredTable] | None = None,
 ) -> Snapshot:
     """One snapshot of `cluster`, called `name` in the tables, for the scheduler's time `slot_ms` (epoch milliseconds).
 
-    Raises when no broker describes the topics at all; whatever else fails is a row of the snapshot.
+    `measure` finds first unread records for the time lag. What did not change since a snapshot of the day has `stored` it is
+    not stored again. Raises when no broker describes the topics at all; whatever else fails is a row of the snapshot.
     """
     collection = _gather_lag(cluster, slot_ms, deadline, tell)
-    collection.skipped = skipped
+    collection.skipped, collection.measure, collection.stored = skipped, measure, stored or {}
     for table in STATE_TABLES:
         if table.phase is Phase.DETAILS:
             tell(table.name, 1)
         collection.add(table)
     header = SnapshotHeader(
-        snapshot_id=new_id(collection.started_at_ms),
+        snapshot_id=collection.snapshot_id,
         cluster=name,
         cluster_id=collection.topology.metadata.cluster_id,
         captured_at_ms=collection.started_at_ms,
@@ -66,6 +76,7 @@ def _gather_lag(cluster: Cluster, slot_ms: int, deadline: Deadline, tell: Tell) 
     failures = [*identity.failures, *group_state.failures, *unchecked, *unread]
     return Collection(
         cluster=cluster,
+        snapshot_id=new_id(started_at_ms),
         deadline=deadline,
         slot_ms=slot_ms,
         started_at_ms=started_at_ms,

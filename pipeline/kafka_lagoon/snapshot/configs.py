@@ -1,17 +1,44 @@
-"""Makes rows of configs. A source that has no name here becomes UNKNOWN_n and is never dropped."""
+"""Makes rows of configs. A source or type that has no name here becomes UNKNOWN_n and is never dropped."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from kafka_lagoon.admin.configs import TYPE_NAMES
+from kafka_lagoon.admin.configs import (
+    TYPE_NAMES,
+    Configs,
+    describe_broker_configs,
+    describe_configs,
+    resources_with_configs,
+)
+from kafka_lagoon.admin.permissions import Permission
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.protocol import acls
+from kafka_lagoon.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
 from kafka_lagoon.protocol.messages.describe_configs import (
+    BROKER,
+    CLIENT_METRICS,
     CONFIG_SOURCES,
+    CONFIG_TYPES,
+    DESCRIBE_CONFIGS,
+    GROUP,
+    TOPIC,
     DescribeConfigsEntry,
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
+from kafka_lagoon.protocol.messages.list_config_resources import LIST_CONFIG_RESOURCES
 from kafka_lagoon.row_classes import ALWAYS, before, column, row
+from kafka_lagoon.snapshot.state_rows import ConsumerGroupRow
+from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
+from kafka_lagoon.snapshot.topology import TOPIC_DELETED, Topology
 
-_DEFAULT = "DEFAULT_CONFIG"
+ALL_BROKERS = "<default>"  # what kafka-configs.sh calls the configs that all brokers share
+_DEFAULT, _OF_GROUP = "DEFAULT_CONFIG", "GROUP_CONFIG"
+_OF_ALL_BROKERS = ""  # its name on the wire
+_WITH_GROUP_CONFIGS = (
+    1  # version of ConsumerGroupDescribe since Kafka 4.0; older brokers refuse to describe such configs
+)
 
 
 @row
@@ -25,18 +52,28 @@ class ConfigSynonym:
 
 @row
 class ConfigRow:
-    """Configs of resources, one row per resource and config."""
+    """Configs of topics, brokers, groups and client metrics, defaults too, one row per resource, config and snapshot.
 
-    resource_type: str = column("topic, broker, broker-logger, client-metrics or group.")
-    resource_name: str = column("Name of the topic or group, id of the broker.")
+    Of groups and client metrics those are asked that have configs of their own.
+    """
+
+    resource_type: str = column("topic, broker, client-metrics or group.")
+    resource_name: str = column(
+        "Name of the topic, group or client metrics; id of the broker, or <default>: the dynamic configs of all brokers."
+    )
     name: str = column("Name of the config.")
     value: str | None = column("Its value; null if it is sensitive, or has none.", null_if=ALWAYS)
     source: str | None = column(
         "Where the value comes from, as Kafka names it; null if the broker does not return it.",
         null_if=before("DescribeConfigs", 1),
     )
+    config_type: str | None = column(
+        "Type of its value, as Kafka names it: BOOLEAN, INT, LIST, PASSWORD and so on; null if the broker does not say "
+        "(before Kafka 2.6, or of a config that it does not know).",
+        null_if=ALWAYS,
+    )
     is_default: bool = column("Whether nobody has set it.")
-    is_sensitive: bool = column("Whether its value is never returned.")
+    is_sensitive: bool = column("Whether its value is secret: it is never stored.")
     is_read_only: bool = column("Whether it cannot be changed while the broker runs.")
     synonyms: tuple[ConfigSynonym, ...] = column("Values that it has, or would have, from other sources.")
 
@@ -52,15 +89,23 @@ def _config_row(result: DescribeConfigsResult, config: DescribeConfigsEntry) -> 
     source = None if config.config_source < 0 else _source(config.config_source)
     return ConfigRow(
         resource_type=TYPE_NAMES.get(result.resource_type, str(result.resource_type)),
-        resource_name=result.resource_name,
+        resource_name=_resource_name(result),
         name=config.name,
         value=None if config.is_sensitive else config.value,
         source=source,
+        config_type=CONFIG_TYPES.get(config.config_type, f"UNKNOWN_{config.config_type}")
+        if config.config_type
+        else None,
         is_default=config.is_default if source is None else source == _DEFAULT,
         is_sensitive=config.is_sensitive,
         is_read_only=config.read_only,
         synonyms=tuple(_synonym(synonym, is_sensitive=config.is_sensitive) for synonym in config.synonyms),
     )
+
+
+def _resource_name(result: DescribeConfigsResult) -> str:
+    shared = result.resource_type == BROKER and result.resource_name == _OF_ALL_BROKERS
+    return ALL_BROKERS if shared else result.resource_name
 
 
 def _synonym(synonym: DescribeConfigsSynonym, *, is_sensitive: bool) -> ConfigSynonym:
@@ -70,3 +115,63 @@ def _synonym(synonym: DescribeConfigsSynonym, *, is_sensitive: bool) -> ConfigSy
 
 def _source(number: int) -> str:
     return CONFIG_SOURCES.get(number, f"UNKNOWN_{number}")
+
+
+def _collect(collection: Collection) -> Collected:
+    """Topics, brokers one by one, what brokers share, client metrics, groups."""
+    cluster, deadline = collection.cluster, collection.deadline
+    parts = [
+        describe_configs(cluster, TOPIC, list(_existing_topics(collection.topology)), deadline),
+        describe_configs(cluster, BROKER, [_OF_ALL_BROKERS], deadline),
+        describe_broker_configs(cluster, BROKER, sorted(cluster.brokers), deadline),
+    ]
+    listed = resources_with_configs(cluster, deadline)
+    failures = [listed] if isinstance(listed, Failure) else []
+    if not isinstance(listed, Failure):
+        parts.append(describe_configs(cluster, CLIENT_METRICS, listed[CLIENT_METRICS], deadline))
+        groups = listed[GROUP] if GROUP in listed else _newer_groups(cluster, collection.of(ConsumerGroupRow))
+        parts.append(_configured(describe_configs(cluster, GROUP, groups, deadline)))
+    rows = [config for part in parts for config in config_rows(part.results)]
+    return Collected(rows, [*failures, *(failure for part in parts for failure in part.failures)])
+
+
+def _existing_topics(topology: Topology) -> Iterator[str]:
+    return (topic for topic in topology.partitions if topology.changed.get(topic) != TOPIC_DELETED)
+
+
+def _newer_groups(cluster: Cluster, groups: Iterable[ConsumerGroupRow]) -> Sequence[str]:
+    """Groups that may have configs of their own, where brokers do not list those that have."""
+    versions = (api for answer in cluster.api_versions() for api in answer.api_keys)
+    if not any(
+        api.api_key == CONSUMER_GROUP_DESCRIBE.key and api.max_version >= _WITH_GROUP_CONFIGS for api in versions
+    ):
+        return ()
+    return [group.group_id for group in groups if group.group_type not in {None, "classic"}]
+
+
+def _configured(groups: Configs) -> Configs:
+    """Without groups that only have the defaults, as brokers that list them leave them out."""
+    own = (
+        result
+        for result in groups.results
+        if any(CONFIG_SOURCES.get(config.config_source) == _OF_GROUP for config in result.configs)
+    )
+    return replace(groups, results=list(own))
+
+
+CONFIGS = StateTable(
+    name="configs",
+    row=ConfigRow,
+    phase=Phase.DETAILS,
+    collect=_collect,
+    apis=(DESCRIBE_CONFIGS, LIST_CONFIG_RESOURCES),
+    permissions=(
+        Permission(acls.DESCRIBE_CONFIGS, acls.TOPIC, "configs of topics are refused"),
+        Permission(acls.DESCRIBE_CONFIGS, acls.CLUSTER, "configs of brokers and client metrics are refused"),
+        Permission(acls.DESCRIBE_CONFIGS, acls.GROUP, "configs of groups are refused"),
+    ),
+    required=False,
+    may_be_skipped=True,
+    when_changed=True,
+    added_in="0.2.0",
+)

@@ -20,7 +20,12 @@ from kafka_lagoon.protocol.acls import (
     IDEMPOTENT_WRITE,
     allows,
 )
-from kafka_lagoon.protocol.error_codes import SECURITY_DISABLED, error_code
+from kafka_lagoon.protocol.error_codes import (
+    DELEGATION_TOKEN_AUTH_DISABLED,
+    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+    SECURITY_DISABLED,
+    error_code,
+)
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
 from kafka_lagoon.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
 from kafka_lagoon.protocol.messages.sasl_handshake import SASL_HANDSHAKE
@@ -28,7 +33,8 @@ from kafka_lagoon.row_classes import ALWAYS, Int32, Int64, column, row
 from kafka_lagoon.snapshot.topology import Topology
 
 COMPLETE, FILTERED, UNKNOWN = "complete", "filtered", "unknown"
-TOPIC_LISTS = ("Metadata", "OffsetFetch")  # OffsetFetch of all topics leaves out those that we may not describe
+# OffsetFetch of all topics leaves out those that we may not describe; tokens of others need a permission for each.
+TOPIC_LISTS = ("Metadata", "OffsetFetch", "DescribeDelegationToken", "ListTransactions")
 _ALL_CLUSTER_OPERATIONS = (
     CREATE,
     ALTER,
@@ -42,8 +48,17 @@ _OF_CONNECTIONS = {api.name for api in (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHE
 _LONGEST_MESSAGE = 1024
 _SCOPES_SHOWN = 3
 SKIPPED = "SKIPPED"
-# What a cluster is set up without: its release does not have the API, or no authorizer keeps ACLs.
-_NOT_OFFERED = frozenset({UNSUPPORTED, error_code(SECURITY_DISABLED).name})
+# What a cluster is set up without: its release does not have the API, no authorizer keeps ACLs, delegation tokens are
+# switched off, or our listener is one that tells nothing about them.
+_NOT_OFFERED = frozenset(
+    {
+        UNSUPPORTED,
+        *(
+            error_code(code).name
+            for code in (SECURITY_DISABLED, DELEGATION_TOKEN_AUTH_DISABLED, DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
+        ),
+    }
+)
 
 V = TypeVar("V")
 
@@ -64,7 +79,7 @@ class CoverageRow:
     visibility: str | None = column(
         "For APIs that list: complete (the permission to see everything is proven), filtered (permissions are missing, so "
         "the list may be short) or unknown; null for other APIs.",
-        null_if="api NOT IN ('ListGroups', 'Metadata', 'OffsetFetch')",
+        null_if="api NOT IN ('ListGroups', 'Metadata', 'OffsetFetch', 'DescribeDelegationToken', 'ListTransactions')",
     )
     requests: Int64 = column("Requests sent, retries included.")
     bytes: Int64 = column("Bytes received.")
@@ -72,7 +87,9 @@ class CoverageRow:
     throttle_ms: Int64 = column("Milliseconds for which the broker throttled us.")
     not_collected_because: str | None = column(
         "Why the API gave nothing although nothing failed: UNSUPPORTED_VERSION (the brokers do not offer it), "
-        "SECURITY_DISABLED (no authorizer) or SKIPPED (by the setting snapshot.skip_tables); null if it was asked.",
+        "SECURITY_DISABLED (no authorizer), DELEGATION_TOKEN_AUTH_DISABLED (tokens are switched off), "
+        "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (PLAINTEXT, TLS without a certificate, and logins by token do not see tokens) "
+        "or SKIPPED (by the setting snapshot.skip_tables); null if it was asked.",
         null_if=ALWAYS,
     )
     skipped_table: str | None = column(

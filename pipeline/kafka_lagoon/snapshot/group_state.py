@@ -4,17 +4,19 @@ End offsets, groups, committed offsets, end offsets again: no end offset is olde
 the end offsets from before the commits bound the lag from below.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka_lagoon.admin.committed_offsets import committed_offsets
 from kafka_lagoon.admin.groups import SHARE, GroupListing, describe_groups, list_groups
 from kafka_lagoon.admin.offsets import ALL_KINDS, HIGH_WATERMARK, Kind, Offsets, list_offsets
+from kafka_lagoon.admin.share_groups import ShareOffsets, share_group_offsets
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Failure, ScopeType
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.gc_pause import gc_paused
 from kafka_lagoon.snapshot.commits import Commits, commits_of
+from kafka_lagoon.snapshot.group_types import GONE
 from kafka_lagoon.snapshot.groups import Groups, group_rows
 from kafka_lagoon.snapshot.lag import Ends, lag_rows
 from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, PartitionOffsetsRow
@@ -31,6 +33,7 @@ class GroupState:
     listed: Mapping[str, GroupListing]
     groups: Groups
     commits: Commits
+    shares: ShareOffsets
     after: Mapping[Kind, Offsets]
     failures: Sequence[Failure]
 
@@ -42,7 +45,7 @@ def read_groups(
     deadline: Deadline,
     tell: Tell,
     kinds: Sequence[Kind] = ALL_KINDS,
-    only: Collection[str] | None = None,
+    only: Container[str] | None = None,
 ) -> GroupState:
     """Everything that lag is made of; `kinds` of offsets are read after the commits.
 
@@ -58,16 +61,20 @@ def read_groups(
     committing = [group_id for group_id, one in listed.items() if one.group_type != SHARE]
     tell("committed offsets", len(committing))
     commits = commits_of(committed_offsets(cluster, committing, deadline), topology)
+    sharing = [group_id for group_id, one in listed.items() if one.group_type == SHARE]
+    shares = share_group_offsets(cluster, sharing, deadline)
     tell("end offsets again", len(everywhere))
     after = list_offsets(cluster, everywhere, kinds, deadline)
+    refused = [failure for failure in shares.failures if failure.name != GONE]
     ends = [failure for one in (before, *after.values()) for failure in one.failures.values()]
     return GroupState(
         before=before,
         listed=listed,
         groups=groups,
         commits=commits,
+        shares=shares,
         after=after,
-        failures=[*listings.failures, *groups.failures, *commits.failures, *ends],
+        failures=[*listings.failures, *groups.failures, *commits.failures, *refused, *ends],
     )
 
 

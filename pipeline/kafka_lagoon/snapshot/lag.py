@@ -178,6 +178,10 @@ def _row(
         client_id,
         client_host,
         problem,
+        None,
+        None,
+        None,
+        None,
     )
 
 

@@ -5,11 +5,20 @@
 
 from collections.abc import Iterator
 
+from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.admin.quorum import quorum_partitions
-from kafka_lagoon.protocol.messages.describe_quorum import DescribeQuorumResponse, QuorumPartition, QuorumReplica
-from kafka_lagoon.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
+from kafka_lagoon.protocol.acls import CLUSTER, DESCRIBE
+from kafka_lagoon.protocol.messages.describe_quorum import (
+    DESCRIBE_QUORUM,
+    DescribeQuorumResponse,
+    QuorumPartition,
+    QuorumReplica,
+)
+from kafka_lagoon.row_classes import ALWAYS, Int32, Int64, Timestamp, before, column, row
+from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
 from kafka_lagoon.wire.primitives import uuid_text
 
+_WITH_LISTENERS = 2  # version of DescribeQuorum
 LEADER, VOTER, OBSERVER = "leader", "voter", "observer"
 
 
@@ -44,6 +53,38 @@ class QuorumReplicaRow:
     listeners: tuple[str, ...] = column("Where the controller listens, as name://host:port; empty if not returned.")
 
 
+@row
+class QuorumStateRow:
+    """The KRaft metadata quorum, one row per controller or broker that replicates the metadata log, and snapshot."""
+
+    replica_id: Int32 = column("node.id of the controller or broker.")
+    role: str = column("leader, voter or observer.")
+    leader_id: Int32 | None = column("Active controller; null while there is none.", null_if=ALWAYS)
+    leader_epoch: Int32 = column("Epoch of the active controller.")
+    high_watermark: Int64 | None = column(
+        "End of what a majority of the voters has; null while the leader does not know it.", null_if=ALWAYS
+    )
+    directory_id: str | None = column(
+        "Id of the replica's log directory (KIP-853); null if it has none, or before Kafka 3.9.", null_if=ALWAYS
+    )
+    log_end_offset: Int64 | None = column("End of its copy; null while the leader does not know it.", null_if=ALWAYS)
+    lag: Int64 | None = column(
+        "Offsets that it is behind the leader's end; null if either end is unknown.",
+        null_if="leader_id IS NULL OR log_end_offset IS NULL OR NOT EXISTS (SELECT * FROM quorum AS leaders "
+        "WHERE leaders.role = 'leader' AND leaders.log_end_offset IS NOT NULL)",
+    )
+    last_fetch_at_ms: Timestamp | None = column(
+        "When it last fetched; null if the leader does not know it, or before Kafka 3.3.", null_if=ALWAYS
+    )
+    last_caught_up_at_ms: Timestamp | None = column(
+        "When it last had everything; null if the leader does not know it, or before Kafka 3.3.", null_if=ALWAYS
+    )
+    listeners: tuple[str, ...] | None = column(
+        "Where the controller listens, as name://host:port; empty for brokers; null before Kafka 3.9.",
+        null_if=before("DescribeQuorum", 2),
+    )
+
+
 def quorum_rows(response: DescribeQuorumResponse) -> Iterator[QuorumRow]:
     """One row for the metadata log."""
     for partition in quorum_partitions(response):
@@ -71,6 +112,25 @@ def quorum_replica_rows(response: DescribeQuorumResponse) -> Iterator[QuorumRepl
                 yield _replica_row(replica, actual, leader_end, listeners.get(replica.replica_id, ()))
 
 
+def quorum_state_rows(response: DescribeQuorumResponse, *, has_listeners: bool) -> Iterator[QuorumStateRow]:
+    """One row per voter, then one per observer; none where the controller refused."""
+    for log in quorum_rows(response):
+        for replica in quorum_replica_rows(response):
+            yield QuorumStateRow(
+                replica_id=replica.replica_id,
+                role=replica.role,
+                leader_id=log.leader_id,
+                leader_epoch=log.leader_epoch,
+                high_watermark=log.high_watermark,
+                directory_id=replica.directory_id,
+                log_end_offset=replica.log_end_offset,
+                lag=replica.lag,
+                last_fetch_at_ms=replica.last_fetch_at_ms,
+                last_caught_up_at_ms=replica.last_caught_up_at_ms,
+                listeners=replica.listeners if has_listeners else None,
+            )
+
+
 def _leader_end(partition: QuorumPartition) -> int | None:
     ends = {voter.replica_id: _known(voter.log_end_offset) for voter in partition.current_voters}
     return ends.get(partition.leader_id)
@@ -94,3 +154,26 @@ def _replica_row(
 
 def _known(value: int) -> int | None:
     return value if value >= 0 else None
+
+
+def _collect(collection: Collection) -> Collected:
+    """From the answer that named the controller: nothing is asked again, and its failure is that of the snapshot."""
+    response = collection.identity.quorum
+    if response is None:
+        return Collected([])
+    stats = collection.cluster.request_stats.by_api
+    sent = [asked.api_version or 0 for (api, _), asked in stats.items() if api == DESCRIBE_QUORUM.name]
+    return Collected(list(quorum_state_rows(response, has_listeners=min(sent, default=0) >= _WITH_LISTENERS)))
+
+
+QUORUM = StateTable(
+    name="quorum",
+    row=QuorumStateRow,
+    phase=Phase.DETAILS,
+    collect=_collect,
+    apis=(DESCRIBE_QUORUM,),
+    permissions=(Permission(DESCRIBE, CLUSTER, "the quorum is refused"),),
+    required=False,
+    may_be_skipped=True,
+    added_in="0.2.0",
+)

@@ -21,8 +21,9 @@ def _of_groups(condition: str) -> str:
 
 # What several columns say in `null_if`. Older brokers, and newer ones under an old inter.broker.protocol.version, give no
 # topic ids at all.
-_NO_TOPIC_IDS = "NOT EXISTS (SELECT * FROM topics WHERE topics.topic_id IS NOT NULL)"
+NO_TOPIC_IDS = "NOT EXISTS (SELECT * FROM topics WHERE topics.topic_id IS NOT NULL)"
 _NO_GROUP_TYPES = before("ListGroups", 5)
+_SHARING = "group_type = 'share'"
 _CLASSIC = "coalesce(group_type, 'classic') = 'classic'"
 _NO_ELIGIBLE_LEADERS = """NOT EXISTS (SELECT * FROM coverage
     WHERE coverage.api = 'DescribeTopicPartitions' AND coverage.requests > 0)"""
@@ -79,7 +80,7 @@ class TopicRow:
 
     topic: str = column("Name of the topic.")
     topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
     is_internal: bool | None = column("Whether Kafka keeps its own state in it; null if problem is set.")
     partitions: Int32 | None = column("Number of partitions; null if problem is set.")
@@ -96,7 +97,7 @@ class PartitionRow:
 
     topic: str = column("Name of the topic.")
     topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
     partition: Int32 = column("Partition number.")
     leader_id: Int32 | None = column("Broker that leads the partition; null if none does.", null_if="is_leaderless")
@@ -144,7 +145,7 @@ class PartitionOffsetsRow:
 
     topic: str = column("Name of the topic.")
     topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
     partition: Int32 = column("Partition number.")
     log_start_offset: Int64 | None = column("First offset that can be read; null if problem is set.")
@@ -248,7 +249,7 @@ class CommittedOffsetRow:
     group_id: str = column("group.id of the group.")
     topic: str = column("Name of the topic, which may be deleted by now.")
     topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
     partition: Int32 = column("Partition number.")
     committed_offset: Int64 | None = column(
@@ -276,11 +277,12 @@ class ConsumerLagRow:
     group_state: str | None = column("State of the group as Kafka spells it; null if unknown.")
     topic: str = column("Name of the topic, which may be deleted by now.")
     topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=_NO_TOPIC_IDS
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
     partition: Int32 = column("Partition number.")
     committed_offset: Int64 | None = column(
-        "Next offset that the group will read; null if it has no commit, or unknown."
+        "Next offset that the group will read; null if it has no commit, as share groups, or unknown.",
+        null_if=_SHARING,
     )
     log_start_offset: Int64 | None = column("First offset that can be read; null if unknown.")
     high_watermark: Int64 | None = column("End for readers, read after the commit; null if unknown.")
@@ -289,40 +291,98 @@ class ConsumerLagRow:
     )
     lag: Int64 | None = column(
         "high_watermark - committed_offset in offsets, raw: negative if the commit lies past the end. Null if either "
-        "is unknown."
+        "is unknown. Of share groups what their coordinator counts (KIP-1226)."
     )
     lag_lower_bound: Int64 | None = column(
         "The same with the end read before the commit: the true lag at the commit's instant lies between both. Null if "
-        "either is unknown."
+        "either is unknown, and for share groups.",
+        null_if=_SHARING,
     )
     lag_read_committed: Int64 | None = column(
-        "last_stable_offset - committed_offset, raw; null if either is unknown.", null_if=before("ListOffsets", 2)
+        "last_stable_offset - committed_offset, raw; null if either is unknown, and for share groups.",
+        null_if=f"{_SHARING} OR {before('ListOffsets', 2)}",
     )
     lag_basis: str = column(
         "committed: lag is given. log_start: no commit, so lag is null and high_watermark - log_start_offset is what a "
-        "reader from earliest faces. unknown: a side is missing, see problem."
+        "reader from earliest faces. share: lag is given, and counts records from share_start_offset on that are not done, "
+        "in any order. unknown: a side is missing, see problem."
     )
     records_lost: Int64 | None = column(
         "Offsets deleted before the group read them: log_start_offset - committed_offset, 0 if the commit is not below "
-        "the start; null if either is unknown."
+        "the start; null if either is unknown. Of share groups 0, or null if share_start_offset is below the start, "
+        "because records after it may have been done.",
+        null_if=f"{_SHARING} AND retention_margin < 0",
     )
     retention_margin: Int64 | None = column(
         "committed_offset - log_start_offset, raw: how many offsets retention may delete before the group loses "
-        "records. Negative if it already has; null if either is unknown."
+        "records. Negative if it already has; null if either is unknown. Of share groups from share_start_offset."
     )
     time_lag_ms: Int64 | None = column(
-        "Age in milliseconds of the first unread record; null if not measured.", null_if=ALWAYS
+        "Age in milliseconds of the first unread record: our clock when it was fetched minus first_unread_timestamp, raw: "
+        "negative if that lies ahead. 0 if there is none; null if time_lag_problem or lag says why.",
+        null_if="time_lag_method IS NULL OR time_lag_problem IS NOT NULL",
     )
-    time_lag_method: str | None = column("How time_lag_ms was found; null if not measured.", null_if=ALWAYS)
+    time_lag_method: str | None = column(
+        "How time_lag_ms was found. exact: from the record at the commit. next_after_gap: from the first one after it, "
+        "because compaction, a marker or an aborted transaction has its offset. caught_up: there is no record after the "
+        "commit, so 0. below_log_start: the record is deleted, from the first that is left. blocked_by_open_transaction: "
+        "from the record at the commit, which read_committed does not return yet. batch_bound: at least so old, by the "
+        "header of its batch. interpolated: when the offset was written, from the times of two snapshots. unreadable, "
+        "not_measured: null, time_lag_problem says why. Null if lag is, and for share groups.",
+        null_if=ALWAYS,
+    )
     first_unread_timestamp_ms: Timestamp | None = column(
-        "Timestamp of the first unread record; null if not measured, or outside the years 1 to 9999.", null_if=ALWAYS
+        "Timestamp of the first unread record; a bound or an estimate where time_lag_method says so. Null if there is none, "
+        "it is not known, or outside the years 1 to 9999.",
+        null_if=ALWAYS,
     )
     member_id: str | None = column(
-        "Member that owns the partition; null if none does, or problem is set.", null_if=ALWAYS
+        "Member that owns the partition, of a share group the first by id of those that do; null if none does, or problem "
+        "is set.",
+        null_if=ALWAYS,
     )
     client_id: str | None = column("client.id of that member.", null_if="member_id IS NULL")
     client_host: str | None = column("Address of that member as the coordinator sees it.", null_if="member_id IS NULL")
     problem: str | None = column("Why a side, or who owns the partition, is not known; null if both are.")
+    time_lag_problem: str | None = column(
+        "Why the first unread record is not known: Kafka's name of the error, COMMIT_PAST_END, LOG_TRUNCATED (by the leader "
+        "epoch of the commit), IN_TIERED_STORAGE (which is not read), NO_TIMESTAMP, NO_RECORD_RETURNED, GAP_TOO_LONG, "
+        "TIME_LAG_BUDGET_USED_UP, TIME_LAG_OFF, NO_EARLIER_SNAPSHOT, HISTORY_UNREADABLE, EXECUTORS_FAILED, or what table "
+        "record_problems calls it. Null if it is known, and in rows of version 0.1.0.",
+        null_if="time_lag_method IS NULL OR time_lag_ms IS NOT NULL",
+    )
+    first_unread_offset: Int64 | None = column(
+        "Offset of the first unread record, not below committed_offset; null if it was not read.",
+        null_if="time_lag_method IS NULL OR time_lag_method NOT IN ('exact', 'next_after_gap')",
+    )
+    first_unread_timestamp_type: str | None = column(
+        "create_time (the producer's clock) or log_append_time (the broker's); null if the record was not read, or has no "
+        "timestamp.",
+        null_if="first_unread_offset IS NULL OR time_lag_problem = 'NO_TIMESTAMP'",
+    )
+    share_start_offset: Int64 | None = column(
+        "First offset that a share group has not done (KIP-932); null for other groups, or if problem is set.",
+        null_if=f"NOT coalesce({_SHARING}, false)",
+    )
+
+
+@row
+class TableState:
+    """How one table of a snapshot was collected, and where its rows are."""
+
+    table_name: str = column("Name of the table.")
+    outcome: str = column(
+        "complete; partial (some of what it is made of did not answer); failed (nothing did); skipped (by the setting "
+        "snapshot.skip_tables); not_offered (by the brokers, or they are set up without)."
+    )
+    row_count: Int64 = column("Rows of the table in this snapshot.")
+    stored_in: str = column(
+        "snapshot_id under which the rows are stored: this snapshot's own, or, of a table that is written when it "
+        "changes, that of an earlier one of the same UTC day whose rows are the same."
+    )
+    digest: str | None = column(
+        "Digest of the rows; null for a table that every snapshot writes, or that is not complete.", null_if=ALWAYS
+    )
 
 
 @row
@@ -333,7 +393,7 @@ class SnapshotRow:
     started_at_ms: Timestamp = column("When the run began to look at the cluster.")
     finished_at_ms: Timestamp = column("When the last answer was in; what was true, was true between both.")
     status: str = column(
-        "complete, or partial if anything did not answer; tables that few may read (acls) do not count."
+        "complete, or partial if anything did not answer; tables that can be skipped (snapshot.skip_tables) do not count."
     )
     software_version: str = column("Version of Kafka Lagoon that wrote the rows.")
     kafka_version_range: str | None = column(
@@ -354,11 +414,19 @@ class SnapshotRow:
         "Answered items by expected items, from 0 to 1; null if nothing was expected.",
         null_if="NOT EXISTS (SELECT * FROM coverage WHERE coverage.expected > 0)",
     )
+    tables: tuple[TableState, ...] | None = column(
+        "The tables that the cluster was asked for, and where their rows are; view table_states has one row each. Null in "
+        "rows of version 0.1.0.",
+        null_if="false",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """All rows of one attempt at one cluster, by their class; exactly one `SnapshotRow`, which is written last."""
+    """All rows of one attempt at one cluster, by their class; exactly one `SnapshotRow`, which is written last.
+
+    It says of which tables the rows are stored already, by an earlier snapshot.
+    """
 
     header: SnapshotHeader
     rows: Mapping[type[Any], Sequence[object]]
@@ -366,6 +434,12 @@ class Snapshot:
     def of(self, cls: type[T]) -> Sequence[T]:
         """The rows of one class."""
         return cast("Sequence[T]", self.rows[cls])
+
+    @property
+    def stored_elsewhere(self) -> frozenset[str]:
+        """Names of the tables whose rows an earlier snapshot has stored."""
+        states = self.published.tables or ()
+        return frozenset(one.table_name for one in states if one.stored_in != self.header.snapshot_id)
 
     @property
     def published(self) -> SnapshotRow:

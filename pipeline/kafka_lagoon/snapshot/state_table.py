@@ -4,7 +4,7 @@ One `StateTable` per table stands beside the code that makes its rows, and `tabl
 Delta schemas, publication, README's dictionary and the permissions that `lagoon snapshot` needs are derived from that list.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, TypeVar, cast
@@ -14,8 +14,12 @@ from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.snapshot import table_states
 from kafka_lagoon.snapshot.coverage import worth_a_row
 from kafka_lagoon.snapshot.group_state import GroupState
+from kafka_lagoon.snapshot.state_rows import TableState
+from kafka_lagoon.snapshot.table_states import StoredTable, digest_of, table_state
+from kafka_lagoon.snapshot.time_lag import Measure
 from kafka_lagoon.snapshot.topology import Durability, Topology
 from kafka_lagoon.wire.schema import Api
 
@@ -35,10 +39,14 @@ class Phase(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """The rows of one table, and what kept others from being made."""
+    """The rows of one table, and what kept others from being made.
+
+    `is_whole` is false where rows are missing for a reason that another table's failures tell.
+    """
 
     rows: Sequence[object]
     failures: Sequence[Failure] = ()
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +54,8 @@ class StateTable:
     """One table of a snapshot. Its comment is the docstring of `row`.
 
     A failure of a table that is not `required` is a row of collection_failures and leaves the snapshot complete. A table that
-    may be skipped is left out by the setting `snapshot.skip_tables`. `added_in` is the version of ours that brought the table.
+    may be skipped is left out by the setting `snapshot.skip_tables`. One that is written `when_changed` is read through its
+    view `<name>_published` (table_states.py). `added_in` is the version of ours that brought the table.
     """
 
     name: str
@@ -57,14 +66,19 @@ class StateTable:
     permissions: Sequence[Permission] = ()
     required: bool = True
     may_be_skipped: bool = False
+    when_changed: bool = False
     added_in: str = FIRST_VERSION
 
 
 @dataclass(slots=True, kw_only=True)
 class Collection:
-    """One snapshot while it is collected: what the brokers have answered, and the tables that are made so far."""
+    """One snapshot while it is collected: what the brokers have answered, and the tables that are made so far.
+
+    `measure` finds the first unread records of positions; None if time lag is switched off.
+    """
 
     cluster: Cluster
+    snapshot_id: str
     deadline: Deadline
     slot_ms: int
     started_at_ms: int
@@ -74,8 +88,11 @@ class Collection:
     durability: Durability
     failures: list[Failure]
     skipped: Sequence[StateTable] = ()
+    stored: Mapping[str, StoredTable] = field(default_factory=dict)  # by earlier snapshots, by name of the table
     is_partial: bool = False
+    measure: Measure | None = None
     rows: dict[type[Any], Sequence[object]] = field(default_factory=dict)
+    states: list[TableState] = field(default_factory=list)
 
     def of(self, row: type[T]) -> Sequence[T]:
         """The rows of a table that has been made."""
@@ -85,6 +102,32 @@ class Collection:
         """Collect a table, or leave it empty if it is skipped."""
         collected = Collected([]) if table in self.skipped else table.collect(self)
         self.rows[table.row] = collected.rows
+        if table.phase < Phase.SUMMARY:
+            self.states.append(self._state(table, collected))
         self.failures += collected.failures
         if table.required and any(worth_a_row(collected.failures, self.topology)):
             self.is_partial = True
+
+    def _state(self, table: StateTable, collected: Collected) -> TableState:
+        """How the table was collected, and whether an earlier snapshot has stored the same rows."""
+        outcome, digest, stored_in = self._outcome(table, collected), None, None
+        if table.when_changed and outcome == table_states.COMPLETE:
+            digest = digest_of(collected.rows, table.row)
+            earlier = self.stored.get(table.name)
+            stored_in = earlier.snapshot_id if earlier and earlier.holds(digest, self.started_at_ms) else None
+        return table_state(table.name, outcome, len(collected.rows), self.snapshot_id, digest, stored_in)
+
+    def _outcome(self, table: StateTable, collected: Collected) -> str:
+        if table in self.skipped:
+            return table_states.SKIPPED
+        failures = list(self._failures_of(table, collected))
+        failed = any(worth_a_row(failures, self.topology))
+        if failed or not collected.is_whole:
+            return table_states.PARTIAL if collected.rows else table_states.FAILED
+        return table_states.NOT_OFFERED if failures and not collected.rows else table_states.COMPLETE
+
+    def _failures_of(self, table: StateTable, collected: Collected) -> Iterator[Failure]:
+        """The table's own failures, and those of the answers that several tables are made of."""
+        apis = {api.name for api in table.apis}
+        yield from collected.failures
+        yield from (failure for failure in self.failures if failure.api in apis)

@@ -4,19 +4,23 @@ from kafka_lagoon import __version__
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.admin.releases import kafka_version_range
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.protocol.acls import CLUSTER, DESCRIBE, DESCRIBE_CONFIGS, GROUP, TOPIC
+from kafka_lagoon.protocol.acls import CLUSTER, DESCRIBE, DESCRIBE_CONFIGS, GROUP, READ, TOPIC
 from kafka_lagoon.protocol.messages import consumer_group_describe, share_group_describe, streams_group_describe
 from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
 from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS as DESCRIBE_CONFIGS_API
 from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS
 from kafka_lagoon.protocol.messages.describe_quorum import DESCRIBE_QUORUM
+from kafka_lagoon.protocol.messages.describe_share_group_offsets import DESCRIBE_SHARE_GROUP_OFFSETS
 from kafka_lagoon.protocol.messages.describe_topic_partitions import DESCRIBE_TOPIC_PARTITIONS
+from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
+from kafka_lagoon.row_columns import Joined
 from kafka_lagoon.snapshot.acls import ACLS
+from kafka_lagoon.snapshot.configs import CONFIGS
 from kafka_lagoon.snapshot.coverage import (
     CollectionFailureRow,
     CoverageRow,
@@ -26,8 +30,15 @@ from kafka_lagoon.snapshot.coverage import (
     visibility,
     worth_a_row,
 )
+from kafka_lagoon.snapshot.delegation_tokens import DELEGATION_TOKENS
 from kafka_lagoon.snapshot.group_state import lag_of
+from kafka_lagoon.snapshot.log_dirs import LOG_DIRS
 from kafka_lagoon.snapshot.offsets import offset_rows
+from kafka_lagoon.snapshot.quorum import QUORUM
+from kafka_lagoon.snapshot.quotas import QUOTAS
+from kafka_lagoon.snapshot.reassignments import REASSIGNMENTS
+from kafka_lagoon.snapshot.scram_users import SCRAM_USERS
+from kafka_lagoon.snapshot.share_lag import share_lag_rows, unnamed_topics
 from kafka_lagoon.snapshot.state_rows import (
     BrokerRow,
     CommittedOffsetRow,
@@ -40,7 +51,10 @@ from kafka_lagoon.snapshot.state_rows import (
     TopicRow,
 )
 from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
+from kafka_lagoon.snapshot.time_lag import committed_leader_epochs, local_starts, with_time_lag
 from kafka_lagoon.snapshot.topology import broker_rows, partition_rows, topic_rows
+from kafka_lagoon.snapshot.transaction_tables import PRODUCERS, TRANSACTIONS
+from kafka_lagoon.snapshot.versions import API_VERSIONS_TABLE, FEATURES
 
 _TOPICS = Permission(DESCRIBE, TOPIC, "topics are left out, with their partitions, offsets and commits")
 _GROUPS = Permission(DESCRIBE, GROUP, "members, commits and lag are refused for each group")
@@ -116,15 +130,26 @@ COMMITTED_OFFSETS = StateTable(
     permissions=(_TOPICS, _GROUPS),
 )
 
+
+def _lag(collection: Collection) -> Collected:
+    """Failures of the time lag leave a snapshot complete: reading records needs a permission that the others do not."""
+    offsets = collection.of(PartitionOffsetsRow)
+    rows = Joined(ConsumerLagRow, lag_of(collection.topology, collection.group_state, offsets))
+    epochs = committed_leader_epochs(rows, collection.group_state.commits.rows)
+    timed = with_time_lag(rows, epochs, local_starts(offsets), collection.measure)
+    collection.failures += timed.failures
+    state = collection.group_state
+    sharing = share_lag_rows(state.groups.groups, state.groups.members, state.shares, offsets, collection.topology)
+    return Collected(Joined(ConsumerLagRow, timed.rows, sharing), unnamed_topics(state.shares, collection.topology))
+
+
 CONSUMER_LAG = StateTable(
     name="consumer_lag",
     row=ConsumerLagRow,
     phase=Phase.LAG,
-    collect=lambda collection: Collected(
-        lag_of(collection.topology, collection.group_state, collection.of(PartitionOffsetsRow))
-    ),
-    apis=(*_GROUP_APIS, OFFSET_FETCH, METADATA, LIST_OFFSETS),
-    permissions=(_TOPICS, _GROUPS),
+    collect=_lag,
+    apis=(*_GROUP_APIS, OFFSET_FETCH, DESCRIBE_SHARE_GROUP_OFFSETS, METADATA, LIST_OFFSETS, FETCH),
+    permissions=(_TOPICS, _GROUPS, Permission(READ, TOPIC, "time lag is unreadable")),
 )
 
 
@@ -166,6 +191,7 @@ def _published(collection: Collection) -> Collected:
         bytes_out=sum(stats.request_bytes for stats in collection.cluster.request_stats.by_api.values()),
         throttle_ms=sum(row.throttle_ms for row in coverage),
         completeness=sum(row.answered for row in coverage) / expected if expected else None,
+        tables=tuple(collection.states),
     )
     return Collected([row])
 
@@ -182,7 +208,18 @@ STATE_TABLES = (
     GROUP_MEMBERS,
     COMMITTED_OFFSETS,
     CONSUMER_LAG,
+    CONFIGS,
+    LOG_DIRS,
+    QUORUM,
+    FEATURES,
+    API_VERSIONS_TABLE,
     ACLS,
+    QUOTAS,
+    SCRAM_USERS,
+    DELEGATION_TOKENS,
+    REASSIGNMENTS,
+    TRANSACTIONS,
+    PRODUCERS,
     COVERAGE,
     COLLECTION_FAILURES,
     SNAPSHOTS,

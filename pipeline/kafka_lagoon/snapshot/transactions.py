@@ -1,9 +1,10 @@
 """Makes rows of transactions, and of the producers that partitions have."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from kafka_lagoon.admin.transactions import Descriptions, Listings
 from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages.describe_producers import DescribeProducersPartitionResponse
 from kafka_lagoon.protocol.messages.describe_transactions import DescribedTransaction
 from kafka_lagoon.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
@@ -22,19 +23,27 @@ class ListedTransactionRow:
 
 @row
 class TransactionRow:
-    """Transactional ids and their transactions, one row each."""
+    """Transactional ids that coordinators know and their transactions, one row per id and snapshot."""
 
     transactional_id: str = column("transactional.id of the producer.")
     state: str = column("State as Kafka spells it, e.g. Ongoing.")
     producer_id: Int64 = column("Id of the producer.")
-    producer_epoch: Int32 = column("Its epoch.")
+    producer_epoch: Int32 | None = column("Its epoch; null if problem is set.")
     coordinator_id: Int32 = column("Broker that coordinates the transaction.")
-    timeout_ms: Int32 = column("transaction.timeout.ms of the producer.")
-    started_at_ms: Timestamp | None = column("When the transaction began; null if none is open.", null_if=ALWAYS)
-    duration_ms: Int64 | None = column(
-        "How long it has been open, by our clock; null if none is.", null_if="started_at IS NULL"
+    timeout_ms: Int32 | None = column("transaction.timeout.ms of the producer; null if problem is set.")
+    started_at_ms: Timestamp | None = column(
+        "When the transaction began, or the last one if none is open; null if the producer has begun none.",
+        null_if=ALWAYS,
     )
-    partitions: tuple[TopicPartitions, ...] = column("Partitions that the transaction has written to.")
+    duration_ms: Int64 | None = column(
+        "Milliseconds since started_at by our clock, as kafka-transactions.sh shows it; null if that is.",
+        null_if="started_at IS NULL",
+    )
+    partitions: tuple[TopicPartitions, ...] | None = column(
+        "Partitions of the open transaction that have no marker yet, without topics that we may not describe; empty if "
+        "none is open, null if problem is set."
+    )
+    problem: str | None = column("Why the listed id could not be described; null if it was.")
 
 
 @row
@@ -76,13 +85,33 @@ def listed_transaction_rows(listings: Listings) -> Iterator[ListedTransactionRow
 
 
 def transaction_rows(descriptions: Descriptions, now_ms: int) -> Iterator[TransactionRow]:
-    """One row per transactional id, ordered by id."""
+    """One row per described transactional id, ordered by id."""
     for transactional_id, transaction in sorted(descriptions.answers.items()):
         yield _transaction_row(transaction, descriptions.sources[transactional_id].node_id, now_ms)
 
 
+def undescribed_rows(
+    listed: Sequence[ListedTransactionRow], failures: Mapping[str, Failure]
+) -> Iterator[TransactionRow]:
+    """One row per listed transactional id that could not be described, with the reason."""
+    for listing in listed:
+        if listing.transactional_id in failures:
+            yield TransactionRow(
+                transactional_id=listing.transactional_id,
+                state=listing.state,
+                producer_id=listing.producer_id,
+                producer_epoch=None,
+                coordinator_id=listing.coordinator_id,
+                timeout_ms=None,
+                started_at_ms=None,
+                duration_ms=None,
+                partitions=None,
+                problem=failures[listing.transactional_id].name,
+            )
+
+
 def _transaction_row(transaction: DescribedTransaction, coordinator_id: int, now_ms: int) -> TransactionRow:
-    started_at_ms = _known(transaction.transaction_start_time_ms)
+    started_at_ms = known(transaction.transaction_start_time_ms)
     return TransactionRow(
         transactional_id=transaction.transactional_id,
         state=transaction.transaction_state,
@@ -96,6 +125,7 @@ def _transaction_row(transaction: DescribedTransaction, coordinator_id: int, now
             TopicPartitions(topic=topic.topic, topic_id=None, partitions=tuple(sorted(topic.partitions)))
             for topic in sorted(transaction.topics, key=lambda some: some.topic)
         ),
+        problem=None,
     )
 
 
@@ -108,12 +138,13 @@ def producer_rows(answers: Mapping[TopicPartition, DescribeProducersPartitionRes
                 partition=topic_partition.partition,
                 producer_id=producer.producer_id,
                 producer_epoch=producer.producer_epoch,
-                last_sequence=_known(producer.last_sequence),
-                last_written_at_ms=_known(producer.last_timestamp),
-                coordinator_epoch=_known(producer.coordinator_epoch),
-                open_since_offset=_known(producer.current_txn_start_offset),
+                last_sequence=known(producer.last_sequence),
+                last_written_at_ms=known(producer.last_timestamp),
+                coordinator_epoch=known(producer.coordinator_epoch),
+                open_since_offset=known(producer.current_txn_start_offset),
             )
 
 
-def _known(value: int) -> int | None:
+def known(value: int) -> int | None:
+    """None for Kafka's -1, which says that there is none."""
     return value if value >= 0 else None

@@ -1,13 +1,13 @@
 """Makes rows of the versions that brokers offer: releases, APIs and features."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from kafka_lagoon.admin.releases import kafka_version_range
 from kafka_lagoon.admin.versions import Versions
 from kafka_lagoon.client.broker import Broker
-from kafka_lagoon.protocol.apis import APIS, api_name
-from kafka_lagoon.protocol.messages.api_versions import ApiVersionsResponse
+from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, ApiVersionsResponse
 from kafka_lagoon.row_classes import ALWAYS, Int32, column, row
+from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
 
 
 @row
@@ -58,6 +58,37 @@ class FeatureRow:
     )
 
 
+@row
+class BrokerApiRow:
+    """APIs that brokers offer on our listener, one row per broker, API and snapshot."""
+
+    broker_id: Int32 = column("node.id of the broker.")
+    api_key: Int32 = column("Kafka's number of the API.")
+    api: str = column("Kafka's name of the API; UNKNOWN_n if it is newer than this program.")
+    lowest: Int32 = column("Lowest version that the broker accepts.")
+    highest: Int32 = column("Highest version that the broker accepts.")
+    spoken: Int32 | None = column(
+        "Version that we speak with this broker; null if there is none in common.", null_if=ALWAYS
+    )
+
+
+@row
+class BrokerFeatureRow:
+    """Features (such as metadata.version), one row per broker, feature and snapshot."""
+
+    broker_id: Int32 = column("node.id of the broker.")
+    feature: str = column("Name of the feature.")
+    lowest: Int32 | None = column(
+        "Lowest level that the broker supports; null if it does not say.", null_if="finalized IS NOT NULL"
+    )
+    highest: Int32 | None = column(
+        "Highest level that the broker supports; null if it does not say.", null_if="finalized IS NOT NULL"
+    )
+    finalized: Int32 | None = column(
+        "Level that is in force in the cluster, as this broker knows it; null if the feature is off.", null_if=ALWAYS
+    )
+
+
 def broker_version_rows(brokers: Mapping[int, Broker], versions: Versions) -> Iterator[BrokerVersionRow]:
     """One row per broker that the cluster knows, also of those that did not answer."""
     for broker_id, broker in sorted(brokers.items()):
@@ -74,13 +105,14 @@ def broker_version_rows(brokers: Mapping[int, Broker], versions: Versions) -> It
 
 def api_version_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[ApiVersionRow]:
     """One row per API and range of versions, ordered by key."""
+    from kafka_lagoon.protocol.apis import APIS, api_name  # noqa: PLC0415  all 73 APIs, see `_spoken`
+
     ranges: dict[tuple[int, int, int], list[int]] = {}
     for broker_id, answer in sorted(answers.items()):
         for api in answer.api_keys:
             ranges.setdefault((api.api_key, api.min_version, api.max_version), []).append(broker_id)
     for (api_key, lowest, highest), broker_ids in sorted(ranges.items()):
         ours = APIS[api_key].versions if api_key in APIS else None
-        spoken = min(highest, ours.highest) if ours else -1
         yield ApiVersionRow(
             api_key=api_key,
             api=api_name(api_key),
@@ -89,8 +121,22 @@ def api_version_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[Api
             highest=highest,
             our_lowest=ours.lowest if ours else None,
             our_highest=ours.highest if ours else None,
-            spoken=spoken if ours and spoken >= max(lowest, ours.lowest) else None,
+            spoken=_spoken(api_key, lowest, highest),
         )
+
+
+def _spoken(api_key: int, lowest: int, highest: int) -> int | None:
+    """The version that we speak with a broker of this range.
+
+    This module declares tables; who only reads their schemas does without the registry of APIs, a tenth of a second.
+    """
+    from kafka_lagoon.protocol.apis import APIS  # noqa: PLC0415
+
+    if api_key not in APIS:
+        return None
+    ours = APIS[api_key].versions
+    spoken = min(highest, ours.highest)
+    return spoken if spoken >= max(lowest, ours.lowest) else None
 
 
 def feature_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[FeatureRow]:
@@ -111,3 +157,68 @@ def feature_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[Feature
             highest=highest,
             finalized=finalized.get(name),
         )
+
+
+def broker_api_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[BrokerApiRow]:
+    """One row per broker and API, ordered by both."""
+    from kafka_lagoon.protocol.apis import api_name  # noqa: PLC0415  see `_spoken`
+
+    for broker_id, answer in sorted(answers.items()):
+        for api in sorted(answer.api_keys, key=lambda api: api.api_key):
+            yield BrokerApiRow(
+                broker_id=broker_id,
+                api_key=api.api_key,
+                api=api_name(api.api_key),
+                lowest=api.min_version,
+                highest=api.max_version,
+                spoken=_spoken(api.api_key, api.min_version, api.max_version),
+            )
+
+
+def broker_feature_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[BrokerFeatureRow]:
+    """One row per broker and feature, ordered by both; a finalized feature that a broker does not support has one too."""
+    for broker_id, answer in sorted(answers.items()):
+        finalized = {feature.name: feature.max_version_level for feature in answer.finalized_features}
+        supported = {feature.name: (feature.min_version, feature.max_version) for feature in answer.supported_features}
+        for name in sorted(finalized.keys() | supported.keys()):
+            lowest, highest = supported.get(name, (None, None))
+            yield BrokerFeatureRow(
+                broker_id=broker_id, feature=name, lowest=lowest, highest=highest, finalized=finalized.get(name)
+            )
+
+
+def _collected(
+    collection: Collection, rows: Callable[[Mapping[int, ApiVersionsResponse]], Iterator[object]]
+) -> Collected:
+    """Rows of what each broker answered when its connection was opened: nothing is asked again.
+
+    That a broker could not be reached is said by the failures of what it was asked.
+    """
+    brokers = collection.cluster.brokers
+    answers = {broker_id: broker.versions for broker_id, broker in brokers.items() if broker.versions}
+    return Collected(list(rows(answers)), is_whole=len(answers) == len(brokers))
+
+
+API_VERSIONS_TABLE = StateTable(
+    name="api_versions",
+    row=BrokerApiRow,
+    phase=Phase.DETAILS,
+    collect=lambda collection: _collected(collection, broker_api_rows),
+    apis=(API_VERSIONS,),
+    required=False,
+    may_be_skipped=True,
+    when_changed=True,
+    added_in="0.2.0",
+)
+
+FEATURES = StateTable(
+    name="features",
+    row=BrokerFeatureRow,
+    phase=Phase.DETAILS,
+    collect=lambda collection: _collected(collection, broker_feature_rows),
+    apis=(API_VERSIONS,),
+    required=False,
+    may_be_skipped=True,
+    when_changed=True,
+    added_in="0.2.0",
+)

@@ -19,6 +19,14 @@ TEXT_ERRORS = "surrogateescape"
 _INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
 
 
+class Broken(Exception):
+    """Says where reading stopped; `reading.decode`, which knows message and version, makes a DecodeError of it."""
+
+    def __init__(self, position: int, reason: str) -> None:
+        super().__init__(position, reason)
+        self.position, self.reason = position, reason
+
+
 def read_uvarint(buffer: Frame, position: int) -> tuple[int, int]:
     """An unsigned varint of at most 32 bits and the position after it; ValueError when it is longer."""
     value = shift = 0

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 from kafka_lagoon.errors import DecodeError
 from kafka_lagoon.gc_pause import gc_paused
-from kafka_lagoon.wire.primitives import TEXT_ERRORS, Frame, length_reader, read_uvarint, text_length_reader
+from kafka_lagoon.wire.columns import Builder, Readers, builder, class_of, is_by_column
+from kafka_lagoon.wire.primitives import TEXT_ERRORS, Broken, Frame, length_reader, read_uvarint, text_length_reader
 from kafka_lagoon.wire.schema import Array, Blob, Field, Kind, Nested, Scalar, Text, fields_of
 
 T = TypeVar("T")
@@ -24,14 +25,6 @@ _FUSED, _SINGLE, _ABSENT = range(3)
 _FUSED_ARRAYS = 64
 _ONE_BYTE_LENGTH = 0x80  # compact lengths below it are a byte
 _LARGE = 1 << 20
-
-
-class _Broken(Exception):
-    """Says where reading stopped; `decode`, which knows message and version, makes a DecodeError of it."""
-
-    def __init__(self, position: int, reason: str) -> None:
-        super().__init__(position, reason)
-        self.position, self.reason = position, reason
 
 
 def decode(cls: type[T], version: int, flexible: bool, payload: Frame, position: int = 0) -> T:
@@ -47,7 +40,7 @@ def decode_start(cls: type[T], version: int, flexible: bool, payload: Frame, pos
     try:
         with gc_paused() if len(payload) > _LARGE else nullcontext():
             return reader(cls, version, flexible)(payload, position)
-    except _Broken as broken:
+    except Broken as broken:
         raise DecodeError(cls.__name__, version, broken.position, broken.reason) from broken.__cause__
 
 
@@ -94,7 +87,7 @@ def many_reader(cls: type, version: int, flexible: bool) -> ManyReader:
                 made.append(message)
         except (struct.error, IndexError, ValueError) as cause:
             where = fields[len(values)].name if len(values) < len(fields) else "tags"
-            raise _Broken(min(position, len(buffer)), f"{cls.__name__}.{where}: {_reason(cause)}") from cause
+            raise Broken(min(position, len(buffer)), f"{cls.__name__}.{where}: {_reason(cause)}") from cause
         return made, position
 
     return read_many
@@ -169,6 +162,8 @@ def _kind_reader(kind: Kind, version: int, flexible: bool, nullable: bool) -> Re
             return _blob_reader(flexible, nullable, kind.view)
         case Array(item=Scalar(code=("h" | "i" | "q") as code)):
             return _scalar_array_reader(code, flexible, nullable)
+        case Array(item=Nested(cls=cls), by_column=True):
+            return _structs_reader(cls, version, flexible, nullable)
         case Array(item=Nested(cls=cls)):
             return _array_reader(many_reader(cls, version, flexible), flexible, nullable)
         case Array():
@@ -233,8 +228,14 @@ def _count_reader(flexible: bool, nullable: bool, item_size: int) -> Reader:
     """Reads the count of an array and refuses one that the rest of the buffer cannot hold."""
     read_length = length_reader(flexible)
 
+    one_byte = _ONE_BYTE_LENGTH if flexible else 0
+
     def read(buffer: Frame, position: int) -> tuple[int, int]:
-        count, position = read_length(buffer, position)
+        first = buffer[position]
+        if 0 < first < one_byte:
+            count, position = first - 1, position + 1
+        else:
+            count, position = read_length(buffer, position)
         if count < 0:
             _refuse_null(nullable)
         elif count * item_size > len(buffer) - position:
@@ -274,6 +275,37 @@ def _array_reader(many: ManyReader, flexible: bool, nullable: bool) -> Reader:
         return tuple(made), position
 
     return read
+
+
+def _structs_reader(cls: type, version: int, flexible: bool, nullable: bool) -> Reader:
+    read_count, structs = _count_reader(flexible, nullable, 1), _builder(cls, version, flexible)
+
+    def read(buffer: Frame, position: int) -> tuple[Any, int]:
+        count, position = read_count(buffer, position)
+        if count < 0:
+            return None, position
+        made = structs.new()
+        position = structs.fill(buffer, position, count, made)
+        return structs.structs(count, made), position
+
+    return read
+
+
+@cache
+def _builder(cls: type, version: int, flexible: bool) -> Builder:
+    def field_reader(field: Field) -> Reader:
+        if is_by_column(field):
+            return _count_reader(flexible, nullable=False, item_size=1)
+        return _kind_reader(field.kind, version, flexible and not field.spec.legacy, field.nullable(version))
+
+    def items_builder(field: Field) -> Builder:
+        return _builder(class_of(field), version, flexible)  # type: ignore[arg-type]  # as in `reader`
+
+    def skip_tags(buffer: Frame, position: int) -> int:
+        return _read_tags(buffer, position, None, {})
+
+    messages = many_reader(cls, version, flexible)
+    return builder(cls, version, flexible, Readers(messages, field_reader, items_builder, skip_tags, _reason))
 
 
 def _one_by_one(item: Reader) -> ManyReader:

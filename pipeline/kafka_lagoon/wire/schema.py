@@ -6,7 +6,7 @@ dataclass; `reading` and `writing` derive their closures from what is declared h
 
 import dataclasses
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Generic, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
@@ -36,9 +36,10 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """Several values of one kind: int32 count, or compact."""
+    """Several values of one kind: int32 count, or compact. Structs are kept `by_column` where they are many (`columns`)."""
 
     item: "Kind"
+    by_column: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,8 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
 def _kind(hint: Any) -> Kind:
     if get_origin(hint) is tuple:
         return Array(_kind(get_args(hint)[0]))
+    if get_origin(hint) is Sequence:
+        return Array(_kind(get_args(hint)[0]), by_column=True)
     if get_origin(hint) is Annotated:
         marker: Kind = hint.__metadata__[0]
         return marker

@@ -11,6 +11,8 @@ from operator import attrgetter
 from typing import Any
 
 from kafka_lagoon.errors import EncodeError
+from kafka_lagoon.wire.columns import Structs, class_of, is_by_column
+from kafka_lagoon.wire.packing import Pieces, Several, joiner, lists_packer, packer
 from kafka_lagoon.wire.primitives import TEXT_ERRORS, length_writer, text_length_writer, write_uvarint
 from kafka_lagoon.wire.schema import Array, Blob, Field, Kind, Nested, Scalar, Text, fields_of
 
@@ -158,6 +160,12 @@ def _kind_writer(kind: Kind, version: int, flexible: bool, nullable: bool) -> Wr
         case Blob():
             length = length_writer(flexible)
             return _nullable_writer(length, nullable, lambda out, value: _write_blob(out, value, length))
+        case Array(item=Nested(cls=cls), by_column=True):
+            length, item = length_writer(flexible), writer(cls, version, flexible)
+            several = _structs_writer(cls, version, flexible)
+            return _nullable_writer(
+                length, nullable, lambda out, value: _write_structs(out, value, length, item, several)
+            )
         case Array():
             length = length_writer(flexible)
             item = _kind_writer(kind.item, version, flexible, nullable=False)
@@ -165,6 +173,54 @@ def _kind_writer(kind: Kind, version: int, flexible: bool, nullable: bool) -> Wr
         case Nested():
             write = writer(kind.cls, version, flexible)
             return _nullable_struct_writer(write) if nullable else write
+
+
+def _write_structs(
+    out: bytearray, value: Any, length: Callable[[bytearray, int], None], item: Writer, several: Several | None
+) -> None:
+    """An array by column where the structs can be packed together, else one after the other, which also says what is wrong."""
+    try:
+        packed = several(value) if several and isinstance(value, Structs) else None
+    except _UNPACKABLE:
+        packed = None
+    if packed is None:
+        _write_array(out, value, length, item)
+    else:
+        length(out, len(value))
+        out += b"".join(packed)
+
+
+@cache
+def _structs_writer(cls: type, version: int, flexible: bool) -> Several | None:
+    """Packs the structs that are kept by column; None for a class that has other fields than numbers, texts and such arrays."""
+    fields = [field for field in fields_of(cls) if field.spec.present(version)]
+    if any(field.spec.tag is not None for field in fields):
+        return None
+    absent = [field for field in fields_of(cls) if not field.spec.present(version) and not field.spec.ignorable]
+    if all(isinstance(field.kind, Scalar) and field.kind.code != _UUID for field in fields):
+        return packer(fields, absent, flexible)
+    pieces = [_pieces(field, version, flexible) for field in fields]
+    return None if None in pieces else joiner(fields, absent, [one for one in pieces if one], flexible)
+
+
+def _pieces(field: Field, version: int, flexible: bool) -> Pieces | None:
+    """The bytes of a field, struct by struct."""
+    if is_by_column(field):
+        length, several = length_writer(flexible), _structs_writer(class_of(field), version, flexible)  # type: ignore[arg-type]
+        return lists_packer(length, several) if several and not field.optional else None
+    if not isinstance(field.kind, Text | Scalar):
+        return None
+    write = _kind_writer(field.kind, version, flexible and not field.spec.legacy, field.nullable(version))
+
+    def pieces(column: Any) -> list[bytes]:
+        made = []
+        for value in column:
+            out = bytearray()
+            write(out, value)
+            made.append(bytes(out))
+        return made
+
+    return pieces
 
 
 def _scalar_writer(code: str) -> Writer:

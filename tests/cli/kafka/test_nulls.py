@@ -32,7 +32,7 @@ class Seen:
 
     def unexplained(self) -> list[str]:
         """Columns of the rows that are null and do not say why."""
-        trusted = dict.fromkeys(("ListGroups", "Metadata", "OffsetFetch"), "unknown")
+        trusted = dict.fromkeys(("ListGroups", "Metadata", "OffsetFetch", "ListTransactions"), "unknown")
         rows: dict[type[Any], list[Any]] = {
             CoverageRow: list(coverage_rows(self.clusters[-1].request_stats, trusted, {}, {}))
         }
@@ -57,9 +57,9 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     """Keeps what verbs show."""
     seen, show = Seen(), output.show
 
-    def keep(answer: Answer, *, as_json: bool) -> int:
+    def keep(answer: Answer, *, as_json: bool, wide: bool) -> int:
         seen.parts = [replace(part, rows=list(part.rows)) for part in answer.parts]
-        return show(replace(answer, parts=seen.parts), as_json=as_json)
+        return show(replace(answer, parts=seen.parts), as_json=as_json, wide=wide)
 
     def connected(**fields: Any) -> Context:
         seen.clusters.append(fields["cluster"])

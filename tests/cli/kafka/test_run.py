@@ -1,6 +1,7 @@
 """What `lagoon kafka` promises for every verb: a quick start, readable faults, and exit codes."""
 
 import importlib
+import json
 import os
 import signal
 import subprocess
@@ -9,14 +10,17 @@ import time
 
 import pytest
 
+from kafka_lagoon import __version__
 from kafka_lagoon.cli.arguments import Parser
 from kafka_lagoon.cli.kafka.arguments import parse
 from kafka_lagoon.cli.kafka.run import VERBS, run
+from kafka_lagoon.cli.main import main
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
+from tests.cli.kafka.conftest import Ask
 from tests.clock import CLOCK
 from tests.fake.broker import fake_cluster
-from tests.fake.cluster import FakeCluster
+from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 from tests.fake.faults import Fault, Hang
 from tests.plain_lines import python_in
 
@@ -154,3 +158,45 @@ def test_an_interrupt_ends_a_verb_quietly() -> None:
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=30)
     assert (process.returncode, errors) == (128 + signal.SIGINT, "")
+
+
+def _named(ask: Ask, *argv: str) -> list[str]:
+    return [one["kind"] for one in map(json.loads, ask(*argv, "--json").out.splitlines())]
+
+
+def test_other_names(state: FakeCluster, ask: Ask) -> None:
+    """`topics` is what metadata has of topics, `consume` is fetch; the help lists both; the hint for a wrong word knows them."""
+    assert _named(ask, "topics") == ["topic", "topic"]
+    assert _named(ask, "topics", "orders") == ["topic"]
+    state.faults.clear()
+    assert ask("consume", "nope").err == "lagoon: nope: no such topic\n"
+
+
+def test_options_of_every_verb_may_stand_before_it(state: FakeCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also attached to their value, and before another name of a verb."""
+    host, port = state.addresses[1]
+    for argv in (
+        ["-b", f"{host}:{port}", "metadata", "orders"],
+        ["--json", f"--bootstrap-server={host}:{port}", "--timeout", "9", "topics"],
+        [f"-b{host}:{port}", "--set", "kafka.client_id=x", "topics", "--json", "other"],
+        ["metadata", "orders", "--bootstrap-server", f"{host}:{port}", "other"],
+    ):
+        assert run(argv, {}, CLOCK) == 0
+        assert "orders" in capsys.readouterr().out or "other" in argv
+    assert run(["-b", f"{host}:{port}"], {}, CLOCK) == 2
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of `lagoon` and of `lagoon kafka`."""
+    assert main(["--version"]) == main(["kafka", "--version"]) == 0
+    assert capsys.readouterr().out == f"lagoon {__version__}\n" * 2
+
+
+@pytest.mark.parametrize("verb", [name for name in VERBS if name not in ("fetch", "produce", "configs")])
+def test_headings_fit_80_columns(verb: str, state: FakeCluster, ask: Ask) -> None:
+    """Those that people are shown; --wide has them and more, and rows stay as they are for scripts."""
+    state.groups["g"] = FakeGroup(coordinator_id=1, commits={("orders", 0): FakeCommit(1)})
+    narrow, wide = ask(verb), ask(verb, "--wide")
+    shown = narrow.out.splitlines()
+    assert all(len(line) <= 80 for line in shown if "127.0.0.1" not in line)
+    assert len(wide.out) >= len(narrow.out)

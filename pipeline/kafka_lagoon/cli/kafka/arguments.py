@@ -34,6 +34,7 @@ def parse(verb: Verb, name: str, argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "-b",
         "--bootstrap-servers",
+        "--bootstrap-server",
         metavar="HOST:PORT,...",
         help="some brokers; short for --set kafka.bootstrap_servers=",
     )
@@ -41,7 +42,10 @@ def parse(verb: Verb, name: str, argv: Sequence[str]) -> argparse.Namespace:
     add_settings_options(parser)
     parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="longest time for the whole command")
     parser.add_argument("--json", action="store_true", help="one JSON object a row and line, numbers exact")
-    options = parser.parse_args(argv)
+    parser.add_argument("--wide", action="store_true", help="more columns, and no name is cut to fit the terminal")
+    options = parser.parse_intermixed_args(argv)
+    if getattr(options, "topics", None):
+        options.topic = [*options.topics, *(options.topic or [])]
     if problems := verb.check(options):
         raise ConfigError(problems)
     return options

@@ -39,10 +39,11 @@ def _answer(context: Context) -> Answer:
     rows = (row for row in config_rows(configs.results) if context.options.all or not row.is_default)
     if not context.options.json:
         rows = (replace(row, value=_MASKED) if row.is_sensitive else row for row in rows)
-    columns = ("resource_type", "resource_name", "name", "value", "source", "is_read_only")
+    columns = ("resource_name", "name", "value", "source")
+    wide = ("resource_type", *columns, "is_read_only")
     lists_topics = resource_type == TOPIC and not context.options.name
     return Answer(
-        parts=[Part(kind="config", rows=rows, columns=columns)],
+        parts=[Part(kind="config", rows=rows, columns=columns, wide=wide)],
         failures=configs.failures,
         notes=list_notes(context, METADATA.name, "topics") if lists_topics else (),
     )

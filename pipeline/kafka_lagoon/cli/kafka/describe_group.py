@@ -11,8 +11,10 @@ from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.snapshot.groups import Groups, group_rows, needs_topology
 from kafka_lagoon.snapshot.topology import read_topology
 
-_GROUP = ("group_id", "group_type", "state", "protocol", "coordinator_id", "members", "group_epoch", "problem")
-_MEMBER = (
+_GROUP = ("group_id", "group_type", "state", "protocol", "coordinator_id", "members", "problem")
+_WIDE_GROUP = (*_GROUP[:-1], "group_epoch", "problem")
+_MEMBER = ("group_id", "client_id", "client_host", "assignment", "problem")
+_WIDE_MEMBER = (
     *("group_id", "member_id", "group_instance_id", "client_id", "client_host", "rack_id", "member_epoch"),
     *("assignment", "problem"),
 )
@@ -29,8 +31,8 @@ def _answer(context: Context) -> Answer:
     groups = _rows(context, selected, describe_groups(context.cluster, selected, context.deadline))
     return Answer(
         parts=[
-            Part(kind="group", rows=groups.groups, columns=_GROUP),
-            Part(kind="member", rows=groups.members, columns=_MEMBER),
+            Part(kind="group", rows=groups.groups, columns=_GROUP, wide=_WIDE_GROUP),
+            Part(kind="member", rows=groups.members, columns=_MEMBER, wide=_WIDE_MEMBER),
         ],
         failures=[
             *listings.failures,

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 from kafka_lagoon.cli.kafka.fetch_ranges import FetchRange, Missing, fetch_ranges, start_specs
 from kafka_lagoon.cli.kafka.formatting import FORMATS, NULL, as_text, escaped, text_or_bytes
-from kafka_lagoon.cli.kafka.output import moment
 from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, refuse
+from kafka_lagoon.cli.people import moment
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError

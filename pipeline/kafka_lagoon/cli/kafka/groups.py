@@ -1,12 +1,12 @@
 """`lagoon kafka groups`: every group that any broker coordinates, of all types."""
 
 import argparse
-import re
 from collections.abc import Iterator, Mapping
 
 from kafka_lagoon.admin.groups import GroupListing, list_groups
+from kafka_lagoon.cli.arguments import names, pattern
 from kafka_lagoon.cli.kafka.selection import list_notes
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, names
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.row_classes import Int32, before, column, row
 
@@ -29,7 +29,7 @@ class ListedGroupRow:
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--pattern", type=_pattern, metavar="REGEX", help="only groups whose whole id matches")
+    parser.add_argument("--pattern", type=pattern, metavar="REGEX", help="only groups whose whole id matches")
     parser.add_argument("--type", type=names, metavar="A,B", help="only classic, consumer, share or streams groups")
     parser.add_argument("--state", type=names, metavar="A,B", help="only groups in these states, e.g. Empty")
 
@@ -72,13 +72,6 @@ def _is_selected(row: ListedGroupRow, options: argparse.Namespace) -> bool:
 
 def _is_among(value: str | None, wanted: list[str] | None) -> bool:
     return wanted is None or (value or "").lower() in {one.lower() for one in wanted}
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text)
-    except re.error as error:
-        raise argparse.ArgumentTypeError(f"{text}: {error}") from None
 
 
 VERB = Verb(summary="Groups of all types, their states and coordinators.", declare=_declare, answer=_answer)

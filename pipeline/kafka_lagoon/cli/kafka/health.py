@@ -7,18 +7,29 @@ cluster is not healthy unless it is known to be.
 import argparse
 from collections.abc import Iterator, Sequence
 
-from kafka_lagoon.cli.kafka.selection import add_topic_option, selected_topology, topic_notes
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, names
+from kafka_lagoon.cli.arguments import names
+from kafka_lagoon.cli.kafka.selection import add_topics, selected_topology, topic_notes
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
+from kafka_lagoon.cli.kafka.watch import add_watch
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE
+from kafka_lagoon.cli.thresholds import Measured, Threshold, Unit, add_fail_above, lines_of
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, own_failure
 from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS
-from kafka_lagoon.snapshot.health import FINDINGS, GRAVE, MIN_ISR_UNKNOWN, finding_counts, findings, unhealthy_rows
+from kafka_lagoon.snapshot.health import (
+    FINDINGS,
+    GRAVE,
+    MIN_ISR_UNKNOWN,
+    FindingCountRow,
+    finding_counts,
+    findings,
+    unhealthy_rows,
+)
 from kafka_lagoon.snapshot.min_isr import read_durability
 from kafka_lagoon.snapshot.topology import Durability, partition_rows
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
-    add_topic_option(parser)
+    add_topics(parser)
     parser.add_argument(
         "--only", type=_findings, default=list(FINDINGS), metavar="A,B", help=f"show these: {', '.join(FINDINGS)}"
     )
@@ -31,6 +42,8 @@ def _declare(parser: argparse.ArgumentParser) -> None:
         metavar="A,B",
         help=f"exit 3 if any partition has one of these; without names: {', '.join(GRAVE)}",
     )
+    add_fail_above(parser, dict.fromkeys(FINDINGS, (Unit.COUNT, "partitions that have it")))
+    add_watch(parser)
 
 
 def _answer(context: Context) -> Answer:
@@ -39,16 +52,26 @@ def _answer(context: Context) -> Answer:
     partitions = list(partition_rows(topology, durability))
     failures = [failure for failure in unread if failure.name != UNSUPPORTED]
     grave = any(finding in context.options.fail for one in partitions for finding in findings(one))
-    columns = ("topic", "partition", "findings", "leader_id", "replicas", "isr", "offline_replicas", "problem")
+    counts = list(finding_counts(partitions))
+    passed = list(_passed(counts, context.options.fail_above))
+    columns = ("topic", "partition", "findings", "leader_id", "replicas", "isr", "problem")
+    wide = (*columns[:-1], "offline_replicas", "problem")
     return Answer(
         parts=[
-            Part(kind="finding", rows=finding_counts(partitions), columns=("finding", "partitions", "of")),
-            Part(kind="partition", rows=unhealthy_rows(partitions, context.options.only), columns=columns),
+            Part(kind="finding", rows=counts, columns=("finding", "partitions", "of")),
+            Part(kind="partition", rows=unhealthy_rows(partitions, context.options.only), columns=columns, wide=wide),
         ],
         failures=[*refused, *failures, *_unread_settings(durability, unread)],
-        notes=topic_notes(context),
-        exit_code=INCOMPLETE if grave else COMPLETE,
+        notes=[*passed, *topic_notes(context)],
+        exit_code=INCOMPLETE if grave or passed else COMPLETE,
     )
+
+
+def _passed(counts: Sequence[FindingCountRow], limits: Sequence[Threshold]) -> Iterator[str]:
+    by_finding = {row.finding: row.partitions for row in counts}
+    for limit in limits:
+        number = by_finding[limit.name]
+        yield from lines_of(limit, Measured(above=number if number > limit.limit else 0), "partitions")
 
 
 def _unread_settings(durability: Durability, unread: Sequence[Failure]) -> Iterator[Failure]:

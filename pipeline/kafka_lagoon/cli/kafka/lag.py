@@ -6,37 +6,37 @@ A sum says how many of its partitions are known; nothing that is unknown counts 
 import argparse
 from collections.abc import Iterator, Sequence
 
-from kafka_lagoon.admin.groups import SHARE
 from kafka_lagoon.admin.offsets import KINDS_OF_LAG
-from kafka_lagoon.admin.share_groups import ShareOffsets, share_group_offsets
+from kafka_lagoon.cli.kafka.lag_selection import (
+    complaints,
+    declare,
+    of_topics,
+    selected_groups,
+    shown_groups,
+    shown_partitions,
+)
 from kafka_lagoon.cli.kafka.selection import list_notes, not_listed
 from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
+from kafka_lagoon.cli.kafka.watch import add_watch
+from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE
 from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.row_classes import Int32, Int64, before, column, row
 from kafka_lagoon.snapshot.collect import check_again
 from kafka_lagoon.snapshot.coverage import worth_a_row
-from kafka_lagoon.snapshot.group_state import GroupState, lag_of, read_groups
+from kafka_lagoon.snapshot.group_state import lag_of, read_groups
 from kafka_lagoon.snapshot.offsets import offset_rows
 from kafka_lagoon.snapshot.share_offsets import ShareOffsetRow, share_offset_rows
 from kafka_lagoon.snapshot.state_rows import ConsumerGroupRow, ConsumerLagRow
 from kafka_lagoon.snapshot.topology import Topology, read_topology
 
-_GROUP = (
-    "group_id",
-    "group_type",
-    "state",
-    "members",
-    "partitions",
-    "known_partitions",
-    "lag",
-    "highest_lag",
-    "problem",
-)
-_LAG = (
+_GROUP = ("group_id", "state", "members", "partitions", "known_partitions", "lag", "highest_lag", "problem")
+_WIDE_GROUP = (_GROUP[0], "group_type", *_GROUP[1:])
+_LAG = ("group_id", "topic", "partition", "committed_offset", "high_watermark", "lag", "problem")
+_WIDE_LAG = (
     *("group_id", "topic", "partition", "committed_offset", "log_start_offset", "last_stable_offset"),
-    *("high_watermark", "lag", "client_id", "client_host", "problem"),
+    *("high_watermark", "lag", "records_lost", "client_id", "client_host", "problem"),
 )
 _SHARE = ("group_id", "topic", "partition", "start_offset", "lag", "problem")
 
@@ -62,25 +62,33 @@ class GroupLagRow:
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("group", nargs="*", metavar="GROUP", help="ids of groups; default: all")
+    declare(parser)
+    add_watch(parser)
 
 
 def _answer(context: Context) -> Answer:
-    wanted: list[str] = context.options.group
+    options = context.options
     topology = read_topology(context.cluster, None, context.deadline)
-    state = read_groups(
-        context.cluster, topology, context.deadline, _ignore_progress, KINDS_OF_LAG, only=wanted or None
-    )
+    only = selected_groups(options)
+    state = read_groups(context.cluster, topology, context.deadline, _ignore_progress, KINDS_OF_LAG, only=only)
     topology, unchecked = check_again(context.cluster, topology, context.deadline)
-    shares = _shares(context, state)
-    share_rows = list(share_offset_rows(shares.answers, topology.names()))
+    share_rows = of_topics(list(share_offset_rows(state.shares.answers, topology.names())), options)
+    lag = of_topics(lag_of(topology, state, list(offset_rows(topology, state.after))), options)
+    totals = list(group_lag_rows(state.groups.groups, lag, share_rows))
+    passed = complaints([*lag, *share_rows], totals, options.fail_above) if options.fail_above else []
+    failures = worth_a_row([*state.failures, *unchecked], topology)
     return Answer(
-        parts=_parts(state, lag_of(topology, state, list(offset_rows(topology, state.after))), share_rows),
+        parts=_parts(totals, lag, share_rows, options),
         failures=[
-            *worth_a_row([*state.failures, *unchecked, *shares.failures], topology),
-            *not_listed(LIST_GROUPS.name, Scope.group, wanted, state.listed, state.failures),
+            *(
+                failure
+                for failure in failures
+                if options.topic is None or failure.scope.topic in {None, *options.topic}
+            ),
+            *not_listed(LIST_GROUPS.name, Scope.group, options.group, state.listed, state.failures),
         ],
-        notes=_notes(context, topology),
+        notes=[*passed, *_notes(context, topology)],
+        exit_code=INCOMPLETE if passed else COMPLETE,
     )
 
 
@@ -88,17 +96,17 @@ def _ignore_progress(_step: str, _items: int) -> None:
     """No progress is shown: it takes a second."""
 
 
-def _shares(context: Context, state: GroupState) -> ShareOffsets:
-    sharing = [group_id for group_id, one in state.listed.items() if one.group_type == SHARE]
-    return share_group_offsets(context.cluster, sharing, context.deadline)
-
-
-def _parts(state: GroupState, lag: Sequence[ConsumerLagRow], shares: Sequence[ShareOffsetRow]) -> list[Part]:
+def _parts(
+    totals: Sequence[GroupLagRow],
+    lag: Sequence[ConsumerLagRow],
+    shares: Sequence[ShareOffsetRow],
+    options: argparse.Namespace,
+) -> list[Part]:
     parts = [
-        Part(kind="group", rows=group_lag_rows(state.groups.groups, lag, shares), columns=_GROUP),
-        Part(kind="lag", rows=lag, columns=_LAG),
+        Part(kind="group", rows=shown_groups(totals, options), columns=_GROUP, wide=_WIDE_GROUP),
+        Part(kind="lag", rows=shown_partitions(lag, options), columns=_LAG, wide=_WIDE_LAG),
     ]
-    return [*parts, Part(kind="share", rows=shares, columns=_SHARE)] if shares else parts
+    return [*parts, Part(kind="share", rows=shown_partitions(shares, options), columns=_SHARE)] if shares else parts
 
 
 def group_lag_rows(
@@ -125,7 +133,12 @@ def group_lag_rows(
 
 
 def _notes(context: Context, topology: Topology) -> list[str]:
-    changed = [f"{topic}: {problem}" for topic, problem in sorted(topology.changed.items())]
+    wanted = context.options.topic
+    changed = [
+        f"{topic}: {problem}"
+        for topic, problem in sorted(topology.changed.items())
+        if wanted is None or topic in wanted
+    ]
     groups = () if context.options.group else list_notes(context, LIST_GROUPS.name, "groups")
     return [*changed, *groups, *list_notes(context, OFFSET_FETCH.name, "topics of groups")]
 

@@ -4,8 +4,9 @@ import argparse
 from collections.abc import Sequence
 
 from kafka_lagoon.admin.log_dirs import LogDirs, describe_log_dirs
-from kafka_lagoon.cli.kafka.selection import add_topic_option, not_listed
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, names
+from kafka_lagoon.cli.arguments import names
+from kafka_lagoon.cli.kafka.selection import add_topics, not_listed
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from kafka_lagoon.snapshot.log_dirs import log_dir_rows, replica_rows
@@ -14,24 +15,16 @@ from kafka_lagoon.snapshot.log_dirs import log_dir_rows, replica_rows
 def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--broker", type=_ids, metavar="1,2", help="only these brokers; default: all")
     parser.add_argument("--replicas", action="store_true", help="one more row for every replica")
-    add_topic_option(parser)
+    add_topics(parser)
 
 
 def _answer(context: Context) -> Answer:
     options = context.options
     brokers: Sequence[int] = sorted(context.cluster.brokers) if options.broker is None else options.broker
     log_dirs = describe_log_dirs(context.cluster, brokers, context.deadline)
-    columns = (
-        "broker_id",
-        "log_dir",
-        "total_bytes",
-        "usable_bytes",
-        "replicas",
-        "size_bytes",
-        "is_cordoned",
-        "problem",
-    )
-    parts = [Part(kind="log_dir", rows=log_dir_rows(log_dirs.answers), columns=columns)]
+    columns = ("broker_id", "log_dir", "total_bytes", "usable_bytes", "replicas", "size_bytes", "problem")
+    wide = (*columns[:-1], "is_cordoned", "problem")
+    parts = [Part(kind="log_dir", rows=log_dir_rows(log_dirs.answers), columns=columns, wide=wide)]
     if options.replicas or options.topic is not None:
         rows = (row for row in replica_rows(log_dirs.answers) if options.topic is None or row.topic in options.topic)
         replica_columns = ("broker_id", "log_dir", "topic", "partition", "size_bytes", "offset_lag", "is_future")

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields
 
 from kafka_lagoon.admin.cluster import identify
-from kafka_lagoon.cli.kafka.selection import add_topic_option, selected_topology, topic_notes
+from kafka_lagoon.cli.arguments import names
+from kafka_lagoon.cli.kafka.selection import add_topics, selected_topology, topic_notes
 from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED
@@ -14,8 +15,11 @@ from kafka_lagoon.snapshot.topology import Durability, Topology, broker_rows, pa
 
 _CLUSTER = ("cluster_id", "controller_id", "brokers", "topics", "partitions", "problem")
 _BROKER = ("broker_id", "host", "port", "rack", "is_controller", "is_fenced", "problem")
-_TOPIC = ("topic", "topic_id", "partitions", "replication_factor", "is_internal", "problem")
-_PARTITION = ("topic", "partition", "leader_id", "leader_epoch", "replicas", "isr", "offline_replicas", "problem")
+_TOPIC = ("topic", "partitions", "replication_factor", "is_internal", "problem")
+_WIDE_TOPIC = (_TOPIC[0], "topic_id", *_TOPIC[1:])
+_PARTITION = ("topic", "partition", "leader_id", "replicas", "isr", "offline_replicas", "problem")
+_WIDE_PARTITION = (*_PARTITION[:3], "leader_epoch", *_PARTITION[3:])
+_KINDS = ("cluster", "broker", "topic", "partition")
 _NOT_READ = Durability(min_insync_replicas={}, eligible={}, problems={}, eligible_problem=None)
 
 
@@ -74,13 +78,15 @@ def _answer(context: Context) -> Answer:
         partitions=len(partitions),
         problem=identity.controller_problem,
     )
+    parts = [
+        Part(kind="cluster", rows=[cluster], columns=_CLUSTER),
+        Part(kind="broker", rows=brokers, columns=_BROKER),
+        Part(kind="topic", rows=topics, columns=_TOPIC, wide=_WIDE_TOPIC),
+        Part(kind="partition", rows=partitions, columns=_PARTITION, wide=_WIDE_PARTITION),
+    ]
+    wanted = context.options.only
     return Answer(
-        parts=[
-            Part(kind="cluster", rows=[cluster], columns=_CLUSTER),
-            Part(kind="broker", rows=brokers, columns=_BROKER),
-            Part(kind="topic", rows=topics, columns=_TOPIC),
-            Part(kind="partition", rows=partitions, columns=_PARTITION),
-        ],
+        parts=[part for part in parts if wanted is None or part.kind in wanted],
         failures=[*refused, *(failure for failure in failures if failure.code != CLUSTER_AUTHORIZATION_FAILED)],
         notes=[*_refused_notes(failures), *topic_notes(context, identity.operations)],
     )
@@ -94,7 +100,15 @@ def _refused_notes(failures: Iterable[Failure]) -> Iterator[str]:
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
-    add_topic_option(parser)
+    add_topics(parser)
+    parser.add_argument("--only", type=_kinds, metavar="A,B", help=f"only these rows: {', '.join(_KINDS)}")
+
+
+def _kinds(text: str) -> list[str]:
+    kinds = names(text)
+    if unknown := [kind for kind in kinds if kind not in _KINDS]:
+        raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: there are {', '.join(_KINDS)}")
+    return kinds
 
 
 VERB = Verb(summary="The cluster, its brokers, topics and partitions.", declare=_declare, answer=_answer)

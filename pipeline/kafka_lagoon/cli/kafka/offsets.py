@@ -13,8 +13,9 @@ from kafka_lagoon.admin.offsets import (
     Offsets,
     list_offsets,
 )
-from kafka_lagoon.cli.kafka.selection import add_topic_option, selected_topology, topic_notes
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, moment_argument
+from kafka_lagoon.cli.arguments import moment_argument
+from kafka_lagoon.cli.kafka.selection import add_topics, selected_topology, topic_notes
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.protocol.messages.list_offsets import READ_UNCOMMITTED
@@ -51,7 +52,7 @@ class OffsetAtTimeRow:
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
-    add_topic_option(parser)
+    add_topics(parser)
     parser.add_argument(
         "--at",
         type=moment_argument,
@@ -85,11 +86,12 @@ def _list_offsets(context: Context, topology: Topology, at_ms: int | None) -> di
 
 
 def _bounds(topology: Topology, by_kind: dict[Kind, Offsets]) -> Part:
-    columns = (
+    columns = ("topic", "partition", "log_start_offset", "last_stable_offset", "high_watermark", "problem")
+    wide = (
         *("topic", "partition", "log_start_offset", "local_log_start_offset", "tiered_offset", "last_stable_offset"),
         *("high_watermark", "max_timestamp_offset", "max_timestamp", "problem"),
     )
-    return Part(kind="partition", rows=offset_rows(topology, by_kind), columns=columns)
+    return Part(kind="partition", rows=offset_rows(topology, by_kind), columns=columns, wide=wide)
 
 
 def _at_time(topology: Topology, asked_ms: int, offsets: Offsets) -> Part:

@@ -7,33 +7,47 @@ import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
 from kafka_lagoon.cli.kafka.formatting import base64_object
 from kafka_lagoon.cli.kafka.verb import Answer, Part
+from kafka_lagoon.cli.people import Screen, screen, table
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, warn
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.row_classes import Timestamp
 from kafka_lagoon.snapshot.coverage import alike_failures, failure_row
-from kafka_lagoon.snapshot.state_rows import TopicPartitions
-from kafka_lagoon.text import aligned, printable
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ANYWHERE = Screen()
 
 
-def show(answer: Answer, *, as_json: bool) -> int:
+def show(answer: Answer, *, as_json: bool, wide: bool = False) -> int:
     """Print the parts, then failures and notes on standard error; the exit code."""
+    for line in answer_lines(answer, as_json=as_json, wide=wide):
+        say(line)
+    for line in warning_lines(answer):
+        warn(line)
+    return exit_code(answer)
+
+
+def answer_lines(answer: Answer, *, as_json: bool, wide: bool = False) -> Iterator[str]:
+    """The parts, one after the other."""
     for number, part in enumerate(answer.parts):
         if as_json:
-            lines: Iterable[str] = json_lines(part)
+            yield from json_lines(part)
         else:
             nothing = "(none known)" if answer.failures else "(none)"
-            lines = people_lines(part, titled=len(answer.parts) > 1, first=not number, nothing=nothing)
-        for line in lines:
-            say(line)
-    for line in [*failure_lines(answer.failures), *answer.notes]:
-        warn(line)
+            titled, on = len(answer.parts) > 1, screen(wide=wide)
+            yield from people_lines(part, titled=titled, first=not number, nothing=nothing, on=on, wide=wide)
+
+
+def warning_lines(answer: Answer) -> Iterator[str]:
+    """Failures and notes, once all rows are read."""
+    yield from failure_lines(answer.failures)
+    yield from answer.notes
+
+
+def exit_code(answer: Answer) -> int:
+    """Incomplete if something failed, unless the verb says otherwise."""
     return answer.exit_code or (INCOMPLETE if answer.failures else COMPLETE)
 
 
@@ -44,7 +58,9 @@ def json_lines(part: Part) -> Iterator[str]:
         yield encode({"kind": part.kind, **_fields(row)})
 
 
-def people_lines(part: Part, *, titled: bool, first: bool, nothing: str = "(none)") -> Iterable[str]:
+def people_lines(
+    part: Part, *, titled: bool, first: bool, nothing: str = "(none)", on: Screen = _ANYWHERE, wide: bool = False
+) -> Iterable[str]:
     """The part's own lines as they come, or an aligned table of its columns, under the part's kind if it is titled.
 
     `nothing` is printed for a table without rows: whether there are none may be unknown.
@@ -56,22 +72,17 @@ def people_lines(part: Part, *, titled: bool, first: bool, nothing: str = "(none
     if part.line:
         yield from map(part.line, part.rows)
     else:
-        yield from table_lines(list(part.rows), part.columns) or [nothing]
+        columns = part.wide or part.columns if wide else part.columns
+        yield from table_lines(list(part.rows), columns, on) or [nothing]
 
 
-def table_lines(rows: Sequence[Any], columns: Sequence[str]) -> list[str]:
+def table_lines(rows: Sequence[Any], columns: Sequence[str], on: Screen = _ANYWHERE) -> list[str]:
     """An aligned table: numbers to the right, times in UTC, null as a dash; no rows, no lines."""
     if not rows:
         return []
-    moments = {field.name for field in dataclasses.fields(rows[0]) if Timestamp in (field.type, *get_args(field.type))}
-    values = [[getattr(row, name) for row in rows] for name in columns]
-    cells = [
-        [name.removesuffix("_ms") if name in moments else name]
-        + [_cell(moment(one) if name in moments else one) for one in some]
-        for name, some in zip(columns, values, strict=True)
-    ]
-    right = {index for index, some in enumerate(values) if all(_is_number(one) for one in some)}
-    return aligned(list(zip(*cells, strict=True)), right)
+    moments = [field.name for field in dataclasses.fields(rows[0]) if Timestamp in (field.type, *get_args(field.type))]
+    values = ([getattr(row, name) for name in columns] for row in rows)
+    return [*table(columns, values, on, moments)]
 
 
 def failure_lines(failures: Sequence[Failure]) -> Iterator[str]:
@@ -90,42 +101,6 @@ def failure_lines(failures: Sequence[Failure]) -> Iterator[str]:
 
 def _is_too_old(failure: Failure) -> bool:
     return failure.name == UNSUPPORTED and failure.code is None
-
-
-def _is_number(value: Any) -> bool:
-    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
-
-
-def moment(value: int | None) -> str | int | None:
-    """A time in UTC, or the number itself where it is outside the calendar."""
-    if value is None:
-        return None
-    try:
-        time = _EPOCH + timedelta(milliseconds=value)
-    except OverflowError:
-        return value
-    return time.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
-
-
-def _cell(value: Any) -> str:
-    match value:
-        case None:
-            return "-"
-        case bool():
-            return "yes" if value else "no"
-        case int() | float():
-            return str(value)
-        case str():
-            return printable(value) or '""'
-        case bytes():
-            return value.hex()
-        case tuple() | list():
-            between = "," if all(isinstance(one, int | str) for one in value) else " "
-            return between.join(map(_cell, value)) if value else "[]"
-        case TopicPartitions():
-            return f"{_cell(value.topic or value.topic_id)}:{_cell(value.partitions)}"
-        case _:
-            return ":".join(_cell(one) for one in _fields(value).values() if one is not None)
 
 
 def _fields(row: Any) -> dict[str, Any]:

@@ -5,10 +5,11 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kafka_lagoon.cli.arguments import moment_argument
 from kafka_lagoon.cli.kafka.input_lines import bursts
 from kafka_lagoon.cli.kafka.line_writer import LineWriter, WrittenRecord
 from kafka_lagoon.cli.kafka.record_lines import json_parser, text_parser
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, moment_argument, refuse
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, refuse
 from kafka_lagoon.errors import BrokerError
 from kafka_lagoon.produce.batching import ProducerRecord
 from kafka_lagoon.produce.sequences import SequenceNumbers, init_producer_id

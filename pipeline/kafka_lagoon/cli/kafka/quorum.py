@@ -16,10 +16,8 @@ def _answer(context: Context) -> Answer:
     quorum = describe_quorum(context.cluster, context.deadline)
     if isinstance(quorum, Failure):
         return Answer(parts=[], failures=[quorum])
-    columns = (
-        *("replica_id", "role", "log_end_offset", "lag", "last_fetch_at_ms", "last_caught_up_at_ms"),
-        *("directory_id", "listeners"),
-    )
+    columns = ("replica_id", "role", "log_end_offset", "lag", "last_fetch_at_ms")
+    wide = (*columns, "last_caught_up_at_ms", "directory_id", "listeners")
     return Answer(
         parts=[
             Part(
@@ -27,7 +25,7 @@ def _answer(context: Context) -> Answer:
                 rows=quorum_rows(quorum),
                 columns=("leader_id", "leader_epoch", "high_watermark", "voters", "observers"),
             ),
-            Part(kind="replica", rows=quorum_replica_rows(quorum), columns=columns),
+            Part(kind="replica", rows=quorum_replica_rows(quorum), columns=columns, wide=wide),
         ],
         failures=list(quorum_failures(quorum)),
     )

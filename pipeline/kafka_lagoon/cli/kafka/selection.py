@@ -8,7 +8,8 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 
 from kafka_lagoon.admin.cluster import describe_cluster
-from kafka_lagoon.cli.kafka.verb import Context, names
+from kafka_lagoon.cli.arguments import names
+from kafka_lagoon.cli.kafka.verb import Context
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.messages.metadata import METADATA
@@ -16,9 +17,15 @@ from kafka_lagoon.snapshot.coverage import list_note
 from kafka_lagoon.snapshot.topology import Topology, returns_offline_replicas, topology_of
 
 
-def add_topic_option(parser: argparse.ArgumentParser) -> None:
-    """Declare the option `--topic`, which `selected_topology` and `topic_notes` need."""
-    parser.add_argument("--topic", type=names, metavar="A,B", help="only these topics; default: all")
+def add_topics(parser: argparse.ArgumentParser) -> None:
+    """Declare topics as arguments and as the option `--topic`, which `selected_topology` and `topic_notes` need."""
+    parser.add_argument("topics", nargs="*", metavar="TOPIC", help="only these topics; default: all")
+    add_topic_option(parser, "likewise, separated by commas")
+
+
+def add_topic_option(parser: argparse.ArgumentParser, meaning: str = "only these topics; default: all") -> None:
+    """Declare the option `--topic` alone, where arguments name something else."""
+    parser.add_argument("--topic", type=names, metavar="A,B", help=meaning)
 
 
 def selected_topology(context: Context) -> tuple[Topology, list[Failure]]:

@@ -4,8 +4,9 @@ import argparse
 from collections.abc import Sequence
 
 from kafka_lagoon.admin.transactions import describe_producers, describe_transactions, list_transactions
+from kafka_lagoon.cli.arguments import names
 from kafka_lagoon.cli.kafka.selection import add_topic_option, list_notes, not_listed, selected_topology
-from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb, names
+from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
 from kafka_lagoon.protocol.messages.metadata import METADATA
@@ -17,11 +18,13 @@ from kafka_lagoon.snapshot.transactions import (
 )
 
 _LISTED = ("transactional_id", "state", "producer_id", "coordinator_id")
-_DESCRIBED = (
+_DESCRIBED = ("transactional_id", "state", "producer_id", "coordinator_id", "duration_ms", "partitions")
+_WIDE_DESCRIBED = (
     *("transactional_id", "state", "producer_id", "producer_epoch", "coordinator_id", "timeout_ms"),
-    *("started_at_ms", "duration_ms", "partitions"),
+    *("started_at_ms", "duration_ms", "partitions", "problem"),
 )
-_PRODUCER = (
+_PRODUCER = ("topic", "partition", "producer_id", "last_written_at_ms", "open_since_offset")
+_WIDE_PRODUCER = (
     *("topic", "partition", "producer_id", "producer_epoch", "last_sequence", "last_written_at_ms"),
     *("coordinator_epoch", "open_since_offset"),
 )
@@ -82,7 +85,9 @@ def _described(context: Context, listed: Sequence[ListedTransactionRow]) -> tupl
     transactional_ids = [row.transactional_id for row in listed]
     descriptions = describe_transactions(context.cluster, transactional_ids, context.deadline)
     rows = transaction_rows(descriptions, context.cluster.clock.now_ms())
-    return Part(kind="transaction", rows=rows, columns=_DESCRIBED), list(descriptions.failures.values())
+    return Part(kind="transaction", rows=rows, columns=_DESCRIBED, wide=_WIDE_DESCRIBED), list(
+        descriptions.failures.values()
+    )
 
 
 def _producers(context: Context) -> Answer:
@@ -90,7 +95,7 @@ def _producers(context: Context) -> Answer:
     producers = describe_producers(context.cluster, topology.every_partition(), context.deadline)
     only_open = context.options.open
     rows = (row for row in producer_rows(producers.answers) if row.open_since_offset is not None or not only_open)
-    part = Part(kind="producer", rows=rows, columns=_PRODUCER)
+    part = Part(kind="producer", rows=rows, columns=_PRODUCER, wide=_WIDE_PRODUCER)
     return Answer(parts=[part], failures=[*refused, *producers.failures.values()])
 
 

@@ -12,7 +12,6 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.times import Moment, parse_moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +28,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Rows of one kind: dataclasses whose fields scripts see all, and people those in `columns`.
+    """Rows of one kind: dataclasses whose fields scripts see all, and people those in `columns`, or with --wide in `wide`.
 
     `rows` may be a generator; scripts see each row as it comes, and so do people where `line` makes one line of it.
     Without `line` they see an aligned table when all rows are there.
@@ -38,6 +37,7 @@ class Part:
     kind: str
     rows: Iterable[Any]
     columns: Sequence[str] = ()
+    wide: Sequence[str] = ()
     line: Callable[[Any], str] | None = None
 
 
@@ -65,21 +65,6 @@ class Verb:
     declare: Callable[[argparse.ArgumentParser], None]
     answer: Callable[[Context], Answer]
     check: Callable[[argparse.Namespace], Sequence[str]] = lambda _: ()
-
-
-def moment_argument(text: str) -> Moment:
-    """A time on the command line: epoch milliseconds, or as `parse_moment` reads it."""
-    if text.removeprefix("-").isdecimal():
-        return Moment(epoch_ms=int(text))
-    try:
-        return parse_moment(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{error}, nor epoch milliseconds") from None
-
-
-def names(text: str) -> list[str]:
-    """Comma-separated names on the command line."""
-    return [name for part in text.split(",") if (name := part.strip())]
 
 
 def refuse(*problems: str) -> None:

@@ -14,13 +14,14 @@ def _declare(_: argparse.ArgumentParser) -> None:
 def _answer(context: Context) -> Answer:
     versions = api_versions(context.cluster, context.deadline)
     brokers = list(broker_version_rows(context.cluster.brokers, versions))
-    apis = ("api_key", "api", "broker_ids", "lowest", "highest", "our_lowest", "our_highest", "spoken")
+    apis = ("api_key", "api", "broker_ids", "lowest", "highest", "spoken")
+    wide_apis = (*apis[:-1], "our_lowest", "our_highest", "spoken")
     features = ("feature", "broker_ids", "lowest", "highest", "finalized")
     return Answer(
         parts=[
             Part(kind="broker", rows=brokers, columns=("broker_id", "host", "port", "release", "apis", "problem")),
             Part(kind="feature", rows=feature_rows(versions.answers), columns=features),
-            Part(kind="api", rows=api_version_rows(versions.answers), columns=apis),
+            Part(kind="api", rows=api_version_rows(versions.answers), columns=apis, wide=wide_apis),
         ],
         failures=list(versions.failures.values()),
     )

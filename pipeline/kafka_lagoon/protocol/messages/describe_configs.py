@@ -29,6 +29,19 @@ CONFIG_SOURCES = {
     8: "GROUP_CONFIG",
 }
 
+CONFIG_TYPES = {
+    0: "UNKNOWN",
+    1: "BOOLEAN",
+    2: "STRING",
+    3: "INT",
+    4: "SHORT",
+    5: "LONG",
+    6: "DOUBLE",
+    7: "LIST",
+    8: "CLASS",
+    9: "PASSWORD",
+}
+
 
 @struct
 class DescribeConfigsResource:
@@ -68,7 +81,7 @@ class DescribeConfigsEntry:
     config_source: Int8 = wire(since=1, default=-1, ignorable=True)
     is_sensitive: Bool
     synonyms: tuple[DescribeConfigsSynonym, ...] = wire(since=1, ignorable=True)
-    config_type: Int8 = wire(since=3, ignorable=True)
+    config_type: Int8 = wire(since=3, ignorable=True)  # of CONFIG_TYPES
     documentation: String | None = wire(since=3, ignorable=True)
 
 

@@ -12,6 +12,8 @@ one for a special point of the log, see the constants. Surprises:
 - v0 answers with a list of offsets and without a timestamp.
 """
 
+from collections.abc import Sequence
+
 from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, Int64, String, Versions, struct, wire
 
 LATEST = -1
@@ -40,7 +42,7 @@ class ListOffsetsTopic:
     """A topic's partitions."""
 
     name: String
-    partitions: tuple[ListOffsetsPartition, ...]
+    partitions: Sequence[ListOffsetsPartition]
 
 
 @struct
@@ -49,7 +51,7 @@ class ListOffsetsRequest:
 
     replica_id: Int32
     isolation_level: Int8 = wire(since=2)  # KIP-98
-    topics: tuple[ListOffsetsTopic, ...]
+    topics: Sequence[ListOffsetsTopic]
     timeout_ms: Int32 = wire(since=10, ignorable=True)  # KIP-1075: for lookups in remote storage
 
 
@@ -70,7 +72,7 @@ class ListOffsetsResponseTopic:
     """A topic's partitions."""
 
     name: String
-    partitions: tuple[ListOffsetsResponsePartition, ...]
+    partitions: Sequence[ListOffsetsResponsePartition]
 
 
 @struct
@@ -78,7 +80,7 @@ class ListOffsetsResponse:
     """One offset per requested partition."""
 
     throttle_time_ms: Int32 = wire(since=2, ignorable=True)
-    topics: tuple[ListOffsetsResponseTopic, ...]
+    topics: Sequence[ListOffsetsResponseTopic]
 
 
 LIST_OFFSETS = Api(

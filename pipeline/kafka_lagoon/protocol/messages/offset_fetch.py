@@ -13,6 +13,8 @@ The coordinator of each group answers. Surprises:
   v8.
 """
 
+from collections.abc import Sequence
+
 from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Int64, String, Uuid, Versions, struct, wire
 
 NO_COMMIT = -1  # as committed_offset
@@ -64,7 +66,7 @@ class OffsetFetchResponseTopic:
 
     name: String = wire(until=9, ignorable=True)
     topic_id: Uuid = wire(since=10, ignorable=True)
-    partitions: tuple[OffsetFetchResponsePartition, ...]
+    partitions: Sequence[OffsetFetchResponsePartition]
 
 
 @struct
@@ -72,7 +74,7 @@ class OffsetFetchResponseGroup:
     """A group's commits."""
 
     group_id: String = wire(since=8)
-    topics: tuple[OffsetFetchResponseTopic, ...] = wire(since=8)
+    topics: Sequence[OffsetFetchResponseTopic] = wire(since=8)
     error_code: Int16 = wire(since=8)
 
 
@@ -81,9 +83,9 @@ class OffsetFetchResponse:
     """The commits of the one group, or those of the many."""
 
     throttle_time_ms: Int32 = wire(since=3, ignorable=True)
-    topics: tuple[OffsetFetchResponseTopic, ...] = wire(until=7)
+    topics: Sequence[OffsetFetchResponseTopic] = wire(until=7)
     error_code: Int16 = wire(since=2, until=7, ignorable=True)
-    groups: tuple[OffsetFetchResponseGroup, ...] = wire(since=8)
+    groups: Sequence[OffsetFetchResponseGroup] = wire(since=8)
 
 
 OFFSET_FETCH = Api(

@@ -1,0 +1,201 @@
+"""Keeps offsets of many partitions by column, in the order of the partitions that were asked for.
+
+A snapshot asks for seven offsets of every partition: an answer, a source and a name for each would be two million objects.
+"""
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+
+from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.client.routing import Intake, Source
+from kafka_lagoon.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsResponse,
+    ListOffsetsResponsePartition,
+    ListOffsetsResponseTopic,
+    ListOffsetsTopic,
+)
+from kafka_lagoon.wire.columns import Lists, Structs, by_column
+
+_NONE = -1
+
+
+class Chunk:
+    """Some partitions of a request by topic, and their places in the order."""
+
+    def __init__(self, order: "PartitionOrder", items: Sequence[TopicPartition]) -> None:
+        self.items = items
+        by_topic: dict[str, list[int]] = {}
+        for topic, partition in items:
+            if topic in by_topic:
+                by_topic[topic].append(partition)
+            else:
+                by_topic[topic] = [partition]
+        self._names, self._counts = list(by_topic), list(map(len, by_topic.values()))
+        self._partitions = array("i", [partition for some in by_topic.values() for partition in some])
+        self.places = {order.places[topic][partition] for topic, some in by_topic.items() for partition in some}
+
+    def topics(self, timestamp: int) -> Sequence[ListOffsetsTopic]:
+        """What to ask for the offset that a timestamp stands for."""
+        count = len(self._partitions)
+        columns = {
+            "partition_index": self._partitions,
+            "current_leader_epoch": array("i", [_NONE]) * count,
+            "timestamp": array("q", [timestamp]) * count,
+            "max_num_offsets": array("i", [1]) * count,
+        }
+        partitions = Structs.of(ListOffsetsPartition, columns)
+        return Structs.of(ListOffsetsTopic, {"name": self._names, "partitions": Lists(self._counts, partitions)})
+
+
+class PartitionOrder:
+    """The partitions that are asked for, each once, and the place of each."""
+
+    def __init__(self, partitions: Sequence[TopicPartition]) -> None:
+        self.partitions = list(dict.fromkeys(partitions))
+        self.places: dict[str, dict[int, int]] = {}
+        for place, (topic, partition) in enumerate(self.partitions):
+            self.places.setdefault(topic, {})[partition] = place
+        self._chunks: dict[int, Chunk] = {}
+
+    def chunk(self, items: Sequence[TopicPartition]) -> Chunk:
+        """The items of one request. Requests for several kinds of offset have the same."""
+        known = self._chunks.get(id(items))
+        if known is None or known.items is not items:
+            known = self._chunks[id(items)] = Chunk(self, items)
+        return known
+
+    def place(self, partition: TopicPartition) -> int:
+        """Where a partition stands; KeyError if it was not asked for."""
+        return self.places[partition.topic][partition.partition]
+
+
+class OffsetColumns(Intake[TopicPartition, ListOffsetsResponsePartition]):
+    """One kind of offset of partitions: -1 in each column where there is no answer, or where it says that there is none."""
+
+    def __init__(self, order: PartitionOrder) -> None:
+        self.order, count = order, len(order.partitions)
+        self.offsets = array("q", [_NONE]) * count
+        self.timestamps = array("q", [_NONE]) * count
+        self.leader_epochs = array("i", [_NONE]) * count
+        self.source_places = array("i", [_NONE]) * count  # of its source in `several_sources`; -1 without an answer
+        self.several_sources: list[Source] = []
+        self.answers = _Answers(self)
+        self.sources = _Sources(self)
+
+    def take(
+        self, response: ListOffsetsResponse, items: Sequence[TopicPartition], source: Source
+    ) -> Mapping[TopicPartition, int | None]:
+        """Keep a response as a whole if it answers for these partitions and for no others, without an error."""
+        wanted, topics = self.order.chunk(items), by_column(response.topics, ListOffsetsResponseTopic)
+        answers = topics.lists("partitions").items
+        self.several_sources.append(source)
+        try:
+            places = self._places(topics)
+        except KeyError:
+            return self._take_each(response, items)
+        if len(places) != len(items) or any(answers.column("error_code")) or wanted.places != set(places):
+            return self._take_each(response, items)
+        self._keep(places, answers)
+        return {}
+
+    def _places(self, topics: Structs[ListOffsetsResponseTopic]) -> list[int]:
+        places: list[int] = []
+        partitions, start = topics.lists("partitions"), 0
+        indexes = partitions.items.column("partition_index")
+        for name, count in zip(topics.column("name"), partitions.counts, strict=True):
+            places.extend(map(self.order.places[name].__getitem__, indexes[start : start + count]))
+            start += count
+        return places
+
+    def _keep(self, places: Sequence[int], answers: Structs[ListOffsetsResponsePartition]) -> None:
+        number = len(self.several_sources) - 1
+        offsets, timestamps, leader_epochs = self.offsets, self.timestamps, self.leader_epochs
+        columns = (answers.column(name) for name in ("offset", "timestamp", "leader_epoch"))
+        for place, offset, timestamp, leader_epoch in zip(places, *columns, strict=True):
+            offsets[place], timestamps[place], leader_epochs[place] = offset, timestamp, leader_epoch
+            self.source_places[place] = number
+
+    def _take_each(
+        self, response: ListOffsetsResponse, items: Sequence[TopicPartition]
+    ) -> Mapping[TopicPartition, int | None]:
+        """Sort the answers; what was not asked for is passed over, and the first of two counts."""
+        left: dict[TopicPartition, int | None] = dict.fromkeys(items)
+        refused: dict[TopicPartition, int | None] = {}
+        for topic in response.topics:
+            for answer in topic.partitions:
+                item = TopicPartition(topic.name, answer.partition_index)
+                if item not in left:
+                    continue
+                del left[item]
+                if answer.error_code:
+                    refused[item] = answer.error_code
+                else:
+                    self._keep([self.order.place(item)], by_column((answer,), ListOffsetsResponsePartition))
+        return {**refused, **left}
+
+
+class _Answers(Mapping[TopicPartition, ListOffsetsResponsePartition]):
+    """The answers as messages, by partition."""
+
+    def __init__(self, columns: OffsetColumns) -> None:
+        self.columns = columns
+
+    def __getitem__(self, partition: TopicPartition) -> ListOffsetsResponsePartition:
+        columns, place = self.columns, self.columns.order.place(partition)
+        if columns.source_places[place] < 0:
+            raise KeyError(partition)
+        return ListOffsetsResponsePartition(
+            partition_index=partition.partition,
+            error_code=0,
+            timestamp=columns.timestamps[place],
+            offset=columns.offsets[place],
+            leader_epoch=columns.leader_epochs[place],
+        )
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        columns = self.columns
+        for partition, source in zip(columns.order.partitions, columns.source_places, strict=True):
+            if source >= 0:
+                yield partition
+
+    def __len__(self) -> int:
+        return len(self.columns.source_places) - self.columns.source_places.count(_NONE)
+
+
+class _Sources(Mapping[TopicPartition, Source]):
+    """The sources, by partition."""
+
+    def __init__(self, columns: OffsetColumns) -> None:
+        self._columns = columns
+
+    def __getitem__(self, partition: TopicPartition) -> Source:
+        number = self._columns.source_places[self._columns.order.place(partition)]
+        if number < 0:
+            raise KeyError(partition)
+        return self._columns.several_sources[number]
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        return iter(self._columns.answers)
+
+    def __len__(self) -> int:
+        return len(self._columns.answers)
+
+
+def columns_of(
+    answers: Mapping[TopicPartition, ListOffsetsResponsePartition],
+    sources: Mapping[TopicPartition, Source],
+    partitions: Sequence[TopicPartition],
+) -> OffsetColumns:
+    """Answers by column in the order of `partitions`; those that came otherwise are put in that order."""
+    if isinstance(answers, _Answers) and answers.columns.order.partitions == partitions:
+        return answers.columns
+    columns = OffsetColumns(PartitionOrder(partitions))
+    for place, partition in enumerate(columns.order.partitions):
+        answer = answers.get(partition)
+        if answer is not None:
+            columns.several_sources.append(sources[partition])
+            columns.offsets[place], columns.timestamps[place] = answer.offset, answer.timestamp
+            columns.leader_epochs[place] = answer.leader_epoch
+            columns.source_places[place] = len(columns.several_sources) - 1
+    return columns

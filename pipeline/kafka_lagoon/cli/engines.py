@@ -1,0 +1,41 @@
+"""Chooses the engine that reads the tables for a command: DuckDB for a folder of this machine, Spark for all others."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from kafka_lagoon.cli.terminal import warn
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.query import duckdb_engine
+from kafka_lagoon.query.duckdb_tables import NeedsSpark
+from kafka_lagoon.query.statements import Ask
+from kafka_lagoon.settings import Settings
+
+DUCKDB, SPARK = ENGINES = ("duckdb", "spark")
+
+
+@contextmanager
+def opened(settings: Settings, names: Iterable[str], engine: str | None = None) -> Iterator[Ask]:
+    """What runs statements over tables and views of these `names`; the rows of one must be read before the next runs.
+
+    By DuckDB unless only Spark can read the tables or `engine` says so.
+    """
+    with ExitStack() as stack:
+        yield _ask(stack, settings, set(names), engine)
+
+
+def _ask(stack: ExitStack, settings: Settings, names: set[str], engine: str | None) -> Ask:
+    folder = duckdb_engine.local_folder(settings.warehouse) if settings.warehouse else None
+    if folder is None and engine == DUCKDB:
+        raise ConfigError([f"--engine duckdb reads folders of this machine: {settings.place()} needs --engine spark"])
+    if folder is not None and engine != SPARK:
+        try:
+            return stack.enter_context(duckdb_engine.opened(folder, names))
+        except NeedsSpark as error:
+            if engine == DUCKDB:
+                raise
+            warn(f"{error}: asking Spark")
+    from kafka_lagoon.delta.session import session  # noqa: PLC0415
+    from kafka_lagoon.delta.warehouse import find_warehouse  # noqa: PLC0415
+    from kafka_lagoon.query import spark_engine  # noqa: PLC0415  DuckDB must not wait for Spark's imports
+
+    return stack.enter_context(spark_engine.opened(find_warehouse(session("lagoon"), settings), names))

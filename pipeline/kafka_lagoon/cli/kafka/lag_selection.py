@@ -1,0 +1,145 @@
+"""Selects and orders the rows of `lagoon kafka lag`, and compares them with the limits of `--fail-above`.
+
+The order is that of `lagoon lag`, where SQL makes it.
+"""
+
+import argparse
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from kafka_lagoon.cli.arguments import names, number_from, pattern
+from kafka_lagoon.cli.thresholds import Measured, Threshold, Unit, add_fail_above, lines_of
+
+_NAMES = {
+    "lag": (Unit.COUNT, "records that a partition has for a group and that it has not read"),
+    "total": (Unit.COUNT, "the same of all partitions of a group"),
+    "lost": (Unit.COUNT, "records of a partition that were deleted before a group read them"),
+}
+UNCOMMITTED, OF_SHARE_GROUPS = "log_start", "share"
+
+
+@dataclass(frozen=True, slots=True)
+class Groups(Container[str]):
+    """The ids of groups that options select."""
+
+    ids: Sequence[str]
+    regex: re.Pattern[str] | None
+
+    def __contains__(self, group_id: object) -> bool:
+        is_named = not self.ids or group_id in self.ids
+        return is_named and (self.regex is None or self.regex.fullmatch(str(group_id)) is not None)
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """The options that select, order and limit."""
+    parser.add_argument("group", nargs="*", metavar="GROUP", help="ids of groups; default: all")
+    parser.add_argument("--pattern", type=pattern, metavar="REGEX", help="only groups whose whole id matches")
+    parser.add_argument("--topic", type=names, metavar="A,B", help="only these topics")
+    parser.add_argument("--min-lag", type=number_from(0), metavar="N", help="only partitions with so many to read")
+    parser.add_argument("--sort", choices=_ORDERS, default="group", help="what stands first (default: group, by name)")
+    add_fail_above(parser, _NAMES)
+
+
+def selected_groups(options: argparse.Namespace) -> Groups | None:
+    """The groups that are asked about; None for all."""
+    return Groups(options.group, options.pattern) if options.group or options.pattern else None
+
+
+def of_topics(rows: Sequence[Any], options: argparse.Namespace) -> Sequence[Any]:
+    """Rows of the topics that options name; limits and sums are about all of them."""
+    return rows if options.topic is None else [row for row in rows if row.topic in set(options.topic)]
+
+
+def shown_groups(rows: Iterable[Any], options: argparse.Namespace) -> list[Any]:
+    """Sums of groups in the order that options name; --topic and --min-lag leave out groups without such a partition."""
+    least: int | None = options.min_lag
+    kept = (
+        row
+        for row in rows
+        if (options.topic is None or row.partitions) and (least is None or (row.highest_lag or 0) >= least)
+    )
+    return sorted(kept, key=_ORDERS[options.sort])
+
+
+def shown_partitions(rows: Sequence[Any], options: argparse.Namespace) -> Sequence[Any]:
+    """Rows of partitions in the order that options name."""
+    kept = (
+        rows if options.min_lag is None else [one for one in rows if one.lag is not None and one.lag >= options.min_lag]
+    )
+    return kept if options.sort == "group" else sorted(kept, key=_ORDERS[options.sort])
+
+
+def _by_name(row: Any) -> tuple[Any, ...]:
+    return row.group_id, getattr(row, "topic", ""), getattr(row, "partition", 0)
+
+
+def _by_lag(row: Any) -> tuple[Any, ...]:
+    return row.lag is None, -(row.lag or 0), *_by_name(row)
+
+
+def _by_loss(row: Any) -> tuple[Any, ...]:
+    return -max(getattr(row, "records_lost", None) or 0, 0), *_by_lag(row)
+
+
+_ORDERS: Mapping[str, Callable[[Any], tuple[Any, ...]]] = {"group": _by_name, "lag": _by_lag, "lost": _by_loss}
+
+
+def complaints(rows: Sequence[Any], totals: Sequence[Any], limits: Sequence[Threshold]) -> list[str]:
+    """Why limits are not kept, or not known to be: rows of partitions, and sums of groups."""
+    return list(chain.from_iterable(_lines(rows, totals, limit) for limit in limits))
+
+
+def _lines(rows: Sequence[Any], totals: Sequence[Any], limit: Threshold) -> Iterator[str]:
+    match limit.name:
+        case "total":
+            unknown = {row.group_id for row in rows if row.lag is None and _basis(row) != UNCOMMITTED}
+            measured = _measured(totals, limit, lambda row: row.lag, lambda row: row.group_id in unknown, _group)
+            return lines_of(limit, measured, "groups")
+        case "lost":
+            without = (UNCOMMITTED, OF_SHARE_GROUPS)
+            measured = _measured(
+                rows,
+                limit,
+                lambda row: getattr(row, "records_lost", None),
+                lambda row: getattr(row, "records_lost", None) is None and _basis(row) not in without,
+                _partition,
+            )
+        case _:
+            unknown_lag = lambda row: row.lag is None and _basis(row) != UNCOMMITTED  # noqa: E731
+            measured = _measured(rows, limit, lambda row: row.lag, unknown_lag, _partition)
+    return lines_of(limit, measured, "partitions")
+
+
+def _measured(
+    rows: Sequence[Any],
+    limit: Threshold,
+    value: Callable[[Any], int | None],
+    is_unknown: Callable[[Any], bool],
+    place: Callable[[Any], str],
+) -> Measured:
+    known = [(number, row) for row in rows if (number := value(row)) is not None]
+    highest, where = max(known, key=lambda pair: pair[0], default=(None, None))
+    unknown = [row for row in rows if is_unknown(row)]
+    return Measured(
+        above=sum(number > limit.limit for number, _ in known),
+        highest=highest,
+        where=place(where) if where is not None else "",
+        unknown=len(unknown),
+        unknown_where=place(unknown[0]) if unknown else "",
+    )
+
+
+def _basis(row: Any) -> str:
+    """Rows of share groups have none."""
+    return getattr(row, "lag_basis", OF_SHARE_GROUPS)
+
+
+def _group(row: Any) -> str:
+    return str(row.group_id)
+
+
+def _partition(row: Any) -> str:
+    return f"{row.group_id} {row.topic}-{row.partition}"

@@ -1,0 +1,233 @@
+"""Writes rows for people: bytes and durations in units, short headings, names cut where a terminal is too narrow, and colours.
+
+Colours and cuts are for terminals only; in a pipe every name is whole. Scripts get numbers as they are (`--json`).
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kafka_lagoon.snapshot.state_rows import TopicPartitions
+from kafka_lagoon.text import aligned_line, printable
+
+NULL = "-"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SHORTEST = 8  # columns are not cut below this
+_BYTE_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+_THOUSAND = 1000
+_DURATIONS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000))
+RED, YELLOW, BOLD, DIM = "31", "33", "1", "2"
+
+# Headings that are shorter than the names of their columns.
+_HEADINGS = {
+    "broker_id": "broker",
+    "broker_ids": "brokers",
+    "committed_offset": "committed",
+    "controller_id": "controller",
+    "coordinator_id": "coordinator",
+    "first_unread_timestamp": "first_unread",
+    "group_id": "group",
+    "group_instance_id": "instance",
+    "group_type": "type",
+    "high_watermark": "end",
+    "is_controller": "controller",
+    "is_cordoned": "cordoned",
+    "is_fenced": "fenced",
+    "is_future": "future",
+    "is_internal": "internal",
+    "is_read_only": "read_only",
+    "known_partitions": "known",
+    "last_stable_offset": "stable_end",
+    "leader_epoch": "epoch",
+    "leader_id": "leader",
+    "local_log_start_offset": "local_start",
+    "log_end_offset": "end",
+    "log_start_offset": "start",
+    "max_timestamp_offset": "newest_at",
+    "max_timestamp": "newest",
+    "member_id": "member",
+    "offline_replicas": "offline",
+    "open_since_offset": "open_since",
+    "producer_epoch": "epoch",
+    "producer_id": "producer",
+    "rack_id": "rack",
+    "records_lost": "lost",
+    "replication_factor": "replicas",
+    "resource_name": "resource",
+    "resource_type": "kind",
+    "time_lag": "time",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screen:
+    """Where lines are shown; `width` None means that nothing is cut."""
+
+    width: int | None = None
+    has_colours: bool = False
+
+
+def screen(environ: Mapping[str, str] = os.environ, *, wide: bool = False) -> Screen:
+    """Standard output: a terminal's width, and colours unless NO_COLOR (no-color.org) or a dumb terminal forbids them."""
+    if not sys.stdout.isatty():
+        return Screen()
+    has_colours = not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"  # words: ok, the variable of terminals
+    return Screen(width=None if wide else shutil.get_terminal_size().columns, has_colours=has_colours)
+
+
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], on: Screen, moments: Iterable[str] = ()
+) -> Iterable[str]:
+    """An aligned table: numbers to the right, times in UTC, null as a dash. `moments` are columns of epoch milliseconds."""
+    times = set(moments)
+    values = [list(some) for some in zip(*rows, strict=True)] or [[] for _ in columns]
+    cells = [
+        [heading(name, is_moment=name in times), *(cell(name, one, is_moment=name in times) for one in some)]
+        for name, some in zip(columns, values, strict=True)
+    ]
+    right = {index for index, some in enumerate(values) if all(_is_number(one) for one in some)}
+    widths = _fitted([max(map(len, some)) for some in cells], right, on.width)
+    colours = [[BOLD, *(_colour(name, one) for one in some)] for name, some in zip(columns, values, strict=True)]
+    for line, painted in zip(zip(*cells, strict=True), zip(*colours, strict=True), strict=True):
+        cut = [_cut(one, width) for one, width in zip(line, widths, strict=True)]
+        yield _painted(cut, widths, right, painted) if on.has_colours else aligned_line(cut, widths, right)
+
+
+def heading(name: str, *, is_moment: bool = False) -> str:
+    """What stands above a column: units are in the cells."""
+    if is_moment or _unit(name):
+        name = name.removesuffix("_ms").removesuffix("_bytes")
+    return _HEADINGS.get(name, name)
+
+
+def cell(name: str, value: Any, *, is_moment: bool = False) -> str:
+    """A value for people; the column's name says whether it is bytes or a duration."""
+    match value:
+        case None:
+            return NULL
+        case bool():
+            return "yes" if value else "no"
+        case int() | float():
+            return _number(name, value, is_moment=is_moment)
+        case str():
+            return printable(value) or '""'
+        case datetime():
+            return spelled_time(value)
+        case _:
+            return _nested(value)
+
+
+def _number(name: str, value: float, *, is_moment: bool) -> str:
+    if is_moment:
+        return str(moment(round(value)))
+    match _unit(name):
+        case "bytes":
+            return byte_count(value)
+        case "ms":
+            return duration(round(value))
+        case _:
+            return str(value)
+
+
+def _nested(value: Any) -> str:
+    match value:
+        case bytes():
+            return value.hex()
+        case tuple() | list():
+            between = "," if all(isinstance(one, int | str) for one in value) else " "
+            return between.join(cell("", one) for one in value) if value else "[]"
+        case TopicPartitions():
+            return f"{cell('', value.topic or value.topic_id)}:{cell('', value.partitions)}"
+        case _:
+            fields = (getattr(value, name) for name in value.__dataclass_fields__)
+            return ":".join(cell("", one) for one in fields if one is not None)
+
+
+def _unit(name: str) -> str | None:
+    """Bytes and milliseconds, as columns are named (`size_bytes`, `time_lag_ms`)."""
+    return next((unit for unit in ("bytes", "ms") if name.endswith(f"_{unit}")), None)
+
+
+def byte_count(value: float) -> str:
+    """`1.2 GB`: three digits or so, in powers of 1000 as disks and networks are sold."""
+    size, power = abs(value), 0
+    while size >= 999.5 and power < len(_BYTE_UNITS) - 1:  # noqa: PLR2004  what would be rounded to 1000
+        size, power = size / _THOUSAND, power + 1
+    number = f"{size:.0f}" if power == 0 or size >= 99.95 else f"{size:.1f}"  # noqa: PLR2004
+    return f"{'-' if value < 0 else ''}{number} {_BYTE_UNITS[power]}"
+
+
+def duration(milliseconds: int) -> str:
+    """`250ms`, `45s`, `5m12s`, `2h05m`, `3d04h`: the two largest units."""
+    sign, rest = ("-", -milliseconds) if milliseconds < 0 else ("", milliseconds)
+    if rest < _THOUSAND:
+        return f"{sign}{rest}ms" if rest else "0s"
+    place = next(number for number, (_, size) in enumerate(_DURATIONS) if rest >= size)
+    (unit, size), *smaller = _DURATIONS[place:]
+    minor = f"{rest % size // smaller[0][1]:02}{smaller[0][0]}" if smaller and rest % size >= smaller[0][1] else ""
+    return f"{sign}{rest // size}{unit}{minor}"
+
+
+def moment(value: int | None) -> str | int | None:
+    """A time in UTC, or the number itself where it is outside the calendar."""
+    if value is None:
+        return None
+    try:
+        return spelled_time(_EPOCH + timedelta(milliseconds=value))
+    except OverflowError:
+        return value
+
+
+def spelled_time(time: datetime) -> str:
+    """ISO 8601 in UTC, to the millisecond."""
+    return time.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+
+
+def coloured(text: str, colour: str, on: Screen) -> str:
+    """The text in a colour, if the screen has any."""
+    return f"\x1b[{colour}m{text}\x1b[0m" if on.has_colours and colour else text
+
+
+def _colour(name: str, value: Any) -> str:
+    if name == "problem" and value is not None:
+        return YELLOW
+    if name in ("records_lost", "offline_replicas") and value:
+        return RED
+    return {"critical": RED, "warning": YELLOW}.get(value, "") if name == "severity" else ""
+
+
+def _painted(cells: Sequence[str], widths: Sequence[int], right: set[int], colours: Sequence[str]) -> str:
+    on = Screen(has_colours=True)
+    padded = [
+        text.rjust(width) if index in right else text.ljust(width)
+        for index, (text, width) in enumerate(zip(cells, widths, strict=True))
+    ]
+    padded[-1] = padded[-1].rstrip()
+    return "  ".join(coloured(text, colour, on) for text, colour in zip(padded, colours, strict=True))
+
+
+def _fitted(widths: Sequence[int], right: set[int], width: int | None) -> list[int]:
+    """The widths of columns such that a line fits: of those with text the widest is cut first, numbers never."""
+    fitted = list(widths)
+    while width is not None and sum(fitted) + 2 * (len(fitted) - 1) > width:
+        texts = [index for index in range(len(fitted)) if index not in right and fitted[index] > _SHORTEST]
+        if not texts:
+            break
+        fitted[max(texts, key=fitted.__getitem__)] -= 1
+    return fitted
+
+
+def _cut(text: str, width: int) -> str:
+    """The beginning and the end of a text that is too long: names of one kind differ in either."""
+    if len(text) <= width:
+        return text
+    tail = (width - 1) // 2
+    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))

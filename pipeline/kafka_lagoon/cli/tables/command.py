@@ -1,0 +1,88 @@
+"""Declares what a command over the tables is: its options, the relations that it reads, and its answer."""
+
+import argparse
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot
+from kafka_lagoon.query.statements import Ask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What a command runs with; `snapshots` are those that it is about, one per cluster."""
+
+    ask: Ask
+    options: argparse.Namespace
+    snapshots: Sequence[ChosenSnapshot]
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """Conditions of a WHERE clause that must all hold, with the values of their question marks."""
+
+    parts: tuple[str, ...] = ()
+    values: tuple[Any, ...] = ()
+
+    def also(self, part: str, *values: Any) -> "Condition":
+        """These, and one more."""
+        return Condition(parts=(*self.parts, part), values=(*self.values, *values))
+
+    def among(self, column: str, wanted: Sequence[Any] | None) -> "Condition":
+        """These, and a column that has one of the values; without any wish it may have all."""
+        return self if wanted is None else self.also(f"{column} IN ({marks(wanted)})", *wanted)
+
+    def __str__(self) -> str:
+        return " AND ".join(self.parts) or "true"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Rows of one kind: scripts see every column of the statement, people those in `columns`, or with --wide in `wide`."""
+
+    kind: str
+    statement: str
+    values: Sequence[Any]
+    columns: Sequence[str]
+    wide: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Parts in the order in which they are shown, and why the exit code is 3: read after all rows are printed."""
+
+    parts: Sequence[Part]
+    complaints: Iterable[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableCommand:
+    """A command; `relations` are the tables and views that its statements name."""
+
+    name: str
+    summary: str
+    relations: Sequence[str]
+    declare: Callable[[argparse.ArgumentParser], None]
+    answer: Callable[[Context], Answer]
+
+
+def marks(values: Sequence[Any]) -> str:
+    """A question mark for each value, or what is in no list."""
+    return ", ".join("?" for _ in values) or "NULL"
+
+
+def of_snapshots(chosen: Sequence[ChosenSnapshot]) -> Condition:
+    """Rows of these snapshots; the date is the tables' partition column, so no other day is opened."""
+    return (
+        Condition()
+        .among("cluster", [one.cluster for one in chosen])
+        .among("snapshot_date", [one.snapshot_date for one in chosen])
+        .among("snapshot_id", [one.snapshot_id for one in chosen])
+    )
+
+
+def whole_match(column: str, pattern: str) -> tuple[str, str]:
+    """A condition that the whole text of a column matches, which both engines know, and the value of its question mark."""
+    return f"{column} <> '' AND regexp_extract({column}, ?, 0) = {column}", f"^(?:{pattern})$"

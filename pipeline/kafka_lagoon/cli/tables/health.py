@@ -1,0 +1,97 @@
+"""`lagoon health`: what is not as it should be in the newest snapshot, or in an older one; the worst and longest first."""
+
+import argparse
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from kafka_lagoon.cli.arguments import moment_argument, names
+from kafka_lagoon.cli.tables.command import Answer, Condition, Context, Part, TableCommand, of_snapshots, whole_match
+from kafka_lagoon.cli.tables.limits import count_lines
+from kafka_lagoon.cli.thresholds import Unit, add_fail_above
+from kafka_lagoon.times import Moment
+
+_VIEW = "health_findings"
+SEVERITIES = ("critical", "warning", "info")
+FINDINGS = (
+    *("leaderless", "offline_replicas", "under_min_isr", "under_replicated", "at_min_isr", "not_preferred_leader"),
+    *("min_isr_unknown", "rack_violation", "leader_skew", "broker_fenced", "no_controller", "offline_log_dir"),
+    *("reassignment", "stuck_reassignment", "hanging_transaction", "lagging_voter", "config_drift"),
+)
+_WORST = "CASE severity {} END".format(" ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(SEVERITIES)))
+_BY_NAME = "cluster, entity_type, entity"
+_SORTS = {
+    "worst": f"{_WORST}, since, finding, {_BY_NAME}",
+    "since": f"since DESC, {_WORST}, finding, {_BY_NAME}",
+    "name": f"{_BY_NAME}, {_WORST}, finding",
+}
+_NAMES = {
+    "findings": (Unit.COUNT, "all findings"),
+    **dict.fromkeys(SEVERITIES, (Unit.COUNT, "findings of this severity")),
+    **dict.fromkeys(FINDINGS, (Unit.COUNT, "such findings")),
+    "age": (Unit.DURATION, "age of the snapshot"),
+}
+
+
+def _declare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--since", type=moment_argument, metavar="TIME", help="only what is so since this time or later: what is new"
+    )
+    parser.add_argument("--only", type=names, metavar="A,B", help=f"only these: {', '.join((*SEVERITIES, *FINDINGS))}")
+    parser.add_argument("--sort", choices=_SORTS, default="worst", help="what stands first (default: worst)")
+    add_fail_above(parser, _NAMES)
+
+
+def _answer(context: Context) -> Answer:
+    rows = _selected(context)
+    return Answer(parts=[_counts(rows), _findings(context, rows)], complaints=_complaints(context, rows))
+
+
+def _selected(context: Context) -> Condition:
+    options = context.options
+    rows = of_snapshots(context.snapshots).among("topic", options.topic)
+    if options.only is not None:
+        severities = [name for name in options.only if name in SEVERITIES]
+        either = Condition().among("severity", severities).parts[0], Condition().among("finding", options.only).parts[0]
+        rows = rows.also(f"({' OR '.join(either)})", *severities, *options.only)
+    if options.since is not None:
+        since: Moment = options.since
+        rows = rows.also("since >= ?", datetime.fromtimestamp(since.at_ms(context.now_ms) / 1000, UTC))
+    return rows if options.pattern is None else rows.also(*whole_match("entity", options.pattern.pattern))
+
+
+def _counts(rows: Condition) -> Part:
+    """How many there are of each; at most a row for each finding, so --number does not shorten it."""
+    columns = ("finding", "severity", "count", "since")
+    statement = f"""
+        SELECT * FROM (
+          SELECT cluster, finding, severity, count(*) AS count, min(since) AS since
+          FROM {_VIEW} WHERE {rows} GROUP BY cluster, finding, severity
+        ) AS counts ORDER BY {_WORST}, cluster, finding"""  # noqa: S608  names of ours
+    return Part(kind="count", statement=statement, values=rows.values, columns=columns, wide=columns)
+
+
+def _findings(context: Context, rows: Condition) -> Part:
+    options = context.options
+    limit = "" if options.number is None else f"LIMIT {options.number:d}"
+    return Part(
+        kind="finding",
+        statement=f"SELECT * FROM {_VIEW} WHERE {rows} ORDER BY {_SORTS[options.sort]} {limit}",  # noqa: S608  names of ours
+        values=rows.values,
+        columns=("severity", "finding", "entity", "since", "detail"),
+        wide=("severity", "finding", "entity_type", "entity", "since", "snapshots", "detail"),
+    )
+
+
+def _complaints(context: Context, rows: Condition) -> Iterator[str]:
+    columns = {**dict.fromkeys(SEVERITIES, "severity"), **dict.fromkeys(FINDINGS, "finding")}
+    place = "concat(finding, ' ', entity)"
+    return count_lines(context, f"SELECT * FROM {_VIEW} WHERE", rows, columns, place, "findings")  # noqa: S608  names of ours
+
+
+COMMAND = TableCommand(
+    name="health",
+    summary="What is not as it should be in the newest published snapshot, and since when: the worst first.",
+    relations=(_VIEW,),
+    declare=_declare,
+    answer=_answer,
+)

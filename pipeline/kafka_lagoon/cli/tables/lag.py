@@ -1,0 +1,189 @@
+"""`lagoon lag`: how far groups were behind in the newest snapshot, or in an older one; the worst first.
+
+The worst are those that lost records, then those whose first unread record is oldest (an age that is not known may be any,
+so it comes before), then those with most to read.
+"""
+
+import argparse
+from collections.abc import Iterator
+from itertools import chain
+
+from kafka_lagoon.cli.arguments import names, number_from
+from kafka_lagoon.cli.tables.command import Answer, Condition, Context, Part, TableCommand, of_snapshots, whole_match
+from kafka_lagoon.cli.tables.limits import age_lines, measured, partial_lines
+from kafka_lagoon.cli.tables.snapshots import tuples
+from kafka_lagoon.cli.thresholds import Threshold, Unit, add_fail_above, lines_of
+
+_LAG, _GROUPS = "consumer_lag_published", "consumer_groups_published"
+_UNCOMMITTED = "lag_basis = 'log_start'"
+# Who reads everything waits for nothing. Null: the age is not known.
+_TIME = "CASE WHEN lag <= 0 THEN 0 ELSE time_lag_ms END"
+_PLACE = "concat(group_id, ' ', topic, '-', CAST(partition AS STRING))"
+
+_AGE = f"CASE WHEN {_UNCOMMITTED} THEN -1 ELSE {_TIME} END DESC NULLS FIRST"
+_LOST = "CASE WHEN records_lost > 0 THEN records_lost ELSE 0 END DESC"
+_MOST = "lag DESC NULLS LAST"
+_BY_NAME = "cluster, group_id, topic, partition"
+_SORTS = {
+    "worst": f"{_LOST}, {_AGE}, {_MOST}, {_BY_NAME}",
+    "lag": f"{_MOST}, {_BY_NAME}",
+    "time": f"{_AGE}, {_MOST}, {_BY_NAME}",
+    "lost": f"{_LOST}, {_MOST}, {_BY_NAME}",
+    "group": _BY_NAME,
+}
+_GROUP_AGE = "CASE WHEN unknown_time_partitions > 0 THEN NULL ELSE coalesce(time_lag_ms, -1) END DESC NULLS FIRST"
+_GROUP_SORTS = {
+    "worst": f"{_LOST}, {_GROUP_AGE}, {_MOST}, cluster, group_id",
+    "lag": f"{_MOST}, cluster, group_id",
+    "time": f"{_GROUP_AGE}, {_MOST}, cluster, group_id",
+    "lost": f"{_LOST}, {_MOST}, cluster, group_id",
+    "group": "cluster, group_id",
+}
+_NAMES = {
+    "lag": (Unit.COUNT, "records that a partition has for a group and that it has not read"),
+    "total": (Unit.COUNT, "the same of all partitions of a group"),
+    "time": (Unit.DURATION, "age of a group's first unread record of a partition"),
+    "lost": (Unit.COUNT, "records of a partition that were deleted before a group read them"),
+    "age": (Unit.DURATION, "age of the snapshot"),
+}
+_SUMS = f"""
+    SELECT cluster, snapshot_id, group_id, count(*) AS partitions, count(lag) AS known_partitions,
+      CAST(sum(lag) AS BIGINT) AS lag, max(lag) AS highest_lag, max({_TIME}) AS time_lag_ms,
+      CAST(sum(records_lost) AS BIGINT) AS records_lost,
+      count(CASE WHEN lag IS NULL AND NOT {_UNCOMMITTED} THEN 1 END) AS unknown_lags,
+      count(CASE WHEN {_TIME} IS NULL AND NOT {_UNCOMMITTED} THEN 1 END) AS unknown_time_partitions
+    FROM {_LAG} WHERE"""  # noqa: S608  names of ours
+
+
+def _declare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", nargs="*", metavar="GROUP", help="ids of groups; default: all")
+    parser.add_argument("--group", type=names, metavar="A,B", help="likewise, separated by commas")
+    parser.add_argument("--min-lag", type=number_from(0), metavar="N", help="only partitions with so many to read")
+    parser.add_argument("--sort", choices=_SORTS, default="worst", help="what stands first (default: worst)")
+    add_fail_above(parser, _NAMES)
+
+
+def _answer(context: Context) -> Answer:
+    options = context.options
+    rows = _selected(context)
+    shown = rows if options.min_lag is None else rows.also("lag >= ?", options.min_lag)
+    return Answer(parts=[_groups(context, rows), _partitions(context, shown)], complaints=_complaints(context, rows))
+
+
+def _wanted(context: Context) -> list[str] | None:
+    wanted = [*context.options.name, *(context.options.group or ())]
+    return wanted if wanted or context.options.group is not None else None
+
+
+def _selected(context: Context) -> Condition:
+    """The partitions that options name; limits are about all of them."""
+    return _groups_of(context).among("topic", context.options.topic)
+
+
+def _groups_of(context: Context) -> Condition:
+    rows = of_snapshots(context.snapshots).among("group_id", _wanted(context))
+    if context.options.pattern is None:
+        return rows
+    condition, pattern = whole_match("group_id", context.options.pattern.pattern)
+    return rows.also(condition, pattern)
+
+
+def _groups(context: Context, rows: Condition) -> Part:
+    """One row per group; groups without any partition, too, unless a condition is about partitions.
+
+    Sums are over all partitions that names choose: --min-lag leaves out whole groups.
+    """
+    options, groups = context.options, _groups_of(context)
+    least = Condition() if options.min_lag is None else Condition().also("highest_lag >= ?", options.min_lag)
+    kind = "LEFT" if options.topic is None else "INNER"
+    statement = f"""
+        SELECT * FROM (
+          SELECT groups.cluster, groups.snapshot_id, groups.captured_at, groups.group_id, groups.group_type, groups.state,
+            groups.members, coalesce(sums.partitions, 0) AS partitions,
+            coalesce(sums.known_partitions, 0) AS known_partitions, sums.lag, sums.highest_lag, sums.time_lag_ms,
+            sums.records_lost, coalesce(sums.unknown_time_partitions, 0) AS unknown_time_partitions, groups.problem
+          FROM (SELECT * FROM {_GROUPS} WHERE {groups}) AS groups
+          {kind} JOIN ({_SUMS} {rows} GROUP BY cluster, snapshot_id, group_id) AS sums
+            ON groups.cluster = sums.cluster AND groups.snapshot_id = sums.snapshot_id
+            AND groups.group_id = sums.group_id
+        ) AS behind WHERE {least} ORDER BY {_GROUP_SORTS[options.sort]} {_limit(context)}"""  # noqa: S608  names of ours
+    columns = ("group_id", "state", "members", "partitions", "known_partitions", "lag", "time_lag_ms", "records_lost")
+    return Part(
+        kind="group",
+        statement=statement,
+        values=[*groups.values, *rows.values, *least.values],
+        columns=columns,
+        wide=("group_id", "group_type", *columns[1:6], "highest_lag", *columns[6:], "problem"),
+    )
+
+
+def _partitions(context: Context, shown: Condition) -> Part:
+    order = f"ORDER BY {_SORTS[context.options.sort]} {_limit(context)}"
+    columns = ("group_id", "topic", "partition", "lag", "time_lag_ms", "records_lost", "problem")
+    positions = ("committed_offset", "log_start_offset", "last_stable_offset", "high_watermark")
+    return Part(
+        kind="lag",
+        statement=f"SELECT * FROM {_LAG} WHERE {shown} {order}",  # noqa: S608  names of ours
+        values=shown.values,
+        columns=columns,
+        wide=(*columns[:3], *positions, *columns[3:6], "time_lag_method", "client_id", "client_host", "problem"),
+    )
+
+
+def _limit(context: Context) -> str:
+    number = context.options.number
+    return "" if number is None else f"LIMIT {number:d}"
+
+
+def _complaints(context: Context, rows: Condition) -> Iterator[str]:
+    """Why the exit code is 3: groups that are named and not there, and limits that are not kept, or not known to be."""
+    yield from _missing(context)
+    limits: list[Threshold] = context.options.fail_above
+    yield from chain.from_iterable(_limit_lines(context, rows, one) for one in limits)
+    if limits:
+        yield from partial_lines(context.snapshots)
+
+
+def _missing(context: Context) -> Iterator[str]:
+    wanted = _wanted(context)
+    if wanted is None:
+        return
+    of = of_snapshots(context.snapshots).among("group_id", wanted)
+    rows = context.ask(f"SELECT DISTINCT group_id FROM {_GROUPS} WHERE {of}", *of.values)  # noqa: S608  names of ours
+    known = {group_id for (group_id,) in tuples(rows)}
+    yield from (f"group {name}: not in the snapshot" for name in dict.fromkeys(wanted) if name not in known)
+
+
+def _limit_lines(context: Context, rows: Condition, limit: Threshold) -> Iterator[str]:
+    source, uncommitted = f"SELECT * FROM {_LAG} WHERE {rows}", f"NOT {_UNCOMMITTED}"  # noqa: S608  names of ours
+    match limit.name:
+        case "age":
+            yield from age_lines(limit, context)
+        case "total":
+            sums = f"{_SUMS} {rows} GROUP BY cluster, snapshot_id, group_id"
+            total = measured(context, limit, sums, rows.values, "lag", "unknown_lags > 0", "group_id")
+            yield from lines_of(limit, total, "groups")
+        case "time":
+            unknown = f"{_TIME} IS NULL AND {uncommitted}"
+            yield from lines_of(
+                limit, measured(context, limit, source, rows.values, _TIME, unknown, _PLACE), "partitions"
+            )
+        case "lost":
+            # A share group has no commit that could be below the start of the log.
+            unknown = "records_lost IS NULL AND lag_basis NOT IN ('log_start', 'share')"
+            lost = measured(context, limit, source, rows.values, "records_lost", unknown, _PLACE)
+            yield from lines_of(limit, lost, "partitions")
+        case _:
+            unknown = f"lag IS NULL AND {uncommitted}"
+            yield from lines_of(
+                limit, measured(context, limit, source, rows.values, "lag", unknown, _PLACE), "partitions"
+            )
+
+
+COMMAND = TableCommand(
+    name="lag",
+    summary="How far groups were behind in the newest published snapshot, or in an older one (--at): the worst first.",
+    relations=(_LAG, _GROUPS),
+    declare=_declare,
+    answer=_answer,
+)

@@ -1,0 +1,99 @@
+"""Chooses the published snapshot of each cluster that a command is about, and says how old and how complete it is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from typing import Any
+
+from kafka_lagoon.cli.people import duration, spelled_time
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.query.statements import Ask, Rows
+from kafka_lagoon.text import did_you_mean
+
+_LATE_AFTER = 2  # intervals between snapshots
+COLUMNS = ("cluster", "snapshot_id", "snapshot_date", "captured_at", "slot", "status", "failures", "completeness")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenSnapshot:
+    """A published snapshot; `interval_ms` is the time since the one before it, None if there is none."""
+
+    cluster: str
+    snapshot_id: str
+    snapshot_date: date
+    captured_at: datetime
+    slot: datetime
+    status: str
+    failures: int
+    completeness: float | None
+    interval_ms: int | None
+
+    def age_ms(self, now_ms: int) -> int:
+        """How long ago the run began to look at the cluster."""
+        return now_ms - round(self.captured_at.timestamp() * 1000)
+
+    def line(self, now_ms: int, *, is_newest: bool) -> str:
+        """One line for people: which snapshot, how old it is, and what it lacks."""
+        parts = [
+            f"{self.cluster}: snapshot of {spelled_time(self.captured_at)}",
+            f"{duration(self.age_ms(now_ms))} old",
+        ]
+        late = self.interval_ms is not None and self.age_ms(now_ms) > _LATE_AFTER * self.interval_ms
+        if is_newest and late:
+            parts.append(f"LATE: the one before it was taken {duration(self.interval_ms or 0)} earlier")
+        if self.is_partial:
+            parts.append(f"INCOMPLETE: {self.failures:,} failures, see table collection_failures")
+        return ", ".join(parts)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether something did not answer that the tables should have."""
+        return self.status != "complete"
+
+
+def choose_snapshots(ask: Ask, clusters: Sequence[str] | None, at_ms: int | None) -> list[ChosenSnapshot]:
+    """The newest snapshot of each cluster, or the newest that had begun at a time; TableError if there is none."""
+    latest = None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC)
+    began, values = ("true", []) if latest is None else ("captured_at <= ?", [latest])
+    rows = ask(
+        f"""
+        SELECT {", ".join(COLUMNS)}, previous_at FROM (
+          SELECT snapshots.*,
+            lead(captured_at) OVER (PARTITION BY cluster ORDER BY captured_at DESC, snapshot_id DESC) AS previous_at,
+            row_number() OVER (PARTITION BY cluster ORDER BY captured_at DESC, snapshot_id DESC) AS recency
+          FROM snapshots WHERE {began}
+        ) AS ranked WHERE recency = 1 ORDER BY cluster
+        """,  # noqa: S608  names of ours
+        *values,
+    )
+    known = [_chosen(values) for values in tuples(rows)]
+    chosen = [one for one in known if clusters is None or one.cluster in clusters]
+    missing = sorted(set(clusters or ()) - {one.cluster for one in chosen})
+    if missing or not chosen:
+        raise TableError(_nothing(missing, [one.cluster for one in known], latest))
+    return chosen
+
+
+def _chosen(values: Sequence[Any]) -> ChosenSnapshot:
+    *given, previous_at = values
+    chosen = ChosenSnapshot(**dict(zip(COLUMNS, given, strict=True)), interval_ms=None)
+    if previous_at is None:
+        return chosen
+    return replace(chosen, interval_ms=round((chosen.captured_at - previous_at).total_seconds() * 1000))
+
+
+def _nothing(missing: Sequence[str], known: Sequence[str], latest: datetime | None) -> str:
+    since = "" if latest is None else f" from before {spelled_time(latest)}"
+    if not missing:
+        return f"there is no published snapshot{since}"
+    others = f": there are {', '.join(known)}" if known else ""
+    return f"there is no published snapshot of {missing[0]}{did_you_mean(missing[0], known)}{since}{others}"
+
+
+def tuples(rows: Rows) -> list[tuple[Any, ...]]:
+    """The rows of a result as Python's values."""
+    return [
+        values
+        for batch in rows.batches
+        for values in zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    ]

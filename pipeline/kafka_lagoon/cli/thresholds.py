@@ -1,0 +1,110 @@
+"""Parses `--fail-above NAME=LIMIT,...`, which all commands have that find out how things stand, and counts what passes a limit.
+
+A scheduler or a script acts on exit code 3. What is not known does not keep a limit: it may be above.
+"""
+
+import argparse
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kafka_lagoon.cli.people import duration
+from kafka_lagoon.text import did_you_mean, printable
+
+_COUNT = re.compile(r"(\d+)([kMG]?)")
+_FACTORS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
+_UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
+
+GRAMMAR = (
+    "NAME=LIMIT, several separated by commas; a NAME alone is NAME=0. Limits are counts (1000, 10k, 2M) or durations "
+    "(90s, 5m, 2h)"
+)
+
+
+class Unit(StrEnum):
+    """What a limit is written in."""
+
+    COUNT = "count"
+    DURATION = "duration"
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A named limit; durations in milliseconds."""
+
+    name: str
+    limit: int
+    unit: Unit = Unit.COUNT
+
+    def spelled(self, value: float) -> str:
+        """A value in the unit of the limit, for people."""
+        return duration(round(value)) if self.unit is Unit.DURATION else f"{round(value):,}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """How many items are above a limit, the highest value and where it is; how many are not known, and one of them."""
+
+    above: int = 0
+    highest: int | None = None
+    where: str = ""
+    unknown: int = 0
+    unknown_where: str = ""
+
+
+def add_fail_above(parser: argparse.ArgumentParser, known: Mapping[str, tuple[Unit, str]]) -> None:
+    """Declare `--fail-above`; `known` are the names with their units and meanings."""
+    meanings = "; ".join(f"{name}: {meaning}" for name, (_, meaning) in known.items())
+    parser.add_argument(
+        "--fail-above",
+        type=_parser(known),
+        action="extend",
+        default=[],
+        metavar="NAME=LIMIT,...",
+        help=f"exit 3 if anything is above a limit, or not known to be below. {GRAMMAR}. Names: {meanings}",
+    )
+
+
+def _parser(known: Mapping[str, tuple[Unit, str]]) -> Callable[[str], Sequence[Threshold]]:
+    def parse(text: str) -> Sequence[Threshold]:
+        return [_threshold(word.strip(), known) for word in text.split(",") if word.strip()]
+
+    return parse
+
+
+def _threshold(word: str, known: Mapping[str, tuple[Unit, str]]) -> Threshold:
+    name, equals, limit = word.partition("=")
+    if name not in known:
+        raise argparse.ArgumentTypeError(f"{name}{did_you_mean(name, known)}: there are {', '.join(known)}")
+    unit = known[name][0]
+    value = _limit(limit, unit) if equals else 0
+    if value is None:
+        example = "a duration like 90s, 5m or 2h" if unit is Unit.DURATION else "a count like 1000, 10k or 2M"
+        raise argparse.ArgumentTypeError(f"{word}: {limit!r} is not {example}")
+    return Threshold(name, value, unit)
+
+
+def _limit(text: str, unit: Unit) -> int | None:
+    if unit is Unit.DURATION:
+        match = _DURATION.fullmatch(text)
+        return round(float(match[1]) * _UNITS_MS[match[2]]) if match else 0 if text == "0" else None
+    match = _COUNT.fullmatch(text)
+    return int(match[1]) * _FACTORS[match[2]] if match else None
+
+
+def lines_of(threshold: Threshold, measured: Measured, items: str) -> Iterator[str]:
+    """Why a limit is not kept, in a line or two; none if it is. `items` is what was measured, e.g. partitions."""
+    if measured.above:
+        place = f" ({printable(measured.where)})" if measured.where else ""
+        highest = place if measured.highest is None else f", highest {threshold.spelled(measured.highest)}{place}"
+        limit = threshold.spelled(threshold.limit)
+        yield f"{threshold.name} above {limit}: {_counted(measured.above, items)}{highest}"
+    if measured.unknown:
+        place = f", e.g. {printable(measured.unknown_where)}" if measured.unknown_where else ""
+        yield f"{threshold.name} not known of {_counted(measured.unknown, items)}{place}"
+
+
+def _counted(number: int, items: str) -> str:
+    return f"{number:,} {items if number != 1 else items.removesuffix('s')}"

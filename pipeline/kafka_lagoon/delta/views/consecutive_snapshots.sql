@@ -1,0 +1,34 @@
+CREATE OR REPLACE VIEW consecutive_snapshots (
+  cluster COMMENT 'Name of the cluster in the configuration.',
+  cluster_id COMMENT 'Id that the cluster gave itself; null if no broker named it.',
+  snapshot_id COMMENT 'A published snapshot.',
+  snapshot_date COMMENT 'UTC day of captured_at.',
+  captured_at COMMENT 'When it began to look at the cluster.',
+  status COMMENT 'complete or partial.',
+  previous_snapshot_id COMMENT 'The published snapshot of the cluster before it; null if there is none, as are the columns that follow.',
+  previous_snapshot_date COMMENT 'UTC day of previous_captured_at.',
+  previous_captured_at COMMENT 'When the snapshot before it began.',
+  previous_status COMMENT 'Status of the snapshot before it.',
+  seconds COMMENT 'Seconds from previous_captured_at to captured_at.'
+)
+COMMENT 'Published snapshots, each with the one before it, by the times at which they began. Other views compare the two.'
+AS
+WITH in_order AS (
+  SELECT
+    cluster,
+    cluster_id,
+    snapshot_id,
+    snapshot_date,
+    captured_at,
+    status,
+    lag(snapshot_id) OVER earlier AS previous_snapshot_id,
+    lag(snapshot_date) OVER earlier AS previous_snapshot_date,
+    lag(captured_at) OVER earlier AS previous_captured_at,
+    lag(status) OVER earlier AS previous_status
+  FROM snapshots
+  WINDOW earlier AS (PARTITION BY cluster ORDER BY captured_at, snapshot_id)
+)
+SELECT
+  in_order.*,
+  (unix_millis(captured_at) - unix_millis(previous_captured_at)) / 1000.0E0 AS seconds
+FROM in_order

@@ -1,0 +1,237 @@
+CREATE OR REPLACE VIEW health_findings (
+  cluster COMMENT 'Name of the cluster in the configuration.',
+  cluster_id COMMENT 'Id that the cluster gave itself; null if no broker named it.',
+  snapshot_id COMMENT 'The published snapshot that has the finding.',
+  snapshot_date COMMENT 'UTC day of captured_at.',
+  captured_at COMMENT 'When that snapshot began to look at the cluster.',
+  finding COMMENT 'leaderless, offline_replicas, under_min_isr, under_replicated, at_min_isr, not_preferred_leader, min_isr_unknown, rack_violation, leader_skew, broker_fenced, no_controller, offline_log_dir, reassignment, stuck_reassignment, hanging_transaction, lagging_voter or config_drift.',
+  severity COMMENT 'critical: data cannot be read or written, or may be lost. warning: the next fault may do that. info: worth a look.',
+  entity_type COMMENT 'What has the finding: cluster, broker, log_dir, voter, partition, producer or config.',
+  entity COMMENT 'Which one, for people.',
+  topic COMMENT 'Name of the topic; null if the finding is not about one.',
+  topic_id COMMENT 'Id of the topic; null likewise, or if the brokers give none.',
+  partition COMMENT 'Partition number; null likewise.',
+  broker_id COMMENT 'node.id of the broker or voter; null likewise.',
+  detail COMMENT 'The values that it follows from, for people; null if the finding says it all.',
+  since COMMENT 'When the first snapshot of the unbroken row of snapshots with this finding began; snapshots without the table do not break it.',
+  snapshots COMMENT 'How many snapshots that row has so far.'
+)
+COMMENT 'What is not as it should be, one row per finding and published snapshot.'
+AS
+WITH racks AS (
+  SELECT cluster, snapshot_id, snapshot_date, count(DISTINCT rack) AS racks
+  FROM brokers_published
+  WHERE is_fenced IS NOT TRUE
+  GROUP BY cluster, snapshot_id, snapshot_date
+),
+suspect AS (
+  SELECT
+    partitions.*,
+    -- As many racks as there are, or one for each replica.
+    coalesce(partitions.rack_count < least(cardinality(partitions.replicas), racks.racks), FALSE) AS shares_racks,
+    coalesce(cardinality(partitions.offline_replicas) > 0, FALSE) AS has_offline_replicas
+  FROM partitions_published AS partitions
+  LEFT JOIN racks
+    ON partitions.cluster = racks.cluster
+    AND partitions.snapshot_id = racks.snapshot_id
+    AND partitions.snapshot_date = racks.snapshot_date
+),
+leaders AS (
+  SELECT
+    brokers.cluster,
+    brokers.snapshot_id,
+    brokers.snapshot_date,
+    brokers.broker_id,
+    count(partitions.partition) AS led,
+    sum(count(partitions.partition)) OVER of_snapshot AS led_in_all,
+    count(*) OVER of_snapshot AS brokers
+  FROM brokers_published AS brokers
+  LEFT JOIN partitions_published AS partitions
+    ON brokers.cluster = partitions.cluster
+    AND brokers.snapshot_id = partitions.snapshot_id
+    AND brokers.snapshot_date = partitions.snapshot_date
+    AND brokers.broker_id = partitions.leader_id
+  WHERE brokers.is_fenced IS NOT TRUE
+  GROUP BY brokers.cluster, brokers.snapshot_id, brokers.snapshot_date, brokers.broker_id
+  WINDOW of_snapshot AS (PARTITION BY brokers.cluster, brokers.snapshot_id, brokers.snapshot_date)
+),
+found AS (
+  SELECT
+    suspect.cluster, suspect.snapshot_id, suspect.snapshot_date, 'topics' AS table_name, kinds.finding,
+    kinds.severity, 'partition' AS entity_type, concat(suspect.topic, '-', suspect.partition) AS entity,
+    suspect.topic, suspect.topic_id, suspect.partition, CAST(NULL AS INT) AS broker_id,
+    'leader ' || coalesce(CAST(suspect.leader_id AS STRING), 'none') || ', replicas '
+      || CAST(suspect.replicas AS STRING) || ', isr ' || CAST(array_sort(suspect.isr) AS STRING) AS detail,
+    coalesce(suspect.topic_id, '') AS identity
+  FROM suspect
+  CROSS JOIN (VALUES
+    ('leaderless', 'critical'),
+    ('offline_replicas', 'warning'),
+    ('under_min_isr', 'critical'),
+    ('under_replicated', 'warning'),
+    ('at_min_isr', 'warning'),
+    ('not_preferred_leader', 'info'),
+    ('min_isr_unknown', 'info'),
+    ('rack_violation', 'warning')
+  ) AS kinds (finding, severity)
+  WHERE
+    (
+      suspect.is_under_replicated
+      OR suspect.is_leaderless
+      OR suspect.is_preferred_leader IS NOT TRUE
+      OR suspect.is_under_min_isr IS NOT FALSE
+      OR suspect.is_at_min_isr
+      OR suspect.has_offline_replicas
+      OR suspect.shares_racks
+    )
+    AND CASE kinds.finding
+      WHEN 'leaderless' THEN suspect.is_leaderless
+      WHEN 'offline_replicas' THEN suspect.has_offline_replicas
+      WHEN 'under_min_isr' THEN suspect.is_under_min_isr
+      WHEN 'under_replicated' THEN suspect.is_under_replicated
+      WHEN 'at_min_isr' THEN suspect.is_at_min_isr
+      WHEN 'not_preferred_leader' THEN NOT suspect.is_preferred_leader
+      WHEN 'min_isr_unknown' THEN suspect.is_under_min_isr IS NULL
+      ELSE suspect.shares_racks
+    END
+  UNION ALL
+  -- A fifth more than its even share, and at least two partitions more.
+  SELECT
+    cluster, snapshot_id, snapshot_date, 'topics', 'leader_skew', 'info', 'broker', CAST(broker_id AS STRING),
+    NULL, NULL, NULL, broker_id,
+    concat('leads ', led, ' of ', CAST(led_in_all AS BIGINT), ' partitions, one of ', brokers, ' brokers'), ''
+  FROM leaders
+  WHERE led * brokers * 5 > led_in_all * 6 AND (led - 2) * brokers >= led_in_all
+  UNION ALL
+  SELECT
+    cluster, snapshot_id, snapshot_date, 'brokers', 'broker_fenced', 'warning', 'broker', CAST(broker_id AS STRING),
+    NULL, NULL, NULL, broker_id, NULL, ''
+  FROM brokers_published
+  WHERE is_fenced
+  UNION ALL
+  SELECT DISTINCT
+    cluster, snapshot_id, snapshot_date, 'topics', 'no_controller', 'critical', 'cluster', 'cluster',
+    CAST(NULL AS STRING), CAST(NULL AS STRING), CAST(NULL AS INT), CAST(NULL AS INT), CAST(NULL AS STRING), ''
+  FROM brokers_published
+  WHERE problem = 'NO_CONTROLLER'
+  UNION ALL
+  SELECT DISTINCT
+    cluster, snapshot_id, snapshot_date, 'log_dirs', 'offline_log_dir', 'critical', 'log_dir',
+    concat(broker_id, ':', log_dir), CAST(NULL AS STRING), CAST(NULL AS STRING), CAST(NULL AS INT), broker_id, problem,
+    ''
+  FROM log_dirs_published
+  WHERE problem IS NOT NULL
+  UNION ALL
+  SELECT
+    cluster, snapshot_id, snapshot_date, 'reassignments', 'reassignment', 'info', 'partition',
+    concat(topic, '-', partition), topic, topic_id, partition, NULL,
+    'adding ' || CAST(adding_replicas AS STRING) || ', removing ' || CAST(removing_replicas AS STRING),
+    coalesce(topic_id, '') || CAST(adding_replicas AS STRING) || CAST(removing_replicas AS STRING)
+  FROM reassignments_published
+  UNION ALL
+  SELECT
+    cluster, snapshot_id, snapshot_date, 'producers', 'hanging_transaction', 'critical', 'producer',
+    concat(topic, '-', partition, ' producer ', producer_id), topic, topic_id, partition, NULL,
+    evidence || ', open since offset ' || coalesce(CAST(open_since_offset AS STRING), 'unknown'),
+    coalesce(topic_id, '') || coalesce(CAST(open_since_offset AS STRING), '')
+  FROM producers_published
+  WHERE is_hanging
+  UNION ALL
+  -- Times of the leader's clock both; a voter that has not caught up since the leader took over has none.
+  SELECT
+    voters.cluster, voters.snapshot_id, voters.snapshot_date, 'quorum', 'lagging_voter', 'warning', 'voter',
+    CAST(voters.replica_id AS STRING), NULL, NULL, NULL, voters.replica_id,
+    'lag ' || coalesce(CAST(voters.lag AS STRING), 'unknown') || ' offsets, '
+      || coalesce(
+        CAST(unix_millis(leader.last_caught_up_at) - unix_millis(voters.last_caught_up_at) AS STRING), 'unknown'
+      ) || ' ms',
+    ''
+  FROM quorum_published AS voters
+  JOIN quorum_published AS leader
+    ON voters.cluster = leader.cluster
+    AND voters.snapshot_id = leader.snapshot_id
+    AND voters.snapshot_date = leader.snapshot_date
+    AND leader.role = 'leader'
+    AND leader.last_caught_up_at IS NOT NULL
+  WHERE
+    voters.role = 'voter'
+    AND coalesce(unix_millis(leader.last_caught_up_at) - unix_millis(voters.last_caught_up_at) > 10000, TRUE)
+  UNION ALL
+  -- Configs that are meant to differ are left out: ids, addresses, racks, folders and the key store of a host.
+  SELECT
+    cluster, snapshot_id, snapshot_date, 'configs', 'config_drift', 'warning', 'config', concat('broker ', name),
+    NULL, NULL, NULL, NULL,
+    concat_ws(', ', array_sort(array_agg(concat(resource_name, '=', coalesce(value, 'none'))))), ''
+  FROM configs_published
+  WHERE
+    resource_type = 'broker'
+    AND resource_name <> '<default>'
+    AND NOT is_sensitive
+    AND name NOT IN (
+      'node.id', 'broker.id', 'broker.rack', 'process.roles', 'listeners', 'early.start.listeners', 'host.name', 'port',
+      'log.dir', 'log.dirs', 'metadata.log.dir', 'cordoned.log.dirs'
+    )
+    AND name NOT LIKE 'advertised.%'
+    AND name NOT LIKE '%ssl.keystore.%'
+  GROUP BY cluster, snapshot_id, snapshot_date, name
+  HAVING count(DISTINCT coalesce(concat('=', value), '')) > 1
+),
+placed AS (
+  SELECT
+    found.*,
+    steps.cluster_id,
+    steps.captured_at,
+    steps.place - row_number() OVER (
+      PARTITION BY
+        found.cluster,
+        steps.cluster_id,
+        found.finding,
+        found.entity_type,
+        found.entity,
+        found.identity
+      ORDER BY steps.place
+    ) AS episode
+  FROM found
+  JOIN table_coverage AS steps
+    ON found.cluster = steps.cluster
+    AND found.snapshot_id = steps.snapshot_id
+    AND found.snapshot_date = steps.snapshot_date
+    AND found.table_name = steps.table_name
+),
+dated AS (
+  SELECT
+    placed.*,
+    min(captured_at) OVER so_far AS since,
+    count(*) OVER so_far AS snapshots
+  FROM placed
+  WINDOW so_far AS (
+    PARTITION BY cluster, cluster_id, finding, entity_type, entity, identity, episode
+    ORDER BY captured_at, snapshot_id
+    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+  )
+)
+SELECT
+  cluster,
+  cluster_id,
+  snapshot_id,
+  snapshot_date,
+  captured_at,
+  -- Nothing tells how far a reassignment is; an hour without an end, or a new target, is taken for stuck.
+  CASE
+    WHEN finding = 'reassignment' AND captured_at >= since + INTERVAL '1' HOUR THEN 'stuck_reassignment'
+    ELSE finding
+  END AS finding,
+  CASE
+    WHEN finding = 'reassignment' AND captured_at >= since + INTERVAL '1' HOUR THEN 'warning'
+    ELSE severity
+  END AS severity,
+  entity_type,
+  entity,
+  topic,
+  topic_id,
+  partition,
+  broker_id,
+  detail,
+  since,
+  snapshots
+FROM dated

@@ -1,0 +1,142 @@
+CREATE OR REPLACE VIEW table_coverage (
+  cluster COMMENT 'Name of the cluster in the configuration.',
+  cluster_id COMMENT 'Id that the cluster gave itself; null if no broker named it.',
+  snapshot_id COMMENT 'A published snapshot.',
+  snapshot_date COMMENT 'UTC day of captured_at.',
+  captured_at COMMENT 'When the snapshot began to look at the cluster.',
+  table_name COMMENT 'A table of the snapshot whose rows are the whole of a list that the brokers return.',
+  visibility COMMENT 'Of topics and groups: complete (the permission to see everything is proven), filtered or unknown (the list may be short); null for other tables.',
+  problem COMMENT 'Why rows that are not there say nothing: SKIPPED, UNSUPPORTED_VERSION, SECURITY_DISABLED, the name of an error, or NOTHING_VISIBLE: an empty list that is not proven to be complete. Null if the list is whole.',
+  place COMMENT 'Place of the snapshot, from 1, among those of the cluster in which the list is whole; null if problem is set.',
+  previous_snapshot_id COMMENT 'The one before; null if there is none, or problem is set.',
+  previous_snapshot_date COMMENT 'UTC day of that snapshot; null likewise.',
+  previous_captured_at COMMENT 'When that snapshot began; null likewise.',
+  previous_visibility COMMENT 'Its visibility; null likewise.'
+)
+COMMENT 'Tables of each published snapshot in which a missing row means something, and the earlier snapshot that they can be compared with, one row per table that was asked for and snapshot.'
+AS
+WITH sources AS (
+  -- is_needed: nothing is known without the API. is_list: it returns the whole table, so that its failure hides all of it;
+  -- a failure of the others hides some rows, which topology_changes finds out by what there is of a topic, group or broker.
+  SELECT * FROM (VALUES
+    ('brokers', 'Metadata', TRUE, TRUE),
+    ('brokers', 'DescribeCluster', FALSE, TRUE),
+    ('topics', 'Metadata', TRUE, TRUE),
+    ('consumer_groups', 'ListGroups', TRUE, TRUE),
+    ('committed_offsets', 'ListGroups', TRUE, TRUE),
+    ('committed_offsets', 'OffsetFetch', FALSE, TRUE),
+    ('configs', 'DescribeConfigs', TRUE, FALSE),
+    ('log_dirs', 'DescribeLogDirs', TRUE, FALSE),
+    ('quorum', 'DescribeQuorum', TRUE, TRUE),
+    ('features', 'ApiVersions', TRUE, FALSE),
+    ('acls', 'DescribeAcls', TRUE, TRUE),
+    ('quotas', 'DescribeClientQuotas', TRUE, TRUE),
+    ('scram_users', 'DescribeUserScramCredentials', TRUE, TRUE),
+    ('delegation_tokens', 'DescribeDelegationToken', TRUE, TRUE),
+    ('reassignments', 'ListPartitionReassignments', TRUE, TRUE),
+    ('producers', 'DescribeProducers', FALSE, FALSE)
+  ) AS listed (table_name, api, is_needed, is_list)
+),
+asked AS (
+  SELECT
+    cluster,
+    snapshot_id,
+    snapshot_date,
+    api,
+    max(visibility) AS visibility,
+    count(CASE WHEN not_collected_because IS NULL THEN 1 END) AS asked,
+    max(not_collected_because) AS not_collected_because
+  FROM coverage
+  WHERE skipped_table IS NULL
+  GROUP BY cluster, snapshot_id, snapshot_date, api
+),
+skipped AS (
+  SELECT DISTINCT cluster, snapshot_id, snapshot_date, skipped_table FROM coverage WHERE skipped_table IS NOT NULL
+),
+failed AS (
+  SELECT cluster, snapshot_id, snapshot_date, api, max(error_name) AS error_name
+  FROM collection_failures
+  WHERE coalesce(scope_type, 'list') IN ('cluster', 'broker', 'list')
+  GROUP BY cluster, snapshot_id, snapshot_date, api
+),
+judged AS (
+  SELECT
+    snapshots.cluster,
+    snapshots.cluster_id,
+    snapshots.snapshot_id,
+    snapshots.snapshot_date,
+    snapshots.captured_at,
+    sources.table_name,
+    max(CASE WHEN sources.table_name IN ('topics', 'consumer_groups') THEN asked.visibility END) AS visibility,
+    max(
+      CASE
+        WHEN skipped.skipped_table IS NOT NULL THEN 'SKIPPED'
+        WHEN sources.is_list AND failed.error_name IS NOT NULL THEN failed.error_name
+        WHEN sources.is_needed AND asked.api IS NULL THEN 'NOT_ASKED'
+        WHEN sources.is_needed AND asked.asked = 0 THEN asked.not_collected_because
+        WHEN asked.visibility = 'complete' THEN NULL
+        WHEN sources.table_name = 'topics' AND snapshots.topics = 0 THEN 'NOTHING_VISIBLE'
+        WHEN sources.api = 'ListGroups' AND snapshots.groups = 0 THEN 'NOTHING_VISIBLE'
+      END
+    ) AS problem
+  FROM snapshots
+  CROSS JOIN sources
+  LEFT JOIN asked
+    ON snapshots.cluster = asked.cluster
+    AND snapshots.snapshot_id = asked.snapshot_id
+    AND snapshots.snapshot_date = asked.snapshot_date
+    AND sources.api = asked.api
+  LEFT JOIN skipped
+    ON snapshots.cluster = skipped.cluster
+    AND snapshots.snapshot_id = skipped.snapshot_id
+    AND snapshots.snapshot_date = skipped.snapshot_date
+    AND sources.table_name = skipped.skipped_table
+  LEFT JOIN failed
+    ON snapshots.cluster = failed.cluster
+    AND snapshots.snapshot_id = failed.snapshot_id
+    AND snapshots.snapshot_date = failed.snapshot_date
+    AND sources.api = failed.api
+  GROUP BY
+    snapshots.cluster,
+    snapshots.cluster_id,
+    snapshots.snapshot_id,
+    snapshots.snapshot_date,
+    snapshots.captured_at,
+    sources.table_name
+),
+placed AS (
+  SELECT
+    judged.*,
+    row_number() OVER (
+      PARTITION BY cluster, cluster_id, table_name, problem IS NULL ORDER BY captured_at, snapshot_id
+    ) AS place,
+    lag(snapshot_id) OVER (
+      PARTITION BY cluster, cluster_id, table_name, problem IS NULL ORDER BY captured_at, snapshot_id
+    ) AS previous_snapshot_id,
+    lag(snapshot_date) OVER (
+      PARTITION BY cluster, cluster_id, table_name, problem IS NULL ORDER BY captured_at, snapshot_id
+    ) AS previous_snapshot_date,
+    lag(captured_at) OVER (
+      PARTITION BY cluster, cluster_id, table_name, problem IS NULL ORDER BY captured_at, snapshot_id
+    ) AS previous_captured_at,
+    lag(visibility) OVER (
+      PARTITION BY cluster, cluster_id, table_name, problem IS NULL ORDER BY captured_at, snapshot_id
+    ) AS previous_visibility
+  FROM judged
+)
+SELECT
+  cluster,
+  cluster_id,
+  snapshot_id,
+  snapshot_date,
+  captured_at,
+  table_name,
+  visibility,
+  problem,
+  CASE WHEN problem IS NULL THEN CAST(place AS BIGINT) END AS place,
+  CASE WHEN problem IS NULL THEN previous_snapshot_id END AS previous_snapshot_id,
+  CASE WHEN problem IS NULL THEN previous_snapshot_date END AS previous_snapshot_date,
+  CASE WHEN problem IS NULL THEN previous_captured_at END AS previous_captured_at,
+  CASE WHEN problem IS NULL THEN previous_visibility END AS previous_visibility
+FROM placed
+WHERE problem IS DISTINCT FROM 'NOT_ASKED'

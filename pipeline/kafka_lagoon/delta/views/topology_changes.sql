@@ -1,0 +1,251 @@
+CREATE OR REPLACE VIEW topology_changes (
+  cluster COMMENT 'Name of the cluster in the configuration.',
+  cluster_id COMMENT 'Id that the cluster gave itself; null if no broker named it.',
+  snapshot_id COMMENT 'The published snapshot that shows the change first.',
+  snapshot_date COMMENT 'UTC day of captured_at.',
+  captured_at COMMENT 'When that snapshot began to look at the cluster.',
+  previous_snapshot_id COMMENT 'The snapshot it is compared with: the latest before it that has the whole table (table_coverage).',
+  previous_captured_at COMMENT 'When that snapshot began: the change was made between both.',
+  change_type COMMENT 'added, removed, changed, recreated (a topic under its old name), moved_back (a commit, or the start of a log) or truncated (the end of a log went down).',
+  entity_type COMMENT 'What changed: cluster, broker, voter, log_dir, topic, partition, reassignment, config, feature, quota, scram_user, delegation_token, acl, group, member or group_partition (what a group owns and commits).',
+  entity COMMENT 'Which one, for people: the broker, topic-partition, group, member or ACL.',
+  attribute COMMENT 'What of it changed, as its table names the column; name of the config or quota; mechanism of a SCRAM user; null for the entity as a whole.',
+  old_value COMMENT 'The value before: a topic or member by its id, lists of brokers as [1, 2], iterations of a SCRAM user; null if there was none, or if it is secret.',
+  new_value COMMENT 'The value now; null likewise. A config that is not set any more has its default.',
+  source COMMENT 'Where a config is set, as Kafka names it, e.g. TOPIC_CONFIG; null for other changes.',
+  topic COMMENT 'Name of the topic; null if the change is not about one.',
+  partition COMMENT 'Partition number; null likewise.',
+  group_id COMMENT 'group.id; null likewise.',
+  broker_id COMMENT 'node.id of the broker; null likewise.',
+  is_proven COMMENT 'False for a topic or group that was added or removed where the list may be short: permissions may have changed instead.'
+)
+COMMENT 'What changed between two published snapshots of a cluster, one row per change. What appears or goes is one row, without its parts; a table that is not whole in a snapshot shows its changes in the next one.'
+AS
+WITH sides AS (
+  SELECT cluster, snapshot_id AS pair, table_name, snapshot_id, snapshot_date, TRUE AS is_new
+  FROM table_coverage
+  WHERE previous_snapshot_id IS NOT NULL
+  UNION ALL
+  SELECT cluster, snapshot_id, table_name, previous_snapshot_id, previous_snapshot_date, FALSE
+  FROM table_coverage
+  WHERE previous_snapshot_id IS NOT NULL
+),
+compared AS (
+  SELECT
+    facts.cluster,
+    sides.pair,
+    facts.table_name,
+    facts.kind,
+    facts.entity_type,
+    facts.entity,
+    facts.attribute,
+    facts.source,
+    facts.topic,
+    facts.partition,
+    facts.group_id,
+    facts.broker_id,
+    facts.ground,
+    bool_or(NOT sides.is_new) AS was_there,
+    bool_or(sides.is_new) AS is_there,
+    max(CASE WHEN NOT sides.is_new THEN facts.value END) AS old_value,
+    max(CASE WHEN sides.is_new THEN facts.value END) AS new_value
+  FROM topology_facts AS facts
+  JOIN sides
+    ON facts.cluster = sides.cluster
+    AND facts.snapshot_id = sides.snapshot_id
+    AND facts.snapshot_date = sides.snapshot_date
+    AND facts.table_name = sides.table_name
+  GROUP BY
+    facts.cluster,
+    sides.pair,
+    facts.table_name,
+    facts.kind,
+    facts.entity_type,
+    facts.entity,
+    facts.attribute,
+    facts.source,
+    facts.topic,
+    facts.partition,
+    facts.group_id,
+    facts.broker_id,
+    facts.ground
+),
+differing AS (
+  SELECT *
+  FROM compared
+  WHERE
+    CASE kind
+      WHEN 'value' THEN was_there AND is_there AND old_value IS DISTINCT FROM new_value
+      WHEN 'held' THEN old_value IS DISTINCT FROM new_value
+      ELSE NOT was_there OR NOT is_there OR old_value <> new_value
+    END
+    -- The end and the start of a log, and a commit, move on all the time. To commit for the first time is no change.
+    AND CASE
+      WHEN attribute IN ('high_watermark', 'log_start_offset') THEN CAST(new_value AS BIGINT) < CAST(old_value AS BIGINT)
+      WHEN attribute = 'committed_offset'
+        THEN new_value IS NULL OR CAST(new_value AS BIGINT) < CAST(old_value AS BIGINT)
+      ELSE TRUE
+    END
+),
+same_topics AS (
+  SELECT topics.cluster, sides.pair, sides.table_name, topics.topic
+  FROM topics_published AS topics
+  JOIN sides
+    ON topics.cluster = sides.cluster
+    AND topics.snapshot_id = sides.snapshot_id
+    AND topics.snapshot_date = sides.snapshot_date
+  WHERE sides.table_name IN ('topics', 'reassignments', 'configs', 'consumer_groups', 'committed_offsets')
+  GROUP BY topics.cluster, sides.pair, sides.table_name, topics.topic
+  HAVING count(*) = 2 AND coalesce(min(topics.topic_id) = max(topics.topic_id), TRUE)
+),
+unknown_commits AS (
+  SELECT DISTINCT cluster, snapshot_id, snapshot_date, group_id FROM collection_failures WHERE api = 'OffsetFetch'
+),
+same_groups AS (
+  SELECT groups.cluster, sides.pair, sides.table_name, groups.group_id
+  FROM consumer_groups_published AS groups
+  JOIN sides
+    ON groups.cluster = sides.cluster
+    AND groups.snapshot_id = sides.snapshot_id
+    AND groups.snapshot_date = sides.snapshot_date
+  LEFT JOIN unknown_commits
+    ON sides.table_name = 'committed_offsets'
+    AND groups.cluster = unknown_commits.cluster
+    AND groups.snapshot_id = unknown_commits.snapshot_id
+    AND groups.snapshot_date = unknown_commits.snapshot_date
+    AND groups.group_id = coalesce(unknown_commits.group_id, groups.group_id)
+  WHERE
+    sides.table_name IN ('consumer_groups', 'committed_offsets')
+    AND groups.problem IS NULL
+    AND unknown_commits.snapshot_id IS NULL
+  GROUP BY groups.cluster, sides.pair, sides.table_name, groups.group_id
+  HAVING count(*) = 2
+),
+described AS (
+  SELECT cluster, snapshot_id, snapshot_date, 'configs' AS table_name, concat(resource_type, ' ', resource_name) AS ground
+  FROM configs_published
+  GROUP BY cluster, snapshot_id, snapshot_date, resource_type, resource_name
+  UNION ALL
+  -- Groups, client metrics and what all brokers share are listed only while something is set on them.
+  SELECT configs.cluster, configs.snapshot_id, configs.snapshot_date, 'configs', 'configs'
+  FROM configs_published AS configs
+  ANTI JOIN collection_failures AS failures
+    ON configs.cluster = failures.cluster
+    AND configs.snapshot_id = failures.snapshot_id
+    AND configs.snapshot_date = failures.snapshot_date
+    AND (failures.api = 'ListConfigResources' OR failures.api = 'DescribeConfigs' AND failures.scope_type IN ('config', 'group'))
+  GROUP BY configs.cluster, configs.snapshot_id, configs.snapshot_date
+  UNION ALL
+  SELECT cluster, snapshot_id, snapshot_date, 'log_dirs', concat('log_dirs ', broker_id)
+  FROM log_dirs_published
+  GROUP BY cluster, snapshot_id, snapshot_date, broker_id
+  UNION ALL
+  SELECT cluster, snapshot_id, snapshot_date, 'quorum', 'quorum'
+  FROM quorum_published
+  GROUP BY cluster, snapshot_id, snapshot_date
+  UNION ALL
+  SELECT cluster, snapshot_id, snapshot_date, 'features', 'features'
+  FROM features_published
+  GROUP BY cluster, snapshot_id, snapshot_date
+  UNION ALL
+  -- While a group rebalances, or where a member does not tell, nobody knows who owns what.
+  SELECT groups.cluster, groups.snapshot_id, groups.snapshot_date, 'consumer_groups', concat('owners ', groups.group_id)
+  FROM consumer_groups_published AS groups
+  ANTI JOIN group_members_published AS members
+    ON groups.cluster = members.cluster
+    AND groups.snapshot_id = members.snapshot_id
+    AND groups.snapshot_date = members.snapshot_date
+    AND groups.group_id = members.group_id
+    AND members.problem IS NOT NULL
+  WHERE groups.state NOT IN ('PreparingRebalance', 'CompletingRebalance')
+),
+grounds AS (
+  SELECT described.cluster, sides.pair, described.table_name, described.ground
+  FROM described
+  JOIN sides
+    ON described.cluster = sides.cluster
+    AND described.snapshot_id = sides.snapshot_id
+    AND described.snapshot_date = sides.snapshot_date
+    AND described.table_name = sides.table_name
+  GROUP BY described.cluster, sides.pair, described.table_name, described.ground
+  HAVING count(*) = 2
+)
+SELECT
+  steps.cluster,
+  steps.cluster_id,
+  steps.snapshot_id,
+  steps.snapshot_date,
+  steps.captured_at,
+  steps.previous_snapshot_id,
+  steps.previous_captured_at,
+  CASE
+    WHEN NOT changes.was_there AND changes.kind = 'thing' THEN 'added'
+    WHEN NOT changes.is_there AND changes.kind = 'thing' THEN 'removed'
+    WHEN changes.kind = 'thing' AND changes.entity_type = 'topic' THEN 'recreated'
+    WHEN changes.attribute = 'high_watermark' THEN 'truncated'
+    WHEN changes.attribute IN ('committed_offset', 'log_start_offset') THEN 'moved_back'
+    ELSE 'changed'
+  END AS change_type,
+  changes.entity_type,
+  changes.entity,
+  CASE
+    WHEN changes.entity_type = 'member' AND changes.kind = 'thing' AND changes.was_there AND changes.is_there
+      THEN 'member_id'
+    ELSE changes.attribute
+  END AS attribute,
+  changes.old_value,
+  changes.new_value,
+  changes.source,
+  changes.topic,
+  changes.partition,
+  changes.group_id,
+  changes.broker_id,
+  CASE
+    WHEN changes.entity_type NOT IN ('topic', 'group') OR changes.kind <> 'thing' THEN TRUE
+    WHEN NOT changes.was_there THEN coalesce(steps.previous_visibility = 'complete', FALSE)
+    WHEN NOT changes.is_there THEN coalesce(steps.visibility = 'complete', FALSE)
+    ELSE TRUE
+  END AS is_proven
+FROM differing AS changes
+JOIN table_coverage AS steps
+  ON changes.cluster = steps.cluster
+  AND changes.pair = steps.snapshot_id
+  AND changes.table_name = steps.table_name
+LEFT JOIN same_topics
+  ON changes.cluster = same_topics.cluster
+  AND changes.pair = same_topics.pair
+  AND changes.table_name = same_topics.table_name
+  AND changes.topic = same_topics.topic
+LEFT JOIN same_groups
+  ON changes.cluster = same_groups.cluster
+  AND changes.pair = same_groups.pair
+  AND changes.table_name = same_groups.table_name
+  AND changes.group_id = same_groups.group_id
+LEFT JOIN grounds
+  ON changes.cluster = grounds.cluster
+  AND changes.pair = grounds.pair
+  AND changes.table_name = grounds.table_name
+  AND changes.ground = grounds.ground
+WHERE
+  (changes.ground IS NULL OR grounds.ground IS NOT NULL)
+  -- What a topic or group that appeared, went or was made again consists of is not listed.
+  AND (
+    changes.topic IS NULL
+    OR same_topics.topic IS NOT NULL
+    OR changes.entity_type = 'topic' AND changes.kind = 'thing'
+  )
+  AND (
+    changes.group_id IS NULL
+    OR same_groups.group_id IS NOT NULL
+    OR changes.entity_type = 'group' AND changes.kind = 'thing'
+    OR changes.entity_type = 'config'
+  )
+  -- A list that was proven to be whole only before, or only now, says nothing about what is missing in the other.
+  AND CASE
+    WHEN changes.entity_type NOT IN ('topic', 'group') OR changes.kind <> 'thing' THEN TRUE
+    WHEN NOT changes.was_there
+      THEN steps.previous_visibility = 'complete' OR steps.previous_visibility IS NOT DISTINCT FROM steps.visibility
+    WHEN NOT changes.is_there
+      THEN steps.visibility = 'complete' OR steps.previous_visibility IS NOT DISTINCT FROM steps.visibility
+    ELSE TRUE
+  END

@@ -1,0 +1,227 @@
+CREATE OR REPLACE VIEW topology_facts (
+  cluster COMMENT 'Name of the cluster in the configuration.',
+  snapshot_id COMMENT 'The published snapshot that shows the fact.',
+  snapshot_date COMMENT 'UTC day of the snapshot; the tables are partitioned by it.',
+  table_name COMMENT 'Table of view table_coverage that says whether a missing fact means something.',
+  kind COMMENT 'thing: may appear and go. value: compared where both snapshots have it. held: none is a value, too.',
+  entity_type COMMENT 'What the fact is about: cluster, broker, topic, partition, config, group, member and so on.',
+  entity COMMENT 'Which one, for people.',
+  attribute COMMENT 'What of it; null for the thing itself.',
+  value COMMENT 'The value as text; null if it has none, or if it is secret.',
+  source COMMENT 'Where a config is set, as Kafka names it; null for others.',
+  topic COMMENT 'Name of the topic that it belongs to; null if to none.',
+  partition COMMENT 'Partition number; null likewise.',
+  group_id COMMENT 'group.id of the group that it belongs to; null likewise.',
+  broker_id COMMENT 'node.id of the broker that it belongs to; null likewise.',
+  ground COMMENT 'What both snapshots must have described, so that the fact can be compared; null if nothing else.'
+)
+COMMENT 'What topology_changes compares, one row per fact and published snapshot.'
+AS
+SELECT
+  cluster, snapshot_id, snapshot_date, 'brokers' AS table_name, 'thing' AS kind, 'broker' AS entity_type,
+  CAST(broker_id AS STRING) AS entity, CAST(NULL AS STRING) AS attribute, CAST(NULL AS STRING) AS value,
+  CAST(NULL AS STRING) AS source, CAST(NULL AS STRING) AS topic, CAST(NULL AS INT) AS partition,
+  CAST(NULL AS STRING) AS group_id, broker_id, CAST(NULL AS STRING) AS ground
+FROM brokers_published
+UNION ALL
+SELECT
+  cluster, snapshot_id, snapshot_date, 'brokers', 'value', 'broker', CAST(broker_id AS STRING), names.attribute,
+  CASE names.attribute
+    WHEN 'host' THEN host
+    WHEN 'port' THEN CAST(port AS STRING)
+    WHEN 'rack' THEN rack
+    ELSE CAST(is_fenced AS STRING)
+  END,
+  NULL, NULL, NULL, NULL, broker_id, NULL
+FROM brokers_published
+CROSS JOIN (VALUES ('host'), ('port'), ('rack'), ('is_fenced')) AS names (attribute)
+WHERE CASE names.attribute WHEN 'rack' THEN TRUE WHEN 'is_fenced' THEN is_fenced IS NOT NULL ELSE host IS NOT NULL END
+UNION ALL
+SELECT
+  cluster, snapshot_id, snapshot_date, 'brokers', 'value', 'cluster', 'cluster', 'controller_id',
+  CAST(broker_id AS STRING), NULL, NULL, NULL, NULL, NULL, NULL
+FROM brokers_published
+WHERE is_controller
+UNION ALL
+SELECT
+  cluster, snapshot_id, snapshot_date, 'quorum', 'thing', 'voter', CAST(replica_id AS STRING), NULL, NULL,
+  NULL, NULL, NULL, NULL, replica_id, 'quorum'
+FROM quorum_published
+WHERE role IN ('leader', 'voter')
+UNION ALL
+SELECT
+  cluster, snapshot_id, snapshot_date, 'topics', 'thing', 'topic', topic, NULL, topic_id,
+  NULL, topic, NULL, NULL, NULL, NULL
+FROM topics_published
+UNION ALL
+SELECT
+  cluster, snapshot_id, snapshot_date, 'topics', 'value', 'topic', topic, 'partitions', CAST(partitions AS STRING),
+  NULL, topic, NULL, NULL, NULL, NULL
+FROM topics_published
+WHERE partitions IS NOT NULL
+UNION ALL
+SELECT
+  cluster, snapshot_id, snapshot_date, 'topics', 'value', 'partition', concat(topic, '-', partition), names.attribute,
+  CASE names.attribute
+    WHEN 'leader_id' THEN CAST(leader_id AS STRING)
+    WHEN 'replicas' THEN CAST(replicas AS STRING)
+    WHEN 'isr' THEN CAST(array_sort(isr) AS STRING)
+    ELSE CAST(array_sort(eligible_leader_replicas) AS STRING)
+  END,
+  NULL, topic, partition, NULL, NULL, NULL
+FROM partitions_published
+CROSS JOIN (VALUES ('leader_id'), ('replicas'), ('isr'), ('eligible_leader_replicas')) AS names (attribute)
+WHERE names.attribute <> 'eligible_leader_replicas' OR eligible_leader_replicas IS NOT NULL
+UNION ALL
+SELECT
+  cluster, snapshot_id, snapshot_date, 'topics', 'value', 'partition', concat(topic, '-', partition), names.attribute,
+  CAST(CASE names.attribute WHEN 'high_watermark' THEN high_watermark ELSE log_start_offset END AS STRING),
+  NULL, topic, partition, NULL, NULL, NULL
+FROM partition_offsets_published
+CROSS JOIN (VALUES ('high_watermark'), ('log_start_offset')) AS names (attribute)
+WHERE high_watermark IS NOT NULL AND log_start_offset IS NOT NULL
+UNION ALL
+SELECT
+  cluster, snapshot_id, snapshot_date, 'reassignments', 'thing', 'reassignment', concat(topic, '-', partition), NULL,
+  concat('adding ', CAST(adding_replicas AS STRING), ', removing ', CAST(removing_replicas AS STRING)),
+  NULL, topic, partition, NULL, NULL, NULL
+FROM reassignments_published
+UNION ALL
+SELECT DISTINCT
+  cluster, snapshot_id, snapshot_date, 'log_dirs', 'thing', 'log_dir', concat(broker_id, ':', log_dir), NULL, NULL,
+  NULL, NULL, NULL, NULL, broker_id, concat('log_dirs ', broker_id)
+FROM log_dirs_published
+UNION ALL
+SELECT DISTINCT
+  cluster, snapshot_id, snapshot_date, 'log_dirs', 'value', 'log_dir', concat(broker_id, ':', log_dir), names.attribute,
+  CASE names.attribute WHEN 'problem' THEN problem ELSE CAST(is_cordoned AS STRING) END,
+  NULL, NULL, NULL, NULL, broker_id, NULL
+FROM log_dirs_published
+CROSS JOIN (VALUES ('problem'), ('is_cordoned')) AS names (attribute)
+WHERE names.attribute = 'problem' OR is_cordoned IS NOT NULL
+UNION ALL
+-- Of configs what is set on the resource itself: a default, and what all brokers share, would show one change many times.
+SELECT
+  cluster, snapshot_id, snapshot_date, 'configs', 'thing', 'config', concat(resource_type, ' ', resource_name), name,
+  value, source, CASE resource_type WHEN 'topic' THEN resource_name END, NULL,
+  CASE resource_type WHEN 'group' THEN resource_name END, NULL,
+  CASE resource_type WHEN 'topic' THEN concat('topic ', resource_name) ELSE 'configs' END
+FROM configs_published
+WHERE CASE
+  WHEN resource_type = 'broker' THEN resource_name = '<default>' AND source = 'DYNAMIC_DEFAULT_BROKER_CONFIG'
+  WHEN source IS NULL THEN NOT is_default
+  ELSE source IN ('TOPIC_CONFIG', 'GROUP_CONFIG', 'CLIENT_METRICS_CONFIG')
+END
+UNION ALL
+SELECT
+  cluster, snapshot_id, snapshot_date, 'configs', 'thing', 'config', concat('broker ', resource_name), name,
+  synonym.value, synonym.source, NULL, NULL, NULL, CAST(resource_name AS INT), concat('broker ', resource_name)
+FROM (
+  SELECT cluster, snapshot_id, snapshot_date, resource_name, name, explode(synonyms) AS synonym
+  FROM configs_published
+  WHERE resource_type = 'broker' AND resource_name <> '<default>'
+) AS exploded
+WHERE synonym.name = name AND synonym.source IN ('DYNAMIC_BROKER_CONFIG', 'STATIC_BROKER_CONFIG')
+UNION ALL
+SELECT
+  cluster, snapshot_id, snapshot_date, 'features', 'held', 'feature', feature, 'finalized',
+  CAST(max(finalized) AS STRING), NULL, NULL, NULL, NULL, NULL, 'features'
+FROM features_published
+WHERE finalized IS NOT NULL
+GROUP BY cluster, snapshot_id, snapshot_date, feature
+UNION ALL
+SELECT
+  cluster, snapshot_id, snapshot_date, 'features', 'value', 'feature', feature, names.attribute,
+  CAST(CASE names.attribute WHEN 'lowest' THEN lowest ELSE highest END AS STRING),
+  NULL, NULL, NULL, NULL, broker_id, NULL
+FROM features_published
+CROSS JOIN (VALUES ('lowest'), ('highest')) AS names (attribute)
+WHERE highest IS NOT NULL
+UNION ALL
+SELECT
+  cluster, snapshot_id, snapshot_date, 'quotas', 'thing', 'quota',
+  concat_ws(
+    ' ',
+    CASE WHEN quotas_published.user IS NOT NULL THEN concat('user=', quotas_published.user) END,
+    CASE WHEN client_id IS NOT NULL THEN concat('client_id=', client_id) END,
+    CASE WHEN ip IS NOT NULL THEN concat('ip=', ip) END
+  ),
+  name,
+  CASE
+    WHEN value = floor(value) AND abs(value) < 1E15 THEN CAST(CAST(value AS BIGINT) AS STRING)
+    ELSE CAST(CAST(value AS DECIMAL(28, 6)) AS STRING)
+  END,
+  NULL, NULL, NULL, NULL, NULL, NULL
+FROM quotas_published
+UNION ALL
+SELECT
+  cluster, snapshot_id, snapshot_date, 'scram_users', 'thing', 'scram_user', scram_users_published.user, mechanism,
+  CAST(iterations AS STRING), NULL, NULL, NULL, NULL, NULL, NULL
+FROM scram_users_published
+WHERE problem IS NULL
+UNION ALL
+SELECT
+  cluster, snapshot_id, snapshot_date, 'delegation_tokens', 'thing', 'delegation_token', token_id, NULL, owner,
+  NULL, NULL, NULL, NULL, NULL, NULL
+FROM delegation_tokens_published
+UNION ALL
+SELECT
+  cluster, snapshot_id, snapshot_date, 'acls', 'thing', 'acl',
+  concat_ws(' ', resource_type, pattern_type, resource_name, principal, host, operation, permission), NULL, NULL,
+  NULL, NULL, NULL, NULL, NULL, NULL
+FROM acls_published
+UNION ALL
+SELECT
+  cluster, snapshot_id, snapshot_date, 'consumer_groups', 'thing', 'group', group_id, NULL, NULL,
+  NULL, NULL, NULL, group_id, NULL, NULL
+FROM consumer_groups_published
+UNION ALL
+SELECT
+  cluster, snapshot_id, snapshot_date, 'consumer_groups', 'value', 'group', group_id, names.attribute,
+  CASE names.attribute WHEN 'state' THEN state WHEN 'group_type' THEN group_type ELSE protocol END,
+  NULL, NULL, NULL, group_id, NULL, NULL
+FROM consumer_groups_published
+CROSS JOIN (VALUES ('state'), ('group_type'), ('protocol')) AS names (attribute)
+WHERE
+  problem IS NULL
+  AND CASE names.attribute WHEN 'state' THEN state WHEN 'group_type' THEN group_type ELSE nullif(protocol, '') END
+    IS NOT NULL
+UNION ALL
+SELECT
+  cluster, snapshot_id, snapshot_date, 'consumer_groups', 'thing', 'member', coalesce(group_instance_id, member_id),
+  NULL, member_id, NULL, NULL, NULL, group_id, NULL, NULL
+FROM group_members_published
+UNION ALL
+SELECT
+  cluster, snapshot_id, snapshot_date, 'consumer_groups', 'value', 'member', coalesce(group_instance_id, member_id),
+  names.attribute,
+  CASE names.attribute
+    WHEN 'client_id' THEN client_id
+    WHEN 'client_host' THEN client_host
+    ELSE CAST(array_sort(subscribed_topics) AS STRING)
+  END,
+  NULL, NULL, NULL, group_id, NULL, NULL
+FROM group_members_published
+CROSS JOIN (VALUES ('client_id'), ('client_host'), ('subscribed_topics')) AS names (attribute)
+WHERE names.attribute <> 'subscribed_topics' OR subscribed_topics IS NOT NULL
+UNION ALL
+SELECT
+  owned.cluster, owned.snapshot_id, owned.snapshot_date, 'consumer_groups', 'held', 'group_partition',
+  concat(owned.group_id, ' ', owned.topic, '-', owned.partition), 'owner',
+  coalesce(members.group_instance_id, owned.member_id),
+  NULL, owned.topic, owned.partition, owned.group_id, NULL, concat('owners ', owned.group_id)
+FROM consumer_lag_published AS owned
+LEFT JOIN group_members_published AS members
+  ON owned.cluster = members.cluster
+  AND owned.snapshot_id = members.snapshot_id
+  AND owned.snapshot_date = members.snapshot_date
+  AND owned.group_id = members.group_id
+  AND owned.member_id = members.member_id
+WHERE owned.member_id IS NOT NULL
+UNION ALL
+SELECT
+  cluster, snapshot_id, snapshot_date, 'committed_offsets', 'thing', 'group_partition',
+  concat(group_id, ' ', topic, '-', partition), 'committed_offset', CAST(committed_offset AS STRING),
+  NULL, topic, partition, group_id, NULL, NULL
+FROM committed_offsets_published
+WHERE committed_offset IS NOT NULL

@@ -1,0 +1,67 @@
+"""Declares what is asked and learned about the first unread record of a position; knows neither requests nor records."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import NamedTuple
+
+from kafka_lagoon.client.failures import Failure
+
+BUDGET_USED_UP = "TIME_LAG_BUDGET_USED_UP"
+NO_RECORD_RETURNED = "NO_RECORD_RETURNED"
+GAP_TOO_LONG = "GAP_TOO_LONG"
+
+
+class Position(NamedTuple):
+    """Where a group reads next, and where the log ends. `last_epoch` is the leader epoch of the record before, -1 if unknown.
+
+    `is_blocked`: the offset is not below the last stable offset, so that readers of committed records wait.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    last_epoch: int
+    is_blocked: bool
+    high_watermark: int
+
+
+class Outcome(Enum):
+    """What was learned of a position."""
+
+    RECORD = auto()  # the record
+    NOTHING = auto()  # that there is none before the end of the log
+    BOUND = auto()  # the latest time that the record can have, from the header of its batch
+    UNREADABLE = auto()  # nothing, for a reason that another attempt would find, too
+    NOT_READ = auto()  # nothing, because a limit was reached, or nothing is known
+    INTERPOLATED = auto()  # when the record was written, about: between the times of two snapshots
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstUnread:
+    """The first unread record of a position, or why it is not known. `timestamp_ms` is a bound where the outcome says so.
+
+    `is_blocked`: readers of committed records do not get it yet.
+    """
+
+    outcome: Outcome
+    offset: int | None = None
+    timestamp_ms: int | None = None
+    timestamp_type: int | None = None
+    is_blocked: bool = False
+    read_at_ms: int | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadRecords:
+    """What was found for each position, failures of requests, and the bytes of records that came."""
+
+    first: Mapping[Position, FirstUnread]
+    failures: Sequence[Failure]
+    bytes_fetched: int
+
+
+def not_read(positions: Sequence[Position], problem: str) -> dict[Position, FirstUnread]:
+    """Positions of which nothing is learned."""
+    return dict.fromkeys(positions, FirstUnread(outcome=Outcome.NOT_READ, problem=problem))

@@ -1,0 +1,184 @@
+"""Keeps the rows of large tables by column, so that two million of them are not two million objects.
+
+`Columns` is a sequence of rows whose values are made when they are asked for: a column at a time for files, row objects for
+those who iterate. The row class stays the description of both.
+"""
+
+import dataclasses
+from abc import abstractmethod
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
+from operator import attrgetter
+from typing import Any, TypeVar, cast, overload
+
+T = TypeVar("T")
+
+Column = Sequence[Any]  # one value per row, None for null
+BLOCK = 1 << 18  # rows of a piece of a file
+_FEW = 1 << 13  # rows whose values of all columns exist at the same time
+
+
+class Chosen(Sequence[Any]):
+    """A column of few different values: each row has the place of its value in `values`."""
+
+    __slots__ = ("places", "values")
+
+    def __init__(self, places: "array[int]", values: Sequence[Any]) -> None:
+        self.places, self.values = places, values
+
+    @classmethod
+    def constant(cls, value: Any, count: int) -> "Chosen":
+        """The same value for each of `count` rows."""
+        return cls(array("i", bytes(4 * count)), (value,))
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.values.__getitem__, self.places)
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Chosen": ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return Chosen(self.places[index], self.values)
+        return self.values[self.places[index]]
+
+
+class Columns(Sequence[T]):
+    """Rows of one class, kept by column. Equal to any sequence of equal rows."""
+
+    row: type[T]
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def column(self, name: str, start: int = 0, stop: int | None = None) -> Column:
+        """The values of a field in the rows from `start` to `stop`."""
+
+    def blocks(self, size: int = BLOCK) -> Iterator[Sequence[T]]:
+        """The rows in pieces of at most `size` rows."""
+        for start in range(0, len(self), size):
+            yield self[start : start + size]
+
+    def __iter__(self) -> Iterator[T]:
+        for block in self.blocks(_FEW):
+            yield from map(self.row, *(column_of(block, name) for name in _names(self.row)))
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Columns[T]": ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            return _Range(self, start, max(start, stop)) if step == 1 else list(self)[index]
+        index = range(len(self))[index]
+        return self.row(*(self.column(name, index, index + 1)[0] for name in _names(self.row)))
+
+    def __eq__(self, other: object) -> bool:
+        return list(self) == list(other) if isinstance(other, Sequence) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class _Range(Columns[T]):
+    """Neighbouring rows of others."""
+
+    def __init__(self, rows: Columns[T], start: int, stop: int) -> None:
+        self.row, self._rows, self._start, self._stop = rows.row, rows, start, stop
+
+    def __len__(self) -> int:
+        return self._stop - self._start
+
+    def column(self, name: str, start: int = 0, stop: int | None = None) -> Column:
+        begin, end, _ = slice(start, stop).indices(len(self))
+        return self._rows.column(name, self._start + begin, self._start + max(begin, end))
+
+
+class Joined(Columns[T]):
+    """The rows of several sequences, one after the other; each may be kept by column or be row objects."""
+
+    def __init__(self, row: type[T], *parts: Sequence[T]) -> None:
+        self.row, self._parts = row, [part for part in parts if len(part)]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    def column(self, name: str, start: int = 0, stop: int | None = None) -> Column:
+        """The values of all parts, as far as they are asked for."""
+        values = list(chain.from_iterable(column_of(part, name) for part in self._parts))
+        return values[start:stop]
+
+    def blocks(self, size: int = BLOCK) -> Iterator[Sequence[T]]:
+        """The rows in pieces, none of which belongs to two parts."""
+        for part in self._parts:
+            yield from blocks(part, size)
+
+
+class WithColumns(Columns[T]):
+    """Rows of others with some columns replaced, each by one value per row."""
+
+    def __init__(self, rows: Columns[T], **given: Column) -> None:
+        self.row, self._rows, self._given = rows.row, rows, given
+        for name, values in given.items():
+            if len(values) != len(rows):
+                raise ValueError(f"column {name}: {len(values)} values for {len(rows)} rows")
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def column(self, name: str, start: int = 0, stop: int | None = None) -> Column:
+        """What was given, or the column of the rows themselves."""
+        values = self._given.get(name)
+        return self._rows.column(name, start, stop) if values is None else values[start:stop]
+
+
+class Stored(Columns[T]):
+    """Rows whose columns are all there."""
+
+    def __init__(self, row: type[T], columns: Mapping[str, Column]) -> None:
+        self.row, self._columns = row, columns
+
+    def __len__(self) -> int:
+        return len(next(iter(self._columns.values())))
+
+    def column(self, name: str, start: int = 0, stop: int | None = None) -> Column:
+        """The column that is there."""
+        return self._columns[name][start:stop]
+
+
+def column_of(rows: Sequence[Any], name: str) -> Column:
+    """A field of rows, whether they are kept by column or are objects."""
+    return rows.column(name) if isinstance(rows, Columns) else list(map(attrgetter(name), rows))
+
+
+def blocks(rows: Sequence[T], size: int = BLOCK) -> Iterator[Sequence[T]]:
+    """Rows in pieces of at most `size`; row objects stay together, for they are there anyway."""
+    if isinstance(rows, Columns):
+        yield from cast("Columns[T]", rows).blocks(size)
+    elif rows:
+        yield rows
+
+
+def choose(values: Iterable[Any]) -> Chosen:
+    """A column of hashable values, each of which is kept once."""
+    known: dict[Any, int] = {}
+    places = array("i", (known.setdefault(value, len(known)) for value in values))
+    return Chosen(places, tuple(known))
+
+
+def runs(counts: Iterable[int], values: Sequence[Any]) -> Chosen:
+    """A column in which each of `values` stands in as many neighbouring rows as `counts` says."""
+    places = array("i")
+    for place, count in enumerate(counts):
+        places.extend(repeat(place, count))
+    return Chosen(places, values)
+
+
+def _names(row: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(row))

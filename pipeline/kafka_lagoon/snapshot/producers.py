@@ -1,0 +1,204 @@
+"""Makes rows of the producers of partitions, and decides whether an open transaction hangs.
+
+The rules are those of `kafka-transactions.sh find-hanging` with its default of 15 minutes: a transaction that is open in a
+partition longer than that hangs unless its coordinator still has the partition in it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from kafka_lagoon.admin.transactions import Producers, ProducersTransactions
+from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.protocol.messages.describe_producers import ProducerState
+from kafka_lagoon.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
+from kafka_lagoon.snapshot.state_rows import NO_TOPIC_IDS, PartitionOffsetsRow
+from kafka_lagoon.snapshot.transactions import TransactionRow, known
+
+MAX_TRANSACTION_TIMEOUT_MS = 15 * 60 * 1000  # also the default of the brokers' transaction.max.timeout.ms
+RECENT, IN_TRANSACTION = "recent", "in_transaction"
+NO_TRANSACTION, ID_GONE, NOT_IN_TRANSACTION = "no_transaction", "transactional_id_gone", "partition_not_in_transaction"
+_NOT_OPEN = "open_since_offset IS NULL AND problem IS NULL"
+
+
+@row
+class PartitionProducerRow:
+    """Producers of the partitions with an open transaction, one row per partition, producer and snapshot.
+
+    These are partitions whose last_stable_offset is below the high_watermark, and those of table transactions: to ask
+    about all would return every idempotent producer of the last day.
+    """
+
+    topic: str = column("Name of the topic.")
+    topic_id: str | None = column(
+        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
+    )
+    partition: Int32 = column("Partition number.")
+    producer_id: Int64 | None = column("Id of the producer; null if the leader did not answer for the partition.")
+    producer_epoch: Int32 | None = column("Its epoch; null if producer_id is.")
+    last_sequence: Int32 | None = column(
+        "Sequence number of its last record; null if the broker knows none.", null_if=ALWAYS
+    )
+    last_written_at_ms: Timestamp | None = column(
+        "Timestamp of its last record; null if the broker knows none.", null_if=ALWAYS
+    )
+    coordinator_epoch: Int32 | None = column(
+        "Epoch of the coordinator that ended its last transaction; null if none did.", null_if=ALWAYS
+    )
+    open_since_offset: Int64 | None = column(
+        "First offset of its open transaction; null if it has none.", null_if=ALWAYS
+    )
+    transactional_id: str | None = column(
+        "transactional.id that a coordinator lists for the producer; null if none does.", null_if=ALWAYS
+    )
+    idle_ms: Int64 | None = column(
+        "Milliseconds since last_written_at, by our clock; null if that is.", null_if="last_written_at IS NULL"
+    )
+    is_hanging: bool | None = column(
+        "Whether its transaction is open and no coordinator will end it, by the rules of kafka-transactions.sh "
+        "find-hanging; null if the coordinators could not be asked."
+    )
+    evidence: str | None = column(
+        "What is_hanging follows from. recent: its last record is at most 15 minutes old. in_transaction: its "
+        "coordinator has the partition in an open transaction. Hanging: no_transaction (no coordinator lists the "
+        "producer; they leave out transactional ids that we may not describe, see table coverage), "
+        "transactional_id_gone, or partition_not_in_transaction. Null without an open transaction.",
+        null_if=_NOT_OPEN,
+    )
+    problem: str | None = column(
+        "Why the producers of the partition, or whether this one's transaction hangs, are not known; null if they are."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a producer's transaction hangs, what that follows from, and why it is not known."""
+
+    is_hanging: bool | None
+    evidence: str | None
+    problem: str | None = None
+
+
+def open_partitions(
+    offsets: Iterable[PartitionOffsetsRow], transactions: Iterable[TransactionRow]
+) -> list[TopicPartition]:
+    """Partitions with an open transaction, by their offsets or by its coordinator."""
+    held_back = {
+        TopicPartition(one.topic, one.partition)
+        for one in offsets
+        if one.last_stable_offset is not None
+        and one.high_watermark is not None
+        and one.last_stable_offset < one.high_watermark
+    }
+    written = {
+        TopicPartition(topic.topic, partition)
+        for one in transactions
+        for topic in one.partitions or ()
+        if topic.topic is not None
+        for partition in topic.partitions
+    }
+    return sorted(held_back | written)
+
+
+def candidates(producers: Producers, now_ms: int) -> set[int]:
+    """Ids of the producers whose transactions are open for so long that they may hang."""
+    return {
+        producer.producer_id
+        for answer in producers.answers.values()
+        for producer in answer.active_producers
+        if _may_hang(producer, now_ms)
+    }
+
+
+def _may_hang(producer: ProducerState, now_ms: int) -> bool:
+    """A timestamp that the broker does not know is -1, so it is long ago: Kafka's tool counts like that, too."""
+    is_open = producer.current_txn_start_offset >= 0
+    return is_open and now_ms - producer.last_timestamp > MAX_TRANSACTION_TIMEOUT_MS
+
+
+def verdict(
+    partition: TopicPartition, producer: ProducerState, transactions: ProducersTransactions, now_ms: int
+) -> Verdict:
+    """Whether the producer's transaction in a partition hangs, given what coordinators know of the candidates."""
+    if producer.current_txn_start_offset < 0:
+        return Verdict(is_hanging=False, evidence=None)
+    if not _may_hang(producer, now_ms):
+        return Verdict(is_hanging=False, evidence=RECENT)
+    transactional_id = transactions.transactional_ids.get(producer.producer_id)
+    if transactional_id is None:
+        problem = next((failure.name for failure in transactions.list_failures), None)
+        return Verdict(None, None, problem) if problem else Verdict(is_hanging=True, evidence=NO_TRANSACTION)
+    if failure := transactions.description_failures.get(transactional_id):
+        return Verdict(None, None, failure.name)
+    description = transactions.descriptions.get(transactional_id)
+    if description is None:
+        return Verdict(is_hanging=True, evidence=ID_GONE)
+    if any(one.topic == partition.topic and partition.partition in one.partitions for one in description.topics):
+        return Verdict(is_hanging=False, evidence=IN_TRANSACTION)
+    return Verdict(is_hanging=True, evidence=NOT_IN_TRANSACTION)
+
+
+def partition_producer_rows(
+    producers: Producers,
+    transactions: ProducersTransactions,
+    transactional_ids: Mapping[int, str],
+    topic_ids: Mapping[str, str | None],
+    now_ms: int,
+) -> Iterator[PartitionProducerRow]:
+    """One row per partition and producer, and one per partition without an answer, ordered.
+
+    `transactional_ids` are those that are known by producer id, of the candidates and of others.
+    """
+    for partition in sorted(producers.answers.keys() | producers.failures.keys()):
+        topic_id = topic_ids.get(partition.topic)
+        if partition in producers.failures:
+            yield _unanswered(partition, topic_id, producers.failures[partition].name)
+            continue
+        for producer in sorted(producers.answers[partition].active_producers, key=lambda some: some.producer_id):
+            judged = verdict(partition, producer, transactions, now_ms)
+            yield _row(partition, topic_id, producer, transactional_ids.get(producer.producer_id), judged, now_ms)
+
+
+def _row(
+    partition: TopicPartition,
+    topic_id: str | None,
+    producer: ProducerState,
+    transactional_id: str | None,
+    judged: Verdict,
+    now_ms: int,
+) -> PartitionProducerRow:
+    last_written_at_ms = known(producer.last_timestamp)
+    return PartitionProducerRow(
+        topic=partition.topic,
+        topic_id=topic_id,
+        partition=partition.partition,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        last_sequence=known(producer.last_sequence),
+        last_written_at_ms=last_written_at_ms,
+        coordinator_epoch=known(producer.coordinator_epoch),
+        open_since_offset=known(producer.current_txn_start_offset),
+        transactional_id=transactional_id,
+        idle_ms=None if last_written_at_ms is None else now_ms - last_written_at_ms,
+        is_hanging=judged.is_hanging,
+        evidence=judged.evidence,
+        problem=judged.problem,
+    )
+
+
+def _unanswered(partition: TopicPartition, topic_id: str | None, problem: str) -> PartitionProducerRow:
+    return PartitionProducerRow(
+        topic=partition.topic,
+        topic_id=topic_id,
+        partition=partition.partition,
+        producer_id=None,
+        producer_epoch=None,
+        last_sequence=None,
+        last_written_at_ms=None,
+        coordinator_epoch=None,
+        open_since_offset=None,
+        transactional_id=None,
+        idle_ms=None,
+        is_hanging=None,
+        evidence=None,
+        problem=problem,
+    )

@@ -1,0 +1,62 @@
+"""Makes rows of users with SCRAM credentials: mechanisms and iterations, no salts and no keys."""
+
+from collections.abc import Iterable, Iterator
+
+from kafka_lagoon.admin.permissions import Permission
+from kafka_lagoon.admin.scram import describe_scram_users
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.protocol.acls import CLUSTER, DESCRIBE
+from kafka_lagoon.protocol.error_codes import error_code
+from kafka_lagoon.protocol.messages.describe_user_scram_credentials import (
+    DESCRIBE_USER_SCRAM_CREDENTIALS,
+    SCRAM_MECHANISMS,
+    DescribeUserScramCredentialsResult,
+    ScramCredentialInfo,
+)
+from kafka_lagoon.row_classes import Int32, column, row
+from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
+
+
+@row
+class ScramUserRow:
+    """Users that can log in by SCRAM, one row per user, mechanism and snapshot. Brokers return no salts and no keys."""
+
+    user: str = column("Name of the user, without the User: of ACLs.")
+    mechanism: str | None = column("SCRAM-SHA-256 or SCRAM-SHA-512; null if problem is set.")
+    iterations: Int32 | None = column("How often the password was hashed; null if problem is set.")
+    problem: str | None = column("Kafka's name of the error for this user; null if there is none.")
+
+
+def scram_user_rows(results: Iterable[DescribeUserScramCredentialsResult]) -> Iterator[ScramUserRow]:
+    """One row per user and mechanism, ordered by both."""
+    for result in sorted(results, key=lambda result: result.user):
+        if result.error_code:
+            problem = error_code(result.error_code).name
+            yield ScramUserRow(user=result.user, mechanism=None, iterations=None, problem=problem)
+        else:
+            for info in sorted(result.credential_infos, key=lambda info: info.mechanism):
+                yield _scram_user_row(result.user, info)
+
+
+def _scram_user_row(user: str, info: ScramCredentialInfo) -> ScramUserRow:
+    mechanism = SCRAM_MECHANISMS.get(info.mechanism, f"UNKNOWN_{info.mechanism}")
+    return ScramUserRow(user=user, mechanism=mechanism, iterations=info.iterations, problem=None)
+
+
+def _collect(collection: Collection) -> Collected:
+    results = describe_scram_users(collection.cluster, collection.deadline)
+    return Collected([], [results]) if isinstance(results, Failure) else Collected(list(scram_user_rows(results)))
+
+
+SCRAM_USERS = StateTable(
+    name="scram_users",
+    row=ScramUserRow,
+    phase=Phase.DETAILS,
+    collect=_collect,
+    apis=(DESCRIBE_USER_SCRAM_CREDENTIALS,),
+    permissions=(Permission(DESCRIBE, CLUSTER, "the SCRAM users are refused"),),
+    required=False,
+    may_be_skipped=True,
+    when_changed=True,
+    added_in="0.2.0",
+)

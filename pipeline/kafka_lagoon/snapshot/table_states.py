@@ -1,0 +1,63 @@
+"""Says of each table of a snapshot how its collection ended and where its rows are stored.
+
+Tables that change slowly are stored when they differ from the last published snapshot of the same UTC day; otherwise the
+snapshot names the one that has the rows. Only a collection without failures is compared, by a digest of all rows.
+"""
+
+import dataclasses
+import hashlib
+import marshal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_lagoon.row_columns import column_of
+from kafka_lagoon.snapshot.state_rows import TableState
+
+COMPLETE, PARTIAL, FAILED, SKIPPED, NOT_OFFERED = "complete", "partial", "failed", "skipped", "not_offered"
+_DAY_MS = 86_400_000
+_WITHOUT_REFERENCES = 2  # version of marshal whose bytes depend on the values alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTable:
+    """Rows of a table that an earlier snapshot has stored: its id, when it began, and the digest of the rows."""
+
+    snapshot_id: str
+    captured_at_ms: int
+    digest: str
+
+    def holds(self, digest: str | None, captured_at_ms: int) -> bool:
+        """Whether a snapshot that began then may refer to it: same rows, same UTC day."""
+        return digest == self.digest and captured_at_ms // _DAY_MS == self.captured_at_ms // _DAY_MS
+
+
+def digest_of(rows: Sequence[Any], row: type[Any]) -> str:
+    """A digest of rows in their order, all columns; equal for equal rows only."""
+    digest = hashlib.blake2b(digest_size=16)
+    for field in dataclasses.fields(row):
+        values = list(map(_plain, column_of(rows, field.name)))
+        digest.update(marshal.dumps(values, _WITHOUT_REFERENCES))
+    return digest.hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """The value in types that marshal knows."""
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    if dataclasses.is_dataclass(value):
+        return tuple(_plain(getattr(value, field.name)) for field in dataclasses.fields(value))
+    return value
+
+
+def table_state(
+    name: str, outcome: str, row_count: int, snapshot_id: str, digest: str | None = None, stored_in: str | None = None
+) -> TableState:
+    """The state of a table whose rows are stored under this snapshot's id, or `stored_in` another one."""
+    return TableState(
+        table_name=name,
+        outcome=outcome,
+        row_count=row_count,
+        stored_in=stored_in or snapshot_id,
+        digest=digest,
+    )

@@ -1,0 +1,101 @@
+"""Declares and collects tables transactions and producers.
+
+Only for transactions that may hang the coordinators are asked again, after the leaders: what was open in a partition then,
+and is not known to them, was not ended meanwhile.
+"""
+
+from kafka_lagoon.admin.permissions import Permission
+from kafka_lagoon.admin.transactions import (
+    GONE,
+    describe_producers,
+    describe_transactions,
+    list_transactions,
+    transactions_of_producers,
+)
+from kafka_lagoon.protocol.acls import DESCRIBE, READ, TOPIC, TRANSACTIONAL_ID
+from kafka_lagoon.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
+from kafka_lagoon.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS
+from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
+from kafka_lagoon.snapshot.producers import (
+    PartitionProducerRow,
+    candidates,
+    open_partitions,
+    partition_producer_rows,
+)
+from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow
+from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
+from kafka_lagoon.snapshot.transactions import (
+    TransactionRow,
+    listed_transaction_rows,
+    transaction_rows,
+    undescribed_rows,
+)
+
+_TOPICS = Permission(DESCRIBE, TOPIC, "partitions are left out of transactions")
+
+
+def _collect_transactions(collection: Collection) -> Collected:
+    cluster, deadline = collection.cluster, collection.deadline
+    listings = list_transactions(cluster, deadline)
+    listed = list(listed_transaction_rows(listings))
+    described = describe_transactions(cluster, [one.transactional_id for one in listed], deadline)
+    rows: list[TransactionRow] = [
+        *transaction_rows(described, cluster.clock.now_ms()),
+        *undescribed_rows(listed, described.failures),
+    ]
+    refused = [failure for failure in described.failures.values() if failure.name != GONE]
+    rows.sort(key=lambda row: row.transactional_id)
+    return Collected(rows, [*listings.failures.values(), *refused])
+
+
+def _collect_producers(collection: Collection) -> Collected:
+    cluster, deadline = collection.cluster, collection.deadline
+    listed = collection.of(TransactionRow)
+    partitions = open_partitions(collection.of(PartitionOffsetsRow), listed)
+    producers = describe_producers(cluster, partitions, deadline)
+    now_ms = cluster.clock.now_ms()
+    transactions = transactions_of_producers(cluster, candidates(producers, now_ms), deadline)
+    transactional_ids = {one.producer_id: one.transactional_id for one in listed}
+    rows = partition_producer_rows(
+        producers,
+        transactions,
+        {**transactional_ids, **transactions.transactional_ids},
+        collection.topology.topic_ids,
+        now_ms,
+    )
+    failures = [
+        *producers.failures.values(),
+        *transactions.list_failures,
+        *transactions.description_failures.values(),
+    ]
+    return Collected(list(rows), failures)
+
+
+TRANSACTIONS = StateTable(
+    name="transactions",
+    row=TransactionRow,
+    phase=Phase.DETAILS,
+    collect=_collect_transactions,
+    apis=(LIST_TRANSACTIONS, DESCRIBE_TRANSACTIONS),
+    permissions=(Permission(DESCRIBE, TRANSACTIONAL_ID, "transactions are left out"), _TOPICS),
+    required=False,
+    may_be_skipped=True,
+    added_in="0.2.0",
+)
+
+# After transactions, whose partitions it asks about, too.
+PRODUCERS = StateTable(
+    name="producers",
+    row=PartitionProducerRow,
+    phase=Phase.DETAILS,
+    collect=_collect_producers,
+    apis=(DESCRIBE_PRODUCERS, LIST_TRANSACTIONS, DESCRIBE_TRANSACTIONS),
+    permissions=(
+        Permission(READ, TOPIC, "the producers of open transactions are refused"),
+        Permission(DESCRIBE, TRANSACTIONAL_ID, "transactions look as if they hung"),
+        _TOPICS,
+    ),
+    required=False,
+    may_be_skipped=True,
+    added_in="0.2.0",
+)

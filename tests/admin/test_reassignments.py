@@ -1,0 +1,39 @@
+"""Reassignments of a fake cluster, as its controller lists them."""
+
+from kafka_lagoon.admin.reassignments import list_reassignments
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.protocol.messages.list_partition_reassignments import (
+    LIST_PARTITION_REASSIGNMENTS,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
+from tests.admin.conftest import soon
+from tests.fake.cluster import FakeCluster
+
+MOVING = OngoingTopicReassignment(
+    name="orders",
+    partitions=(
+        OngoingPartitionReassignment(
+            partition_index=0, replicas=(1, 2, 3), adding_replicas=(3,), removing_replicas=(1,)
+        ),
+    ),
+)
+
+
+def test_the_controller_answers(state: FakeCluster, cluster: Cluster) -> None:
+    """Also when another broker has become it since it was looked up."""
+    state.reassignments = (MOVING,)
+    state.controller_id = 3
+    response = list_reassignments(cluster, soon())
+    assert not isinstance(response, Failure)
+    assert response.topics == (MOVING,)
+    assert [node for node, key, _ in state.requests if key == LIST_PARTITION_REASSIGNMENTS.key] == [1, 3]
+
+
+def test_nothing_waits_for_a_controller(state: FakeCluster, cluster: Cluster) -> None:
+    """A cluster without one is a failure soon, not when the deadline has passed."""
+    state.controller_id = -1
+    response = list_reassignments(cluster, soon())
+    assert isinstance(response, Failure)
+    assert response.name == "NOT_CONTROLLER"

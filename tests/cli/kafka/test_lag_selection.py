@@ -1,0 +1,104 @@
+"""What options of `lagoon kafka lag` select, in which order, and when a limit makes the exit code 3."""
+
+import pytest
+
+from tests.cli.kafka.conftest import Ask
+from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
+
+Place = tuple[str, str, int]
+READER = [("reader", "orders", number) for number in range(3)]
+
+
+@pytest.fixture(autouse=True)
+def groups(state: FakeCluster) -> None:
+    """One that reads two topics, one that is ahead, one that lost records, and one without partitions."""
+    commits = {("orders", 0): FakeCommit(90), ("orders", 1): FakeCommit(40), ("other", 0): FakeCommit(99)}
+    members = [FakeMember("m1", ("orders",), {"orders": (0, 1, 2)})]
+    state.groups["reader"] = FakeGroup(coordinator_id=2, state="Stable", commits=commits, members=members)
+    state.groups["ahead"] = FakeGroup(coordinator_id=1, commits={("other", 0): FakeCommit(103)})
+    state.groups["idle"] = FakeGroup(coordinator_id=3)
+
+
+def places(ask: Ask, *argv: str) -> list[Place]:
+    return [(one["group_id"], one["topic"], one["partition"]) for one in ask("lag", "--json", *argv).rows("lag")]
+
+
+def test_the_order_is_stable_and_can_be_chosen(ask: Ask) -> None:
+    """By name unless --sort says otherwise; unknown lag stands after all that is known."""
+    assert places(ask) == [("ahead", "other", 0), *READER, ("reader", "other", 0)]
+    expected = [READER[1], READER[0], ("reader", "other", 0), ("ahead", "other", 0), READER[2]]
+    assert places(ask, "--sort", "lag") == expected
+    groups = [one["group_id"] for one in ask("lag", "--json", "--sort", "lag").rows("group")]
+    assert groups == ["reader", "ahead", "idle"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "left"),
+    [
+        (("--topic", "other"), [("ahead", "other", 0), ("reader", "other", 0)]),
+        (("--pattern", "a.*|.*z"), [("ahead", "other", 0)]),
+        (("reader", "--pattern", "a.*"), []),
+        (("--min-lag", "10"), READER[:2]),
+        (("reader", "--topic", "orders", "--min-lag", "0"), READER[:2]),
+    ],
+)
+def test_filters(ask: Ask, argv: tuple[str, ...], left: list[Place]) -> None:
+    """All of them must let a row through; groups that have no such partition are left out, too."""
+    assert places(ask, *argv) == left
+    groups = {one["group_id"] for one in ask("lag", "--json", *argv).rows("group")}
+    assert groups == {group_id for group_id, _, _ in left}
+
+
+def test_a_pattern_asks_about_no_other_group(state: FakeCluster, ask: Ask) -> None:
+    """A group that refuses is no failure of an answer that is not about it."""
+    state.groups["reader"].error_code = 30
+    assert ask("lag").code == 3
+    assert ask("lag", "--pattern", "a.*").code == 0
+
+
+def test_a_topic_that_fails_is_no_failure_of_others(state: FakeCluster, ask: Ask) -> None:
+    """--topic selects what went wrong as well."""
+    state.topics["orders"].partitions[0].leader_id = -1
+    assert ask("lag").code == 3
+    assert ask("lag", "--topic", "other").code == 0
+
+
+def test_sums_are_of_all_partitions_that_names_choose(ask: Ask) -> None:
+    """--min-lag leaves out rows, not what they add to a sum; --topic chooses."""
+    assert [one["lag"] for one in ask("lag", "--json", "--min-lag", "50").rows("group")] == [71]
+    assert [one["lag"] for one in ask("lag", "--json", "--topic", "orders").rows("group")] == [70]
+
+
+@pytest.mark.parametrize(
+    ("limits", "lines"),
+    [
+        ("lag=60,lost", []),
+        ("lag=59", ["lag above 59: 1 partition, highest 60 (reader orders-1)"]),
+        ("lag=9", ["lag above 9: 2 partitions, highest 60 (reader orders-1)"]),
+        ("total=70", ["total above 70: 1 group, highest 71 (reader)"]),
+    ],
+)
+def test_a_passed_limit_is_exit_3(ask: Ask, limits: str, lines: list[str]) -> None:
+    """With the worst of them. Partitions without a commit have no lag that could be above."""
+    shown = ask("lag", "--fail-above", limits)
+    assert shown.err.splitlines() == [f"lagoon: {line}" for line in lines]
+    assert shown.code == (3 if lines else 0)
+
+
+def test_records_that_were_lost(state: FakeCluster, ask: Ask) -> None:
+    """A commit below the start of the log, whatever its lag is."""
+    state.topics["orders"].partitions[1].log_start_offset = 43
+    shown = ask("lag", "--json", "--sort", "lost", "--fail-above", "lag=1000,lost=2")
+    assert (shown.code, shown.err) == (3, "lagoon: lost above 2: 1 partition, highest 3 (reader orders-1)\n")
+    assert shown.rows("lag")[0]["partition"] == 1
+
+
+def test_what_is_not_known_keeps_no_limit(state: FakeCluster, ask: Ask) -> None:
+    """A partition without a leader may be far behind."""
+    state.topics["orders"].partitions[0].leader_id = -1
+    shown = ask("lag", "reader", "--fail-above", "lag=1000,total=1000,lost")
+    assert shown.code == 3
+    unknown = ["lag not known of 1 partition, e.g. reader orders-0", "total not known of 1 group, e.g. reader"]
+    assert [line for line in shown.err.splitlines() if "not known" in line] == [
+        f"lagoon: {line}" for line in [*unknown, "lost not known of 1 partition, e.g. reader orders-0"]
+    ]

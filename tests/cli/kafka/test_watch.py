@@ -1,0 +1,56 @@
+"""`--watch`: the answer again and again, until somebody or something ends it."""
+
+import json
+
+import pytest
+
+from kafka_lagoon.cli.kafka.run import run
+from tests.cli.kafka.conftest import Ask
+from tests.clock import CLOCK
+from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
+
+
+@pytest.fixture(autouse=True)
+def reader(state: FakeCluster) -> FakeGroup:
+    """A group with a lag of ten."""
+    group = state.groups["reader"] = FakeGroup(coordinator_id=2, commits={("orders", 0): FakeCommit(90)})
+    return group
+
+
+def test_it_ends_with_the_timeout(ask: Ask) -> None:
+    """Each answer stands under its time, and the exit code is that of the last."""
+    shown = ask("lag", "--watch", "1", "--timeout", "2.5", "--sort", "lag")
+    lines = shown.out.splitlines()
+    assert shown.code == 0
+    assert lines.count("group:") in (2, 3)
+    assert lines[0].endswith("Z")
+
+
+def test_it_ends_where_a_limit_is_passed(reader: FakeGroup, ask: Ask) -> None:
+    """So that a script can wait for it: exit 3 with the line that says why."""
+    reader.commits["orders", 0] = FakeCommit(1)
+    shown = ask("lag", "--watch", "1", "--fail-above", "lag=50", "--json")
+    assert (shown.code, shown.err) == (3, "lagoon: lag above 50: 1 partition, highest 99 (reader orders-0)\n")
+    assert [json.loads(line)["kind"] for line in shown.out.splitlines()] == ["group", "lag"]
+
+
+def test_a_cluster_that_does_not_answer_is_asked_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each time a line; until the timeout, and the exit code of the last."""
+    argv = ["health", "--watch", "1", "--timeout", "1.5", "-b", "127.0.0.1:1"]
+    assert run(argv, {}, CLOCK) == 1
+    errors = capsys.readouterr().err.splitlines()
+    assert set(errors) == {"lagoon: 127.0.0.1:1: connect: Connection refused"}
+    assert len(errors) > 1
+
+
+def test_on_a_terminal_each_answer_takes_the_place_of_the_last(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the top of the screen, with all that is left of the longer one before cleared, and cut to its height."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("LINES", "6")
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = ask("lag", "--watch", "1", "--timeout", "0.5").out
+    assert shown.startswith("\x1b[H20")
+    assert shown.endswith("\x1b[J")
+    lines = shown.removesuffix("\x1b[J").splitlines()
+    assert len(lines) == 5
+    assert lines[-1] == "... 5 more lines\x1b[K"

@@ -1,0 +1,79 @@
+"""`lagoon changes`: what the newest snapshot shows that the one before it did not."""
+
+import re
+
+import pytest
+
+from kafka_lagoon.cli.tables.changes import ENTITIES, TYPES
+from kafka_lagoon.delta.views import column_comments
+from tests.cli.tables.conftest import Ask
+
+DEFAULT = ("--cluster", "default")
+EVERY = [
+    ("removed", "topic", "gone", None, "G", None),
+    ("changed", "partition", "orders-0", "isr", "[1, 2]", "[2]"),
+    ("changed", "partition", "orders-0", "leader_id", "1", None),
+    ("added", "topic", "new", None, None, "N"),
+]
+
+
+def changes(ask: Ask, *argv: str) -> list[tuple[str | None, ...]]:
+    names = ("change_type", "entity_type", "entity", "attribute", "old_value", "new_value")
+    return [tuple(one[name] for name in names) for one in ask("changes", "--json", *argv).rows("change")]
+
+
+def test_changes_of_the_newest_snapshot(ask: Ask) -> None:
+    """What went stands before what came; old and new values are there, and whose snapshot shows it."""
+    assert changes(ask, *DEFAULT) == EVERY
+    lines = ask("changes", *DEFAULT).out.splitlines()
+    assert lines[3].split() == ["change_type", "entity_type", "entity", "attribute", "old_value", "new_value"]
+    assert lines[4].split() == ["removed", "topic", "gone", "-", "G", "-"]
+
+
+def test_changes_since_a_time(ask: Ask) -> None:
+    """Of every snapshot after it, up to the one that --at chooses; people see when."""
+    assert changes(ask, *DEFAULT, "--since", "2h ago") == EVERY
+    assert changes(ask, *DEFAULT, "--since", "10m ago") == []
+    assert changes(ask, *DEFAULT, "--since", "5h ago", "--at", "1h ago") == []
+    assert "2025-11-21T14:00:00.123Z  removed" in ask("changes", *DEFAULT, "--since", "2h ago").out
+
+
+@pytest.mark.parametrize(
+    ("filters", "left"),
+    [
+        (("--topic", "orders"), EVERY[1:3]),
+        (("--type", "removed,added"), [EVERY[0], EVERY[3]]),
+        (("--entity", "partition", "--number", "1"), EVERY[1:2]),
+        (("--pattern", "g.*|n.*"), [EVERY[0], EVERY[3]]),
+        (("--group", "billing"), []),
+        (("--sort", "name"), [EVERY[1], EVERY[2], EVERY[0], EVERY[3]]),
+        (("--at", "2025-11-21T13:30"), []),
+    ],
+)
+def test_filters(ask: Ask, filters: tuple[str, ...], left: list[tuple[str | None, ...]]) -> None:
+    """All of them must let a change through."""
+    assert changes(ask, *DEFAULT, *filters) == left
+
+
+@pytest.mark.parametrize(
+    ("limits", "line"),
+    [
+        ("changes=4,truncated", None),
+        ("changes=3", "changes above 3: 4 changes (partition orders-0)"),
+        ("removed", "removed above 0: 1 change (topic gone)"),
+        ("partition=1", "partition above 1: 2 changes (partition orders-0)"),
+    ],
+)
+def test_a_passed_limit_is_exit_3(ask: Ask, limits: str, line: str | None) -> None:
+    """A number of changes, of one type or of one kind of entity."""
+    shown = ask("changes", *DEFAULT, "--fail-above", limits)
+    assert (shown.code, shown.err) == ((3, f"lagoon: {line}\n") if line else (0, ""))
+
+
+def test_names_are_those_of_the_view() -> None:
+    """Every type of change and of entity that the view names can be chosen and limited, and no other."""
+    comments = column_comments("topology_changes")
+    types = re.sub(r" \([^)]*\)", "", comments["change_type"]).removesuffix(".")
+    assert set(types.replace(" or ", ", ").split(", ")) == set(TYPES)
+    listed = comments["entity_type"].removeprefix("What changed: ").partition(" (")[0]
+    assert tuple(listed.replace(" or ", ", ").split(", ")) == ENTITIES

@@ -1,0 +1,70 @@
+"""`lagoon health`: what the newest snapshot says is not as it should be."""
+
+import pytest
+
+from kafka_lagoon.cli.tables.health import FINDINGS, SEVERITIES
+from kafka_lagoon.delta.views import column_comments
+from tests.cli.tables.conftest import Ask
+
+DEFAULT = ("--cluster", "default")
+WORST = ["leaderless", "under_min_isr", "under_replicated"]
+
+
+def test_the_worst_stands_first(ask: Ask) -> None:
+    """Critical findings, then those that are older; with the snapshot in which each began, and how many there are of each."""
+    shown = ask("health", *DEFAULT, "--json")
+    assert shown.code == 0
+    assert [(one["finding"], one["entity"]) for one in shown.rows("finding")] == [(name, "orders-0") for name in WORST]
+    assert {one["since"] for one in shown.rows("finding")} == {"2025-11-21T14:00:00.123Z"}
+    assert [(one["finding"], one["count"]) for one in shown.rows("count")] == [(name, 1) for name in WORST]
+    lines = ask("health", *DEFAULT).out.splitlines()
+    assert lines[0] == "default: snapshot of 2025-11-21T14:00:00.123Z, 11m old"
+    assert lines[lines.index("finding:") + 2].split()[:3] == ["critical", "leaderless", "orders-0"]
+
+
+@pytest.mark.parametrize(
+    ("filters", "left"),
+    [
+        (("--only", "critical"), WORST[:2]),
+        (("--only", "warning,leaderless"), [WORST[0], WORST[2]]),
+        (("--topic", "new"), []),
+        (("--pattern", "ord.*"), WORST),
+        (("--since", "15m ago"), WORST),
+        (("--since", "5m ago"), []),
+        (("--number", "1"), WORST[:1]),
+        (("--at", "2025-11-21T13:30"), []),
+    ],
+)
+def test_filters(ask: Ask, filters: tuple[str, ...], left: list[str]) -> None:
+    """--since leaves what is new; --at takes an older snapshot, which was well."""
+    assert [one["finding"] for one in ask("health", *DEFAULT, "--json", *filters).rows("finding")] == left
+
+
+@pytest.mark.parametrize(
+    ("limits", "line"),
+    [
+        ("leaderless=1,critical=2,findings=3,offline_replicas", None),
+        ("leaderless", "leaderless above 0: 1 finding (leaderless orders-0)"),
+        ("critical=1", "critical above 1: 2 findings (leaderless orders-0)"),
+        ("findings", "findings above 0: 3 findings (leaderless orders-0)"),
+        ("age=10m", "age above 10m: 1 snapshot, highest 11m (default)"),
+    ],
+)
+def test_a_passed_limit_is_exit_3(ask: Ask, limits: str, line: str | None) -> None:
+    """A number of findings, of one kind or of a severity."""
+    shown = ask("health", *DEFAULT, "--fail-above", limits)
+    assert (shown.code, shown.err) == ((3, f"lagoon: {line}\n") if line else (0, ""))
+
+
+def test_an_incomplete_snapshot_keeps_no_limit(ask: Ask) -> None:
+    """What could not be asked may be anything."""
+    assert ask("health", "--cluster", "second", "--fail-above", "leaderless").code == 3
+    assert ask("health", "--cluster", "second").code == 0
+
+
+def test_names_are_those_of_the_view() -> None:
+    """Every finding and severity that the view names can be chosen and limited, and no other."""
+    comments = column_comments("health_findings")
+    assert ", ".join(FINDINGS[:-1]) + f" or {FINDINGS[-1]}." == comments["finding"]
+    assert all(f"{name}: " in comments["severity"] for name in SEVERITIES)
+    assert comments["severity"].count(": ") == len(SEVERITIES)

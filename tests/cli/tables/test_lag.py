@@ -1,0 +1,180 @@
+"""`lagoon lag`: what the newest snapshot of each cluster says of lag, the worst first."""
+
+import pytest
+
+from tests.cli.tables.conftest import Ask
+from tests.delta.samples import HOSTILE
+
+DEFAULT = ("--cluster", "default")
+
+
+def order(ask: Ask, *argv: str) -> list[tuple[str, str, int]]:
+    shown = ask("lag", "--json", *DEFAULT, *argv)
+    return [(one["group_id"], one["topic"], one["partition"]) for one in shown.rows("lag")]
+
+
+def test_what_hurts_most_stands_first(ask: Ask) -> None:
+    """Lost records, then the oldest unread record, then the most to read; who has read all, and who never committed, last."""
+    assert order(ask) == [
+        ("lost", "orders", 0),
+        ("billing", "orders", 1),
+        ("billing", "orders", 0),
+        ("idle", "orders", 0),
+        (HOSTILE, "orders", 0),
+        ("billing", "payments", 0),
+    ]
+    groups = [one["group_id"] for one in ask("lag", "--json", *DEFAULT).rows("group")]
+    assert groups == ["lost", "billing", "idle", HOSTILE]
+
+
+@pytest.mark.parametrize(
+    ("sort", "first"),
+    [("lag", ("billing", "orders", 0)), ("time", ("billing", "orders", 1)), ("lost", ("lost", "orders", 0))],
+)
+def test_the_order_can_be_chosen(ask: Ask, sort: str, first: tuple[str, str, int]) -> None:
+    """By one number alone; or by name."""
+    assert order(ask, "--sort", sort)[0] == first
+    assert order(ask, "--sort", "group") == sorted(order(ask))
+
+
+def test_an_age_that_is_not_known_may_be_any(ask: Ask) -> None:
+    """So a partition that was not measured stands before those that were, and a limit on its age is not known to be kept."""
+    shown = ask("lag", "--json", "--fail-above", "time=1h", "--cluster", "second")
+    assert [one["partition"] for one in shown.rows("lag")] == [0, 1]
+    assert shown.err.splitlines()[0] == "lagoon: time not known of 2 partitions, e.g. other orders-0"
+
+
+@pytest.mark.parametrize(
+    ("filters", "left"),
+    [
+        (("billing",), {("billing", "orders", 0), ("billing", "orders", 1), ("billing", "payments", 0)}),
+        (("--group", "billing,idle", "--topic", "payments"), {("billing", "payments", 0)}),
+        (
+            ("--pattern", "b.*|los.", "--topic", "orders", "--min-lag", "10"),
+            {("billing", "orders", 0), ("lost", "orders", 0)},
+        ),
+        (("--pattern", "bill"), set()),
+        (("--group", HOSTILE), {(HOSTILE, "orders", 0)}),
+    ],
+)
+def test_filters(ask: Ask, filters: tuple[str, ...], left: set[tuple[str, str, int]]) -> None:
+    """All of them must let a row through; a pattern is for the whole id, whatever characters a name has."""
+    assert set(order(ask, *filters)) == left
+
+
+def test_a_group_without_partitions_has_its_row(ask: Ask) -> None:
+    """Unless options are about partitions; sums count what is known and never make a 0 of what is not."""
+    (billing,) = ask("lag", "billing", "--json").rows("group")
+    assert {
+        name: billing[name] for name in ("partitions", "known_partitions", "lag", "highest_lag", "time_lag_ms")
+    } == {
+        "partitions": 3,
+        "known_partitions": 2,
+        "lag": 1509,
+        "highest_lag": 1500,
+        "time_lag_ms": 7_200_000,
+    }
+    assert [one["group_id"] for one in ask("lag", *DEFAULT, "--topic", "payments", "--json").rows("group")] == [
+        "billing"
+    ]
+
+
+def test_people_read_ages_and_what_is_missing(ask: Ask) -> None:
+    """A line per cluster with the age of its snapshot, and INCOMPLETE where something did not answer; a dash is not known."""
+    lines = ask("lag", "--number", "1").out.splitlines()
+    assert lines[:2] == [
+        "default: snapshot of 2025-11-21T14:00:00.123Z, 11m old",
+        "second: snapshot of 2025-11-21T15:00:00.123Z, -49m old, INCOMPLETE: 2 failures, see table collection_failures",
+    ]
+    assert [line.split() for line in lines[3:6]] == [
+        ["group:"],
+        ["cluster", "group", "state", "members", "partitions", "known", "lag", "time", "lost"],
+        ["default", "lost", "-", "-", "1", "1", "20", "1ms", "3"],
+    ]
+    assert lines[-1].split() == ["default", "lost", "orders", "0", "20", "1ms", "3", "-"]
+
+
+def test_names_never_steer_a_terminal(ask: Ask) -> None:
+    """Control characters in the ids of groups are spelled out."""
+    assert all(line.isprintable() for line in ask("lag").out.splitlines())
+
+
+def test_an_older_snapshot(ask: Ask) -> None:
+    """--at takes the newest that had begun by then; before the first there is none."""
+    shown = ask("lag", *DEFAULT, "--at", "2025-11-21T13:30", "--json")
+    assert [one["lag"] for one in shown.rows("lag")] == [5]
+    assert ask("lag", *DEFAULT, "--at", "2025-11-21T13:30").out.startswith(
+        "default: snapshot of 2025-11-21T13:00:00.123Z"
+    )
+    assert ask("lag", "--at", "2025-01-01").err == (
+        "lagoon: there is no published snapshot from before 2025-01-01T00:00:00.000Z\n"
+    )
+    assert ask("lag", "--cluster", "defualt").err == (
+        "lagoon: there is no published snapshot of defualt (did you mean default?): there are default, second\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("limits", "complaints"),
+    [
+        ("lag=1500,total=1509,time=2h,lost=3,age=11m", []),
+        ("lag=1499", ["lag above 1,499: 1 partition, highest 1,500 (billing orders-0)"]),
+        ("lag=1k,total=1k", [
+            "lag above 1,000: 1 partition, highest 1,500 (billing orders-0)",
+            "total above 1,000: 1 group, highest 1,509 (billing)",
+        ]),
+        ("time=30m", ["time above 30m: 1 partition, highest 2h (billing orders-1)"]),
+        ("lost", ["lost above 0: 1 partition, highest 3 (lost orders-0)"]),
+        ("age=10m", ["age above 10m: 1 snapshot, highest 11m (default)"]),
+    ],
+)  # fmt: skip
+def test_a_passed_limit_is_exit_3(ask: Ask, limits: str, complaints: list[str]) -> None:
+    """With a line that names the worst; a limit is kept as long as nothing is above it."""
+    shown = ask("lag", *DEFAULT, "--number", "0", "--fail-above", limits)
+    assert shown.err.splitlines() == [f"lagoon: {line}" for line in complaints]
+    assert shown.code == (3 if complaints else 0)
+
+
+def test_limits_are_about_all_that_is_chosen(ask: Ask) -> None:
+    """Not only about rows that are shown: --min-lag and -n shorten the output; names choose."""
+    assert ask("lag", *DEFAULT, "--min-lag", "5000", "--fail-above", "lag=1000").code == 3
+    assert ask("lag", *DEFAULT, "idle", "--fail-above", "lag=1000").code == 0
+
+
+def test_what_is_not_known_keeps_no_limit(ask: Ask) -> None:
+    """A partition without a leader, and whatever an incomplete snapshot lacks."""
+    shown = ask("lag", "--cluster", "second", "--fail-above", "lag=100")
+    assert shown.code == 3
+    assert shown.err.splitlines() == [
+        "lagoon: lag not known of 1 partition, e.g. other orders-1",
+        "lagoon: second: the snapshot is INCOMPLETE, so no limit is known to be kept",
+    ]
+    assert ask("lag", "--cluster", "second").code == 0
+
+
+def test_a_named_group_that_is_not_there(ask: Ask) -> None:
+    """Is said, and exit 3, as the live verb does."""
+    shown = ask("lag", *DEFAULT, "billing", "bling")
+    assert (shown.code, shown.err) == (3, "lagoon: group bling: not in the snapshot\n")
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (
+            ("--fail-above", "lga=1"),
+            "--fail-above: lga (did you mean lag?): there are lag, total, time, lost, age; see",
+        ),
+        (("--fail-above", "lag=5m"), "--fail-above: lag=5m: '5m' is not a count like 1000, 10k or 2M; see"),
+        (("--fail-above", "time=5"), "--fail-above: time=5: '5' is not a duration like 90s, 5m or 2h; see"),
+        (("--pattern", "("), "--pattern: (: missing ), unterminated subpattern at position 0; see"),
+        (("--at", "noon"), "--at: 'noon' is not a time like 2026-11-21T06:00:00Z, 2h ago or yesterday, nor"),
+        (("--min-lag", "-1"), "--min-lag: '-1' is not a whole number from 0 on; see"),
+    ],
+)
+def test_faults_are_one_line(ask: Ask, argv: tuple[str, ...], line: str) -> None:
+    """Exit 2, before a table is opened."""
+    shown = ask("lag", *argv)
+    assert (shown.code, shown.out) == (2, "")
+    assert shown.err.startswith(f"lagoon: {line}")
+    assert shown.err.count("\n") == 1

@@ -1,0 +1,93 @@
+"""How rows are written for people: units, widths and colours."""
+
+import os
+import sys
+
+import pytest
+
+from kafka_lagoon.cli.people import Screen, byte_count, duration, screen, table
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1.0 kB"),
+        (1234, "1.2 kB"),
+        (99_949, "99.9 kB"),
+        (99_950, "100 kB"),
+        (999_499, "999 kB"),
+        (999_500, "1.0 MB"),
+        (1_200_000_000, "1.2 GB"),
+        (2**63 - 1, "9.2 EB"),
+        (-1500, "-1.5 kB"),
+    ],
+)
+def test_bytes(value: int, text: str) -> None:
+    """In powers of 1000, with two or three digits."""
+    assert byte_count(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0s"),
+        (250, "250ms"),
+        (999, "999ms"),
+        (1000, "1s"),
+        (59_999, "59s"),
+        (60_000, "1m"),
+        (312_000, "5m12s"),
+        (7_200_000, "2h"),
+        (7_500_000, "2h05m"),
+        (86_400_000, "1d"),
+        (86_459_000, "1d"),
+        (273_600_000, "3d04h"),
+        (-312_000, "-5m12s"),
+    ],
+)
+def test_durations(value: int, text: str) -> None:
+    """The two largest units, and nothing for a smaller one that is 0."""
+    assert duration(value) == text
+
+
+ROWS = [("a-group-with-a-long-name-eu-west-1", "orders", 5, 1_200_000_000, None)]
+COLUMNS = ("group_id", "topic", "lag", "size_bytes", "problem")
+
+
+def test_a_table_fits_a_terminal() -> None:
+    """Texts are cut in the middle, the widest first, numbers never; without a width nothing is."""
+    whole, cut = (list(table(COLUMNS, ROWS, Screen(width=width))) for width in (None, 50))
+    assert whole == [
+        "group                               topic   lag    size  problem",
+        "a-group-with-a-long-name-eu-west-1  orders    5  1.2 GB        -",
+    ]
+    assert cut == [
+        "group                 topic   lag    size  problem",
+        "a-group-wi…eu-west-1  orders    5  1.2 GB        -",
+    ]
+    assert max(map(len, cut)) == 50
+
+
+def test_colours_do_not_move_columns() -> None:
+    """Headings are bold, problems yellow, losses red; without the escapes a line is the same."""
+    rows = [("g", 3, "NO_LEADER"), ("h", 0, None)]
+    columns = ("group_id", "records_lost", "problem")
+    plain, coloured = (list(table(columns, rows, Screen(has_colours=on))) for on in (False, True))
+    assert coloured[1] == "g      \x1b[31m   3\x1b[0m  \x1b[33mNO_LEADER\x1b[0m"
+    for code in ("\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[0m"):
+        coloured = [line.replace(code, "") for line in coloured]
+    assert coloured == plain
+
+
+def test_only_a_terminal_has_a_width_and_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NO_COLOR and dumb terminals are respected; --wide cuts nothing."""
+    assert screen({}) == Screen()
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((100, 30)))
+    assert screen({}) == Screen(width=100, has_colours=True)
+    assert screen({"NO_COLOR": ""}).has_colours
+    assert not screen({"NO_COLOR": "1"}).has_colours
+    assert not screen({"TERM": "dumb"}).has_colours  # words: ok, the variable of terminals
+    assert screen({}, wide=True) == Screen(width=None, has_colours=True)

@@ -1,0 +1,74 @@
+"""The grammar of `--fail-above`, and what is said of a limit."""
+
+import argparse
+
+import pytest
+
+from kafka_lagoon.cli.thresholds import Measured, Threshold, Unit, add_fail_above, lines_of
+
+KNOWN = {"lag": (Unit.COUNT, "records"), "time": (Unit.DURATION, "an age")}
+
+
+def parsed(*argv: str) -> list[Threshold]:
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    add_fail_above(parser, KNOWN)
+    limits: list[Threshold] = parser.parse_args(argv).fail_above
+    return limits
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("lag=0", 0),
+        ("lag", 0),
+        ("lag=1000", 1000),
+        ("lag=10k", 10_000),
+        ("lag=2M", 2_000_000),
+        ("lag=1G", 10**9),
+        ("time=250ms", 250),
+        ("time=1.5h", 5_400_000),
+        ("time=90s", 90_000),
+        ("time=5m", 300_000),
+        ("time=2d", 172_800_000),
+        ("time=1w", 604_800_000),
+        ("time=0", 0),
+    ],
+)
+def test_limits(text: str, limit: int) -> None:
+    """Counts with k, M, G; durations with their unit, without which only 0 is one; a name alone is 0."""
+    (threshold,) = parsed("--fail-above", text)
+    assert (threshold.name, threshold.limit) == (text.partition("=")[0], limit)
+
+
+def test_several_limits() -> None:
+    """Separated by commas, or as several options."""
+    assert [one.name for one in parsed("--fail-above", "lag=1, time=5m", "--fail-above", "lag=7")] == [
+        "lag",
+        "time",
+        "lag",
+    ]
+    assert parsed() == []
+
+
+@pytest.mark.parametrize(
+    "text", ["lag=-1", "lag=1.5", "lag=", "lag=5m", "lag=1 k", "time=5", "time=m", "time=1y", "x=1", "=1"]
+)
+def test_what_is_no_limit(text: str) -> None:
+    """Is refused: a limit that is read otherwise than it was meant would never fail."""
+    with pytest.raises(argparse.ArgumentError):
+        parsed("--fail-above", text)
+
+
+def test_lines() -> None:
+    """What is above names the highest and where; what is not known is a line of its own; what is kept is none."""
+    lag = Threshold("lag", 10_000)
+    assert list(lines_of(lag, Measured(highest=9), "partitions")) == []
+    measured = Measured(above=2, highest=20_000, where="g t-1\x1b", unknown=1, unknown_where="h t-0")
+    assert list(lines_of(lag, measured, "partitions")) == [
+        r"lag above 10,000: 2 partitions, highest 20,000 (g t-1\u001b)",
+        "lag not known of 1 partition, e.g. h t-0",
+    ]
+    time = Threshold("time", 300_000, Unit.DURATION)
+    assert list(lines_of(time, Measured(above=1, highest=312_000), "partitions")) == [
+        "time above 5m: 1 partition, highest 5m12s"
+    ]

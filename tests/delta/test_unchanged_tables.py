@@ -1,0 +1,91 @@
+"""Rows that did not change are stored once a day, and every reader finds them for each snapshot."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from kafka_lagoon.delta.publish import snapshot_lock, stored_tables
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.snapshot.acls import AclRow
+from kafka_lagoon.snapshot.state_rows import Snapshot, TableState
+from kafka_lagoon.snapshot.table_states import StoredTable
+from tests.clock import CLOCK
+from tests.delta.samples import HOUR_MS, NOON_MS, row, snapshot
+from tests.delta.test_publish import publish_once, rows_of
+from tests.delta.test_views import check
+
+FIRST = "0192-0001-default"
+
+
+def state(stored_in: str, digest: str | None = "d", table: str = "acls", outcome: str = "complete") -> TableState:
+    """What a snapshot says of a table with one row."""
+    return TableState(table_name=table, outcome=outcome, row_count=1, stored_in=stored_in, digest=digest)
+
+
+def attempt(number: int, stored_in: str | None = None, principal: str = "a", **state_of: Any) -> Snapshot:
+    """An attempt with one ACL, whose rows it stores or an earlier one has."""
+    own = f"0192-{number:04d}-default"
+    states = (state(stored_in or own, **state_of),)
+    return snapshot(number, row(AclRow, principal=principal), status="complete", tables=states)
+
+
+@pytest.fixture
+def filled(warehouse: Warehouse) -> Warehouse:
+    """Two snapshots with the same ACL, one with another, one whose request failed, one of another version."""
+    publish_once(warehouse, attempt(1))
+    publish_once(warehouse, attempt(2, FIRST))
+    publish_once(warehouse, attempt(3, principal="b"))
+    failed = state("0192-0004-default", digest=None, outcome="failed")
+    publish_once(warehouse, snapshot(4, status="complete", tables=(failed,)))
+    publish_once(warehouse, snapshot(5, row(AclRow, principal="c"), status="complete"))
+    return warehouse
+
+
+def test_rows_are_stored_once_and_shown_for_each_snapshot(filled: Warehouse) -> None:
+    """The table has what was stored, the view what each snapshot saw; both engines agree, with Polars on the files."""
+    wanted = [(FIRST, "a"), ("0192-0002-default", "a"), ("0192-0003-default", "b"), ("0192-0005-default", "c")]
+    check(filled, "SELECT snapshot_id, principal FROM acls_published", wanted)
+    check(
+        filled,
+        "SELECT CAST(hour(captured_at) AS INT), CAST(hour(slot) AS INT), status FROM acls_published "
+        "WHERE snapshot_id = '0192-0002-default'",
+        [(14, 14, "complete")],
+    )
+    stored = [(FIRST, "a"), ("0192-0003-default", "b"), ("0192-0005-default", "c")]
+    assert sorted((one["snapshot_id"], one["principal"]) for one in rows_of(filled, "acls")) == stored
+    snapshots, acls = (pl.read_delta(filled.locations[name]) for name in ("snapshots", "acls"))
+    states = snapshots.select("snapshot_id", "tables").explode("tables").unnest("tables")
+    joined = states.join(acls, left_on="stored_in", right_on="snapshot_id")
+    assert sorted(joined.select("snapshot_id", "principal").rows()) == wanted[:3]
+
+
+def test_a_view_lists_the_tables_of_each_snapshot(filled: Warehouse) -> None:
+    """A table that failed has no digest, so that nobody takes it for empty; rows of version 0.1.0 say nothing."""
+    check(
+        filled,
+        "SELECT snapshot_id, table_name, outcome, row_count, stored_in, digest FROM table_states",
+        [
+            (FIRST, "acls", "complete", 1, FIRST, "d"),
+            ("0192-0002-default", "acls", "complete", 1, FIRST, "d"),
+            ("0192-0003-default", "acls", "complete", 1, "0192-0003-default", "d"),
+            ("0192-0004-default", "acls", "failed", 1, "0192-0004-default", None),
+        ],
+    )
+
+
+def test_the_next_run_finds_what_is_stored(warehouse: Warehouse) -> None:
+    """By the latest snapshot of the cluster and the day alone."""
+    publish_once(warehouse, attempt(1))
+    publish_once(warehouse, attempt(2, FIRST))
+    publish_once(warehouse, snapshot(3, tables=(state("other", digest="x"),), cluster="other"))
+    with snapshot_lock(warehouse, "default", CLOCK) as lock:
+        stored = {"acls": StoredTable(snapshot_id=FIRST, captured_at_ms=NOON_MS + 2 * HOUR_MS, digest="d")}
+        assert stored_tables(lock, NOON_MS + 4 * HOUR_MS) == stored
+        assert stored_tables(lock, NOON_MS + 24 * HOUR_MS) == {}
+    publish_once(warehouse, snapshot(4, tables=(state("0192-0004-default", digest=None),)))
+    publish_once(warehouse, snapshot(5))
+    with snapshot_lock(warehouse, "default", CLOCK) as lock:
+        assert stored_tables(lock, NOON_MS + 6 * HOUR_MS) == {}
+    with snapshot_lock(warehouse, "new", CLOCK) as lock:
+        assert stored_tables(lock, NOON_MS) == {}

@@ -1,0 +1,212 @@
+"""First unread records from fake leaders: which requests are sent, and what is said where there is no record."""
+
+from collections.abc import Callable
+
+import pytest
+
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.fetch.first_unread import first_unread
+from kafka_lagoon.fetch.unread_positions import (
+    BUDGET_USED_UP,
+    GAP_TOO_LONG,
+    NO_RECORD_RETURNED,
+    FirstUnread,
+    Outcome,
+    Position,
+)
+from kafka_lagoon.protocol.messages.fetch import FETCH, READ_COMMITTED, READ_UNCOMMITTED
+from tests.clock import CLOCK
+from tests.fake.batches import aborted, batch, marker
+from tests.fake.cluster import FakeBatch, FakeCluster
+from tests.fake.faults import Altered, Fault
+from tests.records.examples import Batch, Record
+
+LARGE = b"v" * 300_000
+MANY = 1 << 30
+
+
+def timed(base_offset: int, base_time: int, count: int = 1, value: bytes = b"v") -> FakeBatch:
+    """A batch whose records are ten milliseconds apart."""
+    records = tuple(Record(delta=delta, time_delta=10 * delta, value=value) for delta in range(count))
+    made = Batch(base_offset=base_offset, records=records, base_time=base_time, max_time=base_time + 10 * count - 10)
+    return FakeBatch(base_offset, made.last_offset, made.write())
+
+
+def position(partition: int, offset: int, *, last_epoch: int = -1, is_blocked: bool = False) -> Position:
+    return Position("t", partition, offset, last_epoch, is_blocked, 10)
+
+
+def ask(cluster: Cluster, *positions: Position, max_bytes: int = MANY) -> list[FirstUnread]:
+    """What is found for the positions, in their order."""
+    unread = first_unread(cluster, positions, max_bytes, Deadline.after(CLOCK, 5_000))
+    assert unread.first.keys() == set(positions)
+    return [unread.first[one] for one in positions]
+
+
+@pytest.fixture
+def state() -> FakeCluster:
+    """Three brokers and a topic of six partitions with ten records each; record n has the time 1000 + 10 n."""
+    state = FakeCluster()
+    state.add_topic("t", 6, end=0)
+    for partition in state.topics["t"].partitions:
+        partition.append(timed(0, 1_000, 4), timed(4, 1_040, 6))
+    return state
+
+
+def test_one_request_to_each_leader(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """Each position has the record at its offset and that record's time, in one request for each leader."""
+    answers = ask(connect(), *(position(number, number) for number in range(6)))
+    assert [(one.outcome, one.offset, one.timestamp_ms) for one in answers] == [
+        (Outcome.RECORD, number, 1_000 + 10 * number) for number in range(6)
+    ]
+    assert [state.count(FETCH.key, node) for node in (1, 2, 3)] == [1, 1, 1]
+
+
+def test_several_offsets_of_a_partition(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """A request names a partition once; equal positions are asked for once."""
+    offsets = [0, 3, 5, 9]
+    answers = ask(connect(), *(position(0, offset) for offset in offsets))
+    assert [(one.offset, one.timestamp_ms) for one in answers] == [(offset, 1_000 + 10 * offset) for offset in offsets]
+    for request in state.fetches:
+        partitions = [one.partition for topic in request.topics for one in topic.partitions]
+        assert len(set(partitions)) == len(partitions)
+    assert len(state.fetches) == len(offsets)
+    assert len(first_unread(connect(), [position(0, 3)] * 5, MANY, Deadline.after(CLOCK, 5_000)).first) == 1
+    assert len(state.fetches) == len(offsets) + 1
+
+
+def test_large_batches_are_asked_for_again(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """With more bytes, and only those that did not come; the first partition of a request comes at once."""
+    for number in (0, 3):
+        state.topics["t"].partitions[number].log = [timed(0, 5_000, 1, LARGE), timed(1, 6_000, 1, LARGE)]
+        state.topics["t"].partitions[number].high_watermark = 2
+    answers = ask(connect(), *(position(number, 0) for number in (0, 3)))
+    assert [one.timestamp_ms for one in answers] == [5_000, 5_000]
+    sizes = [request.topics[0].partitions[-1].partition_max_bytes for request in state.fetches]
+    assert sizes == [4 << 10, 16 << 10]  # then it is the first one of its request
+    assert [len(request.topics[0].partitions) for request in state.fetches] == [2, 1]
+
+
+def test_the_budget(connect: Callable[..., Cluster]) -> None:
+    """What would exceed it is not read; positions that come first are read first."""
+    answers = ask(connect(), *(position(number, 0) for number in range(6)), max_bytes=3 * 4_096)
+    assert [one.outcome for one in answers[:3]] == [Outcome.RECORD] * 3
+    read = [one for one in answers if one.outcome is Outcome.RECORD]
+    left = [one for one in answers if one.outcome is Outcome.NOT_READ]
+    assert len(read) + len(left) == 6
+    assert all(one.problem == BUDGET_USED_UP for one in left)
+    assert ask(connect(), position(0, 0), max_bytes=100)[0].outcome is Outcome.NOT_READ
+
+
+def test_gaps_and_aborted_transactions(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """The first record after them; that there is none where only a marker follows."""
+    first, second, *_ = state.topics["t"].partitions
+    first.log, first.high_watermark = [], 0
+    first.append(aborted(0, [b"a", b"b"], 7), marker(2, 7), timed(10, 9_000, 2))
+    second.log, second.high_watermark = [], 0
+    second.append(timed(0, 1_000, 2), marker(2, 8, commit=True))
+    answers = ask(connect(), position(0, 0), position(1, 2), position(0, 3))
+    assert [(one.outcome, one.offset, one.timestamp_ms) for one in answers] == [
+        (Outcome.RECORD, 10, 9_000),
+        (Outcome.NOTHING, None, None),
+        (Outcome.RECORD, 10, 9_000),
+    ]
+
+
+def test_long_gaps_are_read_on(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """In steps, up to a limit: then the position is not read, or bounded by a header that came."""
+    log = state.topics["t"].partitions[0]
+    log.log, log.high_watermark = [], 0
+    log.append(*(aborted(2 * n, [b"v" * 5_000], 7) for n in range(8)), marker(16, 7), timed(20, 9_000, 2))
+    assert ask(connect(), position(0, 0))[0].offset == 20
+    log.log, log.high_watermark = [], 0
+    log.append(*(aborted(n, [LARGE * 4], 7) for n in range(40)), marker(40, 7), timed(41, 9_000, 2))
+    (answer,) = ask(connect(), position(0, 0))
+    assert (answer.outcome, answer.problem) == (Outcome.NOT_READ, GAP_TOO_LONG)
+
+
+def test_a_header_is_a_bound(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """Where a batch's header came and the budget does not allow for the batch, its largest timestamp bounds the record's."""
+    log = state.topics["t"].partitions[0]
+    log.log, log.high_watermark = [], 0
+    log.append(marker(0, 7, commit=True), timed(1, 9_000, 2, LARGE))
+    (answer,) = ask(connect(), position(0, 0), max_bytes=5_000)
+    assert (answer.outcome, answer.timestamp_ms, answer.problem) == (Outcome.BOUND, 9_010, BUDGET_USED_UP)
+
+
+def test_an_open_transaction(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """Below the last stable offset the leader is asked for committed records, from there on for all."""
+    log = state.topics["t"].partitions[0]
+    log.last_stable_offset = 4
+    blocked = ask(connect(), position(0, 5, is_blocked=True))[0]
+    assert (blocked.offset, blocked.timestamp_ms, blocked.is_blocked) == (5, 1_050, True)
+    assert state.fetches[-1].isolation_level == READ_UNCOMMITTED
+    assert ask(connect(), position(0, 2))[0].is_blocked is False
+    assert state.fetches[-1].isolation_level == READ_COMMITTED
+    log.log, log.high_watermark = [], 0
+    log.append(timed(0, 1_000, 2), marker(2, 8, commit=True), timed(3, 7_000, 3))
+    log.last_stable_offset = 3
+    between = ask(connect(), position(0, 2))[0]
+    assert (between.offset, between.timestamp_ms, between.is_blocked) == (3, 7_000, True)
+
+
+def test_a_truncated_log(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """The epoch of the commit shows that the log was truncated and continued with other records."""
+    log = state.topics["t"].partitions[0]
+    log.epoch_ends, log.leader_epoch = {3: 4}, 4
+    (answer,) = ask(connect(), position(0, 6, last_epoch=3))
+    assert (answer.outcome, answer.problem) == (Outcome.UNREADABLE, "LOG_TRUNCATED")
+    assert ask(connect(), position(0, 4, last_epoch=3))[0].outcome is Outcome.RECORD
+
+
+@pytest.mark.parametrize("highest", [18, 12, 11, 4])
+def test_brokers_of_any_release(state: FakeCluster, connect: Callable[..., Cluster], highest: int) -> None:
+    """By id, by name with the epoch, and by name without it."""
+    state.highest[FETCH.key] = highest
+    assert ask(connect(), position(0, 3, last_epoch=0), position(1, 2))[0].timestamp_ms == 1_030
+    assert {version for _, key, version in state.requests if key == FETCH.key} == {highest}
+
+
+def test_an_epoch_that_the_leader_has_forgotten(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """The position is asked for without it."""
+
+    def forgotten(response):
+        for topic in response.responses:
+            for partition in topic.partitions:
+                partition.error_code, partition.records = 1, None
+        return response
+
+    state.faults.append(Fault(FETCH.key, Altered(forgotten)))
+    assert ask(connect(), position(0, 3, last_epoch=0))[0].timestamp_ms == 1_030
+
+
+def test_failures_are_unreadable(connect: Callable[..., Cluster]) -> None:
+    """With the reason; an offset outside of the log is no failure of the collection."""
+    cluster = connect()
+    unread = first_unread(cluster, [position(0, 99)], MANY, Deadline.after(CLOCK, 5_000))
+    assert [one.problem for one in unread.first.values()] == ["OFFSET_OUT_OF_RANGE"]
+    assert not unread.failures
+    unknown = Position("nowhere", 0, 0, -1, False, 9)
+    unread = first_unread(cluster, [unknown], MANY, Deadline.after(CLOCK, 1_000))
+    assert unread.first[unknown].outcome is Outcome.UNREADABLE
+    assert [failure.name for failure in unread.failures] == [unread.first[unknown].problem]
+
+
+def test_damaged_records(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """A batch that fails its checksum is unreadable; so is an offset at which the leader returns nothing."""
+    log = state.topics["t"].partitions[0]
+    log.log[0] = FakeBatch(0, 3, log.log[0].data[:-1] + b"x")
+    (answer,) = ask(connect(), position(0, 2))
+    assert (answer.outcome, answer.problem) == (Outcome.UNREADABLE, "CORRUPT_BATCH")
+    log.log = []
+    (answer,) = ask(connect(), position(0, 2))
+    assert (answer.outcome, answer.problem) == (Outcome.UNREADABLE, NO_RECORD_RETURNED)
+
+
+def test_a_record_without_values_is_a_record(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """A tombstone counts as unread."""
+    log = state.topics["t"].partitions[0]
+    log.log, log.high_watermark = [], 0
+    log.append(batch(0, [None]))
+    assert ask(connect(), position(0, 0))[0].outcome is Outcome.RECORD

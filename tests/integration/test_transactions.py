@@ -1,0 +1,256 @@
+"""Tables transactions, producers and reassignments, against what Kafka's own tools print of the same cluster."""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer as Librdkafka
+from confluent_kafka.admin import NewTopic
+
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from kafka_lagoon.protocol.messages.produce import (
+    ALL_ACKS,
+    PRODUCE,
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from kafka_lagoon.records.encoding import Producer, Record, encode_batch
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.snapshot.producers import PartitionProducerRow
+from kafka_lagoon.snapshot.reassignments import ReassignmentRow
+from kafka_lagoon.snapshot.state_rows import Snapshot
+from kafka_lagoon.snapshot.transactions import TransactionRow
+from kafka_lagoon.wire.schema import Versions
+from tests.clock import CLOCK
+from tests.integration.releases import OLDER, Release
+from tests.integration.state import create_topics, delete_topics
+from tests.integration.test_against_kafka_tools import snapshot_of
+from tests.nulls import unexplained_of
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
+REASSIGNMENTS = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+CONFIGS = "kafka.admin.ConfigCommand"
+TOPIC, MOVING = "transactions", "moving"
+OPEN, HANGING, OVER = 0, 1, 2  # partitions
+HOUR_MS = 3_600_000
+_UNVERIFIED = Versions(3, 11)  # from v12 on brokers add the partition to the transaction (KIP-890)
+_IS_TRANSACTIONAL = 0x10
+
+
+def verification(release: Release, *change: str) -> None:
+    """Have brokers check transactional batches against their transactions (KIP-890), or not."""
+    release.printed(CONFIGS, "--alter", "--entity-type", "brokers", "--entity-default", *change)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The rows of one snapshot, and the words of the lines that Kafka's tools print."""
+
+    release: Release
+    snapshot: Snapshot
+
+    def lines(self, *command: str) -> list[list[str]]:
+        """The words of each line below the header."""
+        lines = self.release.printed(TRANSACTIONS, *command).splitlines()[1:]
+        return [line.split() for line in lines if line.strip()]
+
+
+@pytest.fixture(scope="module")
+def seen(kafka_392: LocalKafka) -> Iterator[Seen]:
+    """Brokers with transactions that are open, over, and such that nobody will ever end."""
+    release = Release(OLDER, kafka_392)
+    create_topics(kafka_392.bootstrap_servers, [NewTopic(TOPIC, 3, 1)])
+    verification(release, "--add-config", "transaction.partition.verification.enable=false")
+    hour_ago_ms = CLOCK.now_ms() - HOUR_MS
+    with open_transaction(kafka_392, "seen-open", hour_ago_ms):
+        end_transaction(kafka_392, "seen-over")
+        write_outside_of_transactions(kafka_392, hour_ago_ms)
+        yield Seen(release, snapshot_of(kafka_392))
+    verification(release, "--delete-config", "transaction.partition.verification.enable")
+    delete_topics(kafka_392.bootstrap_servers, [TOPIC])
+
+
+def _begin(kafka: LocalKafka, transactional_id: str, partition: int, at_ms: int) -> Librdkafka:
+    producer = Librdkafka(
+        {"bootstrap.servers": kafka.bootstrap_servers, "transactional.id": transactional_id, "log_level": 0}
+    )
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    producer.produce(TOPIC, b"v", partition=partition, timestamp=at_ms)
+    assert producer.flush(30) == 0
+    return producer
+
+
+@contextmanager
+def open_transaction(kafka: LocalKafka, transactional_id: str, at_ms: int) -> Iterator[None]:
+    """A transaction that its coordinator knows, with a record of that time."""
+    producer = _begin(kafka, transactional_id, OPEN, at_ms)
+    try:
+        yield
+    finally:
+        producer.abort_transaction(30)
+
+
+def end_transaction(kafka: LocalKafka, transactional_id: str) -> None:
+    """A transaction that was committed; its marker may still be on its way."""
+    _begin(kafka, transactional_id, OVER, CLOCK.now_ms()).commit_transaction(30)
+
+
+def write_outside_of_transactions(kafka: LocalKafka, at_ms: int) -> None:
+    """Transactional batches of producers that began no transaction, one of them with a transactional id."""
+    deadline = Deadline.after(CLOCK, 60_000)
+    settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers)
+    with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as cluster:
+        cluster.refresh([TOPIC], deadline)
+        for transactional_id in ("seen-idle", None):
+            begin = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=60_000)
+            begun = cluster.ask_any(INIT_PRODUCER_ID, begin, deadline)  # one broker coordinates everything
+            assert not begun.error_code
+            producer = Producer(begun.producer_id, begun.producer_epoch, 0)
+            records = encode_batch([Record(at_ms, None, b"v")], producer=producer, attributes=_IS_TRANSACTIONAL)
+            _write(cluster, transactional_id or "any", records, deadline)
+
+
+def _write(cluster: Cluster, transactional_id: str, records: bytes, deadline: Deadline) -> None:
+    data = PartitionProduceData(index=HANGING, records=records)
+    request = ProduceRequest(
+        transactional_id=transactional_id,
+        acks=ALL_ACKS,
+        timeout_ms=30_000,
+        topic_data=(TopicProduceData(name=TOPIC, partition_data=(data,)),),
+    )
+    leader_id = cluster.leader_of(TopicPartition(TOPIC, HANGING))
+    assert leader_id is not None
+    response = cluster.brokers[leader_id].ask(PRODUCE, request, deadline, _UNVERIFIED)
+    assert not response.responses[0].partition_responses[0].error_code
+
+
+def ours(seen: Seen) -> dict[str, TransactionRow]:
+    """Our rows of this test's transactions."""
+    rows = {row.transactional_id: row for row in seen.snapshot.of(TransactionRow)}
+    return {name: row for name, row in rows.items() if name.startswith("seen-")}
+
+
+def test_transactions_equal_the_list(seen: Seen) -> None:
+    """Every transactional id with its coordinator, producer and state."""
+    printed = {tuple(words) for words in seen.lines("list")}
+    rows = seen.snapshot.of(TransactionRow)
+    assert {(row.transactional_id, str(row.coordinator_id), str(row.producer_id), row.state) for row in rows} == printed
+    assert len(ours(seen)) == 3
+
+
+@pytest.mark.parametrize("transactional_id", ["seen-open", "seen-over"])
+def test_a_transaction_equals_its_description(seen: Seen, transactional_id: str) -> None:
+    """Epoch, timeout, when it began and its partitions; one that is over keeps its time, and has no partitions."""
+    row = ours(seen)[transactional_id]
+    (words,) = seen.lines("describe", "--transactional-id", transactional_id)
+    started_at_ms = "None" if row.started_at_ms is None else str(row.started_at_ms)
+    assert words[2:7] == [
+        str(row.producer_id),
+        str(row.producer_epoch),
+        row.state,
+        str(row.timeout_ms),
+        started_at_ms,
+    ]
+    partitions = [f"{one.topic}-{number}" for one in row.partitions or () for number in one.partitions]
+    assert words[8:] == partitions
+    assert partitions == ([f"{TOPIC}-{OPEN}"] if transactional_id == "seen-open" else [])
+    assert row.duration_ms is not None
+    assert row.problem is None
+
+
+def test_producers_equal_the_description(seen: Seen) -> None:
+    """Of the partitions with an open transaction, and of no other: those of others are not requested."""
+    rows = [row for row in seen.snapshot.of(PartitionProducerRow) if row.topic == TOPIC]
+    assert {row.partition for row in rows} == {OPEN, HANGING}
+    printed = seen.lines("describe-producers", "--topic", TOPIC, "--partition", str(HANGING))
+    written = [
+        (
+            row.producer_id,
+            row.producer_epoch,
+            row.coordinator_epoch,
+            row.last_sequence,
+            row.last_written_at_ms,
+            row.open_since_offset,
+        )
+        for row in rows
+        if row.partition == HANGING
+    ]
+    assert sorted([["-1" if value is None else str(value) for value in values] for values in written]) == sorted(
+        printed
+    )
+
+
+def test_what_hangs_equals_find_hanging(seen: Seen) -> None:
+    """A transaction that its coordinator will end does not hang, however old its records are."""
+    rows = [row for row in seen.snapshot.of(PartitionProducerRow) if row.topic == TOPIC]
+    hanging = {
+        (row.topic, str(row.partition), str(row.producer_id), str(row.open_since_offset), str(row.last_written_at_ms))
+        for row in rows
+        if row.is_hanging
+    }
+    lines = seen.lines("find-hanging", "--broker-id", "1")
+    printed = {(words[0], words[1], words[2], words[5], words[6]) for words in lines}
+    assert len(printed) == 2
+    assert hanging == printed
+    assert {(row.transactional_id, row.evidence) for row in rows} == {
+        ("seen-open", "in_transaction"),
+        ("seen-idle", "partition_not_in_transaction"),
+        (None, "no_transaction"),
+    }
+    assert all(row.idle_ms is not None and row.idle_ms >= HOUR_MS for row in rows)
+    assert unexplained_of(seen.snapshot) == []
+
+
+def test_reassignments_equal_kafka_reassign_partitions(kafka: LocalKafka, tmp_path: Path) -> None:
+    """Partitions that a throttle keeps on their way, with what is added and removed; none once they are cancelled."""
+    create_topics(kafka.bootstrap_servers, [NewTopic(MOVING, 2, replica_assignment=[[1], [2]])])
+    _fill(kafka, MOVING)
+    plan = tmp_path / "plan.json"
+    moves = [{"topic": MOVING, "partition": partition, "replicas": [3]} for partition in (0, 1)]
+    plan.write_text(json.dumps({"version": 1, "partitions": moves}))
+    command = ("--bootstrap-server", kafka.bootstrap_servers, "--reassignment-json-file", str(plan))
+    kafka.tool(REASSIGNMENTS, *command, "--execute", "--throttle", "1")
+    try:
+        snapshot = snapshot_of(kafka)
+        printed = kafka.tool(REASSIGNMENTS, "--bootstrap-server", kafka.bootstrap_servers, "--list")
+    finally:
+        kafka.tool(REASSIGNMENTS, *command, "--cancel")
+    rows = snapshot.of(ReassignmentRow)
+    assert {(f"{row.topic}-{row.partition}", *map(_numbers, _replicas(row))) for row in rows} == set(
+        re.findall(r"^(\S+): replicas: ([\d,]+)\. adding: ([\d,]+)\. removing: ([\d,]+)\.$", printed, re.MULTILINE)
+    )
+    assert {(row.partition, row.adding_replicas, row.removing_replicas) for row in rows} == {
+        (0, (3,), (1,)),
+        (1, (3,), (2,)),
+    }
+    assert unexplained_of(snapshot) == []
+    assert not snapshot_of(kafka).of(ReassignmentRow)
+    delete_topics(kafka.bootstrap_servers, [MOVING])
+
+
+def _fill(kafka: LocalKafka, topic: str) -> None:
+    """More than a follower gets before a throttle of one byte a second holds it back."""
+    producer = Librdkafka({"bootstrap.servers": kafka.bootstrap_servers})
+    for number in range(8):
+        producer.produce(topic, os.urandom(900_000), partition=number % 2)
+    assert producer.flush(60) == 0
+
+
+def _replicas(row: ReassignmentRow) -> Sequence[Sequence[int]]:
+    return row.replicas, row.adding_replicas, row.removing_replicas
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    return ",".join(map(str, numbers))

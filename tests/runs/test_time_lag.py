@@ -1,0 +1,84 @@
+"""Where the time lag of a snapshot is measured: on the driver, on executors, from earlier snapshots, or not at all."""
+
+from pathlib import Path
+
+import pytest
+
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.runs.context import RunContext
+from kafka_lagoon.runs.snapshot import take_snapshot
+from kafka_lagoon.snapshot.coverage import CoverageRow
+from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, Snapshot
+from tests.clock import CLOCK
+from tests.delta.samples import NOON_MS
+from tests.fake.broker import fake_cluster
+from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
+from tests.fetch.test_first_unread import timed
+from tests.runs.heard import Heard
+from tests.warehouses import settings
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+
+def cluster() -> FakeCluster:
+    """A topic of three partitions with ten records each, and two groups, of which one is at the same offsets as the other."""
+    state = FakeCluster()
+    for partition in state.add_topic("t", 3, end=0).partitions:
+        partition.append(timed(0, 1_000, 4), timed(4, 1_040, 6))
+    for group_id in ("a", "b"):
+        commits = {("t", number): FakeCommit(number + 2) for number in range(3)}
+        state.groups[group_id] = FakeGroup(coordinator_id=1, commits=commits)
+    return state
+
+
+def taken(state: FakeCluster, lake: Path, *slots: int, **more: str | int) -> list[list[ConsumerLagRow]]:
+    """The lag rows of one snapshot for each slot."""
+    with fake_cluster(state):
+        servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
+        given = [f"snapshot.{name}={value}" for name, value in more.items()]
+        context = RunContext(
+            "snapshot", settings(f"warehouse={lake}", f"kafka.bootstrap_servers={servers}", *given), CLOCK
+        )
+        several = []
+        for slot in slots:
+            for partition in state.topics["t"].partitions if slot > NOON_MS else ():
+                partition.append(timed(10, 2_000, 10))
+            snapshot = take_snapshot(context, "default", slot, RequestStats(), Heard())
+            assert isinstance(snapshot, Snapshot)
+            fetches = [one for one in snapshot.of(CoverageRow) if one.api == "Fetch"]
+            assert sum(one.answered for one in fetches) == (
+                3 if not more or "time_lag_executor_positions" in more else 0
+            )
+            several.append(list(snapshot.of(ConsumerLagRow)))
+        return several
+
+
+def test_executors_find_what_the_driver_finds(tmp_path: Path) -> None:
+    """And their requests are counted in table coverage."""
+    (driver,) = taken(cluster(), tmp_path / "driver", NOON_MS)
+    (executors,) = taken(cluster(), tmp_path / "executors", NOON_MS, time_lag_executor_positions=1)
+    for rows in (driver, executors):
+        assert [(one.group_id, one.time_lag_method, one.first_unread_timestamp_ms) for one in rows] == [
+            (group_id, "exact", 1_020 + 10 * number) for group_id in ("a", "b") for number in range(3)
+        ]
+
+
+def test_history_tells_when_offsets_were_written(tmp_path: Path) -> None:
+    """Between two snapshots in proportion; nothing before the first one."""
+    state = cluster()
+    state.groups["b"].commits = {("t", 0): FakeCommit(10), ("t", 1): FakeCommit(15)}
+    first, second = taken(state, tmp_path / "lake", NOON_MS, NOON_MS + 1, time_lag="interpolate")
+    assert {one.time_lag_problem for one in first if one.lag and one.lag > 0} == {"NO_EARLIER_SNAPSHOT"}
+    lags = {(one.group_id, one.partition): one for one in second}
+    assert {one.time_lag_problem for one in second if one.group_id == "a"} == {"NO_EARLIER_SNAPSHOT"}
+    at_the_end, between = lags["b", 0], lags["b", 1]
+    assert at_the_end.time_lag_method == between.time_lag_method == "interpolated"
+    assert at_the_end.time_lag_ms is not None
+    assert between.time_lag_ms is not None
+    assert abs(at_the_end.time_lag_ms - 2 * between.time_lag_ms) <= 2
+
+
+def test_it_can_be_switched_off(tmp_path: Path) -> None:
+    """No record is fetched then."""
+    (rows,) = taken(cluster(), tmp_path / "lake", NOON_MS, time_lag="off")
+    assert {(one.time_lag_method, one.time_lag_problem) for one in rows} == {("not_measured", "TIME_LAG_OFF")}

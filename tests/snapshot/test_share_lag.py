@@ -1,0 +1,150 @@
+"""Lag rows of share groups, from messages and rows made by hand."""
+
+from dataclasses import replace
+
+import pytest
+
+from kafka_lagoon.admin.share_groups import ShareOffsets
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
+from kafka_lagoon.protocol.messages.describe_share_group_offsets import (
+    DESCRIBE_SHARE_GROUP_OFFSETS,
+    DescribeShareGroupOffsetsResponseGroup,
+    DescribeShareGroupOffsetsResponseTopic,
+)
+from kafka_lagoon.protocol.messages.metadata import MetadataResponse
+from kafka_lagoon.snapshot.share_lag import share_lag_rows, unnamed_topics
+from kafka_lagoon.snapshot.state_rows import (
+    ConsumerGroupRow,
+    ConsumerLagRow,
+    GroupMemberRow,
+    PartitionOffsetsRow,
+    TopicPartitions,
+)
+from kafka_lagoon.snapshot.topology import TOPIC_DELETED, Topology
+from tests.delta.samples import row
+from tests.snapshot.test_share_offsets import partition
+
+NOT_AUTHORIZED = 30
+GROUP = row(ConsumerGroupRow, group_id="g", group_type="share", state="Stable")
+OFFSETS = [
+    row(
+        PartitionOffsetsRow,
+        topic="orders",
+        partition=index,
+        log_start_offset=4,
+        high_watermark=20,
+        last_stable_offset=18,
+    )
+    for index in range(4)
+]
+TOPOLOGY = Topology(
+    metadata=MetadataResponse(brokers=(), cluster_id=None, controller_id=1, topics=()),
+    topic_ids={"orders": "id"},
+    partitions={"orders": range(4)},
+)
+
+
+def member(member_id: str, *partitions: int, topics: tuple[str, ...] | None = None) -> GroupMemberRow:
+    """A member that is given these partitions."""
+    assignment = (TopicPartitions(topic="orders", topic_id=None, partitions=partitions),)
+    return row(
+        GroupMemberRow,
+        group_id="g",
+        member_id=member_id,
+        client_id=f"client-{member_id}",
+        subscribed_topics=topics,
+        assignment=assignment,
+    )
+
+
+def shares(*partitions: object, failures: tuple[Failure, ...] = (), name: str = "orders") -> ShareOffsets:
+    """What the coordinator has of a group in one topic."""
+    topic = DescribeShareGroupOffsetsResponseTopic(topic_name=name, topic_id=bytes(16), partitions=partitions)
+    group = DescribeShareGroupOffsetsResponseGroup(group_id="g", topics=(topic,), error_code=0)
+    return ShareOffsets(answers={"g": group}, failures=failures)
+
+
+def rows(
+    offsets: ShareOffsets, *members: GroupMemberRow, topology: Topology = TOPOLOGY
+) -> dict[tuple[str, int], ConsumerLagRow]:
+    """The rows by partition."""
+    groups = [GROUP, row(ConsumerGroupRow, group_id="other", group_type="consumer")]
+    made = share_lag_rows(groups, members, offsets, OFFSETS, topology)
+    assert [(one.topic, one.partition) for one in made] == sorted((one.topic, one.partition) for one in made)
+    return {(one.topic, one.partition): one for one in made}
+
+
+def test_the_lag_is_the_coordinators() -> None:
+    """It may be less than the distance from the start offset to the end: some records after the start are done."""
+    lag_row = rows(shares(partition(1, 5, lag=7)), member("b", 1), member("a", 1))["orders", 1]
+    assert (lag_row.lag, lag_row.lag_basis, lag_row.share_start_offset, lag_row.problem) == (7, "share", 5, None)
+    assert (lag_row.committed_offset, lag_row.lag_lower_bound, lag_row.lag_read_committed) == (None, None, None)
+    assert (lag_row.log_start_offset, lag_row.high_watermark, lag_row.last_stable_offset) == (4, 20, 18)
+    assert (lag_row.retention_margin, lag_row.records_lost) == (1, 0)
+    assert (lag_row.group_type, lag_row.group_state, lag_row.topic_id) == ("share", "Stable", "id")
+    assert (lag_row.member_id, lag_row.client_id) == ("a", "client-a"), "the first of those that share the partition"
+
+
+def test_records_before_the_log_start_may_have_been_done() -> None:
+    """How many were lost is not known, but that the start offset is below the log."""
+    lag_row = rows(shares(partition(0, 1, lag=7)))["orders", 0]
+    assert (lag_row.retention_margin, lag_row.records_lost) == (-3, None)
+
+
+@pytest.mark.parametrize(
+    ("start_offset", "lag", "problem"),
+    [(-1, -1, "SHARE_NOT_STARTED"), (5, -1, "SHARE_LAG_NOT_RETURNED")],
+)
+def test_what_is_not_counted(start_offset: int, lag: int, problem: str) -> None:
+    """A partition that nobody has read has no start; brokers before KIP-1226 have no lag."""
+    lag_row = rows(shares(partition(0, start_offset, lag=lag)))["orders", 0]
+    assert (lag_row.lag, lag_row.lag_basis, lag_row.problem) == (None, "unknown", problem)
+
+
+def test_every_partition_of_a_member_is_a_row() -> None:
+    """Assigned and subscribed ones, too, of which nothing is stored yet."""
+    made = rows(shares(partition(0, 5, lag=1)), member("a", 1, topics=("orders",)))
+    assert {at: one.problem for at, one in made.items()} == {
+        ("orders", 0): None,
+        **{("orders", index): "SHARE_NOT_STARTED" for index in (1, 2, 3)},
+    }
+
+
+def test_a_group_that_is_refused() -> None:
+    """The rows of its members' partitions name the reason."""
+    failure = failure_of(DESCRIBE_SHARE_GROUP_OFFSETS, Scope.group("g"), NOT_AUTHORIZED)
+    made = rows(ShareOffsets(answers={}, failures=(failure,)), member("a", 1))
+    assert {at: one.problem for at, one in made.items()} == {("orders", 1): "GROUP_AUTHORIZATION_FAILED"}
+
+
+def test_a_partition_that_is_refused() -> None:
+    """Its own error is the reason."""
+    made = rows(shares(partition(0, -1, error_code=29)))
+    assert made["orders", 0].problem == "TOPIC_AUTHORIZATION_FAILED"
+
+
+def test_a_topic_that_did_not_last() -> None:
+    """What the group stored belongs to another log than the offsets: no lag."""
+    gone = replace(TOPOLOGY, changed={"orders": TOPIC_DELETED})
+    lag_row = rows(shares(partition(0, 5, lag=7)), topology=gone)["orders", 0]
+    assert (lag_row.lag, lag_row.retention_margin, lag_row.problem) == (None, None, TOPIC_DELETED)
+    assert lag_row.share_start_offset == 5
+
+
+def test_a_topic_that_is_not_there() -> None:
+    """The lag is known, the offsets of the log are not."""
+    lag_row = rows(shares(partition(0, 5, lag=7), name="gone"))["gone", 0]
+    assert (lag_row.lag, lag_row.high_watermark, lag_row.problem) == (7, None, "UNKNOWN_TOPIC_OR_PARTITION")
+
+
+def test_a_topic_without_a_name_is_a_failure() -> None:
+    """A row needs the name of its topic."""
+    offsets = shares(partition(0, 5, lag=7), name="")
+    assert not rows(offsets)
+    (failure,) = unnamed_topics(offsets, TOPOLOGY)
+    assert (failure.name, failure.scope.group_id) == ("UNKNOWN_TOPIC_ID", "g")
+
+
+def test_other_groups_have_no_such_rows() -> None:
+    """They have rows of their own."""
+    assert share_lag_rows([replace(GROUP, group_type="consumer")], [], shares(), OFFSETS, TOPOLOGY) == []

@@ -1,0 +1,100 @@
+"""Tables transactions and producers of a fake cluster: what is asked, in which order, and what failures leave."""
+
+from kafka_lagoon.protocol.error_codes import TRANSACTIONAL_ID_NOT_FOUND
+from kafka_lagoon.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
+from kafka_lagoon.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS
+from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
+from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
+from kafka_lagoon.snapshot.producers import PartitionProducerRow
+from kafka_lagoon.snapshot.transactions import TransactionRow
+from tests.fake.cluster import FakeCluster
+from tests.fake.oddities import ODDITIES, every_shape, fails
+from tests.snapshot.test_collect import captured, healthy
+
+TRANSACTION_APIS = (LIST_TRANSACTIONS.key, DESCRIBE_TRANSACTIONS.key, DESCRIBE_PRODUCERS.key)
+
+
+def apis(state: FakeCluster) -> list[int]:
+    """The APIs about transactions, in the order in which brokers were asked first, and again after another."""
+    keys = [key for _, key, _ in state.requests if key in TRANSACTION_APIS]
+    return [key for index, key in enumerate(keys) if index == 0 or keys[index - 1] != key]
+
+
+def test_coordinators_are_asked_again_after_the_leaders() -> None:
+    """As Kafka's tool does: what ended between the two lists does not hang, it only was open in the first."""
+    state = every_shape()
+    taken = captured(state)
+    lists, describes, producers = TRANSACTION_APIS
+    assert apis(state) == [lists, describes, producers, lists, describes]
+    assert {(row.producer_id, row.transactional_id, row.evidence) for row in taken.of(PartitionProducerRow)} == {
+        (7, "payer", "in_transaction"),
+        (8, "idle", None),
+        (9, None, "no_transaction"),
+    }
+    assert [row.transactional_id for row in taken.of(TransactionRow)] == ["idle", "payer"]
+
+
+def test_a_cluster_without_transactions_costs_one_list() -> None:
+    """One request per broker; no leader is asked for producers."""
+    state = healthy()
+    captured(state)
+    assert apis(state) == [LIST_TRANSACTIONS.key]
+    assert state.count(LIST_TRANSACTIONS.key) == 3
+
+
+def test_a_transactional_id_that_expires_meanwhile_is_no_failure() -> None:
+    """Its row stays, with what the list said and the reason for the rest."""
+    state = every_shape()
+    state.transactions["idle"].described.error_code = TRANSACTIONAL_ID_NOT_FOUND
+    taken = captured(state)
+    (idle, _) = taken.of(TransactionRow)
+    assert (idle.state, idle.producer_id, idle.coordinator_id, idle.problem) == (
+        "Empty",
+        8,
+        2,
+        "TRANSACTIONAL_ID_NOT_FOUND",
+    )
+    assert (idle.producer_epoch, idle.timeout_ms, idle.partitions) == (None, None, None)
+    assert not [row for row in taken.of(CollectionFailureRow) if "Transactions" in row.api]
+
+
+def test_what_may_not_be_read_is_a_row_and_a_failure() -> None:
+    """Descriptions that are refused leave the listed ids; the snapshot stays as complete as it is without them."""
+    state = every_shape()
+    ODDITIES["commits and transactions that may not be read"](state)
+    taken = captured(state)
+    problem = "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
+    assert {(row.transactional_id, row.problem) for row in taken.of(TransactionRow)} == {
+        ("idle", problem),
+        ("payer", problem),
+    }
+    verdicts = {row.producer_id: (row.is_hanging, row.problem) for row in taken.of(PartitionProducerRow)}
+    assert verdicts == {7: (None, problem), 8: (False, None), 9: (True, None)}
+
+
+def test_a_list_that_fails_is_no_verdict() -> None:
+    """Without all coordinators nobody can say that no coordinator knows a producer."""
+    state = every_shape()
+    fails(LIST_TRANSACTIONS)(state)
+    taken = captured(state)
+    assert not taken.of(TransactionRow)
+    verdicts = {row.producer_id: row.is_hanging for row in taken.of(PartitionProducerRow)}
+    assert verdicts == {7: None, 8: False, 9: None}
+
+
+def test_brokers_that_list_no_transactions() -> None:
+    """Kafka 2.8 describes producers and lists no transactions: what hangs there is not known, and nothing failed."""
+    state = every_shape()
+    state.missing = {node: {LIST_TRANSACTIONS.key, DESCRIBE_TRANSACTIONS.key} for node in (1, 2, 3)}
+    taken = captured(state)
+    verdicts = {row.producer_id: (row.is_hanging, row.problem) for row in taken.of(PartitionProducerRow)}
+    assert verdicts == {7: (None, "UNSUPPORTED_VERSION"), 8: (False, None), 9: (None, "UNSUPPORTED_VERSION")}
+    assert not [row for row in taken.of(CollectionFailureRow) if "Transactions" in row.api]
+    reasons = {row.not_collected_because for row in taken.of(CoverageRow) if row.api == LIST_TRANSACTIONS.name}
+    assert reasons == {"UNSUPPORTED_VERSION"}
+
+
+def test_the_list_of_transactions_is_proven_or_not() -> None:
+    """Brokers leave out transactional ids that we may not describe, so `coverage` says how far the list can be trusted."""
+    rows = [row for row in captured(every_shape()).of(CoverageRow) if row.api == LIST_TRANSACTIONS.name]
+    assert {row.visibility for row in rows} == {"complete"}
