@@ -33,6 +33,7 @@ class SnapshotSettings(Strict):
     deadline_ms: int = Field(300_000, gt=0, description="Longest time for collecting the state of one cluster.")
     slot_max_age_ms: int = Field(3_600_000, gt=0, description="A `--slot` further back than this is refused.")
     lock_wait_ms: int = Field(0, ge=0, description="How long to wait for another run's lock before exit 4.")
+    clusters_at_once: int = Field(4, gt=0, description="How many clusters of a run are captured at the same time.")
     accept_incomplete: bool = Field(
         False, description="Exit 0 instead of 3 when something did not answer; `--accept-incomplete` for short."
     )
