@@ -11,7 +11,7 @@ from itertools import groupby, repeat
 from operator import attrgetter
 from typing import Any
 
-from kafka_lagoon.row_columns import Chosen, Column, Columns, column_of
+from kafka_lagoon.row_columns import Chosen, Column, Columns, Difference, column_of
 from kafka_lagoon.snapshot.commits import NO_COMMIT, CommitColumns
 from kafka_lagoon.snapshot.lag_logs import Ends, Logs
 from kafka_lagoon.snapshot.state_rows import CommittedOffsetRow, ConsumerGroupRow, ConsumerLagRow, GroupMemberRow
@@ -172,8 +172,7 @@ class LagColumns(Columns[ConsumerLagRow]):
 
     def committed_leader_epochs(self) -> Sequence[int | None]:
         """The leader epoch of the commit of each row."""
-        epochs = [*column_of(self._commits, "committed_leader_epoch"), None]
-        return [epochs[row] for row in self._commit_of]
+        return Chosen(self._commit_of, column_of(self._commits, "committed_leader_epoch"))
 
     def column(self, name: str, start: int = 0, stop: int | None = None) -> Column:
         """A column of the rows from `start` to `stop`; one that is not made here is null."""
@@ -183,68 +182,66 @@ class LagColumns(Columns[ConsumerLagRow]):
         if name in _OF_OWNER:
             return Chosen(self._owner_of[span], self._once(name, self._members))
         if name in _OF_LOG:
-            return self._of_log(getattr(self._logs, name), span)
+            return Chosen(self._slots[span], getattr(self._logs, name))
         if name in _MINUS_COMMIT:
             return self._minus_commit(_MINUS_COMMIT[name], span)
         make = self._OTHERS.get(name)
         return make(self, span) if make else Chosen.constant(None, len(self._slots[span]))
 
     def _once(self, name: str, rows: Sequence[Any]) -> Column:
-        """A column of other rows, and None for row -1."""
+        """A column of other rows."""
         if name not in self._kept:
-            self._kept[name] = [*column_of(rows, name), None]
+            self._kept[name] = list(column_of(rows, name))
         return self._kept[name]
 
+    def _topic_places(self, span: slice) -> "array[int]":
+        return array("i", map(self._logs.topic_of.__getitem__, self._slots[span]))
+
     def _topic(self, span: slice) -> Column:
-        return Chosen(array("i", map(self._logs.topic_of.__getitem__, self._slots[span])), self._logs.topics)
+        return Chosen(self._topic_places(span), self._logs.topics)
 
     def _topic_id(self, span: slice) -> Column:
-        return Chosen(array("i", map(self._logs.topic_of.__getitem__, self._slots[span])), self._logs.topic_ids)
+        return Chosen(self._topic_places(span), self._logs.topic_ids)
 
     def _problem_column(self, span: slice) -> Column:
         return Chosen(self._problem_of[span], list(self._problems))
 
-    def _of_log(self, values: Sequence[Any], span: slice) -> list[Any]:
-        return list(map(values.__getitem__, self._slots[span]))
+    def _offsets(self, span: slice) -> Chosen:
+        rows = self._commit_of[span]
+        if self._unknown:
+            rows = array("i", [_NONE if row in self._unknown else row for row in rows])
+        return Chosen(rows, self._committed)
 
-    def _offsets(self, span: slice) -> list[int | None]:
-        offsets = list(map(self._committed.__getitem__, self._commit_of[span]))
-        return [None if offset < 0 else offset for offset in offsets] if min(offsets, default=0) < 0 else list(offsets)
-
-    def _lasting(self, name: str) -> Sequence[int | None]:
-        """Offsets of logs by slot, but of topics that did not last.
+    def _lasting(self, name: str, span: slice) -> Chosen:
+        """Offsets of logs, but of topics that did not last.
 
         A commit and an end offset of two incarnations of a topic have nothing to do with each other.
         """
-        values: list[int | None] = getattr(self._logs, name)
-        if not self._logs.changed:
-            return values
-        if len(self._kept.get(name, ())) < len(values):
-            changed = set(self._logs.changed)
-            self._kept[name] = [None if slot in changed else value for slot, value in enumerate(values)]
-        return self._kept[name]
+        slots, changed = self._slots[span], self._logs.changed
+        if changed:
+            slots = array("i", [_NONE if slot in changed else slot for slot in slots])
+        return Chosen(slots, getattr(self._logs, name))
 
-    def _minus_commit(self, name: str, span: slice) -> list[int | None]:
-        """An offset of the log minus the commit; null if either is unknown."""
-        pairs = zip(self._of_log(self._lasting(name), span), self._offsets(span), strict=True)
-        return [None if end is None or offset is None else end - offset for end, offset in pairs]
+    def _minus_commit(self, name: str, span: slice) -> Difference:
+        return Difference(self._lasting(name, span), self._offsets(span))
 
-    def _lost(self, span: slice) -> list[int | None]:
-        behind = self._minus_commit("log_start_offset", span)
-        return [None if count is None else max(0, count) for count in behind]
+    def _lost(self, span: slice) -> Column:
+        return Difference(self._lasting("log_start_offset", span), self._offsets(span), least=0)
 
-    def _margin(self, span: slice) -> list[int | None]:
-        return [None if count is None else -count for count in self._minus_commit("log_start_offset", span)]
+    def _margin(self, span: slice) -> Column:
+        return Difference(self._offsets(span), self._lasting("log_start_offset", span))
 
     def _basis(self, span: slice) -> Column:
-        """What lag is made of, or could be taken from instead: 0 COMMITTED, 1 LOG_START, 2 UNKNOWN."""
-        lags, problems = self._minus_commit("high_watermark", span), self._problem_of[span]
-        if None not in lags:
-            return Chosen.constant(COMMITTED, len(lags))
-        logs = (self._of_log(getattr(self._logs, name), span) for name in ("log_start_offset", "high_watermark"))
+        """What lag is made of, or could be taken from instead."""
+        problems = self._problem_of[span]
+        if not any(problems):  # then nothing is missing
+            return Chosen.constant(COMMITTED, len(problems))
+        ends, starts = self._logs.high_watermark, self._logs.log_start_offset
         places = [
-            0 if lag is not None else 1 if problem == _WITHOUT_COMMIT and start is not None and end is not None else 2
-            for lag, problem, start, end in zip(lags, problems, *logs, strict=True)
+            0 if lag is not None else 1 if problem == _WITHOUT_COMMIT and None not in (starts[slot], ends[slot]) else 2
+            for lag, problem, slot in zip(
+                self._minus_commit("high_watermark", span), problems, self._slots[span], strict=True
+            )
         ]
         return Chosen(array("i", places), (COMMITTED, LOG_START, UNKNOWN))
 
