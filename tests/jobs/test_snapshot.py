@@ -66,6 +66,11 @@ def test_snapshot_by_spark_submit(cluster: LocalKafka, tmp_path: Path) -> None:
     by_sql = {tuple(json.loads(line).values()) for line in queried.stdout.splitlines()}
     assert by_sql == {(r["group_id"], r["topic"], r["partition"], r["lag"]) for r in by_deltalake}
 
+    shown = lagoon("lag", "--conf", str(conf), "--json", "--fail-above", "age=1h")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    lines = [one for one in map(json.loads, shown.stdout.splitlines()) if one["kind"] == "lag"]
+    assert {(r["group_id"], r["topic"], r["partition"], r["lag"]) for r in lines} == by_sql
+
     versions = {table.name: DeltaTable(str(table)).version() for table in warehouse.iterdir() if table.is_dir()}
     again = here("snapshot", "--conf", str(conf), "--slot", slot)
     assert again.returncode == 0, again.stderr

@@ -28,14 +28,15 @@ from kafka_lagoon.protocol.error_codes import (
     error_code,
 )
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
+from kafka_lagoon.protocol.messages.describe_delegation_token import DESCRIBE_DELEGATION_TOKEN
 from kafka_lagoon.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
 from kafka_lagoon.protocol.messages.sasl_handshake import SASL_HANDSHAKE
 from kafka_lagoon.row_classes import ALWAYS, Int32, Int64, column, row
 from kafka_lagoon.snapshot.topology import Topology
 
 COMPLETE, FILTERED, UNKNOWN = "complete", "filtered", "unknown"
-# OffsetFetch of all topics leaves out those that we may not describe; tokens of others need a permission for each.
-TOPIC_LISTS = ("Metadata", "OffsetFetch", "DescribeDelegationToken", "ListTransactions")
+# OffsetFetch of all topics leaves out those that we may not describe.
+TOPIC_LISTS = ("Metadata", "OffsetFetch", "ListTransactions")
 _ALL_CLUSTER_OPERATIONS = (
     CREATE,
     ALTER,
@@ -153,11 +154,11 @@ def visibility(cluster_operations: int) -> dict[str, str]:
     """How far each list can be trusted, by API, from the operations that we may do on the cluster.
 
     DESCRIBE on the cluster shows all groups. Nothing proves that all topics are shown, except that we may do everything:
-    a super user, or a cluster without an authorizer.
+    a super user, or a cluster without an authorizer. Nothing at all proves that all delegation tokens are.
     """
     groups = {True: COMPLETE, False: FILTERED, None: UNKNOWN}[allows(cluster_operations, DESCRIBE)]
     topics = COMPLETE if all(allows(cluster_operations, one) for one in _ALL_CLUSTER_OPERATIONS) else UNKNOWN
-    return {"ListGroups": groups, **dict.fromkeys(TOPIC_LISTS, topics)}
+    return {"ListGroups": groups, **dict.fromkeys(TOPIC_LISTS, topics), DESCRIBE_DELEGATION_TOKEN.name: UNKNOWN}
 
 
 def list_note(cluster_operations: int, api: str, what: str) -> str | None:
