@@ -15,6 +15,7 @@ from kafka_lagoon.delta.warehouse import Warehouse
 from tests.clock import clock_at
 
 _DAY = timedelta(days=1)
+_IN_FULL = 8  # days
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,10 @@ ALL = tuple(table.name for table in TABLES)
 
 
 def make_history(warehouse: Warehouse, days: int, runs: int, names: Sequence[str] = ALL) -> None:
-    """Repeat the last commit of tables `runs` times on each of the days before today; each is maintained when it is over."""
+    """Repeat the last commit of tables `runs` times on each of the days before today; each is maintained when it is over.
+
+    Days that are longer ago than any commit is kept have one run, whose file stands for the one that maintenance leaves.
+    """
     today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     _age(warehouse, today - days * _DAY)
     for ago in range(days, 0, -1):
@@ -56,7 +60,7 @@ def make_history(warehouse: Warehouse, days: int, runs: int, names: Sequence[str
         for table in (table for table in TABLES if table.name in names):
             folder = Path(warehouse.locations[table.name].removeprefix("file:"))
             for commit in _last_commit(folder):
-                for number in range(1, runs + 1):
+                for number in range(1, (runs if ago <= _IN_FULL else 1) + 1):
                     commit.repeat(number, midnight + _DAY * number / (runs + 1), table.partition_by)
             warehouse.kernel.checkpoint(warehouse.locations[table.name])
         maintain(warehouse, MaintainOptions(tables=tuple(names)), clock_at(midnight + _DAY * 1.02))

@@ -112,6 +112,7 @@ def sql(warehouse: Warehouse) -> None:
 
 
 @pytest.mark.proof
+@pytest.mark.timeout(3_600)
 def test_thousands_of_runs_later(spark: SparkSession, tmp_path: Path) -> None:
     """After 35 days of 144 snapshots and ingests a day a publication, an ingest and `lag_now` cost as on the first day, +20 %."""
     young, old = (open_at(spark, tmp_path / name) for name in ("young", "old"))
