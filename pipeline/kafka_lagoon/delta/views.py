@@ -56,6 +56,13 @@ HISTORY = (
     "lag_trend",
     "group_partition_status",
     "group_status",
+    "loss_ahead",
+    "partition_throughput",
+    "topic_throughput",
+    "partition_skew",
+    "rebalances",
+    "topic_growth",
+    "idle_topics",
 )
 # Views of what changed and of what is wrong, each after what it reads; likewise.
 CHANGES = (
