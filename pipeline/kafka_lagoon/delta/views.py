@@ -57,6 +57,12 @@ HISTORY = (
     "group_partition_status",
     "group_status",
     "loss_ahead",
+    "partition_throughput",
+    "topic_throughput",
+    "partition_skew",
+    "rebalances",
+    "topic_growth",
+    "idle_topics",
 )
 # Views of what changed and of what is wrong, each after what it reads; likewise.
 CHANGES = (

@@ -1,0 +1,41 @@
+CREATE OR REPLACE VIEW topic_throughput (
+  cluster COMMENT 'Name of the cluster in the configuration.',
+  cluster_id COMMENT 'Id that the cluster gave itself; null if no broker named it.',
+  snapshot_id COMMENT 'The snapshot that the row is about.',
+  snapshot_date COMMENT 'UTC day of captured_at.',
+  captured_at COMMENT 'When that snapshot began to look at the cluster.',
+  topic COMMENT 'Name of the topic.',
+  topic_id COMMENT 'Id of the topic; null if the brokers give none.',
+  partitions COMMENT 'Partitions of the topic.',
+  records COMMENT 'Offsets in the logs of the partitions whose ends are known; null if none is.',
+  size_bytes COMMENT 'Bytes of the leader replicas whose size is known; null if none is.',
+  seconds COMMENT 'Mean seconds since the snapshot before; null if no partition has a rate.',
+  rate_partitions COMMENT 'Partitions with a rate of records: the rates speak of them alone.',
+  produced COMMENT 'Offsets that were added to these partitions since; null if there is none.',
+  records_per_second COMMENT 'Sum of the rates of these partitions; null if there is none.',
+  bytes_partitions COMMENT 'Partitions with a rate of bytes.',
+  estimated_partitions COMMENT 'Those of them whose bytes follow from the mean size of a record, see bytes_method of partition_throughput.',
+  bytes_per_second COMMENT 'Sum of the rates of bytes, before replication; null if there is none.'
+)
+COMMENT 'Records and bytes a second that are produced to each topic, from one published snapshot to the next: one row per topic and snapshot.'
+AS
+SELECT
+  cluster,
+  cluster_id,
+  snapshot_id,
+  snapshot_date,
+  captured_at,
+  topic,
+  topic_id,
+  count(*) AS partitions,
+  CAST(sum(records) AS BIGINT) AS records,
+  CAST(sum(size_bytes) AS BIGINT) AS size_bytes,
+  avg(CASE WHEN no_rate_because IS NULL THEN seconds END) AS seconds,
+  count(records_per_second) AS rate_partitions,
+  CAST(sum(CASE WHEN no_rate_because IS NULL THEN produced END) AS BIGINT) AS produced,
+  sum(records_per_second) AS records_per_second,
+  count(bytes_per_second) AS bytes_partitions,
+  count(CASE WHEN bytes_method = 'mean_record' THEN bytes_per_second END) AS estimated_partitions,
+  sum(bytes_per_second) AS bytes_per_second
+FROM partition_throughput
+GROUP BY cluster, cluster_id, snapshot_id, snapshot_date, captured_at, topic, topic_id
