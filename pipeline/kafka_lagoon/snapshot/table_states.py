@@ -71,7 +71,7 @@ def _plain(value: Any) -> Any:
         return value
     if kind in (tuple, list):
         return kind(map(_plain, value))
-    values = _values_of(kind)
+    values = _values_of(kind)  # type: ignore[arg-type]  # the class is hashable, its values are not
     return tuple(map(_plain, values(value))) if values else value
 
 
