@@ -107,7 +107,7 @@ def test_counts_of_another_process() -> None:
         theirs.answered(("Fetch", 1), 1_000, 90_000.0 + number, 90_001.0 + number, 1)
     theirs.sent(("Metadata", None), 13, 10)
     theirs.item_counts["Fetch", 1].answered = 7
-    ours.add(pickle.loads(pickle.dumps(theirs)))
+    ours.add(pickle.loads(pickle.dumps(theirs)))  # noqa: S301  as Spark sends it
     fetch = ours.by_api["Fetch", 1]
     assert (fetch.requests, fetch.answers, fetch.request_bytes, fetch.answer_bytes) == (4, 4, 400, 4_000)
     assert (fetch.api_version, fetch.throttle_ms, fetch.elapsed_ms) == (18, 4, 3_000)
