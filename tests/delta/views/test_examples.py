@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.delta.views import VIEWS, column_comments
+from kafka_lagoon.delta.views import CHANGES, HISTORY, VIEWS, column_comments
 from kafka_lagoon.query.duckdb_engine import columns_of
 from tests.delta.views.engines import Engines
 from tests.delta.views.worked_examples import FOLDER, TABLES, Example, Expected, read_examples, tables_of, value_of
@@ -74,11 +74,15 @@ def test_examples_have_names_of_their_own() -> None:
     } - TABLES.keys()
 
 
-@pytest.mark.parametrize("view", EXAMPLES)
+@pytest.mark.parametrize("view", (*HISTORY, *CHANGES))
 def test_every_column_has_an_example(view: str) -> None:
     """What no example shows may be wrong for ever; and every column of such a view has a comment of its own."""
     shown = {
-        name for example in EVERY for expected in example.expected if expected.view == view for name in expected.columns
+        name
+        for example in EVERY
+        for expected in example.expected
+        if expected.view == view
+        for name in expected.columns
     }
     columns = set(columns_of(view).names)
     assert columns - shown <= _OF_THE_CLUSTER
