@@ -12,7 +12,7 @@ from tests.security_samples import scram_user
 
 @pytest.mark.usefixtures("security_apis")
 def test_all_users_are_described(state: FakeCluster, cluster: Cluster) -> None:
-    """Null in the request is everybody."""
+    """No name in the request is everybody."""
     state.scram_users = (scram_user("a", 1, 2), scram_user("b", 1))
     assert describe_scram_users(cluster, soon()) == state.scram_users
 

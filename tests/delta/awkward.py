@@ -61,7 +61,8 @@ def value(column: Column, seed: int) -> Any:
     if pa.types.is_list(column.type):
         inner = column.type.value_type
         if pa.types.is_struct(inner):
-            values = {field.name: HOSTILE if field.type == pa.string() else (0,) for field in inner}
+            values = {field.name: (0,) if pa.types.is_list(field.type) else VALUES[field.type][0] for field in inner}
+            values |= {field.name: HOSTILE for field in inner if field.type == pa.string()}
             return (struct_class(inner)(**values),)[: seed % 2]
         return VALUES[inner][: seed % 3]
     choices = VALUES[column.type]

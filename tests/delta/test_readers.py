@@ -27,7 +27,7 @@ from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 from kafka_lagoon.delta import register_duckdb
 from kafka_lagoon.delta.maintain import MaintainOptions, maintain
 from kafka_lagoon.delta.schema import TABLES, TIMESTAMP, Table
-from kafka_lagoon.delta.views import NAMES, VIEWS
+from kafka_lagoon.delta.views import CHANGES, HISTORY, NAMES, VIEWS
 from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
 from kafka_lagoon.query.spark_engine import make_available
 from tests.clock import CLOCK
@@ -35,6 +35,9 @@ from tests.delta import awkward
 from tests.warehouses import settings
 
 pytestmark = pytest.mark.spark
+
+# Columns of the others are computed, so that no statistics of a file decide about a filter on them: tests/delta/views.
+SHOWING_ROWS = [name for name in NAMES if name not in (*HISTORY, *CHANGES)]
 
 
 @dataclass(frozen=True)
@@ -211,9 +214,9 @@ def test_filters_find_what_is_there(lake: Warehouse, reader: str) -> None:
     assert not any(faults.values()), faults
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SHOWING_ROWS)
 def test_filters_in_lagoon_sql_find_what_is_there(lake: Warehouse, name: str) -> None:
-    """As many rows of every table and view as the same rows without a filter have, filtered in Python."""
+    """As many rows of every table and view of rows as the same rows without a filter have, filtered in Python."""
     with duckdb.connect() as connection:
         register_duckdb(connection, lake.name)
         rows = connection.table(name).to_arrow_table().to_pylist()
@@ -243,9 +246,9 @@ def test_spark_finds_what_is_there(lake: Warehouse) -> None:
 
 @pytest.mark.proof
 def test_filters_of_views_find_what_is_there(lake: Warehouse) -> None:
-    """Equality, ranges and nulls of every column of every view do not hide a row that the view shows."""
+    """Equality, ranges and nulls of every column of every view of rows do not hide a row that the view shows."""
     make_available(lake)
-    frames = {view.name: lake.spark.table(view.name) for view in VIEWS}
+    frames = {view.name: lake.spark.table(view.name) for view in VIEWS if view.name in SHOWING_ROWS}
     assert missed_in_spark({name: (frame, frame.toArrow().to_pylist()) for name, frame in frames.items()}) == {}
 
 

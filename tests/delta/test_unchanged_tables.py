@@ -48,7 +48,7 @@ def test_rows_are_stored_once_and_shown_for_each_snapshot(filled: Warehouse) -> 
     check(filled, "SELECT snapshot_id, principal FROM acls_published", wanted)
     check(
         filled,
-        "SELECT CAST(hour(captured_at) AS INT), CAST(hour(slot) AS INT), status FROM acls_published "
+        "SELECT CAST(hour(captured_at) AS INT) AS captured, CAST(hour(slot) AS INT) AS slot_hour, status FROM acls_published "
         "WHERE snapshot_id = '0192-0002-default'",
         [(14, 14, "complete")],
     )

@@ -20,7 +20,7 @@ from kafka_lagoon.errors import TableError
 from kafka_lagoon.query import duckdb_engine as sql_duckdb
 from kafka_lagoon.query import spark_engine as sql_spark
 from kafka_lagoon.query.spark_engine import make_available
-from kafka_lagoon.query.statements import type_name
+from kafka_lagoon.query.statements import mentioned, type_name
 from kafka_lagoon.snapshot import state_rows as rows
 from tests.clock import CLOCK
 from tests.delta.samples import lag_row, row, snapshot
@@ -71,7 +71,8 @@ def filled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> War
     ]
     with pytest.MonkeyPatch.context() as patch:
         publish_once(made, snapshot(1, groups[0], lag_row("busy", "a", 0, lag=100)))
-        publish_once(made, snapshot(2, *groups, *lag))
+        state = rows.TableState(table_name="acls", outcome="complete", row_count=0, stored_in="1", digest=None)
+        publish_once(made, snapshot(2, *groups, *lag, tables=(state,)))
         publish_once(made, snapshot(1, groups[1], lag_row("idle", "z", 9, lag=1), cluster="other"))
         publish_facts_only(made, snapshot(3, *groups, lag_row("busy", "a", 0, lag=777)), patch)
         publish_facts_only(made, snapshot(4, *groups, lag_row("busy", "a", 0, lag=888), cluster="other"), patch)
@@ -122,8 +123,10 @@ def append(warehouse: Warehouse, table: Table, rows: pa.Table) -> None:
 def by_both(warehouse: Warehouse, statement: str) -> pa.Table:
     """The result, which has the same columns, types and rows by both engines; sorted."""
     folder = Path(urlsplit(warehouse.name).path)
-    with sql_duckdb.rows_of(folder, statement) as ours, sql_spark.rows_of(warehouse, statement) as other:
-        duck, spark = (pa.Table.from_batches(list(result.batches), result.schema) for result in (ours, other))
+    names = mentioned(statement)
+    with sql_duckdb.opened(folder, names) as ours, sql_spark.opened(warehouse, names) as other:
+        results = (ask(statement) for ask in (ours, other))
+        duck, spark = (pa.Table.from_batches(list(result.batches), result.schema) for result in results)
     assert [(one.name, type_name(one.type)) for one in duck.schema] == [
         (one.name, type_name(one.type)) for one in spark.schema
     ]

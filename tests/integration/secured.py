@@ -216,6 +216,7 @@ def _properties(certificates: Path, version: str) -> dict[str, str]:
         "super.users": "User:ANONYMOUS",
         "allow.everyone.if.no.acl.found": "false",
         "num.network.threads": "1",  # for each listener
+        **({} if on_zookeeper else {"delegation.token.secret.key": KEY_PASSWORD}),
         "ssl.keystore.type": "PKCS12",
         "ssl.keystore.location": f"{certificates}/server.p12",
         "ssl.keystore.password": KEY_PASSWORD,

@@ -110,7 +110,7 @@ def streams_members(
 ) -> Iterator[list[Member]]:
     """Members that share all tasks of `topology`, and leave at the end."""
     with Cluster.connect(KafkaSettings(bootstrap_servers=bootstrap_servers), CLOCK, RequestStats(), _soon()) as cluster:
-        broker = _coordinator(cluster, group_id)
+        broker = coordinator(cluster, group_id)
         members = [Member(group_id, member_id, broker) for member_id in member_ids]
         for member in members:
             member.beat(topology(group_id, source))
@@ -143,7 +143,7 @@ def commit(member: Member, topic: str, offsets: dict[int, int]) -> None:
     assert {one.error_code for some in answer.topics for one in some.partitions} == {0}, answer
 
 
-def _coordinator(cluster: Cluster, group_id: str) -> Broker:
+def coordinator(cluster: Cluster, group_id: str) -> Broker:
     """Looked up until there is one: the first group of a cluster waits for __consumer_offsets."""
     deadline = _soon()
     while (node_id := cluster.coordinator_of(group_id)) is None and not deadline.passed():

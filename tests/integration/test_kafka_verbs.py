@@ -8,15 +8,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafka_lagoon.cli.kafka.run import run
 from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.snapshot.configs import ConfigRow
+from kafka_lagoon.snapshot.log_dirs import StoredReplicaRow
+from kafka_lagoon.snapshot.quorum import QuorumStateRow
+from kafka_lagoon.snapshot.versions import BrokerApiRow, BrokerFeatureRow
 from tests.clock import CLOCK
 from tests.integration import kafka_tools as tools
 from tests.integration.releases import API_VERSIONS, LOG_DIRS, NEWEST, OLDER, OLDEST, Release, of_kind
 from tests.integration.state import create_topics, every_shape, produce
+from tests.integration.test_against_kafka_tools import snapshot_of
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 TOPIC = "verbs"
@@ -47,7 +52,10 @@ def test_versions(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
         for one in of_kind(rows, "api")
         for broker_id in one["broker_ids"]
     }
-    assert ours == set(_api_versions(release.printed(API_VERSIONS)))
+    printed = set(_api_versions(release.printed(API_VERSIONS)))
+    assert ours == printed
+    stored = snapshot_of(release.kafka).of(BrokerApiRow)
+    assert {(one.broker_id, one.api, one.api_key, one.lowest, one.highest) for one in stored} == printed
     assert {one["release"] for one in of_kind(rows, "broker")} == {release.name[:3]}
 
 
@@ -90,6 +98,18 @@ def test_log_dirs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
             one["is_future"],
         )
         for one in of_kind(rows, "replica")
+    }
+    assert replicas == {
+        (
+            one.broker_id,
+            one.log_dir,
+            f"{TOPIC}-{one.partition}",
+            one.size_bytes,
+            one.offset_lag,
+            one.is_future,
+        )
+        for one in snapshot_of(release.kafka).of(StoredReplicaRow)
+        if one.topic == TOPIC
     }
     assert {(one["broker_id"], one["log_dir"]) for one in of_kind(rows, "log_dir")} == {
         (broker["broker"], one["logDir"]) for broker in description["brokers"] for one in broker["logDirs"]
@@ -238,6 +258,10 @@ def test_configs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
     assert {one["name"]: one["value"] for one in rows if one["source"] == "TOPIC_CONFIG"} == dict(
         re.findall(r"^  (\S+)=(\S*) sensitive=", printed, re.MULTILINE)
     )
+    stored = [one for one in snapshot_of(release.kafka).of(ConfigRow) if one.resource_type == "topic"]
+    assert {(one.name, one.value) for one in stored if one.resource_name == TOPIC and not one.is_default} == {
+        ("retention.ms", "-1")
+    }
     brokers = release.shown(capsys, "configs", "broker", "--all")
     assert {one["value"] for one in brokers if one["name"] == "node.id"} == {"1", "2", "3"}
 
@@ -259,6 +283,12 @@ def test_configs_of_resources_that_are_not_named(
     rows = release.shown(capsys, "configs", kind)
     assert ("verbs", setting) in {(one["resource_name"], f"{one['name']}={one['value']}") for one in rows}
     assert {one["resource_name"] for one in rows} == {"verbs"}
+    stored = {
+        (one.resource_name, f"{one.name}={one.value}")
+        for one in snapshot_of(release.kafka).of(ConfigRow)
+        if one.resource_type == kind and not one.is_default
+    }
+    assert stored == {("verbs", setting)}
 
 
 @only(NEWEST)
@@ -272,6 +302,31 @@ def test_quorum(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
         (int(line[0]), {"Leader": "leader", "Follower": "voter", "Observer": "observer"}[line[-1]]) for line in lines
     }
     assert [quorum["leader_id"]] == [int(line[0]) for line in lines if line[-1] == "Leader"]
+    stored = snapshot_of(release.kafka).of(QuorumStateRow)
+    roles = {"leader": "Leader", "voter": "Follower", "observer": "Observer"}
+    assert {(str(one.replica_id), one.directory_id, roles[one.role]) for one in stored} == {
+        (line[0], line[1] if line[1] != "A" * 22 else None, line[-1]) for line in lines
+    }
+    assert {(one.leader_id, one.leader_epoch) for one in stored} == {(quorum["leader_id"], quorum["leader_epoch"])}
+
+
+@only(NEWEST)
+def test_features(release: Release) -> None:
+    """Every feature with the levels of each broker and the one that is in force."""
+    command = "org.apache.kafka.tools.FeatureCommand"
+    printed = {
+        (name, *(int(level) if level.isdecimal() else level for level in levels))
+        for name, *levels in re.findall(
+            r"Feature: (\S+)\s+SupportedMinVersion: (\S+)\s+SupportedMaxVersion: (\S+)\s+FinalizedVersionLevel: (\S+)",
+            release.printed(command, "describe"),
+        )
+    }
+    rows = snapshot_of(release.kafka).of(BrokerFeatureRow)
+    named = {one for one in printed if one[0] == "metadata.version"}  # whose levels the tool prints by name
+    assert len(named) == 1
+    levels = {(one.feature, one.lowest, one.highest, one.finalized or 0) for one in rows}
+    assert {one for one in levels if one[0] != "metadata.version"} == printed - named
+    assert {one.broker_id for one in rows if one.feature == "metadata.version" and one.finalized} == {1, 2, 3}
 
 
 @only(OLDEST)
@@ -302,3 +357,50 @@ def test_a_pipe_that_is_closed_ends_a_verb_quietly(release: Release) -> None:
     assert code in ("141", "0")  # 0 when everything was written before head had read its line
     assert last.startswith(f"{TOPIC}          2")
     assert done.stderr == ""
+
+
+@pytest.fixture
+def night(release: Release) -> Iterator[dict[int, int]]:
+    """A group that read nothing of partition 0, one record of 1, and all of 2: timestamps of its first unread records."""
+    settings = {"bootstrap.servers": release.bootstrap_servers, "group.id": "night", "log_level": 0}
+    reader = Consumer(settings)
+    try:
+        ends = {number: reader.get_watermark_offsets(TopicPartition(TOPIC, number), 30)[1] for number in range(3)}
+        commits = [TopicPartition(TOPIC, number, offset) for number, offset in ((0, 0), (1, 1), (2, ends[2]))]
+        reader.commit(offsets=commits, asynchronous=False)
+        unread = {}
+        for commit in commits[:2]:
+            reader.assign([commit])
+            message = reader.poll(30)
+            assert message is not None
+            unread[commit.partition] = message.timestamp()[1]
+        yield unread
+    finally:
+        reader.close()
+
+
+@only(NEWEST)
+def test_what_is_typed_at_night(release: Release, night: dict[int, int], capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows are those of kafka-consumer-groups, ordered and limited by their lag; ages are those of the records themselves."""
+    theirs = {one.partition: one.lag for one in tools.group_offsets(release) if one.group_id == "night"}
+    rows = of_kind(
+        release.shown(capsys, "lag", "--pattern", "nig.*", "--topic", TOPIC, "--sort", "lag", "--time"), "lag"
+    )
+    assert [(one["partition"], one["lag"]) for one in rows] == sorted(
+        theirs.items(), key=lambda item: (-item[1], item[0])
+    )
+    assert {one["partition"]: one["first_unread_timestamp_ms"] for one in rows} == {**night, 2: None}
+    assert {one["partition"]: one["time_lag_ms"] == 0 for one in rows} == {0: False, 1: False, 2: True}
+    most = max(theirs.values())
+    before = ["--bootstrap-server", release.bootstrap_servers]
+    assert run([*before, "lag", "night", "--fail-above", f"lag={most}"], {}, CLOCK) == 0
+    assert run([*before, "lag", "night", "--watch", "1", "--fail-above", f"lag={most - 1}"], {}, CLOCK) == 3
+    assert f"lag above {most - 1}: " in capsys.readouterr().err
+
+
+@only(NEWEST)
+def test_other_names_of_verbs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
+    """`topics` lists what kafka-topics does, `consume` prints what fetch does."""
+    names = {one["topic"] for one in release.shown(capsys, "topics")}
+    assert names == set(release.printed(tools.TOPICS, "--list").split())
+    assert release.shown(capsys, "consume", TOPIC, "-n", "2") == release.shown(capsys, "fetch", TOPIC, "-n", "2")

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import astuple
 
 import pytest
 from confluent_kafka.admin import (
@@ -14,9 +15,11 @@ from confluent_kafka.admin import (
 )
 
 from kafka_lagoon.cli.kafka.run import run
+from kafka_lagoon.snapshot.acls import AclRow
 from tests.clock import CLOCK
 from tests.integration.secured import GUEST, Secured, add_rules
 from tests.integration.state import commit, create_topics
+from tests.integration.test_against_kafka_tools import snapshot_of
 
 ORDERS, READER = "ruled-orders", "ruled-reader"
 ALLOW, DENY = AclPermissionType.ALLOW, AclPermissionType.DENY
@@ -56,6 +59,7 @@ def test_acls_equal_kafka_acls(secured: Secured, capsys: pytest.CaptureFixture[s
     every = _printed(secured)
     assert len(every) >= len(RULES)
     assert _shown(secured, capsys) == every
+    assert {astuple(row) for row in snapshot_of(secured.kafka).of(AclRow)} == every
     matching = ("--topic", ORDERS, "--resource-pattern-type", "match")
     applying = ("--resource-type", "topic", "--resource-name", ORDERS, "--pattern-type", "match")
     expected = _printed(secured, *matching)

@@ -1,18 +1,35 @@
-"""Share groups and streams groups on real brokers: what the verbs show of them, against Kafka's own tools."""
+"""Groups of every type on real brokers: what snapshots and verbs have of them, against Kafka's own tools."""
 
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from confluent_kafka.admin import NewTopic
 
+from kafka_lagoon.admin.groups import GroupDescriptions, GroupListing, describe_groups, list_groups
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.protocol.messages.join_group import JOIN_GROUP, JoinGroupRequest, JoinGroupRequestProtocol
+from kafka_lagoon.protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, LeavingMember
+from kafka_lagoon.protocol.messages.sync_group import SYNC_GROUP, SyncGroupRequest, SyncGroupRequestAssignment
 from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.snapshot.state_rows import ConsumerGroupRow, ConsumerLagRow, GroupMemberRow, Snapshot
+from tests.clock import CLOCK
+from tests.integration import kafka_tools as tools
 from tests.integration.releases import NEWEST, Release, of_kind
-from tests.integration.state import create_topics, produce, sharing
-from tests.integration.streams_members import commit, streams_members
+from tests.integration.state import commit as commit_offsets
+from tests.integration.state import create_topics, live_member, produce, sharing
+from tests.integration.streams_members import commit, coordinator, streams_members
+from tests.integration.test_against_kafka_tools import snapshot_of
+from tests.nulls import unexplained_of
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 TOPIC = "newer-groups"
+GROUPS = "org.apache.kafka.tools.GroupsCommand"
 SHARE_GROUPS = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
 STREAMS_GROUPS = "org.apache.kafka.tools.streams.StreamsGroupCommand"
 
@@ -41,6 +58,144 @@ def test_a_share_group(release: Release, capsys: pytest.CaptureFixture[str]) -> 
             for _, topic, partition, start, lag in _lines(release, SHARE_GROUPS, group_id, "--offsets")
         }
         assert len(ours) == 3
+    produce(release.bootstrap_servers, TOPIC, 60)
+    snapshot = snapshot_of(release.kafka)
+    lag = [row for row in snapshot.of(ConsumerLagRow) if row.group_id == group_id]
+    printed = {
+        (topic, int(partition), *(None if word == "-" else int(word) for word in offsets))
+        for _, topic, partition, *offsets in _lines(release, SHARE_GROUPS, group_id, "--offsets")
+    }
+    assert {(row.topic, row.partition, row.share_start_offset, row.lag) for row in lag} == printed
+    assert {(row.lag is None, row.lag_basis, row.problem) for row in lag} <= {
+        (False, "share", None),
+        (True, "unknown", "SHARE_NOT_STARTED"),  # nobody has read the partition yet
+    }
+    assert sum(row.lag or 0 for row in lag)
+    (state,) = _lines(release, SHARE_GROUPS, group_id, "--state", "--verbose")
+    assert state[3:] == _epochs(snapshot, group_id)
+    assert unexplained_of(snapshot) == []
+
+
+def _epochs(snapshot: Snapshot, group_id: str) -> list[str]:
+    """State, epochs and number of members, as tools print them."""
+    (row,) = (row for row in snapshot.of(ConsumerGroupRow) if row.group_id == group_id)
+    return [str(value) for value in (row.state, row.group_epoch, row.assignment_epoch, row.members)]
+
+
+def test_a_group_that_is_migrated(release: Release) -> None:
+    """A group of classic members becomes a consumer group when the first member of the new protocol joins (KIP-848)."""
+    group_id, servers = "newer-migrated", release.bootstrap_servers
+    with live_member(servers, group_id, TOPIC):
+        before, listed = snapshot_of(release.kafka), group_listings(servers)
+        with live_member(servers, group_id, TOPIC, **{"group.protocol": "consumer"}):
+            after = snapshot_of(release.kafka)
+            late = described(servers, group_id, listed[group_id])
+            lines = _lines(release, tools.CONSUMER_GROUPS, group_id, "--members", "--verbose")
+            (state,) = _lines(release, tools.CONSUMER_GROUPS, group_id, "--state", "--verbose")
+    assert [
+        (row.group_type, row.protocol, row.group_epoch, row.members)
+        for row in before.of(ConsumerGroupRow)
+        if row.group_id == group_id
+    ] == [("classic", "range", None, 1)]
+    assert [row.member_type for row in before.of(GroupMemberRow) if row.group_id == group_id] == [None]
+    assert (late.migrated[group_id].group_type, late.failures) == ("consumer", {}), "listed before, described after it"
+    assert state[4:] == _epochs(after, group_id)
+    members = [row for row in after.of(GroupMemberRow) if row.group_id == group_id]
+    assert {
+        (
+            row.member_id,
+            str(row.member_epoch),
+            _partitions(row.assignment),
+            _partitions(row.target_assignment),
+            {"consumer": "true", "classic": "false"}[row.member_type or ""],
+        )
+        for row in members
+    } == {
+        (member_id, epoch, current, target, upgraded)
+        for _, member_id, _, _, _, epoch, current, _, target, upgraded in lines
+    }
+    assert {row.member_type for row in members} == {"classic", "consumer"}
+    owners = {row.partition: row.member_id for row in after.of(ConsumerLagRow) if row.group_id == group_id}
+    assert sorted(owners) == [0, 1, 2]
+    assert set(owners.values()) == {row.member_id for row in members}
+
+
+def group_listings(bootstrap_servers: str) -> Mapping[str, GroupListing]:
+    """Groups as brokers list them now."""
+    deadline = Deadline.after(CLOCK, 30_000)
+    settings = KafkaSettings(bootstrap_servers=bootstrap_servers)
+    with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as cluster:
+        return list_groups(cluster, deadline).groups
+
+
+def described(bootstrap_servers: str, group_id: str, listing: GroupListing) -> GroupDescriptions:
+    """The description of a group that was listed some time ago."""
+    deadline = Deadline.after(CLOCK, 30_000)
+    settings = KafkaSettings(bootstrap_servers=bootstrap_servers)
+    with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as cluster:
+        cluster.learn_coordinators({group_id: listing.node_id})
+        return describe_groups(cluster, {group_id: listing}, deadline)
+
+
+def _partitions(assignment: Any) -> str:
+    """An assignment of one topic as tools print it."""
+    return ",".join(f"{one.topic}:{','.join(map(str, one.partitions))}" for one in assignment)
+
+
+def test_groups_of_other_protocols(release: Release) -> None:
+    """A group that only stores commits has no protocol, and members of one that is not about topics own none."""
+    commit_offsets(release.bootstrap_servers, "newer-simple", {(TOPIC, 0): 1})
+    with worker(release, "newer-connect"):
+        snapshot = snapshot_of(release.kafka)
+        printed = release.printed(GROUPS, "--list").splitlines()[1:]
+    lines = {tuple(line.split()) for line in printed if line.strip()}
+    assert {
+        (row.group_id, (row.group_type or "").capitalize(), *filter(None, [row.protocol_type]))
+        for row in snapshot.of(ConsumerGroupRow)
+    } == lines
+    rows = {row.group_id: row for row in snapshot.of(ConsumerGroupRow)}
+    simple, connect = rows["newer-simple"], rows["newer-connect"]
+    assert (simple.protocol_type, simple.state, simple.members, simple.problem) == ("", "Empty", 0, None)
+    assert (connect.protocol_type, connect.state, connect.protocol) == ("connect", "Stable", "sessioned")
+    (member,) = (row for row in snapshot.of(GroupMemberRow) if row.group_id == "newer-connect")
+    assert (member.subscribed_topics, member.assignment, member.problem) == (None, None, None)
+    lag = {row.group_id: row.committed_offset for row in snapshot.of(ConsumerLagRow)}
+    assert lag["newer-simple"] == 1
+    assert "newer-connect" not in lag
+    assert unexplained_of(snapshot) == []
+
+
+@contextmanager
+def worker(release: Release, group_id: str) -> Iterator[None]:
+    """A member of a group as Connect's workers form it: its metadata are not those of a consumer."""
+    deadline = Deadline.after(CLOCK, 60_000)
+    settings = KafkaSettings(bootstrap_servers=release.bootstrap_servers)
+    protocols = (JoinGroupRequestProtocol(name="sessioned", metadata=b"\0\1 not a subscription"),)
+    with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as cluster:
+        broker = coordinator(cluster, group_id)
+        join = JoinGroupRequest(
+            group_id=group_id,
+            session_timeout_ms=45_000,
+            rebalance_timeout_ms=60_000,
+            member_id="",
+            protocol_type="connect",
+            protocols=protocols,
+        )
+        join.member_id = broker.ask(JOIN_GROUP, join, deadline).member_id  # error 79: the id that it is to join with
+        joined = broker.ask(JOIN_GROUP, join, deadline)
+        assert not joined.error_code
+        sync = SyncGroupRequest(
+            group_id=group_id,
+            generation_id=joined.generation_id,
+            member_id=joined.member_id,
+            protocol_type="connect",
+            protocol_name="sessioned",
+            assignments=(SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"\0\1 tasks"),),
+        )
+        assert not broker.ask(SYNC_GROUP, sync, deadline).error_code
+        yield
+        leaving = (LeavingMember(member_id=joined.member_id),)
+        broker.ask(LEAVE_GROUP, LeaveGroupRequest(group_id=group_id, members=leaving), deadline)
 
 
 def test_a_streams_group(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,6 +224,21 @@ def test_a_streams_group(release: Release, capsys: pytest.CaptureFixture[str]) -
             )
             for subtopology, partitions in re.findall(r"(\d+):\[([\d,]+)\]", " ".join(tasks).split("TARGET")[0])
             for partition in partitions.split(",")
+        }
+        assert {
+            (one["member_id"], task["subtopology_id"], partition)
+            for one in of_kind(described, "member")
+            for task in one["active_tasks"]
+            for partition in task["partitions"]
+        } == {
+            (member.member_id, task.subtopology_id, partition)
+            for member in members
+            for task in member.tasks
+            for partition in task.partitions
+        }
+        assert {(one["process_id"], one["member_type"]) for one in of_kind(described, "member")} == {
+            ("process-one", "streams"),
+            ("process-two", "streams"),
         }
         ours = of_kind(release.shown(capsys, "lag", group_id), "lag")
         assert len(ours) == 5

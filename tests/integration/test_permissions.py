@@ -58,5 +58,6 @@ def test_what_permissions_hide_is_not_taken_for_absent(guarded: LocalKafka) -> N
     lag = {(row.topic, row.partition): row.lag for row in after.of(ConsumerLagRow) if row.group_id == "reader"}
     assert lag == {("seen", 0): 15}
     refused = {(row.api, row.error_name) for row in after.of(CollectionFailureRow)}
-    assert refused == {(api, "CLUSTER_AUTHORIZATION_FAILED") for api in ("DescribeQuorum", "DescribeAcls")}
+    described = ("DescribeAcls", "DescribeLogDirs", "DescribeQuorum", "DescribeUserScramCredentials")
+    assert refused == {(api, "CLUSTER_AUTHORIZATION_FAILED") for api in (*described, "ListPartitionReassignments")}
     assert after.published.status == "partial"

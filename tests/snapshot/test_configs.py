@@ -4,10 +4,14 @@ from kafka_lagoon.protocol.messages.describe_configs import (
     BROKER,
     TOPIC,
     DescribeConfigsEntry,
+    DescribeConfigsResponse,
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-from kafka_lagoon.snapshot.configs import ConfigRow, ConfigSynonym, config_rows
+from kafka_lagoon.snapshot.configs import ConfigRow, ConfigSynonym, config_columns, config_rows
+from kafka_lagoon.snapshot.table_states import digest_of
+from kafka_lagoon.wire.reading import decode
+from kafka_lagoon.wire.writing import encode
 
 TOPIC_CONFIG, DEFAULT_CONFIG, STATIC_BROKER_CONFIG = 1, 5, 4
 
@@ -86,3 +90,48 @@ def test_what_brokers_share_has_a_name() -> None:
         "<default>",
         "DYNAMIC_DEFAULT_BROKER_CONFIG",
     )
+
+
+def entry(name: str, value: str) -> DescribeConfigsEntry:
+    synonym = DescribeConfigsSynonym(name=f"log.{name}", value="0", source=DEFAULT_CONFIG)
+    return DescribeConfigsEntry(name=name, value=value, config_source=TOPIC_CONFIG, synonyms=(synonym,))
+
+
+def test_rows_that_share_configs_are_those_of_each_resource() -> None:
+    """Row for row what one by one gives, whether equal configs are one object, two, or came over the wire."""
+    shared = (entry("b", "1"), entry("a", "2"))
+    apart = (entry("b", "1"), entry("a", "2"))
+    topics = [
+        result("t3", *shared),
+        result("t1", *shared),
+        result("t2"),
+        result("t0", *apart),
+        result("t4", *apart[:1]),
+    ]
+    brokers = [result("", *shared, resource_type=BROKER), result("1", entry("c", "3"), resource_type=BROKER)]
+    wanted = [*config_rows(topics), *config_rows(brokers)]
+    columns = config_columns([topics, brokers])
+    assert columns == wanted
+    assert [columns[3], *columns[-2:]] == [wanted[3], *wanted[-2:]]
+    sent = encode(DescribeConfigsResponse(results=tuple(topics)), 4, flexible=True)
+    for _ in range(2):
+        read = decode(DescribeConfigsResponse, 4, True, sent).results
+        assert config_columns([read, brokers]) == wanted
+        assert digest_of(config_columns([read, brokers]), ConfigRow) == digest_of(columns, ConfigRow)
+    assert list(config_columns([])) == []
+
+
+def test_a_digest_of_shared_configs_sees_every_change() -> None:
+    """Another value, another name, configs that two topics swapped."""
+    first, second = (entry("a", "1"),), (entry("a", "2"),)
+    digests = {
+        digest_of(config_columns([topics]), ConfigRow)
+        for topics in (
+            [result("t1", *first), result("t2", *second)],
+            [result("t1", *second), result("t2", *first)],
+            [result("t1", *first), result("t2", *first)],
+            [result("t1", *first), result("t3", *second)],
+            [result("t1", *first)],
+        )
+    }
+    assert len(digests) == 5

@@ -1,11 +1,14 @@
 """Descriptions of share and streams groups, as messages, to rows."""
 
+import pytest
+
 from kafka_lagoon.admin.groups import GroupListing
+from kafka_lagoon.protocol.messages import consumer_group_describe as consumers
 from kafka_lagoon.protocol.messages import share_group_describe as share
 from kafka_lagoon.protocol.messages import streams_group_describe as streams
 from kafka_lagoon.protocol.messages.list_groups import ListedGroup
-from kafka_lagoon.snapshot.group_types import share_group, streams_group
-from kafka_lagoon.snapshot.state_rows import TopicPartitions
+from kafka_lagoon.snapshot.group_types import consumer_group, share_group, streams_group
+from kafka_lagoon.snapshot.state_rows import StreamsTasks, TopicPartitions
 from kafka_lagoon.wire.primitives import uuid_text
 
 TOPIC_ID = (1).to_bytes(16, "big")
@@ -132,6 +135,13 @@ def test_tasks_of_a_streams_group_read_partitions_of_their_sources() -> None:
     known = {"wide": (0, 1, 2), "narrow": (0,)}
     group, (row,) = streams_group(listed("streams"), _streams(topology), 7, known)
     assert (group.group_type, group.members, group.protocol, group.problem) == ("streams", 1, None, None)
+    assert (group.topology_epoch, row.topology_epoch, row.process_id, row.member_type) == (0, 0, "p", "streams")
+    assert row.active_tasks == row.standby_tasks
+    assert row.active_tasks == (
+        StreamsTasks(subtopology_id="0", partitions=(0, 2)),
+        StreamsTasks(subtopology_id="1", partitions=(1,)),
+    )
+    assert row.warmup_tasks == ()
     assert row.subscribed_topics == ("between", "narrow", "wide")
     assert row.assignment == (
         TopicPartitions(topic="between", topic_id=None, partitions=(1,)),
@@ -145,3 +155,34 @@ def test_a_streams_group_without_a_topology_keeps_its_members() -> None:
     group, (row,) = streams_group(listed("streams"), _streams(None), 7, {})
     assert (group.members, row.subscribed_topics, row.assignment) == (1, None, None)
     assert row.problem == "TOPOLOGY_NOT_RETURNED"
+    assert (group.topology_epoch, row.topology_epoch) == (None, 0)
+    assert row.active_tasks, "the tasks are known, what they read is not"
+
+
+@pytest.mark.parametrize(("number", "member_type"), [(0, "classic"), (1, "consumer"), (-1, None)])
+def test_the_protocol_of_a_member_of_a_consumer_group(number: int, member_type: str | None) -> None:
+    """While a group is migrated some of its members speak the classic protocol; a pattern is kept as it is."""
+    assignment = consumers.ConsumerGroupAssignment(topic_partitions=())
+    member = consumers.DescribedConsumerMember(
+        member_id="m",
+        member_epoch=3,
+        client_id="c",
+        client_host="/h",
+        subscribed_topic_names=(),
+        subscribed_topic_regex="orders.*",
+        assignment=assignment,
+        target_assignment=assignment,
+        member_type=number,
+    )
+    described = consumers.DescribedConsumerGroup(
+        error_code=0,
+        group_id="g",
+        group_state="Stable",
+        group_epoch=3,
+        assignment_epoch=3,
+        assignor_name="uniform",
+        members=(member,),
+    )
+    _, (row,) = consumer_group(listed("consumer"), described, 7, {})
+    assert (row.member_type, row.subscribed_pattern, row.subscribed_topics) == (member_type, "orders.*", None)
+    assert (row.active_tasks, row.standby_tasks, row.warmup_tasks, row.process_id) == (None, None, None, None)

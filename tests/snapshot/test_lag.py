@@ -35,6 +35,7 @@ def group(group_id: str = "g") -> ConsumerGroupRow:
         group_epoch=None,
         assignment_epoch=None,
         problem=None,
+        topology_epoch=None,
     )
 
 
@@ -66,6 +67,8 @@ def member(topics: tuple[str, ...] = (), **assignment: tuple[int, ...]) -> Group
         target_assignment=None,
         member_epoch=None,
         problem=None,
+        **dict.fromkeys(("subscribed_pattern", "member_type", "topology_epoch", "process_id")),
+        **dict.fromkeys(("active_tasks", "standby_tasks", "warmup_tasks")),
     )
 
 

@@ -88,14 +88,14 @@ def test_a_stored_replica_has_what_is_known_of_its_directory() -> None:
     rows = list(stored_replica_rows(answers(), {"orders": "id-of-orders"}, {1}))
     places = [(row.broker_id, row.log_dir, row.topic, row.partition) for row in rows]
     assert places == [
-        (1, "/a", None, None),
-        (1, "/b", "audit", 0),
-        (1, "/b", "orders", 0),
         (1, "/b", "orders", 1),
+        (1, "/b", "orders", 0),
+        (1, "/b", "audit", 0),
+        (1, "/a", None, None),
         (2, "/c", None, None),
     ]
-    assert rows[1].topic_id is None
-    assert rows[3] == StoredReplicaRow(
+    assert rows[2].topic_id is None
+    assert rows[0] == StoredReplicaRow(
         broker_id=1,
         log_dir="/b",
         topic="orders",
@@ -113,6 +113,6 @@ def test_a_stored_replica_has_what_is_known_of_its_directory() -> None:
 
 def test_a_directory_without_replicas_has_a_row() -> None:
     """One that failed says why; what an old broker does not return is null, not false."""
-    failed, *_, empty = stored_replica_rows(answers(), {}, {1})
+    *_, failed, empty = stored_replica_rows(answers(), {}, {1})
     assert (failed.problem, failed.size_bytes, failed.is_cordoned) == ("KAFKA_STORAGE_ERROR", None, None)
     assert (empty.problem, empty.size_bytes, empty.is_cordoned, empty.usable_bytes) == (None, None, None, None)

@@ -29,8 +29,8 @@ def config(value: str | None, *synonyms: str) -> ConfigRow:
 
 def test_equal_rows_have_equal_digests() -> None:
     """Whoever made the strings: rows are compared by value, also those that are kept by column."""
-    one, other = ([config("".join(("1", str(number))), "7")] for number in (2, 2))
-    assert digest_of(one, ConfigRow) == digest_of(other, ConfigRow)
+    first, second = ([config("".join(("1", str(number))), "7")] for number in (2, 2))
+    assert digest_of(first, ConfigRow) == digest_of(second, ConfigRow)
     values = {"user": ["a"], "client_id": [None], "ip": [None], "name": ["x"], "value": [1.5]}
     by_column = Stored(QuotaRow, values)
     assert digest_of(by_column, QuotaRow) == digest_of(list(by_column), QuotaRow)

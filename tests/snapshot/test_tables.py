@@ -292,7 +292,7 @@ def test_every_table_says_how_it_was_collected(speak: Speak) -> None:
     state = FakeCluster()
     state.add_topic("t", 1)
     state.faults.append(Fault(DESCRIBE_LOG_DIRS.key, Close(), times=1_000, node_id=3))
-    told = outcomes(captured(state, QUOTAS))
-    assert list(told) == [table.name for table in STATE_TABLES if table.phase < Phase.SUMMARY]
-    assert (told["acls"], told["quotas"], told["scram_users"]) == ("not_offered", "skipped", "not_offered")
-    assert (told["topics"], told["configs"], told["log_dirs"]) == ("complete", "complete", "partial")
+    ended = outcomes(captured(state, QUOTAS))
+    assert list(ended) == [table.name for table in STATE_TABLES if table.phase < Phase.SUMMARY]
+    assert (ended["acls"], ended["quotas"], ended["scram_users"]) == ("not_offered", "skipped", "not_offered")
+    assert (ended["topics"], ended["configs"], ended["log_dirs"]) == ("complete", "complete", "partial")

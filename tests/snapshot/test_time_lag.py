@@ -13,8 +13,8 @@ from kafka_lagoon.fetch.unread_positions import FirstUnread, Outcome, Position, 
 from kafka_lagoon.row_columns import Joined
 from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.snapshot.coverage import CoverageRow
-from kafka_lagoon.snapshot.state_rows import CommittedOffsetRow, ConsumerLagRow, PartitionOffsetsRow, Snapshot
-from kafka_lagoon.snapshot.time_lag import committed_leader_epochs, local_starts, with_time_lag
+from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, PartitionOffsetsRow, Snapshot
+from kafka_lagoon.snapshot.time_lag import local_starts, with_time_lag
 from tests.clock import CLOCK
 from tests.delta.samples import lag_row, row
 from tests.fake.broker import fake_cluster
@@ -160,14 +160,8 @@ def test_positions_are_asked_about_once_the_largest_lag_first() -> None:
     ]
 
 
-def test_epochs_and_tiered_storage_come_from_the_other_tables() -> None:
-    """The epoch of each row's own commit; the partitions whose leader has only the newer part on its disk."""
-    commits = [
-        row(CommittedOffsetRow, group_id="g", topic="t", partition=1, committed_leader_epoch=7),
-        row(CommittedOffsetRow, group_id="g", topic="t", partition=0),
-    ]
-    rows = Joined(ConsumerLagRow, [behind(), behind(partition=1), behind(group_id="other")])
-    assert committed_leader_epochs(rows, commits) == [None, 7, None]
+def test_tiered_storage_is_known_from_the_offsets() -> None:
+    """The partitions whose leader has only the newer part on its own disk."""
     offsets = [
         row(PartitionOffsetsRow, topic="t", partition=number, log_start_offset=3, local_log_start_offset=local)
         for number, local in enumerate((3, 8, None))

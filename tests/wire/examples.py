@@ -125,3 +125,18 @@ class Fetched:
     """Record data, left where it is."""
 
     records: Records | None
+
+
+@struct
+class Repeats:
+    """Values that are often the same."""
+
+    points: tuple[Int32, ...] = wire(repeats=True)
+
+
+@struct
+class ManyRepeats:
+    """Several of them."""
+
+    items: tuple[Repeats, ...]
+    last: Int8

@@ -7,6 +7,7 @@ import pytest
 from kafka_lagoon.errors import DecodeError
 from kafka_lagoon.wire.reading import decode, decode_start
 from kafka_lagoon.wire.schema import keeps_views
+from kafka_lagoon.wire.writing import encode
 from tests.wire.examples import (
     Fetched,
     Haunted,
@@ -14,9 +15,11 @@ from tests.wire.examples import (
     LaterNull,
     Legacy,
     Lengths,
+    ManyRepeats,
     Nests,
     NullableLengths,
     Point,
+    Repeats,
     Scalars,
     Tagged,
 )
@@ -244,3 +247,20 @@ def test_the_start_of_something_longer() -> None:
     assert decode_start(Point, 1, CLASSIC, b"..\x01\x02..", 2) == (Point(x=1, y=2), 4)
     with pytest.raises(DecodeError):
         decode_start(Point, 1, CLASSIC, b"..\x01", 2)
+
+
+@pytest.mark.parametrize("flexible", [CLASSIC, FLEXIBLE])
+def test_values_that_repeat(flexible: bool) -> None:
+    """Equal bytes give the same value, others their own: also one that begins like another, and more than are remembered."""
+    lists = [(1, 2), (), (1, 2, 3), (1,), *((number, 1) for number in range(40)), (1, 2), (39, 1), ()]
+    message = ManyRepeats(items=tuple(Repeats(points=one) for one in lists), last=7)
+    sent = encode(message, 0, flexible)
+    for _ in range(2):
+        read = decode(ManyRepeats, 0, flexible, sent)
+        assert [one.points for one in read.items] == lists
+        assert read.last == 7
+        assert read.items[-2].points is read.items[-4].points
+        assert decode(ManyRepeats, 0, flexible, memoryview(sent)) == read
+    for length in range(len(sent)):
+        with pytest.raises(DecodeError):
+            decode(ManyRepeats, 0, flexible, sent[:length])

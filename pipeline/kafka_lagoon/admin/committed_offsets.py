@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByCoordinator
-from kafka_lagoon.client.routing import Gathered, ShardedRequest, Source, gather
+from kafka_lagoon.client.routing import Gathered, Intake, ShardedRequest, Source, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT
 from kafka_lagoon.protocol.messages.offset_fetch import (
@@ -20,6 +20,7 @@ from kafka_lagoon.protocol.messages.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
 )
+from kafka_lagoon.wire.columns import Structs, by_column
 from kafka_lagoon.wire.schema import Versions
 
 _CHUNK = 500  # groups in one request
@@ -45,29 +46,41 @@ class CommittedOffsets:
 def committed_offsets(cluster: Cluster, group_ids: Sequence[str], deadline: Deadline) -> CommittedOffsets:
     """All commits of the groups: 500 groups per request from OffsetFetch v8 on, one before."""
     stable = _fetch(cluster, group_ids, deadline, require_stable=True)
-    pending = [group_id for group_id, group in stable.answers.items() if _is_pending(group)]
+    refused = [
+        (group, source) for groups, source in groups_of(stable.answers, stable.sources) for group in _odd(groups)
+    ]
+    pending = [group.group_id for group, _ in refused if _is_pending(group)]
     replaced = _fetch(cluster, pending, deadline, require_stable=False).answers if pending else {}
     return CommittedOffsets(
         answers=stable.answers,
         replaced=replaced,
         sources=stable.sources,
-        failures=[*stable.failures.values(), *_partition_failures(stable)],
+        failures=[
+            *stable.failures.values(),
+            *(failure for group, source in refused for failure in _partition_failures(group, source)),
+        ],
     )
+
+
+def _odd(groups: Structs[OffsetFetchResponseGroup]) -> Iterator[OffsetFetchResponseGroup]:
+    """Groups with a partition that has an error."""
+    if any(groups.lists("topics").items.lists("partitions").items.column("error_code")):
+        for group in groups:
+            if any(partition.error_code for topic in group.topics for partition in topic.partitions):
+                yield group
 
 
 def _fetch(cluster: Cluster, group_ids: Sequence[str], deadline: Deadline, *, require_stable: bool) -> Fetched:
     """Commits of the groups, by the newest form of request that each coordinator knows."""
-    fetched: Fetched = Gathered({}, {}, {})
-    items = list(group_ids)
+    intake, items, failures = GroupColumns(), list(group_ids), dict[str, Failure]()
     for sharded in _requests(require_stable=require_stable):
-        some = gather(cluster, ByCoordinator(cluster), [replace(sharded, items=items)], deadline)[0]
+        intake.are_named = sharded.chunk > 1
+        some = gather(cluster, ByCoordinator(cluster), [replace(sharded, items=items, intake=intake)], deadline)[0]
+        failures = {**{group_id: failures[group_id] for group_id in failures if group_id not in items}, **some.failures}
         items = [group_id for group_id, failure in some.failures.items() if failure.name == UNSUPPORTED]
-        failures = {**fetched.failures, **some.failures}
-        fetched = Gathered({**fetched.answers, **some.answers}, {**fetched.sources, **some.sources}, failures)
         if not items:
             break
-    failures = {group_id: failure for group_id, failure in fetched.failures.items() if group_id not in fetched.answers}
-    return replace(fetched, failures=failures)
+    return Gathered(intake.answers, intake.sources, failures)
 
 
 def _requests(*, require_stable: bool) -> Iterator[ShardedRequest[str, OffsetFetchResponseGroup]]:
@@ -83,21 +96,102 @@ def _requests(*, require_stable: bool) -> Iterator[ShardedRequest[str, OffsetFet
     def plain(items: Sequence[str]) -> OffsetFetchRequest:
         return OffsetFetchRequest(group_id=items[0], topics=None)
 
-    yield ShardedRequest(api=OFFSET_FETCH, items=(), build=many, read=_read_many, chunk=_CHUNK, within=_MANY_GROUPS)
-    yield ShardedRequest(api=OFFSET_FETCH, items=(), build=single, read=_read_single, chunk=1, within=_ONE_GROUP)
-    yield ShardedRequest(api=OFFSET_FETCH, items=(), build=plain, read=_read_single, chunk=1, within=_UNSTABLE_ONLY)
+    yield ShardedRequest(api=OFFSET_FETCH, items=(), build=many, chunk=_CHUNK, within=_MANY_GROUPS)
+    yield ShardedRequest(api=OFFSET_FETCH, items=(), build=single, chunk=1, within=_ONE_GROUP)
+    yield ShardedRequest(api=OFFSET_FETCH, items=(), build=plain, chunk=1, within=_UNSTABLE_ONLY)
 
 
-def _read_many(response: OffsetFetchResponse, _: Sequence[str]) -> Iterator[tuple[str, int, OffsetFetchResponseGroup]]:
-    for group in response.groups:
-        yield group.group_id, group.error_code, group
+class GroupColumns(Intake[str, OffsetFetchResponseGroup]):
+    """Keeps the commits of groups as they came, by column; `answers` finds a group in them."""
+
+    def __init__(self) -> None:
+        self.are_named = True  # else a response is about the one group that was asked for, and does not say so
+        self.responses: list[tuple[Structs[OffsetFetchResponseGroup], Source]] = []
+        self.answers = _Answers(self)
+        self.sources = _Sources(self)
+        self._found: dict[str, tuple[int, int]] = {}  # of the first responses: which one has a group, and where
+        self._looked_through = 0
+
+    def take(self, response: OffsetFetchResponse, items: Sequence[str], source: Source) -> Mapping[str, int | None]:
+        """Keep a response as a whole if it answers for these groups and for no others, without an error."""
+        groups = by_column(response.groups if self.are_named else _single(response, items), OffsetFetchResponseGroup)
+        group_ids = groups.column("group_id")
+        if len(group_ids) == len(items) and set(group_ids) == set(items) and not any(groups.column("error_code")):
+            self.responses.append((groups, source))
+            return {}
+        left: dict[str, int | None] = dict.fromkeys(items)
+        kept: list[OffsetFetchResponseGroup] = []
+        refused: dict[str, int | None] = {}
+        for group in groups:
+            if group.group_id in left:
+                del left[group.group_id]
+                if group.error_code:
+                    refused[group.group_id] = group.error_code
+                else:
+                    kept.append(group)
+        self.responses.append((by_column(kept, OffsetFetchResponseGroup), source))
+        return {**refused, **left}
+
+    def place(self, group_id: str) -> tuple[int, int]:
+        """The response that has a group, and where in it; KeyError if none has."""
+        self.look_through()
+        return self._found[group_id]
+
+    def look_through(self) -> Mapping[str, tuple[int, int]]:
+        """The places of all groups that were answered."""
+        for number in range(self._looked_through, len(self.responses)):
+            group_ids = self.responses[number][0].column("group_id")
+            self._found |= {group_id: (number, place) for place, group_id in enumerate(group_ids)}
+        self._looked_through = len(self.responses)
+        return self._found
 
 
-def _read_single(
-    response: OffsetFetchResponse, items: Sequence[str]
-) -> Iterator[tuple[str, int, OffsetFetchResponseGroup]]:
-    group = OffsetFetchResponseGroup(group_id=items[0], topics=response.topics, error_code=0)
-    yield items[0], response.error_code, group
+class _Answers(Mapping[str, OffsetFetchResponseGroup]):
+    """The groups as messages, by id."""
+
+    def __init__(self, columns: GroupColumns) -> None:
+        self.columns = columns
+
+    def __getitem__(self, group_id: str) -> OffsetFetchResponseGroup:
+        number, place = self.columns.place(group_id)
+        return self.columns.responses[number][0][place]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns.look_through())
+
+    def __len__(self) -> int:
+        return len(self.columns.look_through())
+
+
+class _Sources(Mapping[str, Source]):
+    """The sources, by id of the group."""
+
+    def __init__(self, columns: GroupColumns) -> None:
+        self._columns = columns
+
+    def __getitem__(self, group_id: str) -> Source:
+        return self._columns.responses[self._columns.place(group_id)[0]][1]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns.answers)
+
+    def __len__(self) -> int:
+        return len(self._columns.answers)
+
+
+def groups_of(
+    answers: Mapping[str, OffsetFetchResponseGroup], sources: Mapping[str, Source]
+) -> Sequence[tuple[Structs[OffsetFetchResponseGroup], Source]]:
+    """The groups by column, with the source of each piece."""
+    if isinstance(answers, _Answers):
+        return answers.columns.responses
+    return [(by_column((group,), OffsetFetchResponseGroup), sources[group_id]) for group_id, group in answers.items()]
+
+
+def _single(response: OffsetFetchResponse, items: Sequence[str]) -> Sequence[OffsetFetchResponseGroup]:
+    """The response to a request for one group."""
+    group = OffsetFetchResponseGroup(group_id=items[0], topics=response.topics, error_code=response.error_code)
+    return (group,)
 
 
 def _is_pending(group: OffsetFetchResponseGroup) -> bool:
@@ -106,12 +200,10 @@ def _is_pending(group: OffsetFetchResponseGroup) -> bool:
     )
 
 
-def _partition_failures(fetched: Fetched) -> Iterator[Failure]:
-    """Partitions of answered groups that were refused, one failure each; a pending transaction is no refusal."""
-    for group_id, group in fetched.answers.items():
-        for topic in group.topics:
-            for partition in topic.partitions:
-                if partition.error_code and partition.error_code != UNSTABLE_OFFSET_COMMIT:
-                    scope = Scope.group_partition(group_id, topic.name, partition.partition_index)
-                    node_id = fetched.sources[group_id].node_id
-                    yield failure_of(OFFSET_FETCH, scope, partition.error_code, node_id=node_id)
+def _partition_failures(group: OffsetFetchResponseGroup, source: Source) -> Iterator[Failure]:
+    """Partitions of an answered group that were refused, one failure each; a pending transaction is no refusal."""
+    for topic in group.topics:
+        for partition in topic.partitions:
+            if partition.error_code and partition.error_code != UNSTABLE_OFFSET_COMMIT:
+                scope = Scope.group_partition(group.group_id, topic.name, partition.partition_index)
+                yield failure_of(OFFSET_FETCH, scope, partition.error_code, node_id=source.node_id)

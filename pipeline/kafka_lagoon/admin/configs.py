@@ -164,6 +164,8 @@ def _request(resource_type: int, names: Sequence[str], *, synonyms: bool) -> Des
 
 
 def _without_secrets(result: DescribeConfigsResult) -> DescribeConfigsResult:
+    if not any(config.is_sensitive for config in result.configs):
+        return result
     return replace(
         result, configs=tuple(_masked(config) if config.is_sensitive else config for config in result.configs)
     )

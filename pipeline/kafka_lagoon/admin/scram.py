@@ -17,7 +17,7 @@ def describe_scram_users(
     cluster: Cluster, deadline: Deadline
 ) -> Sequence[DescribeUserScramCredentialsResult] | Failure:
     """Every user with SCRAM credentials, from any broker."""
-    everybody = DescribeUserScramCredentialsRequest(users=None)
+    everybody = DescribeUserScramCredentialsRequest(users=())  # null, refused, is answered by no broker up to 4.3
     scope = Scope.list("SCRAM users")
     answer = ask_cluster(cluster, DESCRIBE_USER_SCRAM_CREDENTIALS, everybody, scope, deadline)
     return answer if isinstance(answer, Failure) else answer.results

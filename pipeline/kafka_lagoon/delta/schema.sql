@@ -105,12 +105,13 @@ CREATE TABLE IF NOT EXISTS consumer_groups (
   group_epoch INT COMMENT 'Epoch of the group (KIP-848); null for classic groups.',
   assignment_epoch INT COMMENT 'Epoch of the target assignment (KIP-848); null for classic groups.',
   problem STRING COMMENT 'Why the group could not be described; null if it was.',
+  topology_epoch INT COMMENT 'Epoch of the topology of a streams group (KIP-1071); null for other groups, and if the group has none. Null in rows of version 0.1.0.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'Groups of any type, one row per group and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,group_type,protocol_type,state,protocol,coordinator_id,members,group_epoch,assignment_epoch,problem');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,group_type,protocol_type,state,protocol,coordinator_id,members,group_epoch,assignment_epoch,problem,topology_epoch');
 
 CREATE TABLE IF NOT EXISTS group_members (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -128,12 +129,19 @@ CREATE TABLE IF NOT EXISTS group_members (
   target_assignment ARRAY<STRUCT<topic: STRING COMMENT 'Name of the topic; null if only its id is known.', topic_id: STRING COMMENT 'Id of the topic; null if only its name is known.', partitions: ARRAY<INT> COMMENT 'Partition numbers.'>> COMMENT 'Partitions the member is to own (KIP-848); null for classic and share groups.',
   member_epoch INT COMMENT 'Epoch of the member (KIP-848); null for classic groups.',
   problem STRING COMMENT 'Why it is not known what the member owns: MEMBER_PROTOCOL_UNREADABLE, ASSIGNMENT_NOT_RETURNED, TOPOLOGY_NOT_RETURNED, or UNKNOWN_TOPIC_ID: a topic that no broker names by the id in the assignment. Null if it is known.',
+  subscribed_pattern STRING COMMENT 'Regular expression of topics that the member of a consumer group subscribes to (KIP-848); null if it has none. Null in rows of version 0.1.0.',
+  member_type STRING COMMENT 'classic or consumer (streams): the protocol that the member speaks, which differs from its group\'s while that is migrated (KIP-1099); null if brokers do not tell. Null in rows of version 0.1.0.',
+  topology_epoch INT COMMENT 'Epoch of the topology that the member of a streams group has; null for other groups. Null in rows of version 0.1.0.',
+  process_id STRING COMMENT 'Process of the member of a streams group; members of one share its state. Null for other groups. Null in rows of version 0.1.0.',
+  active_tasks ARRAY<STRUCT<subtopology_id: STRING COMMENT 'Id of the subtopology.', partitions: ARRAY<INT> COMMENT 'Numbers of the tasks: of the partitions that they read.'>> COMMENT 'Tasks that the member of a streams group works on; null for other groups. Null in rows of version 0.1.0.',
+  standby_tasks ARRAY<STRUCT<subtopology_id: STRING COMMENT 'Id of the subtopology.', partitions: ARRAY<INT> COMMENT 'Numbers of the tasks: of the partitions that they read.'>> COMMENT 'Tasks whose state it keeps for others; null for other groups. Null in rows of version 0.1.0.',
+  warmup_tasks ARRAY<STRUCT<subtopology_id: STRING COMMENT 'Id of the subtopology.', partitions: ARRAY<INT> COMMENT 'Numbers of the tasks: of the partitions that they read.'>> COMMENT 'Tasks whose state it reads before it takes them over; null for other groups. Null in rows of version 0.1.0.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'Members of groups and what they were assigned, one row per member and snapshot.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,member_id,group_instance_id,client_id,client_host,rack_id,member_epoch,problem');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,member_id,group_instance_id,client_id,client_host,rack_id,member_epoch,problem,subscribed_pattern,member_type,topology_epoch,process_id');
 
 CREATE TABLE IF NOT EXISTS committed_offsets (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
@@ -452,14 +460,17 @@ CREATE TABLE IF NOT EXISTS coverage (
   bytes BIGINT NOT NULL COMMENT 'Bytes received.',
   elapsed_ms BIGINT NOT NULL COMMENT 'Milliseconds from the first request to the last answer.',
   throttle_ms BIGINT NOT NULL COMMENT 'Milliseconds for which the broker throttled us.',
-  not_collected_because STRING COMMENT 'Why the API gave nothing although nothing failed: UNSUPPORTED_VERSION (the brokers do not offer it), SECURITY_DISABLED (no authorizer), DELEGATION_TOKEN_AUTH_DISABLED (tokens are switched off), DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (PLAINTEXT, TLS without a certificate, and logins by token do not see tokens) or SKIPPED (by the setting snapshot.skip_tables); null if it was asked.',
+  not_collected_because STRING COMMENT 'Why the API gave nothing although nothing failed: UNSUPPORTED_VERSION (the brokers do not offer it), SECURITY_DISABLED (no authorizer), DELEGATION_TOKEN_AUTH_DISABLED (tokens are switched off), DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (PLAINTEXT, TLS without a certificate, and logins by token do not see tokens) SKIPPED (by the setting snapshot.skip_tables) or LEFT_OUT (topics or groups, by settings; see left_out); null if it was asked.',
   skipped_table STRING COMMENT 'Table that has no rows of this snapshot because it is skipped; null for rows about requests.',
+  bytes_sent BIGINT COMMENT 'Bytes sent. Null in rows of version 0.1.0.',
+  most_in_flight INT COMMENT 'Most requests of a connection that waited for their answers at once when one of this API was sent, itself included; at most kafka.max_in_flight_requests_per_connection. Null in rows of version 0.1.0.',
+  left_out BIGINT COMMENT 'Topics (api Metadata) or groups (ListGroups) that the settings snapshot.topics, exclude_topics, groups and exclude_groups left out, in a row of their own; null for other rows.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
 PARTITIONED BY (snapshot_date)
 COMMENT 'What was asked and what answered, one row per API, broker and snapshot, and one per API of a skipped table.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,api,api_version,broker_id,expected,answered,failed,visibility,requests,bytes,elapsed_ms,throttle_ms,not_collected_because,skipped_table');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,api,api_version,broker_id,expected,answered,failed,visibility,requests,bytes,elapsed_ms,throttle_ms,not_collected_because,skipped_table,bytes_sent,most_in_flight,left_out');
 
 CREATE TABLE IF NOT EXISTS collection_failures (
   snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',

@@ -56,6 +56,7 @@ HISTORY = (
     "lag_trend",
     "group_partition_status",
     "group_status",
+    "loss_ahead",
     "partition_throughput",
     "topic_throughput",
     "partition_skew",

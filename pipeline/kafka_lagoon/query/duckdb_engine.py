@@ -21,7 +21,11 @@ from kafka_lagoon.query.statements import Ask, Rows, failed, mentioned, refuse_w
 T = TypeVar("T")
 
 # Functions of Spark in the SQL of views, for what both engines can do and neither calls by the other's name.
-_MACROS = ("unix_millis(instant) AS epoch_ms(instant)", "explode(list) AS unnest(list)")
+_MACROS = (
+    "unix_millis(instant) AS epoch_ms(instant)",
+    "timestamp_millis(ms) AS make_timestamptz(ms * 1000)",
+    "explode(list) AS unnest(list)",
+)
 _ROWS_PER_BATCH = 2048  # what DuckDB works on at once
 _INTERRUPT_EVERY_S = 0.05
 

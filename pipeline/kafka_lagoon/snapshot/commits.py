@@ -1,14 +1,20 @@
 """Makes rows of committed offsets. A commit that cannot be read, or that a transaction will replace, has a row that says so."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise, repeat
+from typing import Any
 
-from kafka_lagoon.admin.committed_offsets import CommittedOffsets
+from kafka_lagoon.admin.committed_offsets import CommittedOffsets, groups_of
 from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.client.routing import Source
 from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT, error_code
 from kafka_lagoon.protocol.messages.offset_fetch import OffsetFetchResponseGroup, OffsetFetchResponsePartition
+from kafka_lagoon.row_columns import Chosen, Column, Columns, Stored, choose, runs
 from kafka_lagoon.snapshot.state_rows import CommittedOffsetRow
 from kafka_lagoon.snapshot.topology import Topology
+from kafka_lagoon.wire.columns import Structs
 
 NO_COMMIT = "NO_COMMIT"
 
@@ -23,45 +29,155 @@ class Commits:
 
 def commits_of(committed: CommittedOffsets, topology: Topology) -> Commits:
     """Rows and failures of all commits."""
-    return Commits(rows=list(commit_rows(committed, topology)), failures=committed.failures)
+    return Commits(rows=commit_rows(committed, topology), failures=committed.failures)
 
 
-def commit_rows(committed: CommittedOffsets, topology: Topology) -> Iterator[CommittedOffsetRow]:
+def commit_rows(committed: CommittedOffsets, topology: Topology) -> Columns[CommittedOffsetRow]:
     """One row per group and partition, in the order of the answers."""
-    for group_id, group in committed.answers.items():
-        read_at_ms = committed.sources[group_id].read_at_ms
-        yield from _group_rows(group, committed.replaced.get(group_id), topology, read_at_ms)
+    made = _Made()
+    for groups, source in groups_of(committed.answers, committed.sources):
+        _take(made, groups, source, committed.replaced, topology)
+    return made.rows(topology)
 
 
-def _group_rows(
-    group: OffsetFetchResponseGroup, replaced: OffsetFetchResponseGroup | None, topology: Topology, read_at_ms: int
-) -> Iterator[CommittedOffsetRow]:
-    current = {(t.name, one.partition_index): one for t in replaced.topics for one in t.partitions} if replaced else {}
-    for answers in group.topics:
-        topic, topic_id, absence = answers.name, topology.topic_ids.get(answers.name), topology.absence(answers.name)
-        for answer in answers.partitions:
-            commit, partition, problem = answer, answer.partition_index, _problem(answer) or absence
-            if answer.error_code == UNSTABLE_OFFSET_COMMIT:
-                # A transaction is about to commit another offset. What is committed now is still a fact.
-                commit = current.get((topic, partition), answer)
-            is_committed = commit.committed_offset >= 0
-            committed_offset = commit.committed_offset if is_committed else None
-            committed_leader_epoch = commit.committed_leader_epoch if commit.committed_leader_epoch >= 0 else None
-            metadata = commit.metadata if is_committed else None
-            yield CommittedOffsetRow(
-                group.group_id,
-                topic,
-                topic_id,
-                partition,
-                committed_offset,
-                committed_leader_epoch,
-                metadata,
-                read_at_ms,
-                problem,
-            )
+@dataclass(slots=True)
+class _Made:
+    """The columns of the rows that were made so far; topics and groups with the number of their rows, in turn."""
+
+    group_ids: list[str] = field(default_factory=list)
+    group_counts: list[int] = field(default_factory=list)
+    topics: list[str] = field(default_factory=list)
+    topic_counts: list[int] = field(default_factory=list)
+    partitions: "array[int]" = field(default_factory=lambda: array("i"))
+    offsets: "array[int]" = field(default_factory=lambda: array("q"))
+    leader_epochs: "array[int]" = field(default_factory=lambda: array("i"))
+    metadata: list[str | None] = field(default_factory=list)
+    times_ms: list[int] = field(default_factory=list)
+    time_counts: list[int] = field(default_factory=list)
+    problems: dict[int, str] = field(default_factory=dict)  # by number of the row
+
+    def rows(self, topology: Topology) -> Columns[CommittedOffsetRow]:
+        """The rows."""
+        known = {topic: place for place, topic in enumerate(dict.fromkeys(self.topics))}
+        places = array("i")
+        for topic, count in zip(self.topics, self.topic_counts, strict=True):
+            places.extend(repeat(known[topic], count))
+        offsets = _or_none(self.offsets)
+        return CommitColumns(
+            CommittedOffsetRow,
+            {
+                "group_id": runs(self.group_counts, self.group_ids),
+                "topic": Chosen(places, list(known)),
+                "topic_id": Chosen(places, [topology.topic_ids.get(topic) for topic in known]),
+                "partition": self.partitions,
+                "committed_offset": offsets,
+                "committed_leader_epoch": _or_none(self.leader_epochs),
+                "metadata": _metadata(self.metadata, offsets),
+                "read_at_ms": runs(self.time_counts, self.times_ms),
+                "problem": _problems(self.problems, len(self.offsets)),
+            },
+            dict(zip(self.group_ids, self._spans(), strict=True)),
+        )
+
+    def _spans(self) -> Iterator[tuple[int, int]]:
+        start = 0
+        for stop in accumulate(self.group_counts):
+            yield start, stop
+            start = stop
 
 
-def _problem(partition: OffsetFetchResponsePartition) -> str | None:
-    if partition.error_code:
-        return error_code(partition.error_code).name
-    return None if partition.committed_offset >= 0 else NO_COMMIT
+class CommitColumns(Stored[CommittedOffsetRow]):
+    """Commits by column; `spans` says between which rows the commits of a group are."""
+
+    def __init__(
+        self, row: type[CommittedOffsetRow], columns: Mapping[str, Column], spans: Mapping[str, tuple[int, int]]
+    ) -> None:
+        super().__init__(row, columns)
+        self.spans = spans
+
+
+def _take(
+    made: _Made,
+    groups: Structs[OffsetFetchResponseGroup],
+    source: Source,
+    replaced: Mapping[str, OffsetFetchResponseGroup],
+    topology: Topology,
+) -> None:
+    """Add the commits of some groups."""
+    topics = groups.lists("topics")
+    partitions = topics.items.lists("partitions")
+    answers, first = partitions.items, len(made.offsets)
+    ends = list(accumulate(partitions.counts, initial=0))
+    topic_ends = list(accumulate(topics.counts, initial=0))
+    made.group_ids += groups.column("group_id")
+    made.group_counts += [ends[stop] - ends[start] for start, stop in pairwise(topic_ends)]
+    made.topics += topics.items.column("name")
+    made.topic_counts += partitions.counts
+    made.partitions.extend(answers.column("partition_index"))
+    made.offsets.extend(answers.column("committed_offset"))
+    made.leader_epochs.extend(answers.column("committed_leader_epoch"))
+    made.metadata += answers.column("metadata")
+    made.times_ms.append(source.read_at_ms)
+    made.time_counts.append(len(answers))
+    _name_problems(made, first, answers, topology, ends)
+    if UNSTABLE_OFFSET_COMMIT in answers.column("error_code"):
+        _put_back(made, first, groups, replaced)
+
+
+def _name_problems(
+    made: _Made,
+    first: int,
+    answers: Structs[OffsetFetchResponsePartition],
+    topology: Topology,
+    ends: Sequence[int],
+) -> None:
+    """Why a commit cannot be read, or what hides its topic."""
+    names = made.topics[len(made.topics) - len(ends) + 1 :]
+    for topic, start, stop in zip(names, ends, ends[1:], strict=False):
+        if absence := topology.absence(topic):
+            made.problems |= dict.fromkeys(range(first + start, first + stop), absence)
+    offsets, codes = answers.column("committed_offset"), answers.column("error_code")
+    if offsets and min(offsets) < 0:
+        made.problems |= {first + row: NO_COMMIT for row, offset in enumerate(offsets) if offset < 0}
+    if any(codes):
+        made.problems |= {first + row: error_code(code).name for row, code in enumerate(codes) if code}
+
+
+def _put_back(
+    made: _Made, first: int, groups: Structs[OffsetFetchResponseGroup], replaced: Mapping[str, OffsetFetchResponseGroup]
+) -> None:
+    """A transaction is about to commit another offset. What is committed now is still a fact."""
+    row = first
+    for group in groups:
+        current = _current(replaced.get(group.group_id))
+        for topic in group.topics:
+            for answer in topic.partitions:
+                commit = current.get((topic.name, answer.partition_index))
+                if answer.error_code == UNSTABLE_OFFSET_COMMIT and commit:
+                    made.offsets[row], made.leader_epochs[row] = commit.committed_offset, commit.committed_leader_epoch
+                    made.metadata[row] = commit.metadata
+                row += 1
+
+
+def _current(group: OffsetFetchResponseGroup | None) -> Mapping[tuple[str, int], Any]:
+    topics = group.topics if group else ()
+    return {(topic.name, commit.partition_index): commit for topic in topics for commit in topic.partitions}
+
+
+def _metadata(metadata: Sequence[str | None], offsets: Column) -> Column:
+    """The text of each commit; none where there is no commit."""
+    if metadata and isinstance(offsets, array) and metadata.count("") == len(metadata):
+        return Chosen.constant("", len(metadata))
+    pairs = zip(metadata, offsets, strict=True)
+    return choose(None if offset is None else text for text, offset in pairs)
+
+
+def _problems(problems: Mapping[int, str], count: int) -> Chosen:
+    if not problems:
+        return Chosen.constant(None, count)
+    return choose(map(problems.get, range(count)))
+
+
+def _or_none(values: "array[int]") -> Column:
+    """Kafka's -1 is null; without any the numbers stay as they are."""
+    return values if not values or min(values) >= 0 else [None if value < 0 else value for value in values]

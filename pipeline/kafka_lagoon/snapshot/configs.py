@@ -1,7 +1,9 @@
 """Makes rows of configs. A source or type that has no name here becomes UNKNOWN_n and is never dropped."""
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate, chain
 
 from kafka_lagoon.admin.configs import (
     TYPE_NAMES,
@@ -29,13 +31,17 @@ from kafka_lagoon.protocol.messages.describe_configs import (
 )
 from kafka_lagoon.protocol.messages.list_config_resources import LIST_CONFIG_RESOURCES
 from kafka_lagoon.row_classes import ALWAYS, before, column, row
+from kafka_lagoon.row_columns import Chosen, Columns, runs
 from kafka_lagoon.snapshot.state_rows import ConsumerGroupRow
 from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
+from kafka_lagoon.snapshot.table_states import marshalled
 from kafka_lagoon.snapshot.topology import TOPIC_DELETED, Topology
 
 ALL_BROKERS = "<default>"  # what kafka-configs.sh calls the configs that all brokers share
 _DEFAULT, _OF_GROUP = "DEFAULT_CONFIG", "GROUP_CONFIG"
 _OF_ALL_BROKERS = ""  # its name on the wire
+_OF_RESOURCE = ("resource_type", "resource_name")
+_UNNAMED = DescribeConfigsResult(error_code=0, error_message=None, resource_type=TOPIC, resource_name="", configs=())
 _WITH_GROUP_CONFIGS = (
     1  # version of ConsumerGroupDescribe since Kafka 4.0; older brokers refuse to describe such configs
 )
@@ -78,9 +84,60 @@ class ConfigRow:
     synonyms: tuple[ConfigSynonym, ...] = column("Values that it has, or would have, from other sources.")
 
 
+class ConfigColumns(Columns[ConfigRow]):
+    """Rows of resources of which many have the same configs, as most topics do: those are kept once.
+
+    `resources` have a type, a name, and the place of their configs in `same`.
+    """
+
+    row = ConfigRow
+
+    def __init__(self, resources: Sequence[tuple[str, str, int]], same: Sequence[Sequence[ConfigRow]]) -> None:
+        self._resources, self._same = resources, same
+        self._rows = list(chain.from_iterable(same))
+        starts = accumulate(map(len, same), initial=0)
+        ranges = [array("i", range(start, start + len(rows))) for start, rows in zip(starts, same, strict=False)]
+        self._places = array("i")
+        for _, _, place in resources:
+            self._places.extend(ranges[place])
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def column(self, name: str, start: int = 0, stop: int | None = None) -> Chosen:
+        """The values of a field in the rows from `start` to `stop`."""
+        if name in _OF_RESOURCE:
+            counts = (len(self._same[place]) for _, _, place in self._resources)
+            return runs(counts, [resource[_OF_RESOURCE.index(name)] for resource in self._resources])[start:stop]
+        return Chosen(self._places[start:stop], [getattr(row, name) for row in self._rows])
+
+    def content(self) -> Iterable[object]:
+        """What the rows are made of."""
+        yield list(self._resources)
+        for rows in self._same:
+            yield [marshalled(row) for row in rows]
+
+
+def config_columns(parts: Iterable[Sequence[DescribeConfigsResult]]) -> ConfigColumns:
+    """The rows of several lists of resources, in their order, each ordered by name."""
+    resources: list[tuple[str, str, int]] = []
+    same: list[list[ConfigRow]] = []
+    by_answer: dict[int, tuple[int, object]] = {}  # what was read of equal bytes is one object; kept, so that its id is
+    by_content: dict[bytes, int] = {}
+    for result in chain.from_iterable(sorted(part, key=_name_of) for part in parts):
+        place, _ = by_answer.get(id(result.configs), (None, None))
+        if place is None:
+            rows = [_config_row(_UNNAMED, config) for config in sorted(result.configs, key=lambda entry: entry.name)]
+            place = by_content.setdefault(marshalled(rows), len(same))
+            by_answer[id(result.configs)] = place, result.configs
+            same += [rows] if place == len(same) else []
+        resources.append((_type_name(result), _resource_name(result), place))
+    return ConfigColumns(resources, same)
+
+
 def config_rows(results: Iterable[DescribeConfigsResult]) -> Iterator[ConfigRow]:
     """One row per resource and config, ordered by name."""
-    for result in sorted(results, key=lambda result: result.resource_name):
+    for result in sorted(results, key=_name_of):
         for config in sorted(result.configs, key=lambda entry: entry.name):
             yield _config_row(result, config)
 
@@ -88,7 +145,7 @@ def config_rows(results: Iterable[DescribeConfigsResult]) -> Iterator[ConfigRow]
 def _config_row(result: DescribeConfigsResult, config: DescribeConfigsEntry) -> ConfigRow:
     source = None if config.config_source < 0 else _source(config.config_source)
     return ConfigRow(
-        resource_type=TYPE_NAMES.get(result.resource_type, str(result.resource_type)),
+        resource_type=_type_name(result),
         resource_name=_resource_name(result),
         name=config.name,
         value=None if config.is_sensitive else config.value,
@@ -101,6 +158,14 @@ def _config_row(result: DescribeConfigsResult, config: DescribeConfigsEntry) -> 
         is_read_only=config.read_only,
         synonyms=tuple(_synonym(synonym, is_sensitive=config.is_sensitive) for synonym in config.synonyms),
     )
+
+
+def _name_of(result: DescribeConfigsResult) -> str:
+    return result.resource_name
+
+
+def _type_name(result: DescribeConfigsResult) -> str:
+    return TYPE_NAMES.get(result.resource_type, str(result.resource_type))
 
 
 def _resource_name(result: DescribeConfigsResult) -> str:
@@ -131,7 +196,7 @@ def _collect(collection: Collection) -> Collected:
         parts.append(describe_configs(cluster, CLIENT_METRICS, listed[CLIENT_METRICS], deadline))
         groups = listed[GROUP] if GROUP in listed else _newer_groups(cluster, collection.of(ConsumerGroupRow))
         parts.append(_configured(describe_configs(cluster, GROUP, groups, deadline)))
-    rows = [config for part in parts for config in config_rows(part.results)]
+    rows = config_columns(part.results for part in parts)
     return Collected(rows, [*failures, *(failure for part in parts for failure in part.failures)])
 
 

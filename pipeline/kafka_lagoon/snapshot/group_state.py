@@ -11,15 +11,16 @@ from kafka_lagoon.admin.committed_offsets import committed_offsets
 from kafka_lagoon.admin.groups import SHARE, GroupListing, describe_groups, list_groups
 from kafka_lagoon.admin.offsets import ALL_KINDS, HIGH_WATERMARK, Kind, Offsets, list_offsets
 from kafka_lagoon.admin.share_groups import ShareOffsets, share_group_offsets
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, ScopeType
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.gc_pause import gc_paused
 from kafka_lagoon.snapshot.commits import Commits, commits_of
 from kafka_lagoon.snapshot.group_types import GONE
 from kafka_lagoon.snapshot.groups import Groups, group_rows
-from kafka_lagoon.snapshot.lag import Ends, lag_rows
-from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, PartitionOffsetsRow
+from kafka_lagoon.snapshot.lag import LagColumns, lag_rows
+from kafka_lagoon.snapshot.lag_logs import Ends, Logs
+from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow
 from kafka_lagoon.snapshot.topology import Topology
 
 Tell = Callable[[str, int], None]  # the step that begins, and how many items it concerns
@@ -31,6 +32,7 @@ class GroupState:
 
     before: Offsets
     listed: Mapping[str, GroupListing]
+    left_out: int  # groups that were listed and not asked about
     groups: Groups
     commits: Commits
     shares: ShareOffsets
@@ -70,6 +72,7 @@ def read_groups(
     return GroupState(
         before=before,
         listed=listed,
+        left_out=len(listings.groups) - len(listed),
         groups=groups,
         commits=commits,
         shares=shares,
@@ -78,13 +81,15 @@ def read_groups(
     )
 
 
-def lag_of(topology: Topology, state: GroupState, offsets: Sequence[PartitionOffsetsRow]) -> list[ConsumerLagRow]:
+def lag_of(topology: Topology, state: GroupState, offsets: Sequence[PartitionOffsetsRow]) -> LagColumns:
     """The lag of all groups that commit (share groups do not), given the rows of the offsets read after their commits."""
     ends = Ends(
-        before={at: one.offset for at, one in state.before.answers.items() if one.offset >= 0},
-        before_problems={at: failure.name for at, failure in state.before.failures.items()},
-        after={TopicPartition(one.topic, one.partition): one for one in offsets},
+        before={},
+        before_problems={partition: failure.name for partition, failure in state.before.failures.items()},
+        after={},
     )
+    logs = Logs(topology, ends)
+    logs.add_existing(state.before, offsets)
     groups, commits = state.groups, state.commits
     committing = [group for group in groups.groups if group.group_type != SHARE]
     unread = {
@@ -92,4 +97,4 @@ def lag_of(topology: Topology, state: GroupState, offsets: Sequence[PartitionOff
         for failure in commits.failures
         if failure.scope.scope_type is ScopeType.GROUP and failure.scope.group_id is not None
     }
-    return list(lag_rows(committing, groups.members, commits.rows, unread, ends, topology))
+    return lag_rows(committing, groups.members, commits.rows, unread, logs, topology)

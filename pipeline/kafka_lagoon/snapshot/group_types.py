@@ -5,11 +5,13 @@ Every type has the same columns; what a type does not have is null.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kafka_lagoon.admin.groups import Description, GroupListing
+from kafka_lagoon.admin.groups import CLASSIC, CONSUMER, STREAMS, Description, GroupListing
 from kafka_lagoon.errors import DecodeError
 from kafka_lagoon.protocol.embedded import Assignment, Subscription, decode_assignment, decode_subscription
-from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_ID, error_code
+from kafka_lagoon.protocol.error_codes import GROUP_ID_NOT_FOUND, UNKNOWN_TOPIC_ID, error_code
 from kafka_lagoon.protocol.messages.consumer_group_describe import (
+    CLASSIC_MEMBER,
+    CONSUMER_MEMBER,
     ConsumerGroupAssignment,
     DescribedConsumerGroup,
     DescribedConsumerMember,
@@ -26,15 +28,17 @@ from kafka_lagoon.protocol.messages.streams_group_describe import (
     DescribedSubtopology,
     DescribedTaskIds,
 )
-from kafka_lagoon.snapshot.state_rows import ConsumerGroupRow, GroupMemberRow, TopicPartitions
+from kafka_lagoon.snapshot.state_rows import ConsumerGroupRow, GroupMemberRow, StreamsTasks, TopicPartitions
 from kafka_lagoon.wire.primitives import uuid_text
 
 NOT_DESCRIBED = "GROUP_TYPE_NOT_DESCRIBED"
 UNREADABLE = "MEMBER_PROTOCOL_UNREADABLE"
 UNASSIGNED, NO_TOPOLOGY = "ASSIGNMENT_NOT_RETURNED", "TOPOLOGY_NOT_RETURNED"
-GONE = "GROUP_ID_NOT_FOUND"
+GONE = error_code(GROUP_ID_NOT_FOUND).name
 _CONSUMER_PROTOCOL = "consumer"
 _STABLE, _DEAD = "Stable", "Dead"
+_MEMBER_TYPES = {CLASSIC_MEMBER: CLASSIC, CONSUMER_MEMBER: CONSUMER}
+_NO_TASKS = dict.fromkeys(("topology_epoch", "process_id", "active_tasks", "standby_tasks", "warmup_tasks"))
 
 GroupAndMembers = tuple[ConsumerGroupRow, list[GroupMemberRow]]
 
@@ -52,6 +56,7 @@ def undescribed_group(listing: GroupListing, reason: str | None, coordinator_id:
         group_epoch=None,
         assignment_epoch=None,
         problem=reason or NOT_DESCRIBED,
+        topology_epoch=None,
     )
 
 
@@ -72,6 +77,7 @@ def classic_group(listing: GroupListing, described: DescribedGroup, coordinator_
         group_epoch=None,
         assignment_epoch=None,
         problem=problem,
+        topology_epoch=None,
     )
     return row, members
 
@@ -101,6 +107,9 @@ def _classic_member(group: DescribedGroup, member: DescribedMember) -> GroupMemb
         target_assignment=None,
         member_epoch=None,
         problem=problem,
+        subscribed_pattern=None,
+        member_type=None,
+        **_NO_TASKS,
     )
 
 
@@ -135,6 +144,9 @@ def _consumer_member(group_id: str, member: DescribedConsumerMember, names: Mapp
         target_assignment=target,
         member_epoch=member.member_epoch,
         problem=_unnamed(assignment + target),
+        subscribed_pattern=member.subscribed_topic_regex or None,
+        member_type=_MEMBER_TYPES.get(member.member_type),
+        **_NO_TASKS,
     )
 
 
@@ -185,6 +197,9 @@ def _share_member(group_id: str, member: DescribedShareMember, names: Mapping[st
         target_assignment=None,
         member_epoch=member.member_epoch,
         problem=_unnamed(assignment),
+        subscribed_pattern=None,
+        member_type=None,
+        **_NO_TASKS,
     )
 
 
@@ -195,7 +210,8 @@ def streams_group(
     partitions: Mapping[str, Sequence[int]],
 ) -> GroupAndMembers:
     """A group of KIP-1071: tasks are assigned, and a task reads the partition of its number of every source topic."""
-    row = _newer_group(listing, described, coordinator_id, None)
+    topology_epoch = described.topology.epoch if described.topology else None
+    row = _newer_group(listing, described, coordinator_id, None, topology_epoch)
     subtopologies = described.topology.subtopologies if described.topology else None
     if subtopologies is None:
         return row, [_streams_member(described.group_id, member, None, {}) for member in described.members]
@@ -230,6 +246,20 @@ def _streams_member(
         else _read_by(member.target_assignment.active_tasks, known, partitions),
         member_epoch=member.member_epoch,
         problem=NO_TOPOLOGY if sources is None else None,
+        subscribed_pattern=None,
+        member_type=CLASSIC if member.is_classic else STREAMS,
+        topology_epoch=member.topology_epoch,
+        process_id=member.process_id,
+        active_tasks=_tasks(member.assignment.active_tasks),
+        standby_tasks=_tasks(member.assignment.standby_tasks),
+        warmup_tasks=_tasks(member.assignment.warmup_tasks),
+    )
+
+
+def _tasks(tasks: Sequence[DescribedTaskIds]) -> tuple[StreamsTasks, ...]:
+    return tuple(
+        StreamsTasks(subtopology_id=some.subtopology_id, partitions=tuple(sorted(some.partitions)))
+        for some in sorted(tasks, key=lambda some: some.subtopology_id)
     )
 
 
@@ -253,6 +283,7 @@ def _newer_group(
     described: DescribedConsumerGroup | DescribedShareGroup | DescribedStreamsGroup,
     coordinator_id: int,
     protocol: str | None,
+    topology_epoch: int | None = None,
 ) -> ConsumerGroupRow:
     return ConsumerGroupRow(
         group_id=described.group_id,
@@ -265,4 +296,5 @@ def _newer_group(
         group_epoch=described.group_epoch,
         assignment_epoch=described.assignment_epoch,
         problem=None,
+        topology_epoch=topology_epoch,
     )

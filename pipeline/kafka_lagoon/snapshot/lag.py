@@ -1,51 +1,33 @@
 """Makes the rows of consumer lag: a pure function of groups, members, commits and end offsets.
 
 Lag is the end offset that was read after the commit minus the commit, raw. It is null when either side is unknown, and
-`problem` says why. Every partition that is committed, assigned or subscribed has exactly one row.
+`problem` says why. Every partition that is committed, assigned or subscribed has exactly one row. Kept are the partition, the
+commit, the owner and the problem of each row; its other columns are made of those when they are asked for.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, repeat
+from operator import attrgetter
+from typing import Any
 
-from kafka_lagoon.client.cluster import TopicPartition
-from kafka_lagoon.snapshot.commits import NO_COMMIT
-from kafka_lagoon.snapshot.offsets import NOT_RETURNED
-from kafka_lagoon.snapshot.state_rows import (
-    CommittedOffsetRow,
-    ConsumerGroupRow,
-    ConsumerLagRow,
-    GroupMemberRow,
-    PartitionOffsetsRow,
-)
+from kafka_lagoon.row_columns import Chosen, Column, Columns, Difference, column_of
+from kafka_lagoon.snapshot.commits import NO_COMMIT, CommitColumns
+from kafka_lagoon.snapshot.lag_logs import Ends, Logs
+from kafka_lagoon.snapshot.state_rows import CommittedOffsetRow, ConsumerGroupRow, ConsumerLagRow, GroupMemberRow
 from kafka_lagoon.snapshot.topology import Topology
 
-_NO_SUCH_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
 COMMITTED, LOG_START, UNKNOWN = "committed", "log_start", "unknown"
-_NOBODY = (None, None, None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ends:
-    """End offsets that were read before the commits (or why they are not known), and rows of those read after them."""
-
-    before: Mapping[TopicPartition, int]
-    before_problems: Mapping[TopicPartition, str]
-    after: Mapping[TopicPartition, PartitionOffsetsRow]
-
-
-@dataclass(slots=True, kw_only=True)
-class _Log:
-    """What all rows of one partition share. Fields with the name of a column are that column."""
-
-    topic: str
-    topic_id: str | None
-    partition: int
-    log_start_offset: int | None
-    high_watermark: int | None
-    last_stable_offset: int | None
-    end_before: int | None
-    changed: str | None
-    problem: str | None
+_NONE = -1
+_OF_GROUP = {"group_id": "group_id", "group_type": "group_type", "group_state": "state"}
+_OF_OWNER = frozenset({"member_id", "client_id", "client_host"})
+_OF_LOG = frozenset({"partition", "log_start_offset", "high_watermark", "last_stable_offset"})
+_MINUS_COMMIT = {
+    "lag": "high_watermark",
+    "lag_lower_bound": "end_before",
+    "lag_read_committed": "last_stable_offset",
+}
+_NO_PROBLEM, _WITHOUT_COMMIT = 0, 1  # places in the list of problems
 
 
 def lag_rows(
@@ -53,139 +35,243 @@ def lag_rows(
     members: Sequence[GroupMemberRow],
     commits: Sequence[CommittedOffsetRow],
     unread: Mapping[str, str],
-    ends: Ends,
+    ends: Ends | Logs,
     topology: Topology,
-) -> Iterator[ConsumerLagRow]:
+) -> "LagColumns":
     """One row per group and partition; `unread` names why the commits of a whole group are missing."""
-    committed = _by_group(commits)
-    members_of: dict[str, list[GroupMemberRow]] = {}
-    for member in members:
-        members_of.setdefault(member.group_id, []).append(member)
-    logs: dict[TopicPartition, _Log] = {}
-    for group in groups:
-        group_members = members_of.get(group.group_id, [])
-        owners = _owners(group_members)
-        group_commits = committed.get(group.group_id, {})
-        subscribed = _subscribed(group_members, topology)
-        group_problem = unread.get(group.group_id)
-        for partition in sorted(group_commits.keys() | owners.keys() | subscribed):
-            log = logs.get(partition)
-            if log is None:
-                log = logs[partition] = _log(partition, ends, topology)
-            yield _row(group, log, group_commits.get(partition), owners.get(partition), group_problem)
-
-
-def _by_group(commits: Sequence[CommittedOffsetRow]) -> dict[str, dict[TopicPartition, CommittedOffsetRow]]:
-    by_group: dict[str, dict[TopicPartition, CommittedOffsetRow]] = {}
-    for commit in commits:
-        by_group.setdefault(commit.group_id, {})[TopicPartition(commit.topic, commit.partition)] = commit
-    return by_group
-
-
-def _owners(members: Sequence[GroupMemberRow]) -> dict[TopicPartition, GroupMemberRow]:
-    return {
-        TopicPartition(assigned.topic, partition): member
-        for member in members
-        for assigned in member.assignment or ()
-        if assigned.topic is not None
-        for partition in assigned.partitions
-    }
-
-
-def _subscribed(members: Sequence[GroupMemberRow], topology: Topology) -> set[TopicPartition]:
-    topics = {topic for member in members for topic in member.subscribed_topics or ()}
-    return {TopicPartition(topic, partition) for topic in topics for partition in topology.partitions.get(topic, ())}
-
-
-def _log(partition: TopicPartition, ends: Ends, topology: Topology) -> _Log:
-    end = ends.after.get(partition)
-    return _Log(
-        topic=partition.topic,
-        topic_id=topology.topic_ids.get(partition.topic),
-        partition=partition.partition,
-        log_start_offset=end.log_start_offset if end else None,
-        high_watermark=end.high_watermark if end else None,
-        last_stable_offset=end.last_stable_offset if end else None,
-        end_before=ends.before.get(partition),
-        changed=topology.changed.get(partition.topic),
-        problem=_side_problem(partition, end, ends, topology),
+    logs = Logs(topology, ends) if isinstance(ends, Ends) else ends
+    commits = _by_group(commits)
+    rows = LagColumns(groups, members, commits, logs)
+    spans = _spans(commits)
+    numbers: dict[str, list[int]] = {}
+    for number, member in enumerate(members):
+        numbers.setdefault(member.group_id, []).append(number)
+    slots = _slots(commits, logs)
+    own_members = [[(number, members[number]) for number in numbers.get(group.group_id, ())] for group in groups]
+    rows.add_groups(
+        (
+            place,
+            *_expected(slots, spans.get(group.group_id, range(0)), own_members[place], logs),
+            unread.get(group.group_id),
+        )
+        for place, group in enumerate(groups)
     )
+    return rows
 
 
-def _side_problem(
-    partition: TopicPartition, end: PartitionOffsetsRow | None, ends: Ends, topology: Topology
-) -> str | None:
-    """Why an offset that lag is made of is not known."""
-    if end is None:
-        return topology.hidden.get(partition.topic, _NO_SUCH_PARTITION)
-    if end.problem and None in (end.log_start_offset, end.high_watermark, end.last_stable_offset):
-        return end.problem
-    return None if partition in ends.before else ends.before_problems.get(partition, NOT_RETURNED)
+def _expected(
+    slots: "array[int]", own: range, members: Sequence[tuple[int, GroupMemberRow]], logs: Logs
+) -> tuple[Sequence[int], Mapping[int, int], Mapping[int, int]]:
+    """The partitions of a group that has rows of commits `own`: all, those committed (the last of two counts), those owned."""
+    committed = dict(zip(slots[own.start : own.stop], own, strict=True))
+    owners: dict[int, int] = {}
+    subscribed: set[str] = set()
+    for number, member in members:
+        owners.update(_owned(member, number, logs))
+        subscribed.update(member.subscribed_topics or ())
+    expected = committed.keys() | owners.keys() if owners else committed.keys()
+    for topic in subscribed:
+        expected = expected | logs.existing(topic)
+    return logs.order(expected), committed, owners
 
 
-# Hot: every group meets every partition that it has committed, and 12,000 rows are a small cluster's (tests/bench). So the row
-# is made by position, from values that have the names of its fields: tests/test_row_classes.py refuses any other order.
-def _row(
-    group: ConsumerGroupRow,
-    log: _Log,
-    commit: CommittedOffsetRow | None,
-    owner: GroupMemberRow | None,
-    unread: str | None,
-) -> ConsumerLagRow:
-    log_start_offset, high_watermark, last_stable_offset = (
-        log.log_start_offset,
-        log.high_watermark,
-        log.last_stable_offset,
-    )
-    changed = log.changed
-    committed_offset = commit.committed_offset if commit else None
-    # A commit and an end offset of two incarnations of a topic have nothing to do with each other.
-    if committed_offset is None or changed:
-        lag = lag_lower_bound = lag_read_committed = records_lost = retention_margin = None
+def _by_group(commits: Sequence[CommittedOffsetRow]) -> CommitColumns | Sequence[CommittedOffsetRow]:
+    """The commits with those of each group beside each other."""
+    return commits if isinstance(commits, CommitColumns) else sorted(commits, key=attrgetter("group_id"))
+
+
+def _spans(commits: Sequence[CommittedOffsetRow]) -> Mapping[str, range]:
+    """The rows of the commits of each group."""
+    if isinstance(commits, CommitColumns):
+        return {group_id: range(*span) for group_id, span in commits.spans.items()}
+    spans = {}
+    for group_id, some in groupby(range(len(commits)), key=lambda row: commits[row].group_id):
+        rows = list(some)
+        spans[group_id] = range(rows[0], rows[-1] + 1)
+    return spans
+
+
+def _slots(commits: Sequence[CommittedOffsetRow], logs: Logs) -> "array[int]":
+    """The slot of each commit's partition."""
+    topics, partitions = column_of(commits, "topic"), column_of(commits, "partition")
+    if isinstance(topics, Chosen):
+        tables = [logs.slots(topic) for topic in topics.values]
+        pairs = zip(map(tables.__getitem__, topics.places), partitions, strict=True)
     else:
-        lag = None if high_watermark is None else high_watermark - committed_offset
-        lag_lower_bound = None if log.end_before is None else log.end_before - committed_offset
-        lag_read_committed = None if last_stable_offset is None else last_stable_offset - committed_offset
-        retention_margin = None if log_start_offset is None else committed_offset - log_start_offset
-        records_lost = None if retention_margin is None else max(0, -retention_margin)
-    problem = unread or (commit.problem if commit else None) or changed or log.problem
-    if lag is None and problem is None and committed_offset is None:
-        problem = NO_COMMIT
-    lag_basis = COMMITTED if lag is not None else _basis(problem, log_start_offset, high_watermark)
-    group_state, problem = group.state, problem or group.problem
-    member_id, client_id, client_host = (owner.member_id, owner.client_id, owner.client_host) if owner else _NOBODY
-    return ConsumerLagRow(
-        group.group_id,
-        group.group_type,
-        group_state,
-        log.topic,
-        log.topic_id,
-        log.partition,
-        committed_offset,
-        log_start_offset,
-        high_watermark,
-        last_stable_offset,
-        lag,
-        lag_lower_bound,
-        lag_read_committed,
-        lag_basis,
-        records_lost,
-        retention_margin,
-        None,
-        None,
-        None,
-        member_id,
-        client_id,
-        client_host,
-        problem,
-        None,
-        None,
-        None,
-        None,
-    )
+        pairs = zip(map(logs.slots, topics), partitions, strict=True)
+    return array("i", [table[partition] for table, partition in pairs])
 
 
-def _basis(problem: str | None, log_start_offset: int | None, high_watermark: int | None) -> str:
-    """What a lag that is not known could be taken from instead."""
-    has_log = log_start_offset is not None and high_watermark is not None
-    return LOG_START if problem == NO_COMMIT and has_log else UNKNOWN
+def _owned(member: GroupMemberRow, number: int, logs: Logs) -> Iterator[tuple[int, int]]:
+    """The slots of a member's partitions, each with the member's number."""
+    for assigned in member.assignment or ():
+        if assigned.topic is not None:
+            slots = logs.slots(assigned.topic)
+            yield from zip(map(slots.__getitem__, assigned.partitions), repeat(number), strict=False)
+
+
+def _odd(problems: Column) -> Iterator[tuple[int, str]]:
+    """The rows that have a problem."""
+    if not (isinstance(problems, Chosen) and set(problems.values) == {None}):
+        yield from ((row, problem) for row, problem in enumerate(problems) if problem)
+
+
+class LagColumns(Columns[ConsumerLagRow]):
+    """Rows of consumer lag, group by group."""
+
+    row = ConsumerLagRow
+
+    def __init__(
+        self,
+        groups: Sequence[ConsumerGroupRow],
+        members: Sequence[GroupMemberRow],
+        commits: Sequence[CommittedOffsetRow],
+        logs: Logs,
+    ) -> None:
+        self._groups, self._members, self._commits, self._logs = groups, members, commits, logs
+        self._group_of, self._slots = array("i"), array("i")
+        self._commit_of, self._owner_of = array("i"), array("i")  # -1: none
+        self._problem_of = array("i")
+        self._problems: dict[str | None, int] = {None: _NO_PROBLEM, NO_COMMIT: _WITHOUT_COMMIT}
+        self._commit_problems = dict(_odd(column_of(commits, "problem")))
+        offsets = column_of(commits, "committed_offset")
+        self._unknown = (
+            set[int]() if isinstance(offsets, array) else {row for row, offset in enumerate(offsets) if offset is None}
+        )
+        self._committed = (
+            offsets
+            if isinstance(offsets, array)
+            else array("q", [_NONE if offset is None else offset for offset in offsets])
+        )
+        self._kept: dict[str, Column] = {}
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def add_groups(
+        self, groups: Iterable[tuple[int, Sequence[int], Mapping[int, int], Mapping[int, int], str | None]]
+    ) -> None:
+        """Add the rows of groups: the number of each, its partitions, which of them it has committed, who owns them.
+
+        Last comes why the commits of the whole group are missing. Lists are extended faster than arrays.
+        """
+        columns: tuple[list[int], ...] = ([], [], [], [], [])
+        group_of, slots_of, commit_of, owner_of, problem_of = columns
+        for group, slots, committed, owners, unread in groups:
+            count = len(slots)
+            rows = (
+                [committed.get(slot, _NONE) for slot in slots]
+                if len(committed) < count
+                else [committed[slot] for slot in slots]
+            )
+            group_of.extend(repeat(group, count))
+            slots_of.extend(slots)
+            commit_of.extend(rows)
+            owner_of.extend(map(owners.get, slots, repeat(_NONE)) if owners else repeat(_NONE, count))
+            problem_of.extend(self._problem_places(self._groups[group].problem, slots, rows, unread))
+        self._group_of, self._slots, self._commit_of, self._owner_of, self._problem_of = (
+            array("i", column) for column in columns
+        )
+
+    def _problem_places(
+        self, described: str | None, slots: Sequence[int], rows: Sequence[int], unread: str | None
+    ) -> Iterable[int]:
+        logs, commits = self._logs.problems, self._commit_problems
+        is_plain = unread is None and described is None
+        is_plain = is_plain and not (logs and any(slot in logs for slot in slots))
+        is_plain = is_plain and not (commits and any(row in commits for row in rows))
+        if is_plain and not (self._unknown and any(row in self._unknown for row in rows)):
+            return repeat(_NO_PROBLEM, len(rows)) if min(rows, default=0) >= 0 else [row < 0 for row in rows]
+        problems = (
+            self._problem(unread or commits.get(row) or logs.get(slot), row) or described
+            for slot, row in zip(slots, rows, strict=True)
+        )
+        return [self._problems.setdefault(problem, len(self._problems)) for problem in problems]
+
+    def _problem(self, problem: str | None, row: int) -> str | None:
+        return NO_COMMIT if problem is None and (row < 0 or row in self._unknown) else problem
+
+    def committed_leader_epochs(self) -> Sequence[int | None]:
+        """The leader epoch of the commit of each row."""
+        return Chosen(self._commit_of, column_of(self._commits, "committed_leader_epoch"))
+
+    def column(self, name: str, start: int = 0, stop: int | None = None) -> Column:
+        """A column of the rows from `start` to `stop`; one that is not made here is null."""
+        span = slice(start, stop)
+        if name in _OF_GROUP:
+            return Chosen(self._group_of[span], self._once(_OF_GROUP[name], self._groups))
+        if name in _OF_OWNER:
+            return Chosen(self._owner_of[span], self._once(name, self._members))
+        if name in _OF_LOG:
+            return Chosen(self._slots[span], getattr(self._logs, name))
+        if name in _MINUS_COMMIT:
+            return self._minus_commit(_MINUS_COMMIT[name], span)
+        make = self._OTHERS.get(name)
+        return make(self, span) if make else Chosen.constant(None, len(self._slots[span]))
+
+    def _once(self, name: str, rows: Sequence[Any]) -> Column:
+        """A column of other rows."""
+        if name not in self._kept:
+            self._kept[name] = list(column_of(rows, name))
+        return self._kept[name]
+
+    def _topic_places(self, span: slice) -> "array[int]":
+        return array("i", map(self._logs.topic_of.__getitem__, self._slots[span]))
+
+    def _topic(self, span: slice) -> Column:
+        return Chosen(self._topic_places(span), self._logs.topics)
+
+    def _topic_id(self, span: slice) -> Column:
+        return Chosen(self._topic_places(span), self._logs.topic_ids)
+
+    def _problem_column(self, span: slice) -> Column:
+        return Chosen(self._problem_of[span], list(self._problems))
+
+    def _offsets(self, span: slice) -> Chosen:
+        rows = self._commit_of[span]
+        if self._unknown:
+            rows = array("i", [_NONE if row in self._unknown else row for row in rows])
+        return Chosen(rows, self._committed)
+
+    def _lasting(self, name: str, span: slice) -> Chosen:
+        """Offsets of logs, but of topics that did not last.
+
+        A commit and an end offset of two incarnations of a topic have nothing to do with each other.
+        """
+        slots, changed = self._slots[span], self._logs.changed
+        if changed:
+            slots = array("i", [_NONE if slot in changed else slot for slot in slots])
+        return Chosen(slots, getattr(self._logs, name))
+
+    def _minus_commit(self, name: str, span: slice) -> Difference:
+        return Difference(self._lasting(name, span), self._offsets(span))
+
+    def _lost(self, span: slice) -> Column:
+        return Difference(self._lasting("log_start_offset", span), self._offsets(span), least=0)
+
+    def _margin(self, span: slice) -> Column:
+        return Difference(self._offsets(span), self._lasting("log_start_offset", span))
+
+    def _basis(self, span: slice) -> Column:
+        """What lag is made of, or could be taken from instead."""
+        problems = self._problem_of[span]
+        if not any(problems):  # then nothing is missing
+            return Chosen.constant(COMMITTED, len(problems))
+        ends, starts = self._logs.high_watermark, self._logs.log_start_offset
+        places = [
+            0 if lag is not None else 1 if problem == _WITHOUT_COMMIT and None not in (starts[slot], ends[slot]) else 2
+            for lag, problem, slot in zip(
+                self._minus_commit("high_watermark", span), problems, self._slots[span], strict=True
+            )
+        ]
+        return Chosen(array("i", places), (COMMITTED, LOG_START, UNKNOWN))
+
+    _OTHERS: Mapping[str, Callable[["LagColumns", slice], Column]] = {
+        "topic": _topic,
+        "topic_id": _topic_id,
+        "committed_offset": _offsets,
+        "lag_basis": _basis,
+        "records_lost": _lost,
+        "retention_margin": _margin,
+        "problem": _problem_column,
+    }

@@ -3,8 +3,10 @@
 Kafka's -1 for "there is none" is null here, and so is what no leader answered.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 
+from kafka_lagoon.admin.offset_columns import OffsetColumns, PartitionOrder, columns_of
 from kafka_lagoon.admin.offsets import (
     HIGH_WATERMARK,
     LARGEST_TIMESTAMP,
@@ -17,7 +19,7 @@ from kafka_lagoon.admin.offsets import (
 )
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import UNSUPPORTED
-from kafka_lagoon.protocol.messages.list_offsets import ListOffsetsResponsePartition
+from kafka_lagoon.row_columns import Chosen, Column, Columns, Stored, choose, runs
 from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow
 from kafka_lagoon.snapshot.topology import Topology
 
@@ -25,66 +27,69 @@ NOT_RETURNED = "OFFSET_NOT_RETURNED"  # -1 for an offset that every log has
 _ALL_BROKERS_KNOW = frozenset({LOG_START, HIGH_WATERMARK})
 
 
-def offset_rows(topology: Topology, offsets: Mapping[Kind, Offsets]) -> Iterator[PartitionOffsetsRow]:
+def offset_rows(topology: Topology, offsets: Mapping[Kind, Offsets]) -> Columns[PartitionOffsetsRow]:
     """One row per partition; what no leader answered, or was not requested, is null, and `problem` names the first reason.
 
     That brokers are too old for a kind of offset is no problem, but where a log begins and ends they all know.
     """
+    everywhere = topology.every_partition()
+    known = {kind: columns_of(one.answers, one.sources, everywhere) for kind, one in offsets.items()}
+    nothing = OffsetColumns(PartitionOrder(everywhere))
     start, end, stable, largest, local, tiered = (
-        offsets[kind].answers if kind in offsets else {}
+        known.get(kind, nothing)
         for kind in (LOG_START, HIGH_WATERMARK, LAST_STABLE, LARGEST_TIMESTAMP, LOCAL_START, TIERED_END)
     )
-    sources = offsets[HIGH_WATERMARK].sources
-    for topic, partitions in topology.partitions.items():
-        topic_id, changed = topology.topic_ids[topic], topology.changed.get(topic)
-        for partition in partitions:
-            key = TopicPartition(topic, partition)
-            first, last, last_stable, first_local = start.get(key), end.get(key), stable.get(key), local.get(key)
-            log_start_offset, high_watermark, last_stable_offset = _offset(first), _offset(last), _offset(last_stable)
-            max_timestamp_offset, max_timestamp_ms = _newest(largest.get(key))
-            local_log_start_offset, tiered_offset = _offset(first_local), _offset(tiered.get(key))
-            leader_epoch = None if last is None or last.leader_epoch < 0 else last.leader_epoch
-            source = sources.get(key)
-            read_at_ms = source.read_at_ms if source else None
-            problem = changed or _problem(key, offsets, (first, last, last_stable, first_local))
-            max_timestamp = max_timestamp_ms  # what no calendar has becomes null in the table
-            # By position, which takes a quarter of the time; tests/test_row_classes.py compares names and fields.
-            yield PartitionOffsetsRow(
-                topic,
-                topic_id,
-                partition,
-                log_start_offset,
-                high_watermark,
-                last_stable_offset,
-                max_timestamp_offset,
-                max_timestamp,
-                max_timestamp_ms,
-                local_log_start_offset,
-                tiered_offset,
-                leader_epoch,
-                read_at_ms,
-                problem,
-            )
+    counts = [len(partitions) for partitions in topology.partitions.values()]
+    times_ms = [source.read_at_ms for source in end.several_sources]
+    timestamps = _timestamps(largest)  # what no calendar has becomes null in the table
+    return Stored(
+        PartitionOffsetsRow,
+        {
+            "topic": runs(counts, list(topology.partitions)),
+            "topic_id": runs(counts, [topology.topic_ids[topic] for topic in topology.partitions]),
+            "partition": array("i", [partition for some in topology.partitions.values() for partition in some]),
+            "log_start_offset": _or_none(start.offsets),
+            "high_watermark": _or_none(end.offsets),
+            "last_stable_offset": _or_none(stable.offsets),
+            "max_timestamp_offset": _or_none(largest.offsets),
+            "max_timestamp": timestamps,
+            "max_timestamp_ms": timestamps,
+            "local_log_start_offset": _or_none(local.offsets),
+            "tiered_offset": _or_none(tiered.offsets),
+            "leader_epoch": _or_none(end.leader_epochs),
+            "read_at_ms": [None if place < 0 else times_ms[place] for place in end.source_places],
+            "problem": _problems(topology, everywhere, offsets, (start, end, stable, local)),
+        },
+    )
 
 
-def _offset(answer: ListOffsetsResponsePartition | None) -> int | None:
-    return None if answer is None or answer.offset < 0 else answer.offset
+def _or_none(values: "array[int]") -> Column:
+    """Kafka's -1 is null; without any the numbers stay as they are."""
+    return values if not values or min(values) >= 0 else [None if value < 0 else value for value in values]
 
 
-def _newest(answer: ListOffsetsResponsePartition | None) -> tuple[int | None, int | None]:
-    """Offset and timestamp of the record with the largest timestamp; both null for an empty log."""
-    if answer is None or answer.offset < 0:
-        return None, None
-    return answer.offset, answer.timestamp
+def _timestamps(largest: OffsetColumns) -> Column:
+    """Timestamps of the records with the largest timestamp; null for an empty log."""
+    pairs = zip(largest.offsets, largest.timestamps, strict=True)
+    return [None if offset < 0 else timestamp for offset, timestamp in pairs]
 
 
-def _problem(
-    partition: TopicPartition,
+def _problems(
+    topology: Topology,
+    everywhere: Sequence[TopicPartition],
     offsets: Mapping[Kind, Offsets],
-    answers: Iterable[ListOffsetsResponsePartition | None],
-) -> str | None:
-    for kind, gathered in offsets.items():
-        failure = gathered.failures.get(partition)
-        if failure and (failure.name != UNSUPPORTED or kind in _ALL_BROKERS_KNOW):
-            return failure.name
-    return NOT_RETURNED if any(answer is not None and answer.offset < 0 for answer in answers) else None
+    never_absent: Iterable[OffsetColumns],
+) -> Column:
+    """What happened to the topic, the first failure, or NOT_RETURNED: -1 for one of the offsets that every log has."""
+    problems: dict[TopicPartition, str] = {}
+    for columns in never_absent:
+        if columns.order.partitions and min(columns.offsets) < 0:
+            odd = zip(everywhere, columns.offsets, columns.source_places, strict=True)
+            problems |= {partition: NOT_RETURNED for partition, offset, place in odd if offset < 0 <= place}
+    for kind, gathered in reversed(list(offsets.items())):
+        for partition, failure in gathered.failures.items():
+            if failure.name != UNSUPPORTED or kind in _ALL_BROKERS_KNOW:
+                problems[partition] = failure.name
+    for topic, change in topology.changed.items():
+        problems |= {TopicPartition(topic, partition): change for partition in topology.partitions.get(topic, ())}
+    return choose(map(problems.get, everywhere)) if problems else Chosen.constant(None, len(everywhere))

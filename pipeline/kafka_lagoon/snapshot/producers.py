@@ -4,13 +4,14 @@ The rules are those of `kafka-transactions.sh find-hanging` with its default of 
 partition longer than that hangs unless its coordinator still has the partition in it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka_lagoon.admin.transactions import Producers, ProducersTransactions
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.protocol.messages.describe_producers import ProducerState
 from kafka_lagoon.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
+from kafka_lagoon.row_columns import column_of
 from kafka_lagoon.snapshot.state_rows import NO_TOPIC_IDS, PartitionOffsetsRow
 from kafka_lagoon.snapshot.transactions import TransactionRow, known
 
@@ -79,20 +80,19 @@ class Verdict:
 
 
 def open_partitions(
-    offsets: Iterable[PartitionOffsetsRow], transactions: Iterable[TransactionRow]
+    offsets: Sequence[PartitionOffsetsRow], transactions: Iterable[TransactionRow]
 ) -> list[TopicPartition]:
     """Partitions with an open transaction, by their offsets or by its coordinator."""
+    columns = (column_of(offsets, name) for name in ("topic", "partition", "last_stable_offset", "high_watermark"))
     held_back = {
-        TopicPartition(one.topic, one.partition)
-        for one in offsets
-        if one.last_stable_offset is not None
-        and one.high_watermark is not None
-        and one.last_stable_offset < one.high_watermark
+        TopicPartition(topic, partition)
+        for topic, partition, stable, high in zip(*columns, strict=True)
+        if stable is not None and high is not None and stable < high
     }
     written = {
         TopicPartition(topic.topic, partition)
-        for one in transactions
-        for topic in one.partitions or ()
+        for row in transactions
+        for topic in row.partitions or ()
         if topic.topic is not None
         for partition in topic.partitions
     }

@@ -25,6 +25,7 @@ NO_TOPIC_IDS = "NOT EXISTS (SELECT * FROM topics WHERE topics.topic_id IS NOT NU
 _NO_GROUP_TYPES = before("ListGroups", 5)
 _SHARING = "group_type = 'share'"
 _CLASSIC = "coalesce(group_type, 'classic') = 'classic'"
+_NO_STREAMS = _of_groups("coalesce(group_type, 'classic') <> 'streams'")
 _NO_ELIGIBLE_LEADERS = """NOT EXISTS (SELECT * FROM coverage
     WHERE coverage.api = 'DescribeTopicPartitions' AND coverage.requests > 0)"""
 _RACK_UNKNOWN = """NOT coalesce(list_has_all((SELECT list(brokers.broker_id) FROM brokers
@@ -38,6 +39,14 @@ class TopicPartitions:
     topic: str | None = column("Name of the topic; null if only its id is known.", null_if="topic_id IS NOT NULL")
     topic_id: str | None = column("Id of the topic; null if only its name is known.", null_if="topic IS NOT NULL")
     partitions: tuple[Int32, ...] = column("Partition numbers.")
+
+
+@row
+class StreamsTasks:
+    """Some tasks of one subtopology of a streams group (KIP-1071)."""
+
+    subtopology_id: str = column("Id of the subtopology.")
+    partitions: tuple[Int32, ...] = column("Numbers of the tasks: of the partitions that they read.")
 
 
 @row
@@ -206,6 +215,11 @@ class ConsumerGroupRow:
         "Epoch of the target assignment (KIP-848); null for classic groups.", null_if=_CLASSIC
     )
     problem: str | None = column("Why the group could not be described; null if it was.")
+    topology_epoch: Int32 | None = column(
+        "Epoch of the topology of a streams group (KIP-1071); null for other groups, and if the group has none. Null in "
+        "rows of version 0.1.0.",
+        null_if=ALWAYS,
+    )
 
 
 @row
@@ -239,6 +253,38 @@ class GroupMemberRow:
         "Why it is not known what the member owns: MEMBER_PROTOCOL_UNREADABLE, ASSIGNMENT_NOT_RETURNED, "
         "TOPOLOGY_NOT_RETURNED, or UNKNOWN_TOPIC_ID: a topic that no broker names by the id in the assignment. Null if it "
         "is known."
+    )
+    subscribed_pattern: str | None = column(
+        "Regular expression of topics that the member of a consumer group subscribes to (KIP-848); null if it has none. "
+        "Null in rows of version 0.1.0.",
+        null_if=ALWAYS,
+    )
+    member_type: str | None = column(
+        "classic or consumer (streams): the protocol that the member speaks, which differs from its group's while that is "
+        "migrated (KIP-1099); null if brokers do not tell. Null in rows of version 0.1.0.",
+        null_if=ALWAYS,
+    )
+    topology_epoch: Int32 | None = column(
+        "Epoch of the topology that the member of a streams group has; null for other groups. Null in rows of version "
+        "0.1.0.",
+        null_if=_NO_STREAMS,
+    )
+    process_id: str | None = column(
+        "Process of the member of a streams group; members of one share its state. Null for other groups. Null in rows of "
+        "version 0.1.0.",
+        null_if=_NO_STREAMS,
+    )
+    active_tasks: tuple[StreamsTasks, ...] | None = column(
+        "Tasks that the member of a streams group works on; null for other groups. Null in rows of version 0.1.0.",
+        null_if=_NO_STREAMS,
+    )
+    standby_tasks: tuple[StreamsTasks, ...] | None = column(
+        "Tasks whose state it keeps for others; null for other groups. Null in rows of version 0.1.0.",
+        null_if=_NO_STREAMS,
+    )
+    warmup_tasks: tuple[StreamsTasks, ...] | None = column(
+        "Tasks whose state it reads before it takes them over; null for other groups. Null in rows of version 0.1.0.",
+        null_if=_NO_STREAMS,
     )
 
 

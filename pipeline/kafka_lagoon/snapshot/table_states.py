@@ -7,9 +7,9 @@ snapshot names the one that has the rows. Only a collection without failures is 
 import dataclasses
 import hashlib
 import marshal
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from kafka_lagoon.row_columns import column_of
 from kafka_lagoon.snapshot.state_rows import TableState
@@ -32,19 +32,39 @@ class StoredTable:
         return digest == self.digest and captured_at_ms // _DAY_MS == self.captured_at_ms // _DAY_MS
 
 
+@runtime_checkable
+class Condensed(Protocol):
+    """Rows that are kept without what repeats in them."""
+
+    def content(self) -> Iterable[object]:
+        """What the rows are made of, in their order: equal for equal rows only."""
+
+
 def digest_of(rows: Sequence[Any], row: type[Any]) -> str:
     """A digest of rows in their order, all columns; equal for equal rows only."""
+    fields = (list(column_of(rows, field.name)) for field in dataclasses.fields(row))
+    return _digest(rows.content() if isinstance(rows, Condensed) else fields)
+
+
+def _digest(values: Iterable[object]) -> str:
     digest = hashlib.blake2b(digest_size=16)
-    for field in dataclasses.fields(row):
-        values = list(map(_plain, column_of(rows, field.name)))
-        digest.update(marshal.dumps(values, _WITHOUT_REFERENCES))
+    for value in values:
+        digest.update(marshalled(value))
     return digest.hexdigest()
+
+
+def marshalled(value: Any) -> bytes:
+    """Bytes of plain values, rows, and sequences of them; equal for equal values only."""
+    try:
+        return marshal.dumps(value, _WITHOUT_REFERENCES)
+    except ValueError:  # rows within
+        return marshal.dumps(_plain(value), _WITHOUT_REFERENCES)
 
 
 def _plain(value: Any) -> Any:
     """The value in types that marshal knows."""
-    if isinstance(value, tuple):
-        return tuple(map(_plain, value))
+    if isinstance(value, tuple | list):
+        return type(value)(map(_plain, value))
     if dataclasses.is_dataclass(value):
         return tuple(_plain(getattr(value, field.name)) for field in dataclasses.fields(value))
     return value

@@ -51,7 +51,7 @@ from kafka_lagoon.snapshot.state_rows import (
     TopicRow,
 )
 from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
-from kafka_lagoon.snapshot.time_lag import committed_leader_epochs, local_starts, with_time_lag
+from kafka_lagoon.snapshot.time_lag import local_starts, with_time_lag
 from kafka_lagoon.snapshot.topology import broker_rows, partition_rows, topic_rows
 from kafka_lagoon.snapshot.transaction_tables import PRODUCERS, TRANSACTIONS
 from kafka_lagoon.snapshot.versions import API_VERSIONS_TABLE, FEATURES
@@ -98,7 +98,7 @@ PARTITION_OFFSETS = StateTable(
     name="partition_offsets",
     row=PartitionOffsetsRow,
     phase=Phase.LAG,
-    collect=lambda collection: Collected(list(offset_rows(collection.topology, collection.group_state.after))),
+    collect=lambda collection: Collected(offset_rows(collection.topology, collection.group_state.after)),
     apis=(METADATA, LIST_OFFSETS),
     permissions=(_TOPICS,),
 )
@@ -134,8 +134,8 @@ COMMITTED_OFFSETS = StateTable(
 def _lag(collection: Collection) -> Collected:
     """Failures of the time lag leave a snapshot complete: reading records needs a permission that the others do not."""
     offsets = collection.of(PartitionOffsetsRow)
-    rows = Joined(ConsumerLagRow, lag_of(collection.topology, collection.group_state, offsets))
-    epochs = committed_leader_epochs(rows, collection.group_state.commits.rows)
+    rows = lag_of(collection.topology, collection.group_state, offsets)
+    epochs = rows.committed_leader_epochs()
     timed = with_time_lag(rows, epochs, local_starts(offsets), collection.measure)
     collection.failures += timed.failures
     state = collection.group_state
@@ -156,9 +156,9 @@ CONSUMER_LAG = StateTable(
 def _coverage(collection: Collection) -> Collected:
     skipped = {table.name: [api.name for api in table.apis] for table in collection.skipped}
     trusted = visibility(collection.identity.operations)
-    return Collected(
-        list(coverage_rows(collection.cluster.request_stats, trusted, not_offered(collection.failures), skipped)),
-    )
+    left_out = {"Metadata": collection.topology.left_out, "ListGroups": collection.group_state.left_out}
+    unoffered = not_offered(collection.failures)
+    return Collected(list(coverage_rows(collection.cluster.request_stats, trusted, unoffered, skipped, left_out)))
 
 
 COVERAGE = StateTable(name="coverage", row=CoverageRow, phase=Phase.SUMMARY, collect=_coverage)

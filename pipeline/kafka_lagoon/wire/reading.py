@@ -25,6 +25,7 @@ _FUSED, _SINGLE, _ABSENT = range(3)
 _FUSED_ARRAYS = 64
 _ONE_BYTE_LENGTH = 0x80  # compact lengths below it are a byte
 _LARGE = 1 << 20
+_REMEMBERED = 16
 
 
 def decode(cls: type[T], version: int, flexible: bool, payload: Frame, position: int = 0) -> T:
@@ -115,7 +116,7 @@ def _steps(fields: tuple[Field, ...], version: int, flexible: bool) -> tuple[tup
         close_fused()
         if present:
             step = _kind_reader(field.kind, version, flexible and not field.spec.legacy, field.nullable(version))
-            steps.append((_SINGLE, step, 0))
+            steps.append((_SINGLE, _remembering(step) if field.spec.repeats else step, 0))
         else:
             steps.append((_ABSENT, (field.default,), 0))
     close_fused()
@@ -128,6 +129,27 @@ def _tagged(fields: tuple[Field, ...], version: int, flexible: bool) -> dict[int
         for field in fields
         if field.spec.tag is not None and field.spec.present(version)
     }
+
+
+def _remembering(read: Reader) -> Reader:
+    """Reads values of which many are equal: bytes that were read before are the same value again.
+
+    A value's end depends on its own bytes alone, so equal bytes are equal values. The last few are kept, also for the next
+    message; threads may replace them at the same time, which loses one of both.
+    """
+    known: tuple[tuple[bytes, Any], ...] = ()
+
+    def read_again(buffer: Frame, position: int) -> tuple[Any, int]:
+        nonlocal known
+        for raw, value in known:
+            end = position + len(raw)
+            if buffer[position:end] == raw:
+                return value, end
+        value, end = read(buffer, position)
+        known = ((bytes(buffer[position:end]), value), *known[: _REMEMBERED - 1])
+        return value, end
+
+    return read_again
 
 
 def _read_tags(buffer: Frame, position: int, message: object, tagged: dict[int, tuple[str, Reader]]) -> int:

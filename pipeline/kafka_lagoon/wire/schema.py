@@ -67,7 +67,10 @@ Records = Annotated[memoryview, Blob(view=True)]
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """Where a field exists: versions `since` to `until`, in tag section `tag`, nullable from `nullable_since` on."""
+    """Where a field exists: versions `since` to `until`, in tag section `tag`, nullable from `nullable_since` on.
+
+    Values of a field that `repeats` are often the same, byte for byte.
+    """
 
     since: int = 0
     until: int = LATEST
@@ -75,6 +78,7 @@ class Spec:
     nullable_since: int = 0
     ignorable: bool = False
     legacy: bool = False
+    repeats: bool = False
 
     def present(self, version: int) -> bool:
         """Whether messages of `version` carry the field."""
@@ -104,14 +108,16 @@ def wire(
     nullable_since: int = 0,
     ignorable: bool = False,
     legacy: bool = False,
+    repeats: bool = False,
     default: Any = dataclasses.MISSING,
 ) -> Any:
     """Declare what the annotation of a field does not say.
 
     `ignorable`: a version that lacks the field drops a value silently (Kafka's schemas say which), and refuses none.
-    `legacy`: never compact, even in flexible versions (the client_id of request headers).
+    `legacy`: never compact, even in flexible versions (the client_id of request headers). `repeats`: read once for all that
+    have the same bytes (the configs of topics).
     """
-    spec = Spec(since, until, tag, nullable_since, ignorable, legacy)
+    spec = Spec(since, until, tag, nullable_since, ignorable, legacy, repeats)
     return dataclasses.field(default=default, metadata={"wire": spec})
 
 

@@ -93,7 +93,7 @@ class DescribeConfigsResult:
     error_message: String | None
     resource_type: Int8
     resource_name: String
-    configs: tuple[DescribeConfigsEntry, ...]
+    configs: tuple[DescribeConfigsEntry, ...] = wire(repeats=True)
 
 
 @struct

@@ -10,6 +10,8 @@ Every broker answers for itself. Surprises:
 - An empty list of topics is none of them, null is all.
 """
 
+from collections.abc import Sequence
+
 from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Int64, String, Versions, struct, wire
 
 UNKNOWN_SIZE = -1
@@ -45,7 +47,7 @@ class DescribeLogDirsTopic:
     """A topic's partitions in one directory."""
 
     name: String
-    partitions: tuple[DescribeLogDirsPartition, ...]
+    partitions: Sequence[DescribeLogDirsPartition]
 
 
 @struct
@@ -54,7 +56,7 @@ class DescribeLogDirsResult:
 
     error_code: Int16
     log_dir: String
-    topics: tuple[DescribeLogDirsTopic, ...]
+    topics: Sequence[DescribeLogDirsTopic]
     total_bytes: Int64 = wire(since=4, default=UNKNOWN_SIZE, ignorable=True)  # KIP-827
     usable_bytes: Int64 = wire(since=4, default=UNKNOWN_SIZE, ignorable=True)
     is_cordoned: Bool = wire(since=5, ignorable=True)  # KIP-1066: takes no new replicas

@@ -1,7 +1,8 @@
 """DescribeUserScramCredentials (api key 50): which users can log in by SCRAM, and how (KIP-554).
 
 Any broker answers, given permission to describe the cluster. Salts and keys are never returned. A user that was named and
-has no credentials is error 91, one named twice error 92.
+has no credentials is error 91, one named twice error 92. Without the permission, a request for null instead of an empty list
+is not answered: the broker's own handling of the error fails (seen in 4.3.1).
 """
 
 from kafka_lagoon.wire.schema import Api, Int8, Int16, Int32, String, Versions, struct

@@ -1,0 +1,210 @@
+CREATE OR REPLACE VIEW loss_ahead (
+  cluster COMMENT 'Name of the cluster in the configuration.',
+  cluster_id COMMENT 'Id that the cluster gave itself; null if no broker named it.',
+  snapshot_id COMMENT 'The snapshot that the row is about.',
+  snapshot_date COMMENT 'UTC day of captured_at.',
+  captured_at COMMENT 'When that snapshot began to look at the cluster.',
+  group_id COMMENT 'group.id; any text, so escape it where it is shown.',
+  topic COMMENT 'Name of the topic.',
+  topic_id COMMENT 'Id of the topic; null if the brokers give none.',
+  partition COMMENT 'Partition number.',
+  committed_offset COMMENT 'Next offset that the group will read.',
+  log_start_offset COMMENT 'First offset that can be read; null if unknown.',
+  lag COMMENT 'high_watermark - committed_offset.',
+  records_lost COMMENT 'Offsets deleted before the group read them; null if unknown. The estimates then speak of those that are left.',
+  retention_margin COMMENT 'The margin in offsets: how many retention may delete before the group loses records. Negative if it already has; null if unknown.',
+  first_unread_timestamp COMMENT 'Timestamp of the first unread record, as in table consumer_lag; null if it is not known.',
+  time_lag_method COMMENT 'How that was found; null if nothing was.',
+  cleanup_policy COMMENT 'cleanup.policy of the topic; null if its configs were not read, as are the three columns that follow.',
+  retention_ms COMMENT 'retention.ms of the topic; -1 is no limit.',
+  retention_bytes COMMENT 'retention.bytes of the topic, for each partition; -1 is no limit.',
+  segment_ms COMMENT 'segment.ms of the topic. A segment is deleted as a whole, by its newest record.',
+  expires_at COMMENT 'From when on the first unread record is older than retention.ms; its segment is deleted between then and expires_at_latest. Null if that cannot be, or the timestamp is not known.',
+  expires_at_latest COMMENT 'expires_at and segment.ms: until then a segment may have taken newer records, which keep it. The check of the log comes on top (log.retention.check.interval.ms). Null if expires_at is.',
+  size_reached_at COMMENT 'When the records after the commit are as large as retention.bytes, at the rate at which the log has grown since history_from and at its mean size of a record. Null if that cannot be or a part is not known.',
+  log_start_reached_at COMMENT 'When the log start reaches the commit if it moves on as fast as since history_from. It moves by segments, so this is coarse. Null if it did not move, or there is no history.',
+  history_from COMMENT 'The earliest published snapshot of the cluster in the 24 hours before; null if there is none, or the partition was not in it.',
+  loss_at COMMENT 'The estimate of when retention overtakes the group, if it reads nothing: the earlier of expires_at and size_reached_at, else log_start_reached_at. Null if no_estimate_because is set.',
+  seconds_left COMMENT 'The margin in time: seconds from captured_at to loss_at, negative if the records may be deleted at any moment. Null if loss_at is.',
+  evidence COMMENT 'What loss_at is made of: retention_ms (a record timestamp), retention_bytes (sizes and growth) or log_start_history. Null if loss_at is.',
+  no_estimate_because COMMENT 'Why there is no loss_at: nothing_unread, not_deleted (no limit in retention.ms and retention.bytes), compacted (cleanup.policy without delete), configs_unknown (and no history), or not_measured (timestamp, sizes and history say nothing). Else null.'
+)
+COMMENT 'When retention will delete what a group has not read, one row per group, partition and published snapshot with a known lag. Deletion from the local disk of tiered topics is no loss and does not count.'
+AS
+WITH histories AS (
+  SELECT
+    cluster,
+    snapshot_id,
+    snapshot_date,
+    first_value(snapshot_id) OVER day_before AS from_snapshot_id,
+    first_value(snapshot_date) OVER day_before AS from_snapshot_date,
+    first_value(captured_at) OVER day_before AS from_captured_at
+  FROM snapshots
+  WINDOW day_before AS (
+    PARTITION BY cluster
+    ORDER BY unix_millis(captured_at)
+    RANGE BETWEEN 86400000 PRECEDING AND CURRENT ROW
+  )
+),
+rates AS (
+  SELECT
+    ends.cluster,
+    ends.snapshot_id,
+    ends.snapshot_date,
+    ends.topic,
+    ends.partition,
+    history.from_captured_at AS history_from,
+    (ends.high_watermark - earlier.high_watermark) * 1000.0E0
+      / nullif(unix_millis(ends.captured_at) - unix_millis(history.from_captured_at), 0) AS produce_rate,
+    (ends.log_start_offset - earlier.log_start_offset) * 1000.0E0
+      / nullif(unix_millis(ends.captured_at) - unix_millis(history.from_captured_at), 0) AS delete_rate
+  FROM partition_offsets_published AS ends
+  JOIN histories AS history
+    ON ends.cluster = history.cluster
+    AND ends.snapshot_id = history.snapshot_id
+    AND ends.snapshot_date = history.snapshot_date
+    AND ends.snapshot_id <> history.from_snapshot_id
+  JOIN partition_offsets AS earlier
+    ON earlier.cluster = history.cluster
+    AND earlier.snapshot_id = history.from_snapshot_id
+    AND earlier.snapshot_date = history.from_snapshot_date
+    AND earlier.topic = ends.topic
+    AND earlier.partition = ends.partition
+    AND earlier.topic_id IS NOT DISTINCT FROM ends.topic_id
+),
+limits AS (
+  SELECT
+    cluster,
+    snapshot_id,
+    snapshot_date,
+    resource_name AS topic,
+    max(CASE WHEN name = 'cleanup.policy' THEN value END) AS cleanup_policy,
+    max(CASE WHEN name = 'retention.ms' THEN CAST(value AS BIGINT) END) AS retention_ms,
+    max(CASE WHEN name = 'retention.bytes' THEN CAST(value AS BIGINT) END) AS retention_bytes,
+    max(CASE WHEN name = 'segment.ms' THEN CAST(value AS BIGINT) END) AS segment_ms
+  FROM configs_published
+  WHERE resource_type = 'topic'
+    AND name IN ('cleanup.policy', 'retention.ms', 'retention.bytes', 'segment.ms')
+  GROUP BY cluster, snapshot_id, snapshot_date, resource_name
+),
+sizes AS (
+  SELECT
+    replicas.cluster,
+    replicas.snapshot_id,
+    replicas.snapshot_date,
+    replicas.topic,
+    replicas.partition,
+    max(replicas.size_bytes) AS size_bytes
+  FROM log_dirs_published AS replicas
+  JOIN partitions AS led
+    ON led.cluster = replicas.cluster
+    AND led.snapshot_id = replicas.snapshot_id
+    AND led.snapshot_date = replicas.snapshot_date
+    AND led.topic = replicas.topic
+    AND led.partition = replicas.partition
+    AND led.leader_id = replicas.broker_id
+  WHERE NOT replicas.is_future
+  GROUP BY replicas.cluster, replicas.snapshot_id, replicas.snapshot_date, replicas.topic, replicas.partition
+),
+joined AS (
+  SELECT
+    lags.*,
+    limits.cleanup_policy,
+    limits.retention_ms,
+    limits.retention_bytes,
+    limits.segment_ms,
+    limits.cleanup_policy LIKE '%delete%' AS is_deleted,
+    rates.history_from,
+    rates.produce_rate,
+    rates.delete_rate,
+    sizes.size_bytes * 1.0E0 / nullif(lags.high_watermark - lags.log_start_offset, 0) AS record_bytes,
+    unix_millis(lags.captured_at) AS captured_ms,
+    unix_millis(lags.first_unread_timestamp) AS first_unread_ms,
+    -- A record with the time of another century would give a time that no calendar has.
+    unix_millis(lags.first_unread_timestamp) BETWEEN 0 AND 100000000000000
+      AND limits.retention_ms BETWEEN 0 AND 10000000000000 AS has_expiry
+  FROM consumer_lag_published AS lags
+  LEFT JOIN limits
+    ON limits.cluster = lags.cluster
+    AND limits.snapshot_id = lags.snapshot_id
+    AND limits.snapshot_date = lags.snapshot_date
+    AND limits.topic = lags.topic
+  LEFT JOIN rates
+    ON rates.cluster = lags.cluster
+    AND rates.snapshot_id = lags.snapshot_id
+    AND rates.snapshot_date = lags.snapshot_date
+    AND rates.topic = lags.topic
+    AND rates.partition = lags.partition
+  LEFT JOIN sizes
+    ON sizes.cluster = lags.cluster
+    AND sizes.snapshot_id = lags.snapshot_id
+    AND sizes.snapshot_date = lags.snapshot_date
+    AND sizes.topic = lags.topic
+    AND sizes.partition = lags.partition
+  WHERE lags.lag IS NOT NULL AND lags.lag_basis = 'committed'
+),
+estimated AS (
+  SELECT
+    joined.*,
+    CASE WHEN lag > 0 AND is_deleted AND has_expiry THEN first_unread_ms + retention_ms END AS expires_ms,
+    CASE
+      WHEN lag > 0 AND is_deleted AND retention_bytes >= 0 AND produce_rate > 0 AND record_bytes > 0
+        THEN captured_ms + CAST(
+          least(greatest(retention_bytes - lag * record_bytes, 0.0E0) / (produce_rate * record_bytes), 1.0E10) * 1000
+          AS BIGINT)
+    END AS size_ms,
+    CASE
+      WHEN lag > 0 AND delete_rate > 0
+        THEN captured_ms + CAST(least(greatest(retention_margin, 0) / delete_rate, 1.0E10) * 1000 AS BIGINT)
+    END AS log_start_ms
+  FROM joined
+),
+decided AS (
+  SELECT
+    estimated.*,
+    coalesce(least(coalesce(expires_ms, size_ms), coalesce(size_ms, expires_ms)), log_start_ms) AS loss_ms,
+    CASE
+      WHEN expires_ms <= coalesce(size_ms, expires_ms) THEN 'retention_ms'
+      WHEN size_ms IS NOT NULL THEN 'retention_bytes'
+      WHEN log_start_ms IS NOT NULL THEN 'log_start_history'
+    END AS evidence
+  FROM estimated
+)
+SELECT
+  cluster,
+  cluster_id,
+  snapshot_id,
+  snapshot_date,
+  captured_at,
+  group_id,
+  topic,
+  topic_id,
+  partition,
+  committed_offset,
+  log_start_offset,
+  lag,
+  records_lost,
+  retention_margin,
+  first_unread_timestamp,
+  time_lag_method,
+  cleanup_policy,
+  retention_ms,
+  retention_bytes,
+  segment_ms,
+  timestamp_millis(expires_ms) AS expires_at,
+  timestamp_millis(expires_ms + least(segment_ms, 10000000000000)) AS expires_at_latest,
+  timestamp_millis(size_ms) AS size_reached_at,
+  timestamp_millis(log_start_ms) AS log_start_reached_at,
+  history_from,
+  timestamp_millis(loss_ms) AS loss_at,
+  (loss_ms - captured_ms) / 1000.0E0 AS seconds_left,
+  evidence,
+  CASE
+    WHEN loss_ms IS NOT NULL THEN NULL
+    WHEN lag <= 0 OR time_lag_method = 'caught_up' THEN 'nothing_unread'
+    WHEN cleanup_policy IS NULL THEN 'configs_unknown'
+    WHEN NOT is_deleted THEN 'compacted'
+    WHEN retention_ms = -1 AND retention_bytes = -1 THEN 'not_deleted'
+    ELSE 'not_measured'
+  END AS no_estimate_because
+FROM decided

@@ -1,0 +1,157 @@
+"""Keeps what lag needs of each partition's log by column, so that all groups that read a partition share it.
+
+A partition has a number, its slot. Slots of partitions that exist are in the order of topic and partition; others, which groups
+have committed or are assigned although nobody knows them, come after them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence, Set  # noqa: PYI025  Set is the name there
+from dataclasses import dataclass
+from itertools import repeat
+
+from kafka_lagoon.admin.offset_columns import columns_of
+from kafka_lagoon.admin.offsets import Offsets
+from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.row_columns import Column, column_of
+from kafka_lagoon.snapshot.offsets import NOT_RETURNED
+from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow
+from kafka_lagoon.snapshot.topology import Topology
+
+_NO_SUCH_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ends:
+    """End offsets that were read before the commits (or why they are not known), and rows of those read after them."""
+
+    before: Mapping[TopicPartition, int]
+    before_problems: Mapping[TopicPartition, str]
+    after: Mapping[TopicPartition, PartitionOffsetsRow]
+
+
+class _Slots(dict[int, int]):
+    """The slots of a topic by partition; one that is not known gets a slot when it is asked for."""
+
+    __slots__ = ("_logs", "_topic")
+
+    def __init__(self, logs: "Logs", topic: str) -> None:
+        super().__init__()
+        self._logs, self._topic = logs, topic
+
+    def __missing__(self, partition: int) -> int:
+        return self._logs.add(self._topic, partition)
+
+
+class Logs:
+    """Columns by slot. Those with the name of a column of consumer_lag are that column."""
+
+    def __init__(self, topology: Topology, ends: Ends) -> None:
+        self._topology, self._ends = topology, ends
+        self.topics = sorted(topology.partitions)
+        self._topic_places = {topic: place for place, topic in enumerate(self.topics)}
+        self.topic_ids = [topology.topic_ids.get(topic) for topic in self.topics]
+        self.topic_of: list[int] = []  # place in `topics`
+        self.partition: list[int] = []
+        self.log_start_offset: list[int | None] = []
+        self.high_watermark: list[int | None] = []
+        self.last_stable_offset: list[int | None] = []
+        self.end_before: list[int | None] = []
+        self.problems: dict[int, str] = {}  # why an offset that lag is made of is not known
+        self.changed: set[int] = set()  # slots of topics that did not last
+        self.known = 0  # slots before it are in the order of topics and partitions
+        self._slots: dict[str, _Slots] = {}
+        self._existing: dict[str, Set[int]] = {}
+
+    def slots(self, topic: str) -> Mapping[int, int]:
+        """The slots of a topic by partition, whether it exists or not."""
+        slots = self._slots.get(topic)
+        if slots is None:
+            slots = self._slots[topic] = _Slots(self, topic)
+        return slots
+
+    def existing(self, topic: str) -> Set[int]:
+        """The slots of all partitions that a topic has."""
+        known = self._existing.get(topic)
+        if known is None:
+            partitions = self._topology.partitions.get(topic, ())
+            known = self._existing[topic] = frozenset(map(self.slots(topic).__getitem__, partitions))
+        return known
+
+    def order(self, slots: Iterable[int]) -> list[int]:
+        """The slots in the order of topic and partition."""
+        ordered = sorted(slots)
+        if ordered and ordered[-1] >= self.known:
+            ordered.sort(key=lambda slot: (self.topics[self.topic_of[slot]], self.partition[slot]))
+        return ordered
+
+    def add(self, topic: str, partition: int) -> int:
+        """A new slot."""
+        slot, ends = len(self.partition), self._ends
+        key = TopicPartition(topic, partition)
+        end = ends.after.get(key)
+        if topic not in self._topic_places:
+            self._topic_places[topic] = len(self.topics)
+            self.topics.append(topic)
+            self.topic_ids.append(self._topology.topic_ids.get(topic))
+        self.topic_of.append(self._topic_places[topic])
+        self.partition.append(partition)
+        self.log_start_offset.append(end.log_start_offset if end else None)
+        self.high_watermark.append(end.high_watermark if end else None)
+        self.last_stable_offset.append(end.last_stable_offset if end else None)
+        self.end_before.append(ends.before.get(key))
+        self.slots(topic)[partition] = slot  # type: ignore[index]  # ours
+        problem = self._topology.changed.get(topic)
+        if problem:
+            self.changed.add(slot)
+        problem = problem or self._side_problem(key, end)
+        if problem:
+            self.problems[slot] = problem
+        return slot
+
+    def _side_problem(self, partition: TopicPartition, end: PartitionOffsetsRow | None) -> str | None:
+        if end is None:
+            return self._topology.hidden.get(partition.topic, _NO_SUCH_PARTITION)
+        if end.problem and None in (end.log_start_offset, end.high_watermark, end.last_stable_offset):
+            return end.problem
+        ends = self._ends
+        return None if partition in ends.before else ends.before_problems.get(partition, NOT_RETURNED)
+
+    def add_existing(self, before: Offsets, after: Sequence[PartitionOffsetsRow]) -> None:
+        """The slots of all partitions of the topology, whose order `after` has, at once."""
+        everywhere = self._topology.every_partition()
+        ends = columns_of(before.answers, before.sources, everywhere).offsets
+        names = ("log_start_offset", "high_watermark", "last_stable_offset", "problem")
+        starts, highs, stables, problems = (column_of(after, name) for name in names)
+        first: dict[str, int] = {}
+        for place, (topic, _) in enumerate(everywhere):
+            first.setdefault(topic, place)
+        for place, topic in enumerate(self.topics):
+            partitions = self._topology.partitions[topic]
+            rows = slice(first.get(topic, 0), first.get(topic, 0) + len(partitions))
+            slot = len(self.partition)
+            self._slots[topic] = slots = _Slots(self, topic)
+            slots.update(zip(partitions, range(slot, slot + len(partitions)), strict=True))
+            self.topic_of += repeat(place, len(partitions))
+            self.partition += partitions
+            self.log_start_offset += starts[rows]
+            self.high_watermark += highs[rows]
+            self.last_stable_offset += stables[rows]
+            self.end_before += [None if end < 0 else end for end in ends[rows]]
+            self._name_problems(topic, slot, problems[rows])
+        self.known = len(self.partition)
+
+    def _name_problems(self, topic: str, first: int, problems: Column) -> None:
+        change = self._topology.changed.get(topic)
+        if change:
+            self.changed.update(range(first, first + len(problems)))
+            self.problems |= dict.fromkeys(range(first, first + len(problems)), change)
+            return
+        for slot, problem in enumerate(problems, first):
+            if problem and None in (
+                self.log_start_offset[slot],
+                self.high_watermark[slot],
+                self.last_stable_offset[slot],
+            ):
+                self.problems[slot] = problem
+            elif self.end_before[slot] is None:
+                key = TopicPartition(topic, self.partition[slot])
+                self.problems[slot] = self._ends.before_problems.get(key, NOT_RETURNED)

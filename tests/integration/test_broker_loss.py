@@ -1,0 +1,132 @@
+"""Each broker of three is stopped in turn: what Kafka's own tool finds then is what view broker_loss had said before."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.snapshot.state_rows import BrokerRow, PartitionRow, Snapshot
+from tests.clock import CLOCK
+from tests.integration import kafka_tools as tools
+from tests.integration.test_against_kafka_tools import snapshot_of
+from tests.integration.tools_in_one import ToolsInOne, tools_in_one
+from tests.integration.views_of import rows_of_view
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+PREFIX = "loss-"
+# Replicas of each partition, the preferred leader first, and min.insync.replicas.
+TOPICS = {
+    "three": ("1:2:3,2:3:1,3:1:2,1:3:2", 2),
+    "all": ("1:2:3,3:2:1", 3),
+    "two": ("1:2,2:3,3:1,2:1", 2),
+    "spare": ("1:2,2:3,3:1", 1),
+    "one": ("1,2,3", 1),
+}
+# Columns of the view, findings, and the tool's options for them.
+STATES = {
+    "is_offline": ("leaderless", "--unavailable-partitions"),
+    "is_under_min_isr": ("under_min_isr", "--under-min-isr-partitions"),
+    "is_at_min_isr": ("at_min_isr", "--at-min-isr-partitions"),
+}
+Partitions = set[tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Brokers, and Kafka's tools in one JVM."""
+
+    kafka: LocalKafka
+    tools: ToolsInOne
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Of all brokers."""
+        return self.kafka.bootstrap_servers
+
+    def tool(self, main_class: str, *args: str) -> str:
+        """What the tool prints."""
+        return self.tools.run(main_class, *args)
+
+    def printed(self, option: str) -> Partitions:
+        """Partitions of this test that kafka-topics prints with the option."""
+        return {at for at in tools.topics(self, option) if at[0].startswith(PREFIX)}
+
+
+@pytest.fixture(scope="module")
+def running(kafka: LocalKafka) -> Iterator[Running]:
+    """Three brokers, with topics that bear a loss more or less well."""
+    with tools_in_one(kafka.version) as in_one:
+        for name, (replicas, needed) in TOPICS.items():
+            create = ("--create", "--topic", PREFIX + name, "--replica-assignment", replicas)
+            config = ("--config", f"min.insync.replicas={needed}")
+            in_one.run(tools.TOPICS, "--bootstrap-server", kafka.bootstrap_servers, *create, *config)
+        yield Running(kafka, in_one)
+
+
+@pytest.mark.parametrize("broker_id", [1, 2, 3])
+def test_what_is_predicted_happens(running: Running, broker_id: int) -> None:
+    """The same partitions are offline, under and at min.insync.replicas, and the same brokers lead the others."""
+    before = _healthy(running.kafka)
+    predicted = _of_topics(rows_of_view([before], "broker_loss_partitions"), broker_id)
+    assert len(predicted) > 10
+    elsewhere = {column: running.printed(option) - predicted.keys() for column, (_, option) in STATES.items()}
+    running.kafka.stop(broker_id)
+    try:
+        after = _without(running.kafka, broker_id)
+        findings = _findings(after)
+        for column, (finding, option) in STATES.items():
+            printed = running.printed(option)
+            assert {at for at, row in predicted.items() if row[column]} | elsewhere[column] == printed, column
+            if finding != "under_min_isr":  # for the tool a partition without a leader is under it
+                assert findings[finding] == printed
+        assert findings["under_replicated"] == running.printed("--under-replicated-partitions")
+        assert {at: (row["new_leader_id"], row["in_sync"]) for at, row in predicted.items()} == {
+            (row.topic, row.partition): (row.leader_id, len(row.isr or ()))
+            for row in after.of(PartitionRow)
+            if (row.topic, row.partition) in predicted
+        }
+    finally:
+        running.kafka.start(broker_id)
+        _healthy(running.kafka)
+
+
+def _of_topics(rows: list[dict[str, Any]], broker_id: int) -> dict[tuple[str, int], dict[str, Any]]:
+    return {
+        (row["topic"], row["partition"]): row
+        for row in rows
+        if (row["loss"], row["lost"]) == ("broker", str(broker_id)) and row["topic"].startswith(PREFIX)
+    }
+
+
+def _findings(snapshot: Snapshot) -> dict[str, Partitions]:
+    """Partitions of this test by what is wrong with them."""
+    rows = [row for row in rows_of_view([snapshot], "health_findings") if (row["topic"] or "").startswith(PREFIX)]
+    kinds = ("leaderless", "under_replicated", "under_min_isr", "at_min_isr")
+    return {kind: {(row["topic"], row["partition"]) for row in rows if row["finding"] == kind} for kind in kinds}
+
+
+def _healthy(kafka: LocalKafka) -> Snapshot:
+    """A snapshot in which every replica is in sync."""
+    deadline = Deadline.after(CLOCK, 60_000)
+    snapshot = snapshot_of(kafka)
+    while any(row.is_under_replicated for row in snapshot.of(PartitionRow)) and deadline.pause(0.5):
+        snapshot = snapshot_of(kafka)
+    return snapshot
+
+
+def _without(kafka: LocalKafka, broker_id: int) -> Snapshot:
+    """A snapshot of brokers that all know that one is gone."""
+    deadline = Deadline.after(CLOCK, 60_000)
+    snapshot = snapshot_of(kafka)
+    while not _is_gone(snapshot, broker_id) and deadline.pause(0.5):
+        snapshot = snapshot_of(kafka)
+    return snapshot
+
+
+def _is_gone(snapshot: Snapshot, broker_id: int) -> bool:
+    fenced = any(row.broker_id == broker_id and row.is_fenced for row in snapshot.of(BrokerRow))
+    leads = any(row.leader_id == broker_id for row in snapshot.of(PartitionRow))
+    return fenced and not leads

@@ -1,0 +1,83 @@
+"""Runs Kafka's command-line tools in one JVM: thirty of them cost what two cost that start a JVM each."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import reduce
+
+from py4j.java_gateway import CallbackServerParameters, GatewayParameters, JavaGateway, launch_gateway
+from py4j.protocol import Py4JJavaError
+
+from kafka_lagoon.jars.java import class_path, java_path
+from kafka_lagoon.jars.locked_jars import jar_paths
+
+_JVM_OPTIONS = [
+    "-Xmx192m",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+]
+
+
+class _Ended(Exception):
+    """A tool has asked for the end of its process."""
+
+
+class _Exit:
+    """What tools call instead of ending the JVM; keeps the first code, for some take our error for one of theirs."""
+
+    def __init__(self) -> None:
+        self.code: int | None = None
+
+    def execute(self, code: int, message: str | None) -> None:
+        """Kafka's Exit.Procedure."""
+        self.code = code if self.code is None else self.code
+        raise _Ended(message)
+
+    class Java:
+        """The interface that py4j gives to the JVM."""
+
+        implements = ["org.apache.kafka.common.utils.Exit$Procedure"]  # noqa: RUF012  py4j wants a list
+
+
+class ToolsInOne:
+    """Kafka's tools of one release, as often as a test wants."""
+
+    def __init__(self, gateway: JavaGateway) -> None:
+        self._gateway, self._exit = gateway, _Exit()
+        gateway.jvm.org.apache.kafka.common.utils.Exit.setExitProcedure(self._exit)
+
+    def run(self, main_class: str, *arguments: str) -> str:
+        """What the tool prints; it must end well."""
+        java = self._gateway.jvm.java
+        printed, self._exit.code = java.io.ByteArrayOutputStream(), None
+        java.lang.System.setOut(java.io.PrintStream(printed, True))
+        given = self._gateway.new_array(java.lang.String, len(arguments))
+        for index, argument in enumerate(arguments):
+            given[index] = argument
+        tool = reduce(getattr, main_class.split("."), self._gateway.jvm)
+        try:
+            tool.main(given)
+        except Py4JJavaError:
+            assert self._exit.code is not None
+        assert not self._exit.code, f"{main_class} {arguments}: {printed.toString()}"
+        return str(printed.toString())
+
+
+@contextmanager
+def tools_in_one(kafka_version: str) -> Iterator[ToolsInOne]:
+    """The tools of a release, ready to run."""
+    jars = class_path(jar_paths(f"kafka-{kafka_version}"))
+    port = launch_gateway(classpath=jars, java_path=java_path(), javaopts=_JVM_OPTIONS, die_on_exit=True)
+    gateway = JavaGateway(
+        gateway_parameters=GatewayParameters(port=port),
+        callback_server_parameters=CallbackServerParameters(port=0),
+    )
+    listening = gateway.get_callback_server()
+    client = gateway.java_gateway_server
+    client.resetCallbackClient(client.getCallbackClient().getAddress(), listening.get_listening_port())
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # or it tells of every end of a tool
+    try:
+        yield ToolsInOne(gateway)
+    finally:
+        gateway.shutdown()
