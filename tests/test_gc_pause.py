@@ -33,3 +33,20 @@ def test_a_collector_that_is_off_stays_off() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_what_was_made_is_not_walked_at_once() -> None:
+    """Objects of the block are old when it ends; what somebody has frozen stays so."""
+    with gc_paused():
+        made = [[number] for number in range(5_000)]
+    assert gc.get_count()[0] < 1_000
+    assert any(one is made for one in gc.get_objects(generation=2))
+    assert gc.get_freeze_count() == 0
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        with gc_paused():
+            pass
+        assert gc.get_freeze_count() == frozen
+    finally:
+        gc.unfreeze()

@@ -20,7 +20,7 @@ _FEW = 1 << 13  # rows whose values of all columns exist at the same time
 
 
 class Chosen(Sequence[Any]):
-    """A column of values that repeat: each row has the place of its value in `values`; -1 is the last, as everywhere."""
+    """A column whose values are those of a list: each row has the place of its value in `values`, or -1 for null."""
 
     __slots__ = ("places", "values")
 
@@ -36,7 +36,10 @@ class Chosen(Sequence[Any]):
         return len(self.places)
 
     def __iter__(self) -> Iterator[Any]:
-        return map(self.values.__getitem__, self.places)
+        values = self.values
+        if min(self.places, default=0) >= 0:
+            return map(values.__getitem__, self.places)
+        return (None if place < 0 else values[place] for place in self.places)
 
     @overload
     def __getitem__(self, index: int) -> Any: ...
@@ -45,7 +48,36 @@ class Chosen(Sequence[Any]):
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return Chosen(self.places[index], self.values)
-        return self.values[self.places[index]]
+        place = self.places[index]
+        return None if place < 0 else self.values[place]
+
+
+class Difference(Sequence[Any]):
+    """A column of differences of two others, null where one of them is, and at least `least` where that is given."""
+
+    __slots__ = ("least", "minuend", "subtrahend")
+
+    def __init__(self, minuend: Chosen, subtrahend: Chosen, least: int | None = None) -> None:
+        self.minuend, self.subtrahend, self.least = minuend, subtrahend, least
+
+    def __len__(self) -> int:
+        return len(self.minuend)
+
+    def __iter__(self) -> Iterator[int | None]:
+        for left, right in zip(self.minuend, self.subtrahend, strict=True):
+            if left is None or right is None:
+                yield None
+            else:
+                yield left - right if self.least is None else max(self.least, left - right)
+
+    @overload
+    def __getitem__(self, index: int) -> int | None: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Difference": ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return Difference(self.minuend[index], self.subtrahend[index], self.least)
+        return next(iter(self[index : index + 1 or None]))
 
 
 class Columns(Sequence[T]):
@@ -167,9 +199,9 @@ def blocks(rows: Sequence[T], size: int = BLOCK) -> Iterator[Sequence[T]]:
 
 def choose(values: Iterable[Any]) -> Chosen:
     """A column of hashable values, each of which is kept once."""
-    known: dict[Any, int] = {}
-    places = array("i", (known.setdefault(value, len(known)) for value in values))
-    return Chosen(places, tuple(known))
+    column = list(values)
+    known = {value: place for place, value in enumerate(dict.fromkeys(column))}
+    return Chosen(array("i", map(known.__getitem__, column)), tuple(known))
 
 
 def runs(counts: Iterable[int], values: Sequence[Any]) -> Chosen:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafka_lagoon.cli.kafka.run import run
@@ -357,3 +357,50 @@ def test_a_pipe_that_is_closed_ends_a_verb_quietly(release: Release) -> None:
     assert code in ("141", "0")  # 0 when everything was written before head had read its line
     assert last.startswith(f"{TOPIC}          2")
     assert done.stderr == ""
+
+
+@pytest.fixture
+def night(release: Release) -> Iterator[dict[int, int]]:
+    """A group that read nothing of partition 0, one record of 1, and all of 2: timestamps of its first unread records."""
+    settings = {"bootstrap.servers": release.bootstrap_servers, "group.id": "night", "log_level": 0}
+    reader = Consumer(settings)
+    try:
+        ends = {number: reader.get_watermark_offsets(TopicPartition(TOPIC, number), 30)[1] for number in range(3)}
+        commits = [TopicPartition(TOPIC, number, offset) for number, offset in ((0, 0), (1, 1), (2, ends[2]))]
+        reader.commit(offsets=commits, asynchronous=False)
+        unread = {}
+        for commit in commits[:2]:
+            reader.assign([commit])
+            message = reader.poll(30)
+            assert message is not None
+            unread[commit.partition] = message.timestamp()[1]
+        yield unread
+    finally:
+        reader.close()
+
+
+@only(NEWEST)
+def test_what_is_typed_at_night(release: Release, night: dict[int, int], capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows are those of kafka-consumer-groups, ordered and limited by their lag; ages are those of the records themselves."""
+    theirs = {one.partition: one.lag for one in tools.group_offsets(release) if one.group_id == "night"}
+    rows = of_kind(
+        release.shown(capsys, "lag", "--pattern", "nig.*", "--topic", TOPIC, "--sort", "lag", "--time"), "lag"
+    )
+    assert [(one["partition"], one["lag"]) for one in rows] == sorted(
+        theirs.items(), key=lambda item: (-item[1], item[0])
+    )
+    assert {one["partition"]: one["first_unread_timestamp_ms"] for one in rows} == {**night, 2: None}
+    assert {one["partition"]: one["time_lag_ms"] == 0 for one in rows} == {0: False, 1: False, 2: True}
+    most = max(theirs.values())
+    before = ["--bootstrap-server", release.bootstrap_servers]
+    assert run([*before, "lag", "night", "--fail-above", f"lag={most}"], {}, CLOCK) == 0
+    assert run([*before, "lag", "night", "--watch", "1", "--fail-above", f"lag={most - 1}"], {}, CLOCK) == 3
+    assert f"lag above {most - 1}: " in capsys.readouterr().err
+
+
+@only(NEWEST)
+def test_other_names_of_verbs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
+    """`topics` lists what kafka-topics does, `consume` prints what fetch does."""
+    names = {one["topic"] for one in release.shown(capsys, "topics")}
+    assert names == set(release.printed(tools.TOPICS, "--list").split())
+    assert release.shown(capsys, "consume", TOPIC, "-n", "2") == release.shown(capsys, "fetch", TOPIC, "-n", "2")

@@ -7,9 +7,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.cli.main import main
+from tests.clock import Hands
 from tests.delta.lake import make_lake
 from tests.test_readme import snippets
 
+CLOCK = Hands().clock()
 STATEMENT = "SELECT group_id, topic, lag, captured_at, snapshot_date FROM lag_now ORDER BY lag"
 
 
@@ -85,3 +87,29 @@ def test_readme_shows_it(lake: Path, spark: SparkSession, capsys: pytest.Capture
     (snippet,) = (one for one in snippets("python") if "import register\n" in one)
     exec(snippet.replace('"warehouse"', f'"{lake}"'), {"spark": spark})  # noqa: S102  the JVM's folder cannot be changed
     assert "billing" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("lag", "--fail-above", "lag=1,total=1,time=1h,lost,age=1h"),
+        ("lag", "billing", "--pattern", "b.*", "--min-lag", "1", "-n", "2", "--sort", "time"),
+        ("health", "--only", "critical,leader_skew", "--since", "2025-01-01", "--fail-above", "findings"),
+    ],
+)
+def test_commands_say_the_same_by_both_engines(
+    lake: Path, argv: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows, lines and exit code, to the byte: their statements, and the values for question marks, are for both.
+
+    `changes` is made of the same parts, over a view whose plan alone takes Spark a minute; the view has tests of its own.
+    """
+    monkeypatch.setattr("kafka_lagoon.clock.SYSTEM_CLOCK", CLOCK)
+
+    def said(engine: str) -> tuple[int, str, str]:
+        code = main([*argv, "--json", "--warehouse", str(lake), "--engine", engine])
+        return (code, *capsys.readouterr())
+
+    by_duckdb = said("duckdb")
+    assert by_duckdb[1]
+    assert said("spark") == by_duckdb

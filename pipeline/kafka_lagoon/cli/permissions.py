@@ -68,7 +68,10 @@ REQUIRED_PERMISSIONS: Mapping[str, Requirement] = {
     ),
     "kafka describe-group": Requirement(permissions=(_ALL_GROUPS, _GROUPS, _TOPICS_OF_MEMBERS)),
     "kafka describe-group GROUP": Requirement(permissions=(_NAMED_GROUPS, _TOPICS_OF_MEMBERS)),
-    "kafka lag": Requirement(permissions=(_ALL_GROUPS, _GROUPS, _TOPICS_OF_COMMITS)),
+    "kafka lag": Requirement(
+        permissions=(_ALL_GROUPS, _GROUPS, _TOPICS_OF_COMMITS),
+        remark="With --time also READ on Topic, or ages are not known.",
+    ),
     "kafka lag GROUP": Requirement(permissions=(_NAMED_GROUPS, _TOPICS_OF_COMMITS)),
     "kafka configs topic": Requirement(permissions=(_TOPICS, _TOPIC_SETTINGS)),
     "kafka configs topic TOPIC": Requirement(permissions=(_TOPIC_SETTINGS,)),

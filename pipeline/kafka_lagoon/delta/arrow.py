@@ -18,10 +18,11 @@ import pyarrow.parquet as pq
 
 from kafka_lagoon.delta.files import Statistics, merged, statistics_of
 from kafka_lagoon.delta.schema import HEADER, TIMESTAMP, Column, Table
-from kafka_lagoon.row_columns import Chosen, blocks, column_of
+from kafka_lagoon.row_columns import Chosen, Difference, blocks, column_of
 from kafka_lagoon.snapshot.state_rows import SnapshotHeader
 
 _AS_IN_MEMORY = {"i": (pa.int32(),), "q": (pa.int64(),), "l": (pa.int64(),)}  # typecodes of `array`
+_NULL = -1  # place of a value that there is not
 _YEAR_1_MS, _YEAR_10000_MS = -62_135_596_800_000, 253_402_300_800_000
 
 
@@ -48,7 +49,7 @@ def _stamp(column: Column, value: Any, count: int) -> pa.Array:
     """The same value in every row; text as a dictionary of one."""
     if value is None or column.type == TIMESTAMP:
         return pa.repeat(_array(column.type, [value])[0], count)
-    return _dictionary(column.type, Chosen.constant(value, count))
+    return _chosen(column.type, Chosen.constant(value, count))
 
 
 def plain_table(table: Table, rows: Sequence[Any]) -> pa.Table:
@@ -97,21 +98,28 @@ def _facts(columns: Iterable[Column], rows: Sequence[Any]) -> list[pa.Array]:
 
 
 def _column(kind: pa.DataType, values: Sequence[Any]) -> pa.Array:
-    if isinstance(values, Chosen) and kind == pa.string():
-        return _dictionary(kind, values)
+    if isinstance(values, Chosen):
+        return _chosen(kind, values)
+    if isinstance(values, Difference):
+        made = pc.subtract(_chosen(kind, values.minuend), _chosen(kind, values.subtrahend))
+        return made if values.least is None else pc.max_element_wise(made, values.least, skip_nulls=False)
     if isinstance(values, array) and kind in _AS_IN_MEMORY.get(values.typecode, ()):
         return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
     return _array(kind, values)
 
 
-def _dictionary(kind: pa.DataType, chosen: Chosen) -> pa.Array:
-    """The values between the first and the last that are used, each once, as Parquet has to have them; None is null."""
+def _chosen(kind: pa.DataType, chosen: Chosen) -> pa.Array:
+    """Of the values those between the first and the last that are used; text as a dictionary, each once, as in Parquet."""
     places = pa.Array.from_buffers(pa.int32(), len(chosen), [None, pa.py_buffer(chosen.places)])
-    places = pc.if_else(pc.less(places, 0), len(chosen.values) - 1, places)
+    if pc.min(places).as_py() == _NULL:
+        places = pc.if_else(pc.less(places, 0), pa.scalar(None, pa.int32()), places)
     bounds = pc.min_max(places)
     first, last = bounds["min"].as_py() or 0, bounds["max"].as_py() or 0
-    texts = _array(kind, chosen.values[first : last + 1]).dictionary_encode()
-    return pa.DictionaryArray.from_arrays(texts.indices.take(pc.subtract(places, first)), texts.dictionary)
+    places, values = pc.subtract(places, first), _column(kind, chosen.values[first : last + 1])
+    if kind != pa.string():
+        return values.take(places)
+    values = values.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(values.indices.take(places), values.dictionary)
 
 
 def _array(kind: pa.DataType, values: Iterable[Any]) -> pa.Array:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -33,9 +33,9 @@ class Rows:
 
 
 class Ask(Protocol):
-    """Runs a statement over tables that are open; `values` stand for its question marks."""
+    """Runs a statement over tables that are open; `values` stand for its question marks; it has no others."""
 
-    def __call__(self, statement: str, *values: Any) -> Rows:
+    def __call__(self, statement: str, *values: int | str) -> Rows:
         """Its result, to be read before the next statement runs; TableError if it cannot be run."""
 
 

@@ -6,6 +6,7 @@ trusted.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, ScopeType
@@ -27,14 +28,15 @@ from kafka_lagoon.protocol.error_codes import (
     error_code,
 )
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
+from kafka_lagoon.protocol.messages.describe_delegation_token import DESCRIBE_DELEGATION_TOKEN
 from kafka_lagoon.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
 from kafka_lagoon.protocol.messages.sasl_handshake import SASL_HANDSHAKE
 from kafka_lagoon.row_classes import ALWAYS, Int32, Int64, column, row
 from kafka_lagoon.snapshot.topology import Topology
 
 COMPLETE, FILTERED, UNKNOWN = "complete", "filtered", "unknown"
-# OffsetFetch of all topics leaves out those that we may not describe; tokens of others need a permission for each.
-TOPIC_LISTS = ("Metadata", "OffsetFetch", "DescribeDelegationToken", "ListTransactions")
+# OffsetFetch of all topics leaves out those that we may not describe.
+TOPIC_LISTS = ("Metadata", "OffsetFetch", "ListTransactions")
 _ALL_CLUSTER_OPERATIONS = (
     CREATE,
     ALTER,
@@ -47,7 +49,8 @@ _ALL_CLUSTER_OPERATIONS = (
 _OF_CONNECTIONS = {api.name for api in (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)}
 _LONGEST_MESSAGE = 1024
 _SCOPES_SHOWN = 3
-SKIPPED = "SKIPPED"
+SKIPPED, LEFT_OUT = "SKIPPED", "LEFT_OUT"
+_NOTHING: Mapping[str, int] = {}
 # What a cluster is set up without: its release does not have the API, no authorizer keeps ACLs, delegation tokens are
 # switched off, or our listener is one that tells nothing about them.
 _NOT_OFFERED = frozenset(
@@ -89,12 +92,24 @@ class CoverageRow:
         "Why the API gave nothing although nothing failed: UNSUPPORTED_VERSION (the brokers do not offer it), "
         "SECURITY_DISABLED (no authorizer), DELEGATION_TOKEN_AUTH_DISABLED (tokens are switched off), "
         "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (PLAINTEXT, TLS without a certificate, and logins by token do not see tokens) "
-        "or SKIPPED (by the setting snapshot.skip_tables); null if it was asked.",
+        "SKIPPED (by the setting snapshot.skip_tables) or "
+        "LEFT_OUT (topics or groups, by settings; see left_out); null if it was asked.",
         null_if=ALWAYS,
     )
     skipped_table: str | None = column(
         "Table that has no rows of this snapshot because it is skipped; null for rows about requests.",
         null_if="not_collected_because IS DISTINCT FROM 'SKIPPED'",
+    )
+    bytes_sent: Int64 | None = column("Bytes sent. Null in rows of version 0.1.0.", null_if="false")
+    most_in_flight: Int32 | None = column(
+        "Most requests of a connection that waited for their answers at once when one of this API was sent, itself "
+        "included; at most kafka.max_in_flight_requests_per_connection. Null in rows of version 0.1.0.",
+        null_if="false",
+    )
+    left_out: Int64 | None = column(
+        "Topics (api Metadata) or groups (ListGroups) that the settings snapshot.topics, exclude_topics, groups and "
+        "exclude_groups left out, in a row of their own; null for other rows.",
+        null_if="not_collected_because IS DISTINCT FROM 'LEFT_OUT'",
     )
 
 
@@ -139,11 +154,11 @@ def visibility(cluster_operations: int) -> dict[str, str]:
     """How far each list can be trusted, by API, from the operations that we may do on the cluster.
 
     DESCRIBE on the cluster shows all groups. Nothing proves that all topics are shown, except that we may do everything:
-    a super user, or a cluster without an authorizer.
+    a super user, or a cluster without an authorizer. Nothing at all proves that all delegation tokens are.
     """
     groups = {True: COMPLETE, False: FILTERED, None: UNKNOWN}[allows(cluster_operations, DESCRIBE)]
     topics = COMPLETE if all(allows(cluster_operations, one) for one in _ALL_CLUSTER_OPERATIONS) else UNKNOWN
-    return {"ListGroups": groups, **dict.fromkeys(TOPIC_LISTS, topics)}
+    return {"ListGroups": groups, **dict.fromkeys(TOPIC_LISTS, topics), DESCRIBE_DELEGATION_TOKEN.name: UNKNOWN}
 
 
 def list_note(cluster_operations: int, api: str, what: str) -> str | None:
@@ -160,8 +175,9 @@ def coverage_rows(
     trusted: Mapping[str, str],
     reasons: Mapping[Key, str],
     skipped: Mapping[str, Iterable[str]],
+    left_out: Mapping[str, int] = _NOTHING,
 ) -> Iterator[CoverageRow]:
-    """One row per API and broker, and one per API of each table that was skipped, by name.
+    """One row per API and broker, one per API of each table that was skipped, by name, and one per list that was shortened.
 
     `reasons` says why an API gave nothing. An API without items counts its answers. To open a connection asks about no item:
     how complete a snapshot is does not depend on the security protocol.
@@ -182,6 +198,10 @@ def coverage_rows(
     for table, names in skipped.items():
         for api in names:
             yield _coverage_row((api, None), ApiStats(), ItemCounts(), trusted.get(api), SKIPPED, table)
+    for api, items_left_out in left_out.items():
+        if items_left_out:
+            row = _coverage_row((api, None), ApiStats(), ItemCounts(), trusted.get(api), LEFT_OUT)
+            yield replace(row, left_out=items_left_out)
 
 
 def _coverage_row(
@@ -201,6 +221,9 @@ def _coverage_row(
         throttle_ms=stats.throttle_ms,
         not_collected_because=reason,
         skipped_table=table,
+        bytes_sent=stats.request_bytes,
+        most_in_flight=stats.most_in_flight,
+        left_out=None,
     )
 
 

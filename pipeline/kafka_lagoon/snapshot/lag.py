@@ -11,7 +11,7 @@ from itertools import groupby, repeat
 from operator import attrgetter
 from typing import Any
 
-from kafka_lagoon.row_columns import Chosen, Column, Columns, column_of
+from kafka_lagoon.row_columns import Chosen, Column, Columns, Difference, column_of
 from kafka_lagoon.snapshot.commits import NO_COMMIT, CommitColumns
 from kafka_lagoon.snapshot.lag_logs import Ends, Logs
 from kafka_lagoon.snapshot.state_rows import CommittedOffsetRow, ConsumerGroupRow, ConsumerLagRow, GroupMemberRow
@@ -43,24 +43,36 @@ def lag_rows(
     commits = _by_group(commits)
     rows = LagColumns(groups, members, commits, logs)
     spans = _spans(commits)
-    slots = _slots(commits, logs)
     numbers: dict[str, list[int]] = {}
     for number, member in enumerate(members):
         numbers.setdefault(member.group_id, []).append(number)
-    for place, group in enumerate(groups):
-        owners: dict[int, int] = {}
-        subscribed: set[str] = set()
-        for number in numbers.get(group.group_id, ()):
-            owners.update(_owned(members[number], number, logs))
-            subscribed.update(members[number].subscribed_topics or ())
-        # Of two commits on one partition the last counts.
-        own = spans.get(group.group_id, range(0))
-        committed = dict(zip(slots[own.start : own.stop], own, strict=True))
-        expected = committed.keys() | owners.keys() if owners else committed.keys()
-        for topic in subscribed:
-            expected = expected | logs.existing(topic)
-        rows.add(place, logs.order(expected), committed, owners, unread.get(group.group_id))
+    slots = _slots(commits, logs)
+    own_members = [[(number, members[number]) for number in numbers.get(group.group_id, ())] for group in groups]
+    rows.add_groups(
+        (
+            place,
+            *_expected(slots, spans.get(group.group_id, range(0)), own_members[place], logs),
+            unread.get(group.group_id),
+        )
+        for place, group in enumerate(groups)
+    )
     return rows
+
+
+def _expected(
+    slots: "array[int]", own: range, members: Sequence[tuple[int, GroupMemberRow]], logs: Logs
+) -> tuple[Sequence[int], Mapping[int, int], Mapping[int, int]]:
+    """The partitions of a group that has rows of commits `own`: all, those committed (the last of two counts), those owned."""
+    committed = dict(zip(slots[own.start : own.stop], own, strict=True))
+    owners: dict[int, int] = {}
+    subscribed: set[str] = set()
+    for number, member in members:
+        owners.update(_owned(member, number, logs))
+        subscribed.update(member.subscribed_topics or ())
+    expected = committed.keys() | owners.keys() if owners else committed.keys()
+    for topic in subscribed:
+        expected = expected | logs.existing(topic)
+    return logs.order(expected), committed, owners
 
 
 def _by_group(commits: Sequence[CommittedOffsetRow]) -> CommitColumns | Sequence[CommittedOffsetRow]:
@@ -79,7 +91,7 @@ def _spans(commits: Sequence[CommittedOffsetRow]) -> Mapping[str, range]:
     return spans
 
 
-def _slots(commits: Sequence[CommittedOffsetRow], logs: Logs) -> Sequence[int]:
+def _slots(commits: Sequence[CommittedOffsetRow], logs: Logs) -> "array[int]":
     """The slot of each commit's partition."""
     topics, partitions = column_of(commits, "topic"), column_of(commits, "partition")
     if isinstance(topics, Chosen):
@@ -123,34 +135,43 @@ class LagColumns(Columns[ConsumerLagRow]):
         self._problems: dict[str | None, int] = {None: _NO_PROBLEM, NO_COMMIT: _WITHOUT_COMMIT}
         self._commit_problems = dict(_odd(column_of(commits, "problem")))
         offsets = column_of(commits, "committed_offset")
-        self._committed = array("q", (_NONE if offset is None else offset for offset in offsets))
-        self._unknown = {row for row, offset in enumerate(self._committed) if offset < 0}
-        self._committed.append(_NONE)  # of row -1: no commit
+        self._unknown = (
+            set[int]() if isinstance(offsets, array) else {row for row, offset in enumerate(offsets) if offset is None}
+        )
+        self._committed = (
+            offsets
+            if isinstance(offsets, array)
+            else array("q", [_NONE if offset is None else offset for offset in offsets])
+        )
         self._kept: dict[str, Column] = {}
 
     def __len__(self) -> int:
         return len(self._slots)
 
-    def add(
-        self,
-        group: int,
-        slots: Sequence[int],
-        committed: Mapping[int, int],
-        owners: Mapping[int, int],
-        unread: str | None,
+    def add_groups(
+        self, groups: Iterable[tuple[int, Sequence[int], Mapping[int, int], Mapping[int, int], str | None]]
     ) -> None:
-        """Add the rows of a group: its partitions, and which of them it has committed and who owns them."""
-        count = len(slots)
-        rows = (
-            list(map(committed.get, slots, repeat(_NONE)))
-            if len(committed) < count
-            else [committed[slot] for slot in slots]
+        """Add the rows of groups: the number of each, its partitions, which of them it has committed, who owns them.
+
+        Last comes why the commits of the whole group are missing. Lists are extended faster than arrays.
+        """
+        columns: tuple[list[int], ...] = ([], [], [], [], [])
+        group_of, slots_of, commit_of, owner_of, problem_of = columns
+        for group, slots, committed, owners, unread in groups:
+            count = len(slots)
+            rows = (
+                [committed.get(slot, _NONE) for slot in slots]
+                if len(committed) < count
+                else [committed[slot] for slot in slots]
+            )
+            group_of.extend(repeat(group, count))
+            slots_of.extend(slots)
+            commit_of.extend(rows)
+            owner_of.extend(map(owners.get, slots, repeat(_NONE)) if owners else repeat(_NONE, count))
+            problem_of.extend(self._problem_places(self._groups[group].problem, slots, rows, unread))
+        self._group_of, self._slots, self._commit_of, self._owner_of, self._problem_of = (
+            array("i", column) for column in columns
         )
-        self._group_of.extend(repeat(group, count))
-        self._slots.extend(slots)
-        self._commit_of.extend(rows)
-        self._owner_of.extend(map(owners.get, slots, repeat(_NONE)) if owners else repeat(_NONE, count))
-        self._problem_of.extend(self._problem_places(self._groups[group].problem, slots, rows, unread))
 
     def _problem_places(
         self, described: str | None, slots: Sequence[int], rows: Sequence[int], unread: str | None
@@ -168,12 +189,11 @@ class LagColumns(Columns[ConsumerLagRow]):
         return [self._problems.setdefault(problem, len(self._problems)) for problem in problems]
 
     def _problem(self, problem: str | None, row: int) -> str | None:
-        return NO_COMMIT if problem is None and self._committed[row] < 0 else problem
+        return NO_COMMIT if problem is None and (row < 0 or row in self._unknown) else problem
 
     def committed_leader_epochs(self) -> Sequence[int | None]:
         """The leader epoch of the commit of each row."""
-        epochs = [*column_of(self._commits, "committed_leader_epoch"), None]
-        return [epochs[row] for row in self._commit_of]
+        return Chosen(self._commit_of, column_of(self._commits, "committed_leader_epoch"))
 
     def column(self, name: str, start: int = 0, stop: int | None = None) -> Column:
         """A column of the rows from `start` to `stop`; one that is not made here is null."""
@@ -183,68 +203,66 @@ class LagColumns(Columns[ConsumerLagRow]):
         if name in _OF_OWNER:
             return Chosen(self._owner_of[span], self._once(name, self._members))
         if name in _OF_LOG:
-            return self._of_log(getattr(self._logs, name), span)
+            return Chosen(self._slots[span], getattr(self._logs, name))
         if name in _MINUS_COMMIT:
             return self._minus_commit(_MINUS_COMMIT[name], span)
         make = self._OTHERS.get(name)
         return make(self, span) if make else Chosen.constant(None, len(self._slots[span]))
 
     def _once(self, name: str, rows: Sequence[Any]) -> Column:
-        """A column of other rows, and None for row -1."""
+        """A column of other rows."""
         if name not in self._kept:
-            self._kept[name] = [*column_of(rows, name), None]
+            self._kept[name] = list(column_of(rows, name))
         return self._kept[name]
 
+    def _topic_places(self, span: slice) -> "array[int]":
+        return array("i", map(self._logs.topic_of.__getitem__, self._slots[span]))
+
     def _topic(self, span: slice) -> Column:
-        return Chosen(array("i", map(self._logs.topic_of.__getitem__, self._slots[span])), self._logs.topics)
+        return Chosen(self._topic_places(span), self._logs.topics)
 
     def _topic_id(self, span: slice) -> Column:
-        return Chosen(array("i", map(self._logs.topic_of.__getitem__, self._slots[span])), self._logs.topic_ids)
+        return Chosen(self._topic_places(span), self._logs.topic_ids)
 
     def _problem_column(self, span: slice) -> Column:
         return Chosen(self._problem_of[span], list(self._problems))
 
-    def _of_log(self, values: Sequence[Any], span: slice) -> list[Any]:
-        return list(map(values.__getitem__, self._slots[span]))
+    def _offsets(self, span: slice) -> Chosen:
+        rows = self._commit_of[span]
+        if self._unknown:
+            rows = array("i", [_NONE if row in self._unknown else row for row in rows])
+        return Chosen(rows, self._committed)
 
-    def _offsets(self, span: slice) -> list[int | None]:
-        offsets = list(map(self._committed.__getitem__, self._commit_of[span]))
-        return [None if offset < 0 else offset for offset in offsets] if min(offsets, default=0) < 0 else list(offsets)
-
-    def _lasting(self, name: str) -> Sequence[int | None]:
-        """Offsets of logs by slot, but of topics that did not last.
+    def _lasting(self, name: str, span: slice) -> Chosen:
+        """Offsets of logs, but of topics that did not last.
 
         A commit and an end offset of two incarnations of a topic have nothing to do with each other.
         """
-        values: list[int | None] = getattr(self._logs, name)
-        if not self._logs.changed:
-            return values
-        if len(self._kept.get(name, ())) < len(values):
-            changed = set(self._logs.changed)
-            self._kept[name] = [None if slot in changed else value for slot, value in enumerate(values)]
-        return self._kept[name]
+        slots, changed = self._slots[span], self._logs.changed
+        if changed:
+            slots = array("i", [_NONE if slot in changed else slot for slot in slots])
+        return Chosen(slots, getattr(self._logs, name))
 
-    def _minus_commit(self, name: str, span: slice) -> list[int | None]:
-        """An offset of the log minus the commit; null if either is unknown."""
-        pairs = zip(self._of_log(self._lasting(name), span), self._offsets(span), strict=True)
-        return [None if end is None or offset is None else end - offset for end, offset in pairs]
+    def _minus_commit(self, name: str, span: slice) -> Difference:
+        return Difference(self._lasting(name, span), self._offsets(span))
 
-    def _lost(self, span: slice) -> list[int | None]:
-        behind = self._minus_commit("log_start_offset", span)
-        return [None if count is None else max(0, count) for count in behind]
+    def _lost(self, span: slice) -> Column:
+        return Difference(self._lasting("log_start_offset", span), self._offsets(span), least=0)
 
-    def _margin(self, span: slice) -> list[int | None]:
-        return [None if count is None else -count for count in self._minus_commit("log_start_offset", span)]
+    def _margin(self, span: slice) -> Column:
+        return Difference(self._offsets(span), self._lasting("log_start_offset", span))
 
     def _basis(self, span: slice) -> Column:
-        """What lag is made of, or could be taken from instead: 0 COMMITTED, 1 LOG_START, 2 UNKNOWN."""
-        lags, problems = self._minus_commit("high_watermark", span), self._problem_of[span]
-        if None not in lags:
-            return Chosen.constant(COMMITTED, len(lags))
-        logs = (self._of_log(getattr(self._logs, name), span) for name in ("log_start_offset", "high_watermark"))
+        """What lag is made of, or could be taken from instead."""
+        problems = self._problem_of[span]
+        if not any(problems):  # then nothing is missing
+            return Chosen.constant(COMMITTED, len(problems))
+        ends, starts = self._logs.high_watermark, self._logs.log_start_offset
         places = [
-            0 if lag is not None else 1 if problem == _WITHOUT_COMMIT and start is not None and end is not None else 2
-            for lag, problem, start, end in zip(lags, problems, *logs, strict=True)
+            0 if lag is not None else 1 if problem == _WITHOUT_COMMIT and None not in (starts[slot], ends[slot]) else 2
+            for lag, problem, slot in zip(
+                self._minus_commit("high_watermark", span), problems, self._slots[span], strict=True
+            )
         ]
         return Chosen(array("i", places), (COMMITTED, LOG_START, UNKNOWN))
 

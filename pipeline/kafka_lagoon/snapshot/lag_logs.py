@@ -56,7 +56,7 @@ class Logs:
         self.last_stable_offset: list[int | None] = []
         self.end_before: list[int | None] = []
         self.problems: dict[int, str] = {}  # why an offset that lag is made of is not known
-        self.changed: list[int] = []  # slots of topics that did not last
+        self.changed: set[int] = set()  # slots of topics that did not last
         self.known = 0  # slots before it are in the order of topics and partitions
         self._slots: dict[str, _Slots] = {}
         self._existing: dict[str, Set[int]] = {}
@@ -101,7 +101,7 @@ class Logs:
         self.slots(topic)[partition] = slot  # type: ignore[index]  # ours
         problem = self._topology.changed.get(topic)
         if problem:
-            self.changed.append(slot)
+            self.changed.add(slot)
         problem = problem or self._side_problem(key, end)
         if problem:
             self.problems[slot] = problem
@@ -142,7 +142,7 @@ class Logs:
     def _name_problems(self, topic: str, first: int, problems: Column) -> None:
         change = self._topology.changed.get(topic)
         if change:
-            self.changed += range(first, first + len(problems))
+            self.changed.update(range(first, first + len(problems)))
             self.problems |= dict.fromkeys(range(first, first + len(problems)), change)
             return
         for slot, problem in enumerate(problems, first):

@@ -3,7 +3,9 @@
 import pytest
 
 from tests.cli.kafka.conftest import Ask
-from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
+from tests.clock import CLOCK
+from tests.fake.cluster import FakeBatch, FakeCluster, FakeCommit, FakeGroup, FakeMember
+from tests.records.examples import Batch, Record
 
 Place = tuple[str, str, int]
 READER = [("reader", "orders", number) for number in range(3)]
@@ -101,4 +103,40 @@ def test_what_is_not_known_keeps_no_limit(state: FakeCluster, ask: Ask) -> None:
     unknown = ["lag not known of 1 partition, e.g. reader orders-0", "total not known of 1 group, e.g. reader"]
     assert [line for line in shown.err.splitlines() if "not known" in line] == [
         f"lagoon: {line}" for line in [*unknown, "lost not known of 1 partition, e.g. reader orders-0"]
+    ]
+
+
+@pytest.fixture
+def written(state: FakeCluster) -> None:
+    """Partition 1 has a record at each group's commit, a minute old; partition 0 none that its leader returns."""
+    record = Batch(base_offset=40, records=(Record(delta=0, value=b"v"),), base_time=CLOCK.now_ms() - 60_000)
+    state.topics["orders"].partitions[1].append(FakeBatch(40, 40, record.write()))
+    state.topics["orders"].partitions[1].high_watermark = 100
+
+
+@pytest.mark.usefixtures("written")
+def test_ages_are_measured_if_somebody_asks(ask: Ask) -> None:
+    """By --time, as the order or as a limit; else no record is fetched, and rows are as they were."""
+    assert [one["time_lag_method"] for one in ask("lag", "--json").rows("lag")] == [None] * 5
+    for argv in (("--time",), ("--sort", "time"), ("--fail-above", "time=1h")):
+        rows = ask("lag", "reader", "--topic", "orders", "--json", *argv).rows("lag")
+        ages = {one["partition"]: one["time_lag_ms"] for one in rows}
+        assert 60_000 <= ages[1] < 120_000
+
+
+@pytest.mark.usefixtures("written")
+def test_an_age_that_is_not_known_may_be_any(ask: Ask) -> None:
+    """It stands first, with the reason, and keeps no limit; who never committed stands last and has none."""
+    shown = ask("lag", "reader", "--topic", "orders", "--json", "--fail-above", "time=30s", "--sort", "time")
+    assert [one["partition"] for one in shown.rows("lag")] == [0, 1, 2]
+    assert shown.rows("lag")[0]["time_lag_problem"]
+    assert shown.code == 3
+    assert [line.partition(" (")[0] for line in shown.err.splitlines()[:2]] == [
+        "lagoon: time above 30s: 1 partition, highest 1m",
+        "lagoon: time not known of 1 partition, e.g. reader orders-0",
+    ]
+    assert ask("lag", "reader", "--topic", "orders", "--sort", "time").out.splitlines()[-3].split()[3:6] == [
+        "10",
+        "-",
+        "NO_RECORD_RETURNED",
     ]

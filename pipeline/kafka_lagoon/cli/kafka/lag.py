@@ -15,11 +15,12 @@ from kafka_lagoon.cli.kafka.lag_selection import (
     shown_groups,
     shown_partitions,
 )
+from kafka_lagoon.cli.kafka.lag_times import is_timed, timed
 from kafka_lagoon.cli.kafka.selection import list_notes, not_listed
 from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.cli.kafka.watch import add_watch
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE
-from kafka_lagoon.client.failures import Scope
+from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.row_classes import Int32, Int64, before, column, row
@@ -34,9 +35,11 @@ from kafka_lagoon.snapshot.topology import Topology, read_topology
 _GROUP = ("group_id", "state", "members", "partitions", "known_partitions", "lag", "highest_lag", "problem")
 _WIDE_GROUP = (_GROUP[0], "group_type", *_GROUP[1:])
 _LAG = ("group_id", "topic", "partition", "committed_offset", "high_watermark", "lag", "problem")
+_TIMED = ("group_id", "topic", "partition", "lag", "time_lag_ms", "time_lag_problem", "problem")
 _WIDE_LAG = (
     *("group_id", "topic", "partition", "committed_offset", "log_start_offset", "last_stable_offset"),
-    *("high_watermark", "lag", "records_lost", "client_id", "client_host", "problem"),
+    *("high_watermark", "lag", "records_lost", "time_lag_ms", "time_lag_method", "time_lag_problem"),
+    *("client_id", "client_host", "problem"),
 )
 _SHARE = ("group_id", "topic", "partition", "start_offset", "lag", "problem")
 
@@ -73,10 +76,16 @@ def _answer(context: Context) -> Answer:
     state = read_groups(context.cluster, topology, context.deadline, _ignore_progress, KINDS_OF_LAG, only=only)
     topology, unchecked = check_again(context.cluster, topology, context.deadline)
     share_rows = of_topics(list(share_offset_rows(state.shares.answers, topology.names())), options)
-    lag = of_topics(list(lag_of(topology, state, offset_rows(topology, state.after))), options)
+    offsets = offset_rows(topology, state.after)
+    columns = lag_of(topology, state, offsets)
+    lag = of_topics(list(columns), options)
+    times: Sequence[Failure] = ()
+    if is_timed(options):
+        with_times = timed(context, lag, columns, offsets)
+        lag, times = list(with_times.rows), with_times.failures
     totals = list(group_lag_rows(state.groups.groups, lag, share_rows))
     passed = complaints([*lag, *share_rows], totals, options.fail_above) if options.fail_above else []
-    failures = worth_a_row([*state.failures, *unchecked], topology)
+    failures = worth_a_row([*state.failures, *unchecked, *times], topology)
     return Answer(
         parts=_parts(totals, lag, share_rows, options),
         failures=[
@@ -102,9 +111,11 @@ def _parts(
     shares: Sequence[ShareOffsetRow],
     options: argparse.Namespace,
 ) -> list[Part]:
+    partitions = shown_partitions(lag, options)
+    columns = _TIMED if is_timed(options) else _LAG
     parts = [
-        Part(kind="group", rows=shown_groups(totals, options), columns=_GROUP, wide=_WIDE_GROUP),
-        Part(kind="lag", rows=shown_partitions(lag, options), columns=_LAG, wide=_WIDE_LAG),
+        Part(kind="group", rows=shown_groups(totals, partitions, options), columns=_GROUP, wide=_WIDE_GROUP),
+        Part(kind="lag", rows=partitions, columns=columns, wide=_WIDE_LAG),
     ]
     return [*parts, Part(kind="share", rows=shown_partitions(shares, options), columns=_SHARE)] if shares else parts
 

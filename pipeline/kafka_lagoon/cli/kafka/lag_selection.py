@@ -16,6 +16,7 @@ from kafka_lagoon.cli.thresholds import Measured, Threshold, Unit, add_fail_abov
 _NAMES = {
     "lag": (Unit.COUNT, "records that a partition has for a group and that it has not read"),
     "total": (Unit.COUNT, "the same of all partitions of a group"),
+    "time": (Unit.DURATION, "age of a group's first unread record of a partition, which --time measures"),
     "lost": (Unit.COUNT, "records of a partition that were deleted before a group read them"),
 }
 UNCOMMITTED, OF_SHARE_GROUPS = "log_start", "share"
@@ -40,6 +41,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--topic", type=names, metavar="A,B", help="only these topics")
     parser.add_argument("--min-lag", type=number_from(0), metavar="N", help="only partitions with so many to read")
     parser.add_argument("--sort", choices=_ORDERS, default="group", help="what stands first (default: group, by name)")
+    parser.add_argument(
+        "--time", action="store_true", help="the age of the first unread records, too: fetches one of each partition"
+    )
     add_fail_above(parser, _NAMES)
 
 
@@ -53,15 +57,23 @@ def of_topics(rows: Sequence[Any], options: argparse.Namespace) -> Sequence[Any]
     return rows if options.topic is None else [row for row in rows if row.topic in set(options.topic)]
 
 
-def shown_groups(rows: Iterable[Any], options: argparse.Namespace) -> list[Any]:
-    """Sums of groups in the order that options name; --topic and --min-lag leave out groups without such a partition."""
+def shown_groups(rows: Iterable[Any], partitions: Iterable[Any], options: argparse.Namespace) -> list[Any]:
+    """Sums of groups in the order that options name; --topic and --min-lag leave out groups without such a partition.
+
+    `partitions` are in that order: a group stands where its first partition does if no sum of its own decides.
+    """
     least: int | None = options.min_lag
     kept = (
         row
         for row in rows
         if (options.topic is None or row.partitions) and (least is None or (row.highest_lag or 0) >= least)
     )
-    return sorted(kept, key=_ORDERS[options.sort])
+    if options.sort != "time":
+        return sorted(kept, key=_ORDERS[options.sort])
+    places: dict[str, int] = {}
+    for place, row in enumerate(partitions):
+        places.setdefault(row.group_id, place)
+    return sorted(kept, key=lambda row: (places.get(row.group_id, len(places)), row.group_id))
 
 
 def shown_partitions(rows: Sequence[Any], options: argparse.Namespace) -> Sequence[Any]:
@@ -80,11 +92,32 @@ def _by_lag(row: Any) -> tuple[Any, ...]:
     return row.lag is None, -(row.lag or 0), *_by_name(row)
 
 
+def _by_age(row: Any) -> tuple[Any, ...]:
+    """An age that is not known may be any, so it comes first; who never committed has none."""
+    if _basis(row) == UNCOMMITTED:
+        return 2, 0, *_by_lag(row)
+    age = _age(row)
+    return 0 if age is None else 1, -(age or 0), *_by_lag(row)
+
+
+def _age(row: Any) -> int | None:
+    """Who has read everything waits for nothing; share groups have no position whose record could be looked at."""
+    if row.lag == 0 or _basis(row) == OF_SHARE_GROUPS:
+        return 0
+    age: int | None = row.time_lag_ms
+    return age
+
+
 def _by_loss(row: Any) -> tuple[Any, ...]:
     return -max(getattr(row, "records_lost", None) or 0, 0), *_by_lag(row)
 
 
-_ORDERS: Mapping[str, Callable[[Any], tuple[Any, ...]]] = {"group": _by_name, "lag": _by_lag, "lost": _by_loss}
+_ORDERS: Mapping[str, Callable[[Any], tuple[Any, ...]]] = {
+    "group": _by_name,
+    "lag": _by_lag,
+    "time": _by_age,
+    "lost": _by_loss,
+}
 
 
 def complaints(rows: Sequence[Any], totals: Sequence[Any], limits: Sequence[Threshold]) -> list[str]:
@@ -98,6 +131,9 @@ def _lines(rows: Sequence[Any], totals: Sequence[Any], limit: Threshold) -> Iter
             unknown = {row.group_id for row in rows if row.lag is None and _basis(row) != UNCOMMITTED}
             measured = _measured(totals, limit, lambda row: row.lag, lambda row: row.group_id in unknown, _group)
             return lines_of(limit, measured, "groups")
+        case "time":
+            unknown_age = lambda row: _age(row) is None and _basis(row) != UNCOMMITTED  # noqa: E731
+            measured = _measured(rows, limit, _age, unknown_age, _partition)
         case "lost":
             without = (UNCOMMITTED, OF_SHARE_GROUPS)
             measured = _measured(

@@ -6,11 +6,11 @@ Of one snapshot, what was lost or taken back stands before what was added.
 import argparse
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from itertools import chain
 
 from kafka_lagoon.cli.arguments import moment_argument, names
 from kafka_lagoon.cli.tables.command import Answer, Condition, Context, Part, TableCommand, of_snapshots, whole_match
 from kafka_lagoon.cli.tables.limits import count_lines
+from kafka_lagoon.cli.tables.snapshots import time_literal
 from kafka_lagoon.cli.thresholds import Unit, add_fail_above
 from kafka_lagoon.times import Moment
 
@@ -63,14 +63,15 @@ def _between(context: Context) -> Condition:
     """Changes that the snapshots after a time show, up to the chosen one of each cluster."""
     since: Moment = context.options.since
     start = datetime.fromtimestamp(since.at_ms(context.now_ms) / 1000, UTC)
-    until = " OR ".join("(cluster = ? AND captured_at <= ?)" for _ in context.snapshots)
-    values = chain.from_iterable((one.cluster, one.captured_at) for one in context.snapshots)
+    until = " OR ".join(
+        f"(cluster = ? AND captured_at <= {time_literal(one.captured_at)})" for one in context.snapshots
+    )
     latest = max(one.snapshot_date for one in context.snapshots)
     return (
         Condition()
-        .also("snapshot_date BETWEEN ? AND ?", start.date(), latest)
-        .also("captured_at > ?", start)
-        .also(f"({until})", *values)
+        .also(f"snapshot_date BETWEEN DATE '{start.date()}' AND DATE '{latest}'")
+        .also(f"captured_at > {time_literal(start)}")
+        .also(f"({until})", *(one.cluster for one in context.snapshots))
     )
 
 

@@ -3,10 +3,11 @@
 import argparse
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot
 from kafka_lagoon.query.statements import Ask
+
+Value = int | str  # what a question mark may stand for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,13 +25,13 @@ class Condition:
     """Conditions of a WHERE clause that must all hold, with the values of their question marks."""
 
     parts: tuple[str, ...] = ()
-    values: tuple[Any, ...] = ()
+    values: tuple[Value, ...] = ()
 
-    def also(self, part: str, *values: Any) -> "Condition":
+    def also(self, part: str, *values: Value) -> "Condition":
         """These, and one more."""
         return Condition(parts=(*self.parts, part), values=(*self.values, *values))
 
-    def among(self, column: str, wanted: Sequence[Any] | None) -> "Condition":
+    def among(self, column: str, wanted: Sequence[Value] | None) -> "Condition":
         """These, and a column that has one of the values; without any wish it may have all."""
         return self if wanted is None else self.also(f"{column} IN ({marks(wanted)})", *wanted)
 
@@ -44,7 +45,7 @@ class Part:
 
     kind: str
     statement: str
-    values: Sequence[Any]
+    values: Sequence[Value]
     columns: Sequence[str]
     wide: Sequence[str]
 
@@ -68,17 +69,18 @@ class TableCommand:
     answer: Callable[[Context], Answer]
 
 
-def marks(values: Sequence[Any]) -> str:
+def marks(values: Sequence[Value]) -> str:
     """A question mark for each value, or what is in no list."""
     return ", ".join("?" for _ in values) or "NULL"
 
 
 def of_snapshots(chosen: Sequence[ChosenSnapshot]) -> Condition:
     """Rows of these snapshots; the date is the tables' partition column, so no other day is opened."""
+    days = sorted({f"DATE '{one.snapshot_date}'" for one in chosen})
     return (
         Condition()
         .among("cluster", [one.cluster for one in chosen])
-        .among("snapshot_date", [one.snapshot_date for one in chosen])
+        .also(f"snapshot_date IN ({', '.join(days)})")
         .among("snapshot_id", [one.snapshot_id for one in chosen])
     )
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from kafka_lagoon.cli.arguments import moment_argument, names
 from kafka_lagoon.cli.tables.command import Answer, Condition, Context, Part, TableCommand, of_snapshots, whole_match
 from kafka_lagoon.cli.tables.limits import count_lines
+from kafka_lagoon.cli.tables.snapshots import time_literal
 from kafka_lagoon.cli.thresholds import Unit, add_fail_above
 from kafka_lagoon.times import Moment
 
@@ -55,7 +56,8 @@ def _selected(context: Context) -> Condition:
         rows = rows.also(f"({' OR '.join(either)})", *severities, *options.only)
     if options.since is not None:
         since: Moment = options.since
-        rows = rows.also("since >= ?", datetime.fromtimestamp(since.at_ms(context.now_ms) / 1000, UTC))
+        start = datetime.fromtimestamp(since.at_ms(context.now_ms) / 1000, UTC)
+        rows = rows.also(f"since >= {time_literal(start)}")
     return rows if options.pattern is None else rows.also(*whole_match("entity", options.pattern.pattern))
 
 

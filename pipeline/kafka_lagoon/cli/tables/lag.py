@@ -16,8 +16,8 @@ from kafka_lagoon.cli.thresholds import Threshold, Unit, add_fail_above, lines_o
 
 _LAG, _GROUPS = "consumer_lag_published", "consumer_groups_published"
 _UNCOMMITTED = "lag_basis = 'log_start'"
-# Who reads everything waits for nothing. Null: the age is not known.
-_TIME = "CASE WHEN lag <= 0 THEN 0 ELSE time_lag_ms END"
+# Who has read everything waits for nothing; share groups have no position whose record could be looked at. Null: not known.
+_TIME = "CASE WHEN lag = 0 OR lag_basis = 'share' THEN 0 ELSE time_lag_ms END"
 _PLACE = "concat(group_id, ' ', topic, '-', CAST(partition AS STRING))"
 
 _AGE = f"CASE WHEN {_UNCOMMITTED} THEN -1 ELSE {_TIME} END DESC NULLS FIRST"
@@ -121,12 +121,13 @@ def _partitions(context: Context, shown: Condition) -> Part:
     order = f"ORDER BY {_SORTS[context.options.sort]} {_limit(context)}"
     columns = ("group_id", "topic", "partition", "lag", "time_lag_ms", "records_lost", "problem")
     positions = ("committed_offset", "log_start_offset", "last_stable_offset", "high_watermark")
+    times = ("time_lag_method", "time_lag_problem")
     return Part(
         kind="lag",
         statement=f"SELECT * FROM {_LAG} WHERE {shown} {order}",  # noqa: S608  names of ours
         values=shown.values,
         columns=columns,
-        wide=(*columns[:3], *positions, *columns[3:6], "time_lag_method", "client_id", "client_host", "problem"),
+        wide=(*columns[:3], *positions, *columns[3:6], *times, "client_id", "client_host", "problem"),
     )
 
 

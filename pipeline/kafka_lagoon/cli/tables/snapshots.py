@@ -54,7 +54,7 @@ class ChosenSnapshot:
 def choose_snapshots(ask: Ask, clusters: Sequence[str] | None, at_ms: int | None) -> list[ChosenSnapshot]:
     """The newest snapshot of each cluster, or the newest that had begun at a time; TableError if there is none."""
     latest = None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC)
-    began, values = ("true", []) if latest is None else ("captured_at <= ?", [latest])
+    began = "true" if latest is None else f"captured_at <= {time_literal(latest)}"
     rows = ask(
         f"""
         SELECT {", ".join(COLUMNS)}, previous_at FROM (
@@ -63,8 +63,7 @@ def choose_snapshots(ask: Ask, clusters: Sequence[str] | None, at_ms: int | None
             row_number() OVER (PARTITION BY cluster ORDER BY captured_at DESC, snapshot_id DESC) AS recency
           FROM snapshots WHERE {began}
         ) AS ranked WHERE recency = 1 ORDER BY cluster
-        """,  # noqa: S608  names of ours
-        *values,
+        """  # noqa: S608  names of ours
     )
     known = [_chosen(values) for values in tuples(rows)]
     chosen = [one for one in known if clusters is None or one.cluster in clusters]
@@ -88,6 +87,11 @@ def _nothing(missing: Sequence[str], known: Sequence[str], latest: datetime | No
         return f"there is no published snapshot{since}"
     others = f": there are {', '.join(known)}" if known else ""
     return f"there is no published snapshot of {missing[0]}{did_you_mean(missing[0], known)}{since}{others}"
+
+
+def time_literal(time: datetime) -> str:
+    """A time as both engines read it."""
+    return f"CAST('{time.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='milliseconds')}Z' AS TIMESTAMP)"
 
 
 def tuples(rows: Rows) -> list[tuple[Any, ...]]:

@@ -1,0 +1,36 @@
+"""Measures for `lagoon kafka lag --time` how old the first unread record of each group and partition is, as a snapshot does."""
+
+import argparse
+from collections.abc import Sequence
+
+from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.fetch.unread_positions import Position, UnreadRecords
+from kafka_lagoon.row_columns import Joined
+from kafka_lagoon.snapshot.lag import LagColumns
+from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, PartitionOffsetsRow
+from kafka_lagoon.snapshot.time_lag import TimedLag, local_starts, with_time_lag
+
+_MAX_BYTES = 256 << 20
+
+
+def is_timed(options: argparse.Namespace) -> bool:
+    """Whether options ask for ages: by name, as the order, or as a limit."""
+    return options.time or options.sort == "time" or any(limit.name == "time" for limit in options.fail_above)
+
+
+def timed(
+    context: Context, rows: Sequence[ConsumerLagRow], all_rows: LagColumns, offsets: Sequence[PartitionOffsetsRow]
+) -> TimedLag:
+    """Some rows of `all_rows` with their time lag, and what failed; the first record of each is fetched (READ on its topic)."""
+    from kafka_lagoon.fetch.first_unread import first_unread  # noqa: PLC0415  codecs, which extra `records` brings
+
+    def measure(positions: Sequence[Position]) -> UnreadRecords:
+        return first_unread(context.cluster, positions, _MAX_BYTES, context.deadline)
+
+    epochs = dict(zip(map(_key, all_rows), all_rows.committed_leader_epochs(), strict=True))
+    joined = Joined(ConsumerLagRow, rows)
+    return with_time_lag(joined, [epochs[_key(row)] for row in rows], local_starts(offsets), measure)
+
+
+def _key(row: ConsumerLagRow) -> tuple[str, str, int]:
+    return row.group_id, row.topic, row.partition
