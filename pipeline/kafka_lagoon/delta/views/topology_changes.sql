@@ -17,7 +17,7 @@ CREATE OR REPLACE VIEW topology_changes (
   partition COMMENT 'Partition number; null likewise.',
   group_id COMMENT 'group.id; null likewise.',
   broker_id COMMENT 'node.id of the broker; null likewise.',
-  is_proven COMMENT 'False for a topic or group that was added or removed where the list may be short: permissions may have changed instead.'
+  is_proven COMMENT 'False for a topic or group that was added or removed where the list may be short: permissions or settings may have changed instead.'
 )
 COMMENT 'What changed between two published snapshots of a cluster, one row per change. What appears or goes is one row, without its parts; a table that is not whole in a snapshot shows its changes in the next one.'
 AS
