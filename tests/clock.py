@@ -1,10 +1,17 @@
 """Clocks for tests: the system's, and one that only moves when somebody sleeps."""
 
 import time
+from dataclasses import replace
+from datetime import datetime
 
 from kafka_lagoon.clock import Clock
 
 CLOCK = Clock(now_ms=lambda: time.time_ns() // 1_000_000, monotonic=time.monotonic, sleep=time.sleep)
+
+
+def clock_at(moment: datetime) -> Clock:
+    """The system's clock, but for the time of day that it shows."""
+    return replace(CLOCK, now_ms=lambda: round(moment.timestamp() * 1000))
 
 
 class Hands:

@@ -145,6 +145,16 @@ class KafkaSettings:
     default_api_timeout_ms: int = _setting(60_000, gt=0, description="Longest time for one request, retries included.")
     retry_backoff_ms: int = _setting(100, gt=0, description="First pause before a retry; doubles, with jitter.")
     retry_backoff_max_ms: int = _setting(1_000, gt=0, description="Longest pause before a retry.")
+    max_in_flight_requests_per_connection: int = _setting(
+        5,
+        gt=0,
+        description="Most requests to a broker that wait for their answers; brokers before 3.5 get one with TLS.",
+    )
+    max_bytes_per_second: int | None = _setting(
+        None,
+        gt=0,
+        description="Most bytes a second that one process exchanges with all brokers of the cluster, on average.",
+    )
     receive_message_max_bytes: int = _setting(128 << 20, gt=0, description="Largest answer that is read.")
     allowed_brokers: str | None = _setting(
         None,

@@ -3,12 +3,13 @@
 Every fault is listed at once, before any I/O, and no secret is ever part of a message.
 """
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from kafka_lagoon import java_properties, kafka_settings
@@ -33,10 +34,20 @@ class SnapshotSettings(Strict):
     deadline_ms: int = Field(300_000, gt=0, description="Longest time for collecting the state of one cluster.")
     slot_max_age_ms: int = Field(3_600_000, gt=0, description="A `--slot` further back than this is refused.")
     lock_wait_ms: int = Field(0, ge=0, description="How long to wait for another run's lock before exit 4.")
+    clusters_at_once: int = Field(4, gt=0, description="How many clusters of a run are captured at the same time.")
     accept_incomplete: bool = Field(
         False, description="Exit 0 instead of 3 when something did not answer; `--accept-incomplete` for short."
     )
     fail_when_incomplete: bool = Field(False, description="Exit 1 instead of 3 when something did not answer.")
+    topics: str | None = Field(
+        None,
+        description="Regular expression of whole names of the only topics that snapshots are about; internal ones too.",
+    )
+    exclude_topics: str | None = Field(None, description="Regular expression of topics that snapshots leave out.")
+    groups: str | None = Field(
+        None, description="Regular expression of whole group.ids of the only groups that snapshots are about."
+    )
+    exclude_groups: str | None = Field(None, description="Regular expression of groups that snapshots leave out.")
     skip_tables: str | None = Field(
         None,
         description="Comma-separated names of tables that snapshots leave empty, as table coverage says; these can be: "
@@ -64,6 +75,15 @@ class SnapshotSettings(Strict):
     time_lag_history_days: int = Field(
         7, gt=0, le=366, description="How far back `snapshot.time_lag=interpolate` looks for earlier snapshots."
     )
+
+    @field_validator("topics", "exclude_topics", "groups", "exclude_groups")
+    @classmethod
+    def _is_a_pattern(cls, value: str | None) -> str | None:
+        try:
+            re.compile(value or "")
+        except re.error as error:
+            raise ValueError(f"{value}: {error}") from None
+        return value
 
     @model_validator(mode="after")
     def _one_exit_code(self) -> "SnapshotSettings":

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from kafka_lagoon.admin.groups import describe_groups, list_groups
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE, DescribedConsumerGroup
@@ -66,3 +68,40 @@ def test_groups_of_a_broker_that_fails_are_looked_for_again(state: FakeCluster, 
     assert set(listings.groups) == {"a"}
     assert [str(failure.scope) for failure in listings.failures] == ["broker 2"]
     assert sum(1 for node, key, _ in state.requests if (node, key) == (1, LIST_GROUPS.key)) == 2
+
+
+@pytest.mark.parametrize(("listed", "live"), [("classic", "consumer"), ("consumer", "classic")])
+def test_a_group_that_is_migrated_after_it_was_listed(
+    state: FakeCluster, cluster: Cluster, listed: str, live: str
+) -> None:
+    """It is not there under the type that was listed, which is no reason to call a live group gone (KIP-848)."""
+    state.groups = {"g": FakeGroup(coordinator_id=1, group_type=listed, state="Stable")}
+    groups = list_groups(cluster, soon()).groups
+    state.groups["g"].group_type = live
+    if live == "classic":
+        refuse_all(state, CONSUMER_GROUP_DESCRIBE)
+    described = describe_groups(cluster, groups, soon())
+    assert (described.descriptions["g"].group_state, described.migrated["g"].group_type) == ("Stable", live)
+    assert not described.failures
+
+
+def refuse_all(state: FakeCluster, api: Any) -> None:
+    """Brokers that have no group of the type that an API describes."""
+
+    def refuse(response: Any) -> Any:
+        for group in response.groups:
+            group.error_code = 69
+        return response
+
+    state.faults = [Fault(api.key, Altered(refuse), times=9)]
+
+
+def test_a_group_that_is_gone_after_it_was_listed(state: FakeCluster, cluster: Cluster) -> None:
+    """It is not there under any type, once each."""
+    state.groups = {"g": FakeGroup(coordinator_id=1, state="Stable")}
+    groups = list_groups(cluster, soon()).groups
+    state.groups = {}
+    described = describe_groups(cluster, groups, soon())
+    assert {group_id: failure.name for group_id, failure in described.failures.items()} == {"g": "GROUP_ID_NOT_FOUND"}
+    assert not described.migrated
+    assert (state.count(DESCRIBE_GROUPS.key), state.count(CONSUMER_GROUP_DESCRIBE.key)) == (1, 1)

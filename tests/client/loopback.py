@@ -4,6 +4,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kafka_lagoon.client.pace import Pace
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.client.session import Access
 from kafka_lagoon.clock import Clock, Deadline
@@ -22,8 +23,9 @@ _HEADER = struct.Struct(">ihhi")
 
 def access(clock: Clock, **settings: object) -> Access:
     """What connections to a cluster with these settings share, without TLS."""
-    given = {"bootstrap_servers": "127.0.0.1:9092", **settings}
-    return Access(settings=checked(given), tls=None, clock=clock, request_stats=RequestStats())
+    kafka = checked({"bootstrap_servers": "127.0.0.1:9092", **settings})
+    pace = Pace(clock, kafka.max_bytes_per_second)
+    return Access(settings=kafka, tls=None, clock=clock, request_stats=RequestStats(), pace=pace)
 
 
 class Loopback:

@@ -1,13 +1,14 @@
 """Groups of every type on real brokers: what snapshots and verbs have of them, against Kafka's own tools."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from confluent_kafka.admin import NewTopic
 
+from kafka_lagoon.admin.groups import GroupDescriptions, GroupListing, describe_groups, list_groups
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
@@ -85,9 +86,10 @@ def test_a_group_that_is_migrated(release: Release) -> None:
     """A group of classic members becomes a consumer group when the first member of the new protocol joins (KIP-848)."""
     group_id, servers = "newer-migrated", release.bootstrap_servers
     with live_member(servers, group_id, TOPIC):
-        before = snapshot_of(release.kafka)
+        before, listed = snapshot_of(release.kafka), group_listings(servers)
         with live_member(servers, group_id, TOPIC, **{"group.protocol": "consumer"}):
             after = snapshot_of(release.kafka)
+            late = described(servers, group_id, listed[group_id])
             lines = _lines(release, tools.CONSUMER_GROUPS, group_id, "--members", "--verbose")
             (state,) = _lines(release, tools.CONSUMER_GROUPS, group_id, "--state", "--verbose")
     assert [
@@ -96,6 +98,7 @@ def test_a_group_that_is_migrated(release: Release) -> None:
         if row.group_id == group_id
     ] == [("classic", "range", None, 1)]
     assert [row.member_type for row in before.of(GroupMemberRow) if row.group_id == group_id] == [None]
+    assert (late.migrated[group_id].group_type, late.failures) == ("consumer", {}), "listed before, described after it"
     assert state[4:] == _epochs(after, group_id)
     members = [row for row in after.of(GroupMemberRow) if row.group_id == group_id]
     assert {
@@ -115,6 +118,23 @@ def test_a_group_that_is_migrated(release: Release) -> None:
     owners = {row.partition: row.member_id for row in after.of(ConsumerLagRow) if row.group_id == group_id}
     assert sorted(owners) == [0, 1, 2]
     assert set(owners.values()) == {row.member_id for row in members}
+
+
+def group_listings(bootstrap_servers: str) -> Mapping[str, GroupListing]:
+    """Groups as brokers list them now."""
+    deadline = Deadline.after(CLOCK, 30_000)
+    settings = KafkaSettings(bootstrap_servers=bootstrap_servers)
+    with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as cluster:
+        return list_groups(cluster, deadline).groups
+
+
+def described(bootstrap_servers: str, group_id: str, listing: GroupListing) -> GroupDescriptions:
+    """The description of a group that was listed some time ago."""
+    deadline = Deadline.after(CLOCK, 30_000)
+    settings = KafkaSettings(bootstrap_servers=bootstrap_servers)
+    with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as cluster:
+        cluster.learn_coordinators({group_id: listing.node_id})
+        return describe_groups(cluster, {group_id: listing}, deadline)
 
 
 def _partitions(assignment: Any) -> str:

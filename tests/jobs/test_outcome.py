@@ -148,7 +148,7 @@ def test_failures_name_their_cluster(lake: Lake) -> None:
         *("--set", f"clusters.near.bootstrap_servers={lake.servers}"),
         *("--set", "clusters.far.bootstrap_servers=127.0.0.1:1"),
     )
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert "lagoon: far: 127.0.0.1:1: connect: Connection refused\n" in done.stderr
     far, near = sorted(finished(log), key=lambda event: event["cluster"])
     assert (near["cluster"], near["status"], near["exit_code"], near["error"]) == ("near", "partial", 3, None)

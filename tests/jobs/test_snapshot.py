@@ -107,15 +107,18 @@ def test_incomplete_is_written_and_exit_3(tmp_path: Path) -> None:
         done = here(
             *("snapshot", "--warehouse", str(tmp_path / "lake")),
             *("--set", f"clusters.near.bootstrap_servers={servers}"),
+            *("--set", f"clusters.same.bootstrap_servers={servers}"),
             *("--set", "clusters.far.bootstrap_servers=127.0.0.1:1"),
         )
-    assert done.returncode == 1, done.stderr
+    assert done.returncode == 3, done.stderr
     assert "127.0.0.1:1: connect: Connection refused" in done.stderr
     assert "near (fake): 3 brokers" in done.stdout
     assert "INCOMPLETE" in done.stdout
+    assert done.stdout.index("near (fake)") < done.stdout.index("same (fake)")
     published = rows(tmp_path / "lake", "snapshots")
-    assert [(row["cluster"], row["status"]) for row in published] == [("near", "partial")]
-    lag = {row["partition"]: (row["lag"], row["problem"]) for row in rows(tmp_path / "lake", "consumer_lag")}
+    assert sorted((row["cluster"], row["status"]) for row in published) == [("near", "partial"), ("same", "partial")]
+    lags = (row for row in rows(tmp_path / "lake", "consumer_lag") if row["cluster"] == "near")
+    lag = {row["partition"]: (row["lag"], row["problem"]) for row in lags}
     assert lag == {0: (90, None), 1: (None, "LEADER_NOT_AVAILABLE"), 2: (90, None)}
     with fake_cluster(state):
         servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())

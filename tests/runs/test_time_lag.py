@@ -1,10 +1,14 @@
 """Where the time lag of a snapshot is measured: on the driver, on executors, from earlier snapshots, or not at all."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
 
 from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.runs import earlier_offsets
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.snapshot import take_snapshot
 from kafka_lagoon.snapshot.coverage import CoverageRow
@@ -31,33 +35,36 @@ def cluster() -> FakeCluster:
     return state
 
 
-def taken(state: FakeCluster, lake: Path, *slots: int, **more: str | int) -> list[list[ConsumerLagRow]]:
-    """The lag rows of one snapshot for each slot."""
+def taken(state: FakeCluster, lake: Path, *slots: int, **more: str | int) -> list[Snapshot]:
+    """One snapshot for each slot."""
     with fake_cluster(state):
         servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
         given = [f"snapshot.{name}={value}" for name, value in more.items()]
         context = RunContext(
             "snapshot", settings(f"warehouse={lake}", f"kafka.bootstrap_servers={servers}", *given), CLOCK
         )
-        several = []
+        several = list[Snapshot]()
         for slot in slots:
             for partition in state.topics["t"].partitions if slot > NOON_MS else ():
                 partition.append(timed(10, 2_000, 10))
             snapshot = take_snapshot(context, "default", slot, RequestStats(), Heard())
             assert isinstance(snapshot, Snapshot)
-            fetches = [one for one in snapshot.of(CoverageRow) if one.api == "Fetch"]
-            assert sum(one.answered for one in fetches) == (
-                3 if not more or "time_lag_executor_positions" in more else 0
-            )
-            several.append(list(snapshot.of(ConsumerLagRow)))
+            several.append(snapshot)
         return several
+
+
+def answered(snapshot: Snapshot) -> int:
+    """Positions that Fetch was answered for, as table coverage has it."""
+    return sum(one.answered for one in snapshot.of(CoverageRow) if one.api == "Fetch")
 
 
 def test_executors_find_what_the_driver_finds(tmp_path: Path) -> None:
     """And their requests are counted in table coverage."""
     (driver,) = taken(cluster(), tmp_path / "driver", NOON_MS)
     (executors,) = taken(cluster(), tmp_path / "executors", NOON_MS, time_lag_executor_positions=1)
-    for rows in (driver, executors):
+    for snapshot in (driver, executors):
+        assert answered(snapshot) == 3
+        rows = snapshot.of(ConsumerLagRow)
         assert [(one.group_id, one.time_lag_method, one.first_unread_timestamp_ms) for one in rows] == [
             (group_id, "exact", 1_020 + 10 * number) for group_id in ("a", "b") for number in range(3)
         ]
@@ -67,7 +74,9 @@ def test_history_tells_when_offsets_were_written(tmp_path: Path) -> None:
     """Between two snapshots in proportion; nothing before the first one."""
     state = cluster()
     state.groups["b"].commits = {("t", 0): FakeCommit(10), ("t", 1): FakeCommit(15)}
-    first, second = taken(state, tmp_path / "lake", NOON_MS, NOON_MS + 1, time_lag="interpolate")
+    earlier, later = taken(state, tmp_path / "lake", NOON_MS, NOON_MS + 1, time_lag="interpolate")
+    first, second = earlier.of(ConsumerLagRow), later.of(ConsumerLagRow)
+    assert answered(earlier) == answered(later) == 0
     assert {one.time_lag_problem for one in first if one.lag and one.lag > 0} == {"NO_EARLIER_SNAPSHOT"}
     lags = {(one.group_id, one.partition): one for one in second}
     assert {one.time_lag_problem for one in second if one.group_id == "a"} == {"NO_EARLIER_SNAPSHOT"}
@@ -78,7 +87,28 @@ def test_history_tells_when_offsets_were_written(tmp_path: Path) -> None:
     assert abs(at_the_end.time_lag_ms - 2 * between.time_lag_ms) <= 2
 
 
+def _unmeasured(lake: Path, **more: str | int) -> Sequence[ConsumerLagRow]:
+    (snapshot,) = taken(cluster(), lake, NOON_MS, **more)
+    assert answered(snapshot) == 0
+    assert snapshot.published.status == "complete"
+    return snapshot.of(ConsumerLagRow)
+
+
 def test_it_can_be_switched_off(tmp_path: Path) -> None:
     """No record is fetched then."""
-    (rows,) = taken(cluster(), tmp_path / "lake", NOON_MS, time_lag="off")
+    rows = _unmeasured(tmp_path / "lake", time_lag="off")
     assert {(one.time_lag_method, one.time_lag_problem) for one in rows} == {("not_measured", "TIME_LAG_OFF")}
+
+
+def test_executors_and_history_may_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The snapshot is complete without the time lag, which says why."""
+
+    def fails(*_: object) -> None:
+        raise PySparkException("no executor")
+
+    monkeypatch.setattr(SparkContext, "parallelize", fails)
+    rows = _unmeasured(tmp_path / "executors", time_lag_executor_positions=1)
+    assert {one.time_lag_problem for one in rows} == {"EXECUTORS_FAILED"}
+    monkeypatch.setattr(earlier_offsets, "make_available", fails)
+    rows = _unmeasured(tmp_path / "history", time_lag="interpolate")
+    assert {one.time_lag_problem for one in rows} == {"HISTORY_UNREADABLE"}

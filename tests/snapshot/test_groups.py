@@ -35,6 +35,7 @@ def described(
             for group_id, name in (failures or {}).items()
         },
         coordinator_ids=coordinator_ids,
+        migrated={},
     )
 
 

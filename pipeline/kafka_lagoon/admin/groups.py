@@ -5,7 +5,7 @@ The type that ListGroups returns decides which API describes a group: DescribeGr
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka_lagoon.client.cluster import Cluster
@@ -13,6 +13,7 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.routes import ByBroker, ByCoordinator
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.error_codes import GROUP_ID_NOT_FOUND
 from kafka_lagoon.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
     ConsumerGroupDescribeRequest,
@@ -33,6 +34,8 @@ from kafka_lagoon.protocol.messages.streams_group_describe import (
 from kafka_lagoon.wire.schema import Api
 
 CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
+_MIGRATED = {CLASSIC: CONSUMER, CONSUMER: CLASSIC}  # what a live group becomes when its members change the protocol
+_DEAD = "Dead"
 _CHUNK = 500  # groups in one request: a description may hold thousands of members
 
 Description = DescribedGroup | DescribedConsumerGroup | DescribedShareGroup | DescribedStreamsGroup
@@ -63,12 +66,14 @@ class GroupListings:
 class GroupDescriptions:
     """Descriptions and failures by group id; a group of a type that has no API here is in neither.
 
-    `coordinator_ids` are of all groups, as far as they are known by now.
+    `coordinator_ids` are of all groups, as far as they are known by now; `migrated` are listings with the type that groups
+    have meanwhile (KIP-848).
     """
 
     descriptions: Mapping[str, Description]
     failures: Mapping[str, Failure]
     coordinator_ids: Mapping[str, int]
+    migrated: Mapping[str, GroupListing]
 
 
 def list_groups(cluster: Cluster, deadline: Deadline) -> GroupListings:
@@ -108,11 +113,32 @@ def described_as(listing: GroupListing) -> str:
 
 
 def describe_groups(cluster: Cluster, groups: Mapping[str, GroupListing], deadline: Deadline) -> GroupDescriptions:
-    """Descriptions of listed groups from their coordinators, each by the API of its type."""
+    """Descriptions of listed groups from their coordinators, each by the API of its type.
+
+    A group that is not there under its type is looked for under the one that it may have got since it was listed.
+    """
+    descriptions, failures = _describe(
+        cluster, {one: described_as(listing) for one, listing in groups.items()}, deadline
+    )
+    gone = _gone(groups, descriptions, failures)
+    again, _ = _describe(cluster, gone, deadline) if gone else ({}, {})
+    alive = {group_id: answer for group_id, answer in again.items() if not _is_dead(answer)}
+    coordinator_ids = {group_id: cluster.coordinator_of(group_id) for group_id in groups}
+    return GroupDescriptions(
+        descriptions={**descriptions, **alive},
+        failures={group_id: failure for group_id, failure in failures.items() if group_id not in alive},
+        coordinator_ids={group_id: node_id for group_id, node_id in coordinator_ids.items() if node_id is not None},
+        migrated={group_id: _migrated(groups[group_id], gone[group_id]) for group_id in alive},
+    )
+
+
+def _describe(
+    cluster: Cluster, types: Mapping[str, str], deadline: Deadline
+) -> tuple[dict[str, Description], dict[str, Failure]]:
     sharded = [
         ShardedRequest(
             api=api,
-            items=[group_id for group_id, listing in groups.items() if described_as(listing) == group_type],
+            items=[group_id for group_id, one in types.items() if one == group_type],
             build=build,
             read=_read_groups,
             chunk=_CHUNK,
@@ -120,12 +146,32 @@ def describe_groups(cluster: Cluster, groups: Mapping[str, GroupListing], deadli
         for group_type, (api, build) in _APIS.items()
     ]
     gathered = gather(cluster, ByCoordinator(cluster), sharded, deadline)
-    coordinator_ids = {group_id: cluster.coordinator_of(group_id) for group_id in groups}
-    return GroupDescriptions(
-        descriptions={group_id: answer for some in gathered for group_id, answer in some.answers.items()},
-        failures={group_id: failure for some in gathered for group_id, failure in some.failures.items()},
-        coordinator_ids={group_id: node_id for group_id, node_id in coordinator_ids.items() if node_id is not None},
+    return (
+        {group_id: answer for some in gathered for group_id, answer in some.answers.items()},
+        {group_id: failure for some in gathered for group_id, failure in some.failures.items()},
     )
+
+
+def _gone(
+    groups: Mapping[str, GroupListing], descriptions: Mapping[str, Description], failures: Mapping[str, Failure]
+) -> dict[str, str]:
+    """Groups that are not there under their type, with the type that they would have after a migration."""
+    absent = {group_id for group_id, failure in failures.items() if failure.code == GROUP_ID_NOT_FOUND}
+    absent |= {
+        group_id
+        for group_id, answer in descriptions.items()
+        if _is_dead(answer) and groups[group_id].group.group_state != _DEAD
+    }
+    types = {group_id: described_as(groups[group_id]) for group_id in absent}
+    return {group_id: _MIGRATED[one] for group_id, one in types.items() if one in _MIGRATED}
+
+
+def _is_dead(answer: Description) -> bool:
+    return answer.group_state == _DEAD
+
+
+def _migrated(listing: GroupListing, group_type: str) -> GroupListing:
+    return GroupListing(replace(listing.group, group_type=group_type), listing.node_id)
 
 
 def _read_groups(response: Any, _: Sequence[str]) -> Iterator[tuple[str, int, Any]]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from kafka_lagoon.cli.job_arguments import IngestArguments, ingest_arguments
 from kafka_lagoon.cli.outcome import INGEST, PARTIAL, Outcome, OutcomeProgress, one_by_one, reported_job
-from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say
+from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, worst_of_clusters
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
 from kafka_lagoon.ingest.pending_files import missing_in_words
 from kafka_lagoon.runs.context import RunContext
@@ -22,10 +22,10 @@ def main(argv: Sequence[str]) -> int:
 
 
 def ingest_all(arguments: IngestArguments, clock: Clock) -> int:
-    """Archive every cluster of the settings; the exit code of the worst."""
+    """Archive every cluster of the settings; the exit code of all."""
     context = RunContext(INGEST, arguments.settings, clock)
     outcomes = [Outcome(job=INGEST, cluster=name) for name in arguments.settings.named_clusters()]
-    return one_by_one(outcomes, clock, lambda outcome: _ingest_one(context, arguments, outcome))
+    return worst_of_clusters(one_by_one(outcomes, clock, lambda outcome: _ingest_one(context, arguments, outcome)))
 
 
 def _ingest_one(context: RunContext, arguments: IngestArguments, outcome: Outcome) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from kafka_lagoon.cli.arguments import job_parser, overrides
 from kafka_lagoon.cli.outcome import MAINTAIN, Outcome, one_by_one, reported_job
-from kafka_lagoon.cli.terminal import COMPLETE, log_to, say
+from kafka_lagoon.cli.terminal import COMPLETE, log_to, say, worst
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
 from kafka_lagoon.delta.maintain import SAFE_HOURS, Files, Maintained, MaintainOptions, check_options
 from kafka_lagoon.delta.warehouse import Warehouse
@@ -56,7 +56,8 @@ def maintain_all(arguments: MaintainArguments, clock: Clock) -> int:
     context = RunContext(MAINTAIN, arguments.settings, clock)
     warehouse = context.existing_warehouse
     outcomes = [Outcome(job=MAINTAIN, table=name, dry_run=options.dry_run) for name in options.tables]
-    return one_by_one(outcomes, clock, lambda outcome: _maintain_one(warehouse, options, clock, outcome))
+    codes = one_by_one(outcomes, clock, lambda outcome: _maintain_one(warehouse, options, clock, outcome))
+    return worst(codes)
 
 
 def _maintain_one(warehouse: Warehouse, options: MaintainOptions, clock: Clock, outcome: Outcome) -> int:

@@ -4,8 +4,12 @@ The event is written whatever happens: also for a cluster that failed, a lock th
 published before, and settings that cannot work. README lists its fields from the declarations here.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from threading import Thread
 from typing import Any
 
 from kafka_lagoon import log
@@ -20,7 +24,7 @@ from kafka_lagoon.cli.terminal import (
     complain,
     problems_of,
     reported,
-    worst,
+    say,
 )
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock
@@ -85,6 +89,7 @@ class Outcome:
         "requests sent to brokers; those of an ingest's executors are not counted", SNAPSHOT, INGEST
     )
     request_stats: RequestStats = field(default_factory=RequestStats)
+    lines: list[str] = field(default_factory=list)  # what is printed of it, when it is reported
 
     def event(self) -> dict[str, Any]:
         """The values of the event, in the order of the declarations."""
@@ -132,25 +137,57 @@ def _with_event(job: str, run: Callable[[], int]) -> int:
         return exit_code
 
 
-def one_by_one(outcomes: Iterable[Outcome], clock: Clock, run: Callable[[Outcome], int]) -> int:
-    """The worst exit code of `run` over each outcome; an error ends the run of one cluster or table, not of the others."""
-    return worst(_finish(outcome, clock, run) for outcome in outcomes)
+def one_by_one(outcomes: Iterable[Outcome], clock: Clock, run: Callable[[Outcome], int]) -> list[int]:
+    """The exit codes of `run` over each outcome; an error ends the run of one cluster or table, not of the others."""
+    return [_report(outcome, _attempt(outcome, clock, run)) for outcome in outcomes]
 
 
-def _finish(outcome: Outcome, clock: Clock, run: Callable[[Outcome], int]) -> int:
+def at_once(outcomes: Sequence[Outcome], limit: int, clock: Clock, run: Callable[[Outcome], int]) -> list[int]:
+    """As `one_by_one`, but up to `limit` of them are under way at once, each in a thread; reported in their order.
+
+    The threads do not keep the process alive: Ctrl-C ends it.
+    """
+    if limit == 1 or len(outcomes) == 1:
+        return one_by_one(outcomes, clock, run)
+    ends: list[Future[BaseException | None]] = [Future() for _ in outcomes]
+    waiting = deque(zip(outcomes, ends, strict=True))
+
+    def work() -> None:
+        with suppress(IndexError):  # nothing waits any more
+            while True:
+                outcome, end = waiting.popleft()
+                end.set_result(_attempt(outcome, clock, run))
+
+    for _ in range(min(limit, len(outcomes))):
+        Thread(target=work, daemon=True).start()
+    return [_report(outcome, end.result()) for outcome, end in zip(outcomes, ends, strict=True)]
+
+
+def _attempt(outcome: Outcome, clock: Clock, run: Callable[[Outcome], int]) -> BaseException | None:
+    """Run one outcome; what it raised."""
+    failure: BaseException | None = None
     started = clock.monotonic()
     outcome.exit_code = FAILED
     try:
         outcome.exit_code = run(outcome)
     except PipelineError as error:
-        outcome.error = "; ".join(problems_of(error))
-        outcome.exit_code = complain(error, outcome.cluster or outcome.table)
-    except BaseException as error:
-        outcome.error = type(error).__name__  # its words are for the traceback: they may hold anything
-        raise
-    finally:
-        outcome.status = outcome.status or STATUS[outcome.exit_code]
-        outcome.seconds = round(clock.monotonic() - started, 3)
-        outcome.requests = sum(api.requests for api in outcome.request_stats.by_api.values())
-        (log.info if outcome.exit_code == COMPLETE else log.error)(EVENT, **outcome.event())
-    return outcome.exit_code
+        outcome.error, failure = "; ".join(problems_of(error)), error
+    except BaseException as error:  # noqa: BLE001  raised once it is reported
+        outcome.error, failure = type(error).__name__, error  # its words are for the traceback: they may hold anything
+    outcome.seconds = round(clock.monotonic() - started, 3)
+    outcome.requests = sum(api.requests for api in outcome.request_stats.by_api.values())
+    return failure
+
+
+def _report(outcome: Outcome, failure: BaseException | None) -> int:
+    """Print what a run had to say and write its event; its exit code."""
+    for line in outcome.lines:
+        say(line)
+    if isinstance(failure, PipelineError):
+        outcome.exit_code = complain(failure, outcome.cluster or outcome.table)
+    exit_code = FAILED if outcome.exit_code is None else outcome.exit_code
+    outcome.status = outcome.status or STATUS[exit_code]
+    (log.info if exit_code == COMPLETE else log.error)(EVENT, **outcome.event())
+    if failure and not isinstance(failure, PipelineError):
+        raise failure
+    return exit_code

@@ -1,6 +1,6 @@
 """Runs `lagoon snapshot`: takes and reports one snapshot per cluster.
 
-Clusters do not depend on each other: if one fails, the others are captured.
+Clusters do not depend on each other: if one fails, the others are captured, and the exit code is 3.
 """
 
 import os
@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from kafka_lagoon.cli.job_arguments import SnapshotArguments, snapshot_arguments
-from kafka_lagoon.cli.outcome import PARTIAL, SNAPSHOT, Outcome, OutcomeProgress, one_by_one, reported_job
+from kafka_lagoon.cli.outcome import PARTIAL, SNAPSHOT, Outcome, OutcomeProgress, at_once, reported_job
 from kafka_lagoon.cli.summary import snapshot_line
-from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say
+from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, worst, worst_of_clusters
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
 from kafka_lagoon.delta.publish import PublishedSlot
 from kafka_lagoon.errors import SnapshotIncomplete
@@ -29,11 +29,14 @@ def main(argv: Sequence[str]) -> int:
 
 
 def take_snapshots(arguments: SnapshotArguments, clock: Clock) -> int:
-    """Take a snapshot of every cluster of the settings; the exit code of the worst."""
-    context = RunContext(SNAPSHOT, arguments.settings, clock)
+    """Take a snapshot of every cluster of the settings, of some at once; the exit code of all."""
+    context, limits = RunContext(SNAPSHOT, arguments.settings, clock), arguments.settings.snapshot
     slot = datetime.fromtimestamp(arguments.slot_ms / 1000, UTC).isoformat(timespec="milliseconds")
     outcomes = [Outcome(job=SNAPSHOT, cluster=name, slot=slot) for name in arguments.settings.named_clusters()]
-    return one_by_one(outcomes, clock, lambda outcome: _take_one(context, arguments.slot_ms, outcome))
+    codes = at_once(
+        outcomes, limits.clusters_at_once, clock, lambda outcome: _take_one(context, arguments.slot_ms, outcome)
+    )
+    return worst(codes) if limits.fail_when_incomplete else worst_of_clusters(codes)
 
 
 def _take_one(context: RunContext, slot_ms: int, outcome: Outcome) -> int:
@@ -42,10 +45,11 @@ def _take_one(context: RunContext, slot_ms: int, outcome: Outcome) -> int:
     with OutcomeProgress(outcome, STEPS) as progress:
         result = take_snapshot(context, name, slot_ms, outcome.request_stats, progress)
     if isinstance(result, PublishedSlot):
-        say(_repeated_line(name, result))
+        outcome.lines.append(_repeated_line(name, result))
         _describe_repeated(outcome, result)
         return _exit_code(context.settings.snapshot, result.status, result.failures)
-    say(snapshot_line(result, context.settings.place(), context.clock.monotonic() - started))
+    line = snapshot_line(result, context.settings.place(), context.clock.monotonic() - started)
+    outcome.lines.append(line)
     _describe(outcome, result)
     return _exit_code(context.settings.snapshot, result.published.status, result.published.failures)
 

@@ -4,8 +4,10 @@ An expected failure is one clear line and an exit code, never a traceback.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Self
 
 from kafka_lagoon import __version__, log
@@ -25,6 +27,13 @@ def worst(codes: Iterable[int]) -> int:
     return max(codes, key=_SEVERITY.index, default=COMPLETE)
 
 
+def worst_of_clusters(codes: Iterable[int]) -> int:
+    """The exit code of a run over several clusters: if all failed, the worst; INCOMPLETE if some were written."""
+    each = list(codes)
+    was_written = not set(each).isdisjoint((COMPLETE, INCOMPLETE))
+    return min(worst(each), INCOMPLETE, key=_SEVERITY.index) if was_written else worst(each)
+
+
 class UsageError(ConfigError):
     """A command line that cannot be parsed, or names a log file that cannot be written: no event reports it."""
 
@@ -34,7 +43,6 @@ class Steps:
 
     def __init__(self, cluster: str, names: Sequence[str]) -> None:
         self._cluster, self._names = cluster, names
-        self._status = _live_line(cluster) if sys.stderr.isatty() else None
 
     def __enter__(self) -> Self:
         return self
@@ -43,28 +51,66 @@ class Steps:
         self.stop()
 
     def stop(self) -> None:
-        """Remove the live line, so that others may print."""
-        if self._status:
-            self._status.stop()
+        """Take the steps from the live line."""
+        _LIVE_LINE.show(self._cluster, None)
 
     def step(self, name: str, items: int) -> None:
         """Step `name` begins, over about `items` items."""
         number = self._names.index(name) + 1
-        if self._status:
-            self._status.start()
-            self._status.update(f"{self._cluster}: step {number} of {len(self._names)}, {name} ({items:,})")
+        _LIVE_LINE.show(self._cluster, f"step {number} of {len(self._names)}, {name} ({items:,})")
         log.info("step", cluster=self._cluster, step=number, of=len(self._names), name=name, items=items)
 
 
-def _live_line(text: str) -> "Status":
+class _LiveLine:
+    """One line on a terminal that shows what all clusters of a run are at; other lines are printed above it."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._texts: dict[str, str] = {}
+        self._status: Status | None = None
+
+    def show(self, cluster: str, text: str | None) -> None:
+        """What a cluster is at; None when it has ended."""
+        if not sys.stderr.isatty():
+            return
+        with self._lock:
+            if text:
+                self._texts[cluster] = text
+                self._status = self._status or _status()
+            else:
+                self._texts.pop(cluster, None)
+            self._draw()
+
+    def _draw(self) -> None:
+        if self._status and self._texts:
+            self._status.update("; ".join(f"{cluster}: {text}" for cluster, text in self._texts.items()))
+            self._status.start()
+        elif self._status:
+            self._status.stop()
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """Take the line away while another one is printed."""
+        with self._lock:
+            if self._status:
+                self._status.stop()
+            yield
+            self._draw()
+
+
+def _status() -> "Status":
     from rich.console import Console  # noqa: PLC0415  0.1 s that the verbs of `lagoon kafka` do not have to wait
 
-    return Console(stderr=True).status(text)
+    return Console(stderr=True).status("")
+
+
+_LIVE_LINE = _LiveLine()
 
 
 def say(line: str) -> None:
     """A line for whoever started the run."""
-    print(line, flush=True)  # noqa: T201  this is where the product speaks
+    with _LIVE_LINE.hidden():
+        print(line, flush=True)  # noqa: T201  this is where the product speaks
 
 
 def say_version() -> int:
@@ -75,7 +121,8 @@ def say_version() -> int:
 
 def warn(line: str) -> None:
     """A line beside the output, for whoever started the run."""
-    print(f"lagoon: {printable(line)}", file=sys.stderr, flush=True)  # noqa: T201  this is where the product speaks
+    with _LIVE_LINE.hidden():
+        print(f"lagoon: {printable(line)}", file=sys.stderr, flush=True)  # noqa: T201  this is where the product speaks
 
 
 def problems_of(error: PipelineError) -> Sequence[str]:

@@ -158,6 +158,7 @@ class Broker:
                 and session.in_flight < session.max_in_flight
                 and not session.must_reauthenticate
             ):
+                session.keep_pace(deadline)
                 i, version = ready[len(sent_at)]
                 outgoing += session.frame(calls[i].api, version, calls[i].request)
                 sent_at.append(clock.monotonic())

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self, TypeVar
 
 from kafka_lagoon.client.broker import Broker, Call, Reply
+from kafka_lagoon.client.pace import Pace
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.client.session import Access
 from kafka_lagoon.client.tls import context
@@ -88,6 +89,7 @@ class Cluster:
             tls=context(settings) if settings.uses_tls() else None,
             clock=clock,
             request_stats=request_stats,
+            pace=Pace(clock, settings.max_bytes_per_second),
         )
         self.brokers: dict[int, Broker] = {}
         self.controller_id: int | None = None  # as metadata names it: the true one only under ZooKeeper

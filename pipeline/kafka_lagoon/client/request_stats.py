@@ -22,6 +22,9 @@ class ApiStats:
     answers: int = 0
     answer_bytes: int = 0
     throttle_ms: int = 0
+    most_in_flight: int = (
+        0  # requests of a connection that waited for a response when one of this API was sent, with it
+    )
     first_sent_at: float = float("inf")  # of the requests that were answered
     last_answered_at: float = float("-inf")
 
@@ -47,12 +50,13 @@ class RequestStats:
     item_counts: defaultdict[Key, ItemCounts] = field(default_factory=partial(defaultdict, ItemCounts))
     _lock: Lock = field(default_factory=Lock)
 
-    def sent(self, key: Key, api_version: int, size: int) -> None:
+    def sent(self, key: Key, api_version: int, size: int, in_flight: int = 1) -> None:
         """Count a request that is sent."""
         with self._lock:
             stats = self.by_api[key]
             stats.requests += 1
             stats.request_bytes += size
+            stats.most_in_flight = max(in_flight, stats.most_in_flight)
             stats.api_version = max(api_version, -1 if stats.api_version is None else stats.api_version)
 
     def answered(self, key: Key, size: int, sent_at: float, answered_at: float, throttle_ms: int) -> None:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from kafka_lagoon.client.connection import Answer, Connection, choose_version, negotiate
+from kafka_lagoon.client.pace import Pace
 from kafka_lagoon.client.policy import vet
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.client.transport import Transport
@@ -32,9 +33,6 @@ from kafka_lagoon.wire.schema import Api, Versions
 
 R = TypeVar("R")
 
-# Java's max.in.flight.requests.per.connection. The broker handles one request of a connection at a time, so more would
-# only fill its socket buffer.
-_MAX_IN_FLIGHT = 5
 # Brokers before 3.3 leave requests that they have read from a TLS connection, but not handled, for 300 ms (KAFKA-13559). This
 # version of Fetch came with 3.5; releases between lose nothing but the pipelining.
 _PIPELINED_TLS_FETCH = 14
@@ -52,6 +50,7 @@ class Access:
     tls: ssl.SSLContext | None
     clock: Clock
     request_stats: RequestStats
+    pace: Pace
 
 
 class Session:
@@ -62,6 +61,7 @@ class Session:
         self.node_id = node_id  # None for a bootstrap server whose broker is not known yet
         self._transport, self._host = transport, host
         self._settings, self._clock, self._request_stats = access.settings, access.clock, access.request_stats
+        self._pace = access.pace
         self._connection = Connection(self._settings.client_id, self._settings.receive_message_max_bytes)
         self.versions: ApiVersionsResponse | None = None  # its ApiVersions response
         self._offered: dict[int, Versions] = {}
@@ -105,7 +105,8 @@ class Session:
     def max_in_flight(self) -> int:
         """How many requests may wait for their response."""
         fetch = self._offered.get(FETCH.key)
-        return 1 if self._is_secure and (fetch is None or fetch.highest < _PIPELINED_TLS_FETCH) else _MAX_IN_FLIGHT
+        may_pipeline = not self._is_secure or (fetch is not None and fetch.highest >= _PIPELINED_TLS_FETCH)
+        return self._settings.max_in_flight_requests_per_connection if may_pipeline else 1
 
     @property
     def must_reauthenticate(self) -> bool:
@@ -143,10 +144,16 @@ class Session:
         if wait > 0 and not self.in_flight and not deadline.pause(wait):
             raise DeadlinePassed(self.address, "throttled", deadline.budget_ms)
 
+    def keep_pace(self, deadline: Deadline) -> None:
+        """Wait until another request may be sent, where a limit of bytes a second is set."""
+        if not self._pace.wait(deadline):
+            raise DeadlinePassed(self.address, "exchange", deadline.budget_ms)
+
     def record(self, answer: Answer, sent_at: float) -> None:
         """Count a response in the request stats, and remember its throttle time."""
         self._is_used = self.versions is not None
         now = self._clock.monotonic()
+        self._pace.spent(answer.size)
         throttle_ms = getattr(answer.message, "throttle_time_ms", 0)
         self._quiet_until = max(self._quiet_until, now + throttle_ms / 1000)
         self._request_stats.answered((answer.request.api.name, self.node_id), answer.size, sent_at, now, throttle_ms)
@@ -203,7 +210,8 @@ class Session:
         return response
 
     def _sent(self, api: Api[Any, Any], version: int, frame: bytes) -> bytes:
-        self._request_stats.sent((api.name, self.node_id), version, len(frame))
+        self._pace.spent(len(frame))
+        self._request_stats.sent((api.name, self.node_id), version, len(frame), self.in_flight)
         return frame
 
     def _hint(self) -> str:

@@ -130,7 +130,7 @@ def _commit(warehouse: Warehouse, table: Table, joined: Sequence[_Joined], clock
     """Whether the new files stand in the place of the old ones now."""
     before = [file for one in joined for file in one.before]
     after: Mapping[date, Sequence[DataFile]] = {
-        day: [one.after for one in of_day] for day, of_day in groupby(joined, key=lambda one: one.day)
+        day: [part.after for part in of_day] for day, of_day in groupby(joined, key=lambda part: part.day)
     }
     with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
         for _ in range(_ATTEMPTS):
@@ -144,8 +144,8 @@ def _commit(warehouse: Warehouse, table: Table, joined: Sequence[_Joined], clock
             _check(warehouse, table, version, joined)
             warehouse.kernel.checkpoint(state.location)  # else every reader would parse the long commit
             return True
-    for one in joined:
-        warehouse.kernel.storage.delete(one.after.url)
+    for part in joined:
+        warehouse.kernel.storage.delete(part.after.url)
     return False
 
 

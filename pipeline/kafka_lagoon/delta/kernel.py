@@ -201,14 +201,15 @@ class Kernel:
         """All files of a table; a quarter of a millisecond each."""
         (column,) = state.partition_by
         to_json = self.classes.defaults.internal.json.JsonUtils.rowToJson
-        batches, found = state.snapshot.getScanBuilder().build().getScanFiles(self.engine, True), []
+        batches, files = state.snapshot.getScanBuilder().build().getScanFiles(self.engine, True), []
         try:
             while batches.hasNext():
                 rows = batches.next().getRows().toInMemoryList()
-                found += [live_file(json.loads(to_json(row))["add"], column) for row in rows]
+                numbers = range(rows.size())  # to iterate ends by an exception of Java's, 12 ms
+                files += [live_file(json.loads(to_json(rows.get(number)))["add"], column) for number in numbers]
         finally:
             batches.close()
-        return found
+        return files
 
     def _scan_files(self, scan: Any) -> Iterator[Any]:
         batches = scan.getScanFiles(self.engine)

@@ -105,10 +105,11 @@ def check_options(options: MaintainOptions) -> None:
 def _maintained(warehouse: Warehouse, table: Table, options: MaintainOptions, clock: Clock) -> Maintained:
     if not warehouse.has(table):
         return Maintained(table=table.name, days=0, before=Files(), after=Files(), removed=Files())
+    state = warehouse.state(table.name)
     if not options.dry_run:
         with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
-            declare_properties(warehouse, table, warehouse.state(table.name))
-    days = list(_scattered_days(warehouse, table, options, clock))
+            declare_properties(warehouse, table, state)
+    days = list(_scattered_days(warehouse.kernel.live_files(state), options, clock))
     before = sum((_sum(day.files) for day in days), Files())
     try:
         if options.dry_run:
@@ -125,14 +126,13 @@ def _maintained(warehouse: Warehouse, table: Table, options: MaintainOptions, cl
     return Maintained(table=table.name, days=len(days), before=before, after=after, removed=removed)
 
 
-def _scattered_days(warehouse: Warehouse, table: Table, options: MaintainOptions, clock: Clock) -> Iterator[_Day]:
+def _scattered_days(files: Sequence[LiveFile], options: MaintainOptions, clock: Clock) -> Iterator[_Day]:
     """The days before today (UTC) that have more than one file of less than half the target.
 
     So what has been rewritten is left alone until more comes, and what large runs wrote is as it would be.
     """
     today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
-    files = sorted(warehouse.kernel.live_files(warehouse.state(table.name)), key=lambda file: file.day)
-    for day, group in groupby(files, key=lambda file: file.day):
+    for day, group in groupby(sorted(files, key=lambda file: file.day), key=lambda file: file.day):
         of_day = list(group)
         small = [file for file in of_day if file.size < options.target_bytes // 2]
         if len(small) > 1 and day < today:

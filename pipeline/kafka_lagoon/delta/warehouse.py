@@ -7,8 +7,9 @@ import json
 import uuid
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 from urllib.parse import quote
 
@@ -47,6 +48,7 @@ class Warehouse:
     in_catalog: bool
     identifiers: Mapping[str, str]  # SQL's names of the tables, quoted
     locations: Mapping[str, str]  # their URLs
+    committing: Lock = field(default_factory=Lock)
     opened: dict[str, State] = field(default_factory=dict)  # the versions that `open_warehouse` found
 
     def state(self, table: str) -> State:
@@ -73,12 +75,16 @@ class Warehouse:
 
     @contextmanager
     def exclusively(self, what: str, clock: Clock, wait_ms: int) -> Iterator[None]:
-        """Hold the lock called `what` beside tables on a local path; on other file systems do nothing."""
+        """Hold the lock called `what` beside tables on a local path; on other file systems do nothing.
+
+        Runs of this process, over other clusters, are waited for to commit however long they take.
+        """
         folder = self.kernel.storage.local(self.locations["snapshots"])
         if folder is None:
             yield
             return
-        with locked(folder.parent / f".lagoon-{quote(what, safe='')[:200]}.lock", clock, wait_ms):
+        path = folder.parent / f".lagoon-{quote(what, safe='')[:200]}.lock"
+        with self.committing if what == "commit" else nullcontext(), locked(path, clock, wait_ms):
             yield
 
 

@@ -1,6 +1,7 @@
 """What the runs of one job over several clusters share, and what they report while they are under way."""
 
 from functools import cached_property
+from threading import Lock
 from typing import Protocol
 
 from kafka_lagoon.clock import Clock
@@ -27,12 +28,16 @@ class RunContext:
 
     def __init__(self, job: str, settings: Settings, clock: Clock) -> None:
         self.settings, self.clock = settings, clock
-        self._job = job
+        self._job, self._lock = job, Lock()
+        self._warehouse: Warehouse | None = None
 
-    @cached_property
+    @property
     def warehouse(self) -> Warehouse:
         """The warehouse of the settings for writing: tables that are missing are created."""
-        return open_warehouse(session(f"lagoon {self._job}"), self.settings, self.clock)
+        with self._lock:  # clusters of one run ask for it at once
+            if self._warehouse is None:
+                self._warehouse = open_warehouse(session(f"lagoon {self._job}"), self.settings, self.clock)
+            return self._warehouse
 
     @cached_property
     def existing_warehouse(self) -> Warehouse:

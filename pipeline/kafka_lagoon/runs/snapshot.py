@@ -9,6 +9,7 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.delta.publish import PublishedSlot, publish, published, snapshot_lock, stored_tables
 from kafka_lagoon.runs.context import Progress, RunContext
 from kafka_lagoon.runs.time_lag import measure_of
+from kafka_lagoon.snapshot.chosen_names import ChosenNames, Names
 from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, Snapshot
 from kafka_lagoon.snapshot.tables import skipped_tables
@@ -23,6 +24,9 @@ def take_snapshot(
     """
     limits, clock = context.settings.snapshot, context.clock
     skipped = skipped_tables(limits.skip_tables)
+    chosen = ChosenNames(
+        topics=Names.of(limits.topics, limits.exclude_topics), groups=Names.of(limits.groups, limits.exclude_groups)
+    )
     kafka = context.settings.named_clusters()[name]
     with Cluster.connect(kafka, clock, request_stats, Deadline.after(clock, limits.deadline_ms)) as cluster:
         progress.connected(cluster.cluster_id)
@@ -33,7 +37,7 @@ def take_snapshot(
             deadline = Deadline.after(clock, limits.deadline_ms)
             stored = stored_tables(lock, clock.now_ms())
             measure = measure_of(limits, cluster, name, context.warehouse, deadline)
-            snapshot = collect(cluster, name, slot_ms, deadline, progress.step, skipped, measure, stored)
+            snapshot = collect(cluster, name, slot_ms, deadline, progress.step, skipped, measure, stored, chosen)
             publish(lock, snapshot)
     return snapshot
 

@@ -10,25 +10,27 @@ from kafka_lagoon.admin.cluster import identify
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.gc_pause import gc_paused
+from kafka_lagoon.snapshot.chosen_names import EVERYTHING, ChosenNames
 from kafka_lagoon.snapshot.coverage import worth_a_row
 from kafka_lagoon.snapshot.group_state import Tell, read_groups
 from kafka_lagoon.snapshot.min_isr import read_durability
 from kafka_lagoon.snapshot.state_rows import Snapshot, SnapshotHeader
 from kafka_lagoon.snapshot.state_table import Collection, Phase, StateTable
 from kafka_lagoon.snapshot.table_states import StoredTable
-from kafka_lagoon.snapshot.tables import STATE_TABLES
+from kafka_lagoon.snapshot.tables import CONSUMER_LAG, STATE_TABLES
 from kafka_lagoon.snapshot.time_lag import Measure
 from kafka_lagoon.snapshot.topology import check_again, read_topology
 from kafka_lagoon.uuid7 import new_id
 
 STEPS = (
     *("cluster", "end offsets", "groups", "committed offsets", "end offsets again", "topics again", "health"),
+    "time lag",
     *(table.name for table in STATE_TABLES if table.phase is Phase.DETAILS),
 )
 
 
 @gc_paused()
-def collect(
+def collect(  # noqa: PLR0913  each is a decision of its caller's
     cluster: Cluster,
     name: str,
     slot_ms: int,
@@ -37,15 +39,19 @@ def collect(
     skipped: Sequence[StateTable] = (),
     measure: Measure | None = None,
     stored: Mapping[str, StoredTable] | None = None,
+    chosen: ChosenNames = EVERYTHING,
 ) -> Snapshot:
     """One snapshot of `cluster`, called `name` in the tables, for the scheduler's time `slot_ms` (epoch milliseconds).
 
-    `measure` finds first unread records for the time lag. What did not change since a snapshot of the day has `stored` it is
-    not stored again. Raises when no broker describes the topics at all; whatever else fails is a row of the snapshot.
+    Topics and groups that are not `chosen` are left out, which coverage says. `measure` finds first unread records for the
+    time lag. What did not change since a snapshot of the day has `stored` it is not stored again. Raises when no broker
+    describes the topics at all; whatever else fails is a row of the snapshot.
     """
-    collection = _gather_lag(cluster, slot_ms, deadline, tell)
+    collection = _gather_lag(cluster, slot_ms, deadline, tell, chosen)
     collection.skipped, collection.measure, collection.stored = skipped, measure, stored or {}
     for table in STATE_TABLES:
+        if table is CONSUMER_LAG:
+            tell("time lag", len(collection.group_state.commits.rows))
         if table.phase is Phase.DETAILS:
             tell(table.name, 1)
         collection.add(table)
@@ -58,13 +64,14 @@ def collect(
     return Snapshot(header=header, rows=collection.rows)
 
 
-def _gather_lag(cluster: Cluster, slot_ms: int, deadline: Deadline, tell: Tell) -> Collection:
+def _gather_lag(cluster: Cluster, slot_ms: int, deadline: Deadline, tell: Tell, chosen: ChosenNames) -> Collection:
     """The answers that the tables of the first phase are made of."""
     started_at_ms = cluster.clock.now_ms()
     tell("cluster", len(cluster.brokers))
     identity = identify(cluster, deadline)
-    topology = read_topology(cluster, None, deadline)
-    group_state = read_groups(cluster, topology, deadline, tell)
+    topology = read_topology(cluster, None, deadline, chosen.topics)
+    only = None if chosen.groups.are_all else chosen.groups
+    group_state = read_groups(cluster, topology, deadline, tell, only=only)
     tell("topics again", len(topology.partitions))
     topology, unchecked = check_again(cluster, topology, deadline)
     tell("health", len(topology.partitions))
@@ -72,6 +79,7 @@ def _gather_lag(cluster: Cluster, slot_ms: int, deadline: Deadline, tell: Tell) 
     failures = [*identity.failures, *group_state.failures, *unchecked, *unread]
     return Collection(
         cluster=cluster,
+        chosen=chosen,
         snapshot_id=new_id(started_at_ms),
         deadline=deadline,
         slot_ms=slot_ms,

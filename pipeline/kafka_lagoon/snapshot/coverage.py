@@ -6,6 +6,7 @@ trusted.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, ScopeType
@@ -48,7 +49,8 @@ _ALL_CLUSTER_OPERATIONS = (
 _OF_CONNECTIONS = {api.name for api in (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)}
 _LONGEST_MESSAGE = 1024
 _SCOPES_SHOWN = 3
-SKIPPED = "SKIPPED"
+SKIPPED, LEFT_OUT = "SKIPPED", "LEFT_OUT"
+_NOTHING: Mapping[str, int] = {}
 # What a cluster is set up without: its release does not have the API, no authorizer keeps ACLs, delegation tokens are
 # switched off, or our listener is one that tells nothing about them.
 _NOT_OFFERED = frozenset(
@@ -90,12 +92,24 @@ class CoverageRow:
         "Why the API gave nothing although nothing failed: UNSUPPORTED_VERSION (the brokers do not offer it), "
         "SECURITY_DISABLED (no authorizer), DELEGATION_TOKEN_AUTH_DISABLED (tokens are switched off), "
         "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (PLAINTEXT, TLS without a certificate, and logins by token do not see tokens) "
-        "or SKIPPED (by the setting snapshot.skip_tables); null if it was asked.",
+        "SKIPPED (by the setting snapshot.skip_tables) or "
+        "LEFT_OUT (topics or groups, by settings; see left_out); null if it was asked.",
         null_if=ALWAYS,
     )
     skipped_table: str | None = column(
         "Table that has no rows of this snapshot because it is skipped; null for rows about requests.",
         null_if="not_collected_because IS DISTINCT FROM 'SKIPPED'",
+    )
+    bytes_sent: Int64 | None = column("Bytes sent. Null in rows of version 0.1.0.", null_if="false")
+    most_in_flight: Int32 | None = column(
+        "Most requests of a connection that waited for their answers at once when one of this API was sent, itself "
+        "included; at most kafka.max_in_flight_requests_per_connection. Null in rows of version 0.1.0.",
+        null_if="false",
+    )
+    left_out: Int64 | None = column(
+        "Topics (api Metadata) or groups (ListGroups) that the settings snapshot.topics, exclude_topics, groups and "
+        "exclude_groups left out, in a row of their own; null for other rows.",
+        null_if="not_collected_because IS DISTINCT FROM 'LEFT_OUT'",
     )
 
 
@@ -161,8 +175,9 @@ def coverage_rows(
     trusted: Mapping[str, str],
     reasons: Mapping[Key, str],
     skipped: Mapping[str, Iterable[str]],
+    left_out: Mapping[str, int] = _NOTHING,
 ) -> Iterator[CoverageRow]:
-    """One row per API and broker, and one per API of each table that was skipped, by name.
+    """One row per API and broker, one per API of each table that was skipped, by name, and one per list that was shortened.
 
     `reasons` says why an API gave nothing. An API without items counts its answers. To open a connection asks about no item:
     how complete a snapshot is does not depend on the security protocol.
@@ -183,6 +198,10 @@ def coverage_rows(
     for table, names in skipped.items():
         for api in names:
             yield _coverage_row((api, None), ApiStats(), ItemCounts(), trusted.get(api), SKIPPED, table)
+    for api, items_left_out in left_out.items():
+        if items_left_out:
+            row = _coverage_row((api, None), ApiStats(), ItemCounts(), trusted.get(api), LEFT_OUT)
+            yield replace(row, left_out=items_left_out)
 
 
 def _coverage_row(
@@ -202,6 +221,9 @@ def _coverage_row(
         throttle_ms=stats.throttle_ms,
         not_collected_because=reason,
         skipped_table=table,
+        bytes_sent=stats.request_bytes,
+        most_in_flight=stats.most_in_flight,
+        left_out=None,
     )
 
 

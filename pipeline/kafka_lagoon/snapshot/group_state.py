@@ -32,6 +32,7 @@ class GroupState:
 
     before: Offsets
     listed: Mapping[str, GroupListing]
+    left_out: int  # groups that were listed and not asked about
     groups: Groups
     commits: Commits
     shares: ShareOffsets
@@ -71,6 +72,7 @@ def read_groups(
     return GroupState(
         before=before,
         listed=listed,
+        left_out=len(listings.groups) - len(listed),
         groups=groups,
         commits=commits,
         shares=shares,

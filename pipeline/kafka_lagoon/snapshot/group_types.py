@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from kafka_lagoon.admin.groups import CLASSIC, CONSUMER, STREAMS, Description, GroupListing
 from kafka_lagoon.errors import DecodeError
 from kafka_lagoon.protocol.embedded import Assignment, Subscription, decode_assignment, decode_subscription
-from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_ID, error_code
+from kafka_lagoon.protocol.error_codes import GROUP_ID_NOT_FOUND, UNKNOWN_TOPIC_ID, error_code
 from kafka_lagoon.protocol.messages.consumer_group_describe import (
     CLASSIC_MEMBER,
     CONSUMER_MEMBER,
@@ -34,7 +34,7 @@ from kafka_lagoon.wire.primitives import uuid_text
 NOT_DESCRIBED = "GROUP_TYPE_NOT_DESCRIBED"
 UNREADABLE = "MEMBER_PROTOCOL_UNREADABLE"
 UNASSIGNED, NO_TOPOLOGY = "ASSIGNMENT_NOT_RETURNED", "TOPOLOGY_NOT_RETURNED"
-GONE = "GROUP_ID_NOT_FOUND"
+GONE = error_code(GROUP_ID_NOT_FOUND).name
 _CONSUMER_PROTOCOL = "consumer"
 _STABLE, _DEAD = "Stable", "Dead"
 _MEMBER_TYPES = {CLASSIC_MEMBER: CLASSIC, CONSUMER_MEMBER: CONSUMER}

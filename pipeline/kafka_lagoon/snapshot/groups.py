@@ -40,6 +40,7 @@ class Groups:
 
 def needs_topology(groups: Mapping[str, GroupListing], described: GroupDescriptions) -> bool:
     """Whether rows of these groups need names or partitions of topics that the descriptions do not hold."""
+    groups = {**groups, **described.migrated}
     return any(
         described_as(groups[group_id]) == STREAMS or names_are_missing(description)
         for group_id, description in described.descriptions.items()
@@ -52,6 +53,7 @@ def group_rows(groups: Mapping[str, GroupListing], described: GroupDescriptions,
     `topology` may be None where `needs_topology` says that it is not needed.
     """
     makers = _row_makers(topology)
+    groups = {**groups, **described.migrated}
     group_rows: list[ConsumerGroupRow] = []
     member_rows: list[GroupMemberRow] = []
     for group_id, listing in sorted(groups.items()):

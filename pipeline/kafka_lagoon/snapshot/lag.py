@@ -43,24 +43,36 @@ def lag_rows(
     commits = _by_group(commits)
     rows = LagColumns(groups, members, commits, logs)
     spans = _spans(commits)
-    slots = _slots(commits, logs)
     numbers: dict[str, list[int]] = {}
     for number, member in enumerate(members):
         numbers.setdefault(member.group_id, []).append(number)
-    for place, group in enumerate(groups):
-        owners: dict[int, int] = {}
-        subscribed: set[str] = set()
-        for number in numbers.get(group.group_id, ()):
-            owners.update(_owned(members[number], number, logs))
-            subscribed.update(members[number].subscribed_topics or ())
-        # Of two commits on one partition the last counts.
-        own = spans.get(group.group_id, range(0))
-        committed = dict(zip(slots[own.start : own.stop], own, strict=True))
-        expected = committed.keys() | owners.keys() if owners else committed.keys()
-        for topic in subscribed:
-            expected = expected | logs.existing(topic)
-        rows.add(place, logs.order(expected), committed, owners, unread.get(group.group_id))
+    slots = _slots(commits, logs)
+    own_members = [[(number, members[number]) for number in numbers.get(group.group_id, ())] for group in groups]
+    rows.add_groups(
+        (
+            place,
+            *_expected(slots, spans.get(group.group_id, range(0)), own_members[place], logs),
+            unread.get(group.group_id),
+        )
+        for place, group in enumerate(groups)
+    )
     return rows
+
+
+def _expected(
+    slots: "array[int]", own: range, members: Sequence[tuple[int, GroupMemberRow]], logs: Logs
+) -> tuple[Sequence[int], Mapping[int, int], Mapping[int, int]]:
+    """The partitions of a group that has rows of commits `own`: all, those committed (the last of two counts), those owned."""
+    committed = dict(zip(slots[own.start : own.stop], own, strict=True))
+    owners: dict[int, int] = {}
+    subscribed: set[str] = set()
+    for number, member in members:
+        owners.update(_owned(member, number, logs))
+        subscribed.update(member.subscribed_topics or ())
+    expected = committed.keys() | owners.keys() if owners else committed.keys()
+    for topic in subscribed:
+        expected = expected | logs.existing(topic)
+    return logs.order(expected), committed, owners
 
 
 def _by_group(commits: Sequence[CommittedOffsetRow]) -> CommitColumns | Sequence[CommittedOffsetRow]:
@@ -79,7 +91,7 @@ def _spans(commits: Sequence[CommittedOffsetRow]) -> Mapping[str, range]:
     return spans
 
 
-def _slots(commits: Sequence[CommittedOffsetRow], logs: Logs) -> Sequence[int]:
+def _slots(commits: Sequence[CommittedOffsetRow], logs: Logs) -> "array[int]":
     """The slot of each commit's partition."""
     topics, partitions = column_of(commits, "topic"), column_of(commits, "partition")
     if isinstance(topics, Chosen):
@@ -123,34 +135,43 @@ class LagColumns(Columns[ConsumerLagRow]):
         self._problems: dict[str | None, int] = {None: _NO_PROBLEM, NO_COMMIT: _WITHOUT_COMMIT}
         self._commit_problems = dict(_odd(column_of(commits, "problem")))
         offsets = column_of(commits, "committed_offset")
-        self._committed = array("q", (_NONE if offset is None else offset for offset in offsets))
-        self._unknown = {row for row, offset in enumerate(self._committed) if offset < 0}
-        self._committed.append(_NONE)  # of row -1: no commit
+        self._unknown = (
+            set[int]() if isinstance(offsets, array) else {row for row, offset in enumerate(offsets) if offset is None}
+        )
+        self._committed = (
+            offsets
+            if isinstance(offsets, array)
+            else array("q", [_NONE if offset is None else offset for offset in offsets])
+        )
         self._kept: dict[str, Column] = {}
 
     def __len__(self) -> int:
         return len(self._slots)
 
-    def add(
-        self,
-        group: int,
-        slots: Sequence[int],
-        committed: Mapping[int, int],
-        owners: Mapping[int, int],
-        unread: str | None,
+    def add_groups(
+        self, groups: Iterable[tuple[int, Sequence[int], Mapping[int, int], Mapping[int, int], str | None]]
     ) -> None:
-        """Add the rows of a group: its partitions, and which of them it has committed and who owns them."""
-        count = len(slots)
-        rows = (
-            list(map(committed.get, slots, repeat(_NONE)))
-            if len(committed) < count
-            else [committed[slot] for slot in slots]
+        """Add the rows of groups: the number of each, its partitions, which of them it has committed, who owns them.
+
+        Last comes why the commits of the whole group are missing. Lists are extended faster than arrays.
+        """
+        columns: tuple[list[int], ...] = ([], [], [], [], [])
+        group_of, slots_of, commit_of, owner_of, problem_of = columns
+        for group, slots, committed, owners, unread in groups:
+            count = len(slots)
+            rows = (
+                [committed.get(slot, _NONE) for slot in slots]
+                if len(committed) < count
+                else [committed[slot] for slot in slots]
+            )
+            group_of.extend(repeat(group, count))
+            slots_of.extend(slots)
+            commit_of.extend(rows)
+            owner_of.extend(map(owners.get, slots, repeat(_NONE)) if owners else repeat(_NONE, count))
+            problem_of.extend(self._problem_places(self._groups[group].problem, slots, rows, unread))
+        self._group_of, self._slots, self._commit_of, self._owner_of, self._problem_of = (
+            array("i", column) for column in columns
         )
-        self._group_of.extend(repeat(group, count))
-        self._slots.extend(slots)
-        self._commit_of.extend(rows)
-        self._owner_of.extend(map(owners.get, slots, repeat(_NONE)) if owners else repeat(_NONE, count))
-        self._problem_of.extend(self._problem_places(self._groups[group].problem, slots, rows, unread))
 
     def _problem_places(
         self, described: str | None, slots: Sequence[int], rows: Sequence[int], unread: str | None
@@ -168,7 +189,7 @@ class LagColumns(Columns[ConsumerLagRow]):
         return [self._problems.setdefault(problem, len(self._problems)) for problem in problems]
 
     def _problem(self, problem: str | None, row: int) -> str | None:
-        return NO_COMMIT if problem is None and self._committed[row] < 0 else problem
+        return NO_COMMIT if problem is None and (row < 0 or row in self._unknown) else problem
 
     def committed_leader_epochs(self) -> Sequence[int | None]:
         """The leader epoch of the commit of each row."""

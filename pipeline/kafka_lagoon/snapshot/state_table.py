@@ -5,7 +5,7 @@ Delta schemas, publication, README's dictionary and the permissions that `lagoon
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, TypeVar, cast
 
@@ -15,6 +15,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.snapshot import table_states
+from kafka_lagoon.snapshot.chosen_names import EVERYTHING, ChosenNames
 from kafka_lagoon.snapshot.coverage import worth_a_row
 from kafka_lagoon.snapshot.group_state import GroupState
 from kafka_lagoon.snapshot.state_rows import TableState
@@ -87,6 +88,7 @@ class Collection:
     group_state: GroupState
     durability: Durability
     failures: list[Failure]
+    chosen: ChosenNames = EVERYTHING
     skipped: Sequence[StateTable] = ()
     stored: Mapping[str, StoredTable] = field(default_factory=dict)  # by earlier snapshots, by name of the table
     is_partial: bool = False
@@ -101,6 +103,8 @@ class Collection:
     def add(self, table: StateTable) -> None:
         """Collect a table, or leave it empty if it is skipped."""
         collected = Collected([]) if table in self.skipped else table.collect(self)
+        if table.phase < Phase.SUMMARY:
+            collected = replace(collected, rows=self.chosen.rows(table.row, collected.rows))
         self.rows[table.row] = collected.rows
         if table.phase < Phase.SUMMARY:
             self.states.append(self._state(table, collected))

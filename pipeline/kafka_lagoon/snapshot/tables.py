@@ -156,9 +156,9 @@ CONSUMER_LAG = StateTable(
 def _coverage(collection: Collection) -> Collected:
     skipped = {table.name: [api.name for api in table.apis] for table in collection.skipped}
     trusted = visibility(collection.identity.operations)
-    return Collected(
-        list(coverage_rows(collection.cluster.request_stats, trusted, not_offered(collection.failures), skipped)),
-    )
+    left_out = {"Metadata": collection.topology.left_out, "ListGroups": collection.group_state.left_out}
+    unoffered = not_offered(collection.failures)
+    return Collected(list(coverage_rows(collection.cluster.request_stats, trusted, unoffered, skipped, left_out)))
 
 
 COVERAGE = StateTable(name="coverage", row=CoverageRow, phase=Phase.SUMMARY, collect=_coverage)

@@ -5,15 +5,15 @@ there, the largest lag first: where not all can be measured, those that hurt mos
 """
 
 from array import array
-from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
 
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.fetch.unread_positions import FirstUnread, Outcome, Position, UnreadRecords
-from kafka_lagoon.row_columns import Chosen, Column, Columns, choose, column_of
+from kafka_lagoon.row_columns import Chosen, Column, Columns, WithColumns, column_of
 from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, PartitionOffsetsRow
 
 EXACT, NEXT_AFTER_GAP, CAUGHT_UP = "exact", "next_after_gap", "caught_up"
@@ -23,6 +23,7 @@ COMMIT_PAST_END, IN_TIERED_STORAGE = "COMMIT_PAST_END", "IN_TIERED_STORAGE"
 NO_TIMESTAMP, TIME_LAG_OFF = "NO_TIMESTAMP", "TIME_LAG_OFF"
 
 Measure = Callable[[Sequence[Position]], UnreadRecords]
+Given = tuple[Any, ...]  # the values of the added columns
 
 _TIMESTAMP_TYPES = {0: "create_time", 1: "log_append_time"}
 _METHODS = {
@@ -40,8 +41,8 @@ _ADDED = (
     "first_unread_offset",
     "first_unread_timestamp_type",
 )
-_REPEATED = frozenset({"time_lag_method", "time_lag_problem", "first_unread_timestamp_type"})
-_NOTHING = (None,) * len(_ADDED)
+_READ = ("topic", "partition", "committed_offset", "log_start_offset", "last_stable_offset", "high_watermark")
+_NULL = (None,) * len(_ADDED)
 _CAUGHT_UP = (0, CAUGHT_UP, None, None, None, None)
 
 
@@ -51,6 +52,17 @@ class TimedLag:
 
     rows: Columns[ConsumerLagRow]
     failures: Sequence[Failure]
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """Rows behind the end of their log, by row number: what each is to be given, or whose position says it.
+
+    A position is kept once with and once without its commit being below the log's start.
+    """
+
+    known: dict[int, Given] = field(default_factory=dict)
+    places: dict[tuple[Position, bool], list[int]] = field(default_factory=dict)
 
 
 def with_time_lag(
@@ -65,49 +77,72 @@ def with_time_lag(
     `measure` only rows without a lag are known.
     """
     if measure is None:
-        return TimedLag(rows=TimedColumns(rows, {}, _unknown(NOT_MEASURED, TIME_LAG_OFF)), failures=())
+        return TimedLag(rows=_Unmeasured(rows), failures=())
     lags = column_of(rows, "lag")
-    behind = [index for index, lag in enumerate(lags) if lag]
-    positions: dict[int, Position] = {}
-    values: dict[int, tuple[Any, ...]] = {}
-    columns = [column_of(rows, name) for name in ("topic", "partition", "committed_offset")]
-    ends = [column_of(rows, name) for name in ("log_start_offset", "last_stable_offset", "high_watermark")]
-    for index in behind:
-        topic, partition, committed_offset = (column[index] for column in columns)
-        log_start_offset, last_stable_offset, high_watermark = (column[index] for column in ends)
-        offset = max(committed_offset, log_start_offset or 0)
-        if lags[index] < 0:
-            values[index] = _unknown(UNREADABLE, COMMIT_PAST_END)
-        elif local_starts and offset < local_starts.get(TopicPartition(topic, partition), 0):
-            values[index] = _unknown(NOT_MEASURED, IN_TIERED_STORAGE)
-        else:
-            epoch = last_epochs[index] if offset == committed_offset else None
-            is_blocked = last_stable_offset is not None and offset >= last_stable_offset
-            positions[index] = Position(
-                topic, partition, offset, -1 if epoch is None else epoch, is_blocked, high_watermark
-            )
+    wanted = _wanted(rows, lags, last_epochs, local_starts)
+    given: list[Given] = [_NULL, _CAUGHT_UP]
+    places = array("i", [1 if lag == 0 else 0 for lag in lags])
+    for row, values in wanted.known.items():
+        places[row] = len(given)
+        given.append(values)
     failures: Sequence[Failure] = ()
-    if positions:
-        by_lag = sorted(positions, key=lags.__getitem__, reverse=True)
-        measured = measure(list(dict.fromkeys(positions[index] for index in by_lag)))
-        committed_offsets, failures = columns[2], measured.failures
-        for index, position in positions.items():
-            values[index] = _values(measured.first[position], committed_offsets[index], position.offset)
-    return TimedLag(rows=TimedColumns(rows, values, _NOTHING), failures=failures)
+    if wanted.places:
+        positions = sorted(dict.fromkeys(position for position, _ in wanted.places), key=_by_lag)
+        measured = measure(positions)
+        failures = measured.failures
+        for (position, is_below), several in wanted.places.items():
+            for row in several:
+                places[row] = len(given)
+            given.append(_values(measured.first[position], position.offset, is_below=is_below))
+    columns = {name: Chosen(places, [values[number] for values in given]) for number, name in enumerate(_ADDED)}
+    return TimedLag(rows=WithColumns(rows, **columns), failures=failures)
 
 
-class TimedColumns(Columns[ConsumerLagRow]):
-    """Rows of consumer lag with what was learned of some of them; what the others have follows from their lag."""
+def _by_lag(position: Position) -> int:
+    return position.offset - position.high_watermark
+
+
+# Hot: of two million rows all may be behind.
+def _wanted(
+    rows: Columns[ConsumerLagRow],
+    lags: Sequence[int | None],
+    last_epochs: Sequence[int | None],
+    local_starts: Mapping[TopicPartition, int],
+) -> _Wanted:
+    wanted = _Wanted()
+    known, places = wanted.known, wanted.places
+    columns = [column_of(rows, name) for name in _READ]
+    for row, lag, epoch, topic, partition, offset, start, stable, end in compress(
+        zip(range(len(rows)), lags, last_epochs, *columns, strict=True), lags
+    ):
+        is_below = start is not None and offset < start
+        first = start if is_below else offset
+        if lag < 0:
+            known[row] = _unknown(UNREADABLE, COMMIT_PAST_END)
+        elif local_starts and first < local_starts.get(TopicPartition(topic, partition), 0):
+            known[row] = _unknown(NOT_MEASURED, IN_TIERED_STORAGE)
+        else:
+            last_epoch = -1 if is_below or epoch is None else epoch
+            is_blocked = stable is not None and first >= stable
+            position = Position(topic, partition, first, last_epoch, is_blocked, end)
+            places.setdefault((position, is_below), []).append(row)
+    return wanted
+
+
+class _Unmeasured(Columns[ConsumerLagRow]):
+    """Rows of consumer lag whose time lag is what their lag says alone; each column is made when it is asked for."""
 
     row = ConsumerLagRow
 
-    def __init__(
-        self, rows: Columns[ConsumerLagRow], values: Mapping[int, tuple[Any, ...]], behind: tuple[Any, ...]
-    ) -> None:
-        self._rows, self._values, self._indexes = rows, values, sorted(values)
+    def __init__(self, rows: Columns[ConsumerLagRow]) -> None:
+        self._rows = rows
         self._last: tuple[int, int | None, array[int]] = (0, 0, array("i"))
-        # What the added columns of a row have if nothing was learned of it: no lag known, none, past the end, behind.
-        self._by_lag = (_NOTHING, _CAUGHT_UP, _unknown(UNREADABLE, COMMIT_PAST_END), behind)
+        self._by_lag = (
+            _NULL,
+            _CAUGHT_UP,
+            _unknown(UNREADABLE, COMMIT_PAST_END),
+            _unknown(NOT_MEASURED, TIME_LAG_OFF),
+        )
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -116,17 +151,8 @@ class TimedColumns(Columns[ConsumerLagRow]):
         """An added column, or one of the rows themselves."""
         if name not in _ADDED:
             return self._rows.column(name, start, stop)
-        number, places = _ADDED.index(name), self._places(start, stop)
-        by_lag = tuple(some[number] for some in self._by_lag)
-        first, last = bisect_left(self._indexes, start), bisect_left(self._indexes, start + len(places))
-        if first == last:
-            return (
-                Chosen(places, by_lag) if name in _REPEATED or set(by_lag) == {None} else list(Chosen(places, by_lag))
-            )
-        column = list(Chosen(places, by_lag))
-        for index in self._indexes[first:last]:
-            column[index - start] = self._values[index][number]
-        return choose(column) if name in _REPEATED else column
+        number = _ADDED.index(name)
+        return Chosen(self._places(start, stop), tuple(values[number] for values in self._by_lag))
 
     def _places(self, start: int, stop: int | None) -> "array[int]":
         """The place in `_by_lag` of each row; kept for the next column of the same rows."""
@@ -137,37 +163,30 @@ class TimedColumns(Columns[ConsumerLagRow]):
         return self._last[2]
 
 
-def _unknown(method: str, problem: str) -> tuple[Any, ...]:
+def _unknown(method: str, problem: str) -> Given:
     return None, method, None, problem, None, None
 
 
-def _values(first: FirstUnread, committed_offset: int, fetched_offset: int) -> tuple[Any, ...]:
+def _values(first: FirstUnread, fetched_offset: int, *, is_below: bool) -> Given:
     """The added columns of a row, from what was learned of its position."""
-    is_below = fetched_offset > committed_offset
     if first.outcome in (Outcome.UNREADABLE, Outcome.NOT_READ):
         return _unknown(_METHODS[first.outcome], first.problem or "")
     if first.outcome is Outcome.NOTHING:
         return (0, BELOW_LOG_START, None, None, None, None) if is_below else _CAUGHT_UP
-    method = _METHODS.get(first.outcome) or _method_of_record(first, committed_offset, is_below=is_below)
+    method = _METHODS.get(first.outcome) or _method_of_record(first, fetched_offset, is_below=is_below)
     timestamp_type = None if first.timestamp_type is None else _TIMESTAMP_TYPES.get(first.timestamp_type)
     if first.timestamp_ms is None or first.read_at_ms is None or first.timestamp_ms == -1:
         return None, method, None, NO_TIMESTAMP, first.offset, None
-    return (
-        first.read_at_ms - first.timestamp_ms,
-        method,
-        first.timestamp_ms,
-        None,
-        first.offset,
-        timestamp_type,
-    )
+    time_lag_ms = first.read_at_ms - first.timestamp_ms
+    return time_lag_ms, method, first.timestamp_ms, None, first.offset, timestamp_type
 
 
-def _method_of_record(first: FirstUnread, committed_offset: int, *, is_below: bool) -> str:
+def _method_of_record(first: FirstUnread, fetched_offset: int, *, is_below: bool) -> str:
     if is_below:
         return BELOW_LOG_START
     if first.is_blocked:
         return BLOCKED
-    return EXACT if first.offset == committed_offset else NEXT_AFTER_GAP
+    return EXACT if first.offset == fetched_offset else NEXT_AFTER_GAP
 
 
 def local_starts(offsets: Sequence[PartitionOffsetsRow]) -> dict[TopicPartition, int]:

@@ -19,6 +19,7 @@ from kafka_lagoon.protocol.messages.metadata import (
     MetadataPartition,
     MetadataResponse,
 )
+from kafka_lagoon.snapshot.chosen_names import Names
 from kafka_lagoon.snapshot.state_rows import BrokerRow, PartitionRow, TopicRow
 from kafka_lagoon.wire.primitives import uuid_text
 
@@ -28,6 +29,7 @@ NOT_DESCRIBED = "NOT_DESCRIBED"  # DescribeCluster leaves out a broker that Meta
 ELIGIBLE_NOT_RETURNED = "ELIGIBLE_LEADERS_NOT_RETURNED"
 _NO_SUCH_TOPIC = error_code(UNKNOWN_TOPIC_OR_PARTITION).name
 _NONE = -1
+_ALL = Names()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +42,8 @@ class Topology:
     hidden: Mapping[str, str] = field(default_factory=dict)  # topic -> Kafka's name of the error that hides it
     changed: Mapping[str, str] = field(default_factory=dict)  # topic -> problem, for topics that did not last
     has_offline_replicas: bool = True  # else the brokers return none, and an empty list would say that all are online
+    chosen: Names = _ALL
+    left_out: int = 0  # topics that are not chosen
 
     def every_partition(self) -> list[TopicPartition]:
         """All partitions in the order of the metadata."""
@@ -54,10 +58,14 @@ class Topology:
         return {topic_id: name for name, topic_id in self.topic_ids.items() if topic_id is not None}
 
 
-def read_topology(cluster: Cluster, topics: Collection[str] | None, deadline: Deadline) -> Topology:
-    """The topology of these topics, or of all (None), from any broker."""
+def read_topology(
+    cluster: Cluster, topics: Collection[str] | None, deadline: Deadline, chosen: Names = _ALL
+) -> Topology:
+    """The topology of these topics, or of all (None), from any broker; of topics that are not `chosen` nothing is kept."""
     metadata = cluster.refresh(topics, deadline)
-    return topology_of(metadata, has_offline_replicas=returns_offline_replicas(cluster))
+    kept = tuple(topic for topic in metadata.topics if topic.name in chosen)
+    topology = topology_of(replace(metadata, topics=kept), has_offline_replicas=returns_offline_replicas(cluster))
+    return replace(topology, chosen=chosen, left_out=len(metadata.topics) - len(kept))
 
 
 def returns_offline_replicas(cluster: Cluster) -> bool:
@@ -81,7 +89,7 @@ def topology_of(metadata: MetadataResponse, *, has_offline_replicas: bool = True
 def check_again(cluster: Cluster, before: Topology, deadline: Deadline) -> tuple[Topology, list[Failure]]:
     """The topology, with the topics named that were deleted or re-created since."""
     try:
-        after = read_topology(cluster, None, deadline)
+        after = read_topology(cluster, None, deadline, before.chosen)
     except PipelineError as error:
         return before, [failure_of(METADATA, Scope.list("all topics"), error)]
     return replace(before, changed=changes(before.topic_ids, after.topic_ids)), []

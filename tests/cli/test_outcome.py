@@ -1,0 +1,114 @@
+"""Several clusters are captured at once, and reported as if they had been captured one after the other."""
+
+import json
+from pathlib import Path
+from threading import Barrier, BrokenBarrierError, Lock
+
+import pytest
+
+from kafka_lagoon import log
+from kafka_lagoon.cli.outcome import SNAPSHOT, Outcome, at_once
+from kafka_lagoon.cli.terminal import BAD_CONFIGURATION, COMPLETE, FAILED, INCOMPLETE, LOCKED, worst_of_clusters
+from kafka_lagoon.errors import LockHeld, TableError
+from tests.clock import CLOCK
+
+NAMES = ("a", "b", "c")
+
+
+def outcomes() -> list[Outcome]:
+    """One of each cluster."""
+    return [Outcome(job=SNAPSHOT, cluster=name) for name in NAMES]
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> Path:
+    """Where the events of the test go."""
+    log.append_to(tmp_path / "events")
+    return tmp_path / "events"
+
+
+def test_reports_are_in_the_order_of_the_settings(events: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All run at once, the last ends first, and one fails: lines and events are in order, and each has its exit code."""
+    meeting, ended = Barrier(3), []
+
+    def run(outcome: Outcome) -> int:
+        meeting.wait(10)
+        while len(ended) < "cba".index(str(outcome.cluster)):
+            CLOCK.sleep(0.001)
+        ended.append(outcome.cluster)
+        if outcome.cluster == "b":
+            raise TableError("it is gone")
+        outcome.lines.append(f"{outcome.cluster} is done")
+        return COMPLETE
+
+    assert at_once(outcomes(), 3, CLOCK, run) == [COMPLETE, FAILED, COMPLETE]
+    assert ended == ["c", "b", "a"]
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("a is done\nc is done\n", "lagoon: b: it is gone\n")
+    finished = [json.loads(line) for line in events.read_text().splitlines()]
+    assert [(event["cluster"], event["status"], event["error"]) for event in finished] == [
+        ("a", "complete", None),
+        ("b", "failed", "it is gone"),
+        ("c", "complete", None),
+    ]
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_no_more_than_the_limit(limit: int) -> None:
+    """Only as many as the setting says are under way at the same time."""
+    lock, running, most = Lock(), [], []
+
+    def run(outcome: Outcome) -> int:
+        with lock:
+            running.append(outcome)
+            most.append(len(running))
+        CLOCK.sleep(0.02)
+        running.remove(outcome)
+        return INCOMPLETE
+
+    assert at_once(outcomes(), limit, CLOCK, run) == [INCOMPLETE] * 3
+    assert max(most) <= limit
+
+
+@pytest.mark.usefixtures("events")
+def test_what_nobody_expects_is_raised() -> None:
+    """An error of ours ends the command with a traceback, after the clusters before it were reported."""
+
+    def run(outcome: Outcome) -> int:
+        if outcome.cluster == "b":
+            raise BrokenBarrierError
+        return COMPLETE
+
+    made = outcomes()
+    with pytest.raises(BrokenBarrierError):
+        at_once(made, 3, CLOCK, run)
+    assert [one.status for one in made] == ["complete", "failed", None]
+
+
+@pytest.mark.parametrize(
+    ("codes", "together"),
+    [
+        ((COMPLETE, COMPLETE), COMPLETE),
+        ((COMPLETE, INCOMPLETE), INCOMPLETE),
+        ((COMPLETE, FAILED), INCOMPLETE),
+        ((INCOMPLETE, LOCKED, BAD_CONFIGURATION), INCOMPLETE),
+        ((FAILED, LOCKED), FAILED),
+        ((LOCKED,), LOCKED),
+        ((), COMPLETE),
+    ],
+)
+def test_exit_code_of_several_clusters(codes: tuple[int, ...], together: int) -> None:
+    """What was written of some clusters is written: only if all fail is the run a failure."""
+    assert worst_of_clusters(codes) == together
+
+
+def test_a_lock_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """The cluster that another run holds is named."""
+
+    def run(outcome: Outcome) -> int:
+        if outcome.cluster == "c":
+            raise LockHeld("it", "process 1")
+        return COMPLETE
+
+    assert at_once(outcomes(), 2, CLOCK, run) == [COMPLETE, COMPLETE, LOCKED]
+    assert capsys.readouterr().err.startswith("lagoon: c: ")

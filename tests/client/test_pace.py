@@ -1,0 +1,75 @@
+"""A limit of bytes a second holds over all brokers of a cluster, and a limit of requests in flight for each connection."""
+
+import pytest
+
+from kafka_lagoon.client.broker import Broker, Call
+from kafka_lagoon.client.pace import Pace
+from kafka_lagoon.client.session import Transport
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import DeadlinePassed
+from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest, ListGroupsResponse
+from tests.client.loopback import Loopback, access
+from tests.clock import Hands
+
+
+def test_bytes_have_their_time() -> None:
+    """What was exchanged is waited for at the rate, whoever exchanged it; time without traffic is not saved up."""
+    hands = Hands()
+    pace = Pace(hands.clock(), 1_000)
+    deadline = Deadline.after(hands.clock(), 60_000)
+    for size, waited in ((500, 0.5), (2_000, 2.5), (0, 2.5)):
+        pace.spent(size)
+        assert pace.wait(deadline)
+        assert hands.seconds == pytest.approx(waited)
+    hands.move(10)
+    pace.spent(1_000)
+    assert pace.wait(deadline)
+    assert hands.seconds == pytest.approx(13.5)
+
+
+def test_without_a_limit_nothing_waits() -> None:
+    """The default: brokers decide how fast they answer."""
+    hands = Hands()
+    pace = Pace(hands.clock())
+    pace.spent(1 << 40)
+    assert pace.wait(Deadline.after(hands.clock(), 1))
+    assert hands.seconds == 0
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, requests: int, **settings: object) -> tuple[Broker, Hands]:
+    """A broker that was sent so many requests at once, by a clock that moves when something waits."""
+    hands = Hands()
+    monkeypatch.setattr(Transport, "connect", lambda *_: Loopback({LIST_GROUPS.key: ListGroupsResponse}))
+    broker = Broker(1, "127.0.0.1", 9092, access(hands.clock(), **settings))
+    calls = [Call(LIST_GROUPS, ListGroupsRequest())] * requests
+    replies = broker.ask_all(calls, Deadline.after(hands.clock(), 60_000))
+    for reply in replies:
+        if isinstance(reply.outcome, DeadlinePassed):
+            raise reply.outcome
+    return broker, hands
+
+
+def exchanged(broker: Broker) -> int:
+    """Bytes in both directions."""
+    by_api = broker._access.request_stats.by_api.values()
+    return sum(stats.request_bytes + stats.answer_bytes for stats in by_api)
+
+
+def test_requests_wait_for_the_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many requests take as long as their bytes at the rate, but for those that were under way."""
+    broker, hands = asked(monkeypatch, 200, max_bytes_per_second=1_000)
+    seconds = exchanged(broker) / 1_000
+    assert 0.9 * seconds < hands.seconds <= seconds
+
+
+def test_a_deadline_ends_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pace that cannot be kept within the deadline is an error that says so, and not a longer run."""
+    with pytest.raises(DeadlinePassed):
+        asked(monkeypatch, 200, max_bytes_per_second=10)
+
+
+@pytest.mark.parametrize("limit", [1, 3, 5])
+def test_requests_in_flight(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    """No more wait for their answers than the setting says, and the statistics say how many did."""
+    broker, _ = asked(monkeypatch, 20, max_in_flight_requests_per_connection=limit)
+    assert broker._access.request_stats.by_api[LIST_GROUPS.name, 1].most_in_flight == limit

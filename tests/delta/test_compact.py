@@ -1,0 +1,116 @@
+"""Joined files hold the rows of the small ones, whoever wrote those, and take their place in one commit or not at all."""
+
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kafka_lagoon.delta.compact import compact, merged
+from kafka_lagoon.delta.files import statistics_of
+from kafka_lagoon.delta.kernel import Kernel
+from kafka_lagoon.delta.schema import STATE_TABLES
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.errors import ChecksFailed
+from tests.clock import CLOCK
+from tests.delta.samples import lag_row, snapshot
+from tests.delta.test_publish import publish_once, rows_of
+
+LAG = next(table for table in STATE_TABLES if table.name == "consumer_lag")
+ALL = 1 << 30
+
+
+def fill(warehouse: Warehouse, *numbers: int) -> None:
+    """Snapshots of one lag row each."""
+    for number in numbers:
+        publish_once(warehouse, snapshot(number, lag_row("g", "t", 0, lag=number)))
+
+
+def folder(warehouse: Warehouse) -> Path:
+    """Where the lag of these snapshots is."""
+    return Path(warehouse.locations[LAG.name].removeprefix("file:"))
+
+
+def join(warehouse: Warehouse, target_bytes: int = ALL) -> int:
+    """Join all files; how many there were."""
+    files = warehouse.kernel.live_files(warehouse.state(LAG.name))
+    return len(compact(warehouse, LAG, files, target_bytes, CLOCK)[0])
+
+
+def lags(warehouse: Warehouse) -> list[Any]:
+    """The lag of every row, in the order of the files."""
+    return [row["lag"] for row in rows_of(warehouse, LAG.name)]
+
+
+def rewritten(warehouse: Warehouse, number: int, change: Callable[[pa.Table], pa.Table], **options: Any) -> None:
+    """Change the file of one snapshot, as another writer or version would have written it."""
+    (path,) = folder(warehouse).rglob(f"*{number:04d}-default.parquet")
+    pq.write_table(change(pq.read_table(path, partitioning=None)), path, **options)
+
+
+def test_files_of_other_writers_and_versions(warehouse: Warehouse) -> None:
+    """Spark writes times as INT96 without a zone, and files of an older version lack columns, which are null then."""
+    fill(warehouse, 1, 2, 3)
+    captured = [row["captured_at"] for row in rows_of(warehouse, LAG.name)]
+    rewritten(warehouse, 1, lambda rows: rows, use_deprecated_int96_timestamps=True)
+    rewritten(warehouse, 2, lambda rows: rows.drop_columns(["lag", "topic_id"]))
+    assert join(warehouse) == 3
+    assert sorted(row["captured_at"] for row in rows_of(warehouse, LAG.name)) == sorted(captured)
+    assert lags(warehouse) == [1, None, 3]
+
+
+def test_rows_are_in_order_of_time_and_files_of_a_size(warehouse: Warehouse) -> None:
+    """A part ends where it would pass the target; what is left alone is no part."""
+    fill(warehouse, 1, 2, 3, 4, 5)
+    size = next(folder(warehouse).rglob("*.parquet")).stat().st_size
+    assert join(warehouse, round(size * 2.5)) == 4
+    assert sorted(lags(warehouse)) == [1, 2, 3, 4, 5]
+    files = warehouse.kernel.live_files(warehouse.state(LAG.name))
+    assert sorted(file.rows for file in files) == [1, 2, 2]
+
+
+def test_another_commit_in_between(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no lock is possible a run may commit while files are joined: its rows stay, and the files are joined after it."""
+    fill(warehouse, 1, 2)
+    replace, others = Kernel.replace, [3]
+
+    def late(kernel: Kernel, *arguments: Any) -> int:
+        if others:
+            state = warehouse.state(LAG.name)
+            file = warehouse.kernel.storage.write_rows(f"{state.location}/snapshot_date=2025-11-21/3.parquet", third)
+            kernel.append(state, [file], ("snapshot_date", date(2025, 11, others.pop() + 18)))
+        return replace(kernel, *arguments)
+
+    third = pq.read_table(next(folder(warehouse).rglob("*0002-default.parquet")), partitioning=None)
+    monkeypatch.setattr(Kernel, "replace", late)
+    assert join(warehouse) == 2
+    assert sorted(lags(warehouse)) == [1, 2, 2]
+
+
+def test_files_that_another_run_has_removed(warehouse: Warehouse) -> None:
+    """Two maintenances at once join the same files; the later one leaves the table alone, and no file of its own."""
+    fill(warehouse, 1, 2)
+    files = warehouse.kernel.live_files(warehouse.state(LAG.name))
+    assert join(warehouse) == 2
+    before = set(folder(warehouse).rglob("*.parquet"))
+    assert compact(warehouse, LAG, files, ALL, CLOCK) == ((), ())
+    assert set(folder(warehouse).rglob("*.parquet")) == before
+    assert sorted(lags(warehouse)) == [1, 2]
+
+
+def test_a_file_with_other_rows_than_the_log_says(warehouse: Warehouse) -> None:
+    """Nothing is rewritten of what may be damaged."""
+    fill(warehouse, 1, 2)
+    rewritten(warehouse, 1, lambda rows: rows.slice(0, 0))
+    with pytest.raises(ChecksFailed, match="hold 1 rows, its log says 2"):
+        join(warehouse)
+
+
+def test_bounds_of_joined_rows() -> None:
+    """As of all rows at once: a column of nulls has no bounds and takes none from others; one with a NaN has none at all."""
+    first = pa.table({"a": [1, 5], "b": pa.array([None, None], pa.string()), "c": [0.5, float("nan")]})
+    second = pa.table({"a": [3, None], "b": ["x", None], "c": [1.5, 2.5]})
+    assert merged([statistics_of(first), statistics_of(second)]) == statistics_of(pa.concat_tables([first, second]))
