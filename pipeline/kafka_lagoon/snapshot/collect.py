@@ -21,13 +21,14 @@ from kafka_lagoon.snapshot.min_isr import read_durability
 from kafka_lagoon.snapshot.state_rows import Snapshot, SnapshotHeader
 from kafka_lagoon.snapshot.state_table import Collection, Phase, StateTable
 from kafka_lagoon.snapshot.table_states import StoredTable
-from kafka_lagoon.snapshot.tables import STATE_TABLES
+from kafka_lagoon.snapshot.tables import CONSUMER_LAG, STATE_TABLES
 from kafka_lagoon.snapshot.time_lag import Measure
 from kafka_lagoon.snapshot.topology import Topology, changes, read_topology
 from kafka_lagoon.uuid7 import new_id
 
 STEPS = (
     *("cluster", "end offsets", "groups", "committed offsets", "end offsets again", "topics again", "health"),
+    "time lag",
     *(table.name for table in STATE_TABLES if table.phase is Phase.DETAILS),
 )
 
@@ -53,6 +54,8 @@ def collect(  # noqa: PLR0913  each is a decision of its caller's
     collection = _gather_lag(cluster, slot_ms, deadline, tell, chosen)
     collection.skipped, collection.measure, collection.stored = skipped, measure, stored or {}
     for table in STATE_TABLES:
+        if table is CONSUMER_LAG:
+            tell("time lag", len(collection.group_state.commits.rows))
         if table.phase is Phase.DETAILS:
             tell(table.name, 1)
         collection.add(table)

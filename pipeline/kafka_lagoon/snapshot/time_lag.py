@@ -13,7 +13,7 @@ from typing import Any
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.fetch.unread_positions import FirstUnread, Outcome, Position, UnreadRecords
-from kafka_lagoon.row_columns import Chosen, Columns, WithColumns, column_of
+from kafka_lagoon.row_columns import Chosen, Column, Columns, WithColumns, column_of
 from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, PartitionOffsetsRow
 
 EXACT, NEXT_AFTER_GAP, CAUGHT_UP = "exact", "next_after_gap", "caught_up"
@@ -76,9 +76,9 @@ def with_time_lag(
     `local_starts` are where the leader's own disk begins, of partitions that have older records in tiered storage. Without
     `measure` only rows without a lag are known.
     """
-    lags = column_of(rows, "lag")
     if measure is None:
-        return TimedLag(rows=_with_columns(rows, *_not_measured(lags)), failures=())
+        return TimedLag(rows=_Unmeasured(rows), failures=())
+    lags = column_of(rows, "lag")
     wanted = _wanted(rows, lags, last_epochs, local_starts)
     given: list[Given] = [_NULL, _CAUGHT_UP]
     places = array("i", [1 if lag == 0 else 0 for lag in lags])
@@ -94,20 +94,8 @@ def with_time_lag(
             for row in several:
                 places[row] = len(given)
             given.append(_values(measured.first[position], position.offset, is_below=is_below))
-    return TimedLag(rows=_with_columns(rows, places, given), failures=failures)
-
-
-def _not_measured(lags: Sequence[int | None]) -> tuple["array[int]", list[Given]]:
-    places = array("i", [0 if lag is None else 1 if lag == 0 else 2 if lag < 0 else 3 for lag in lags])
-    return places, [_NULL, _CAUGHT_UP, _unknown(UNREADABLE, COMMIT_PAST_END), _unknown(NOT_MEASURED, TIME_LAG_OFF)]
-
-
-def _with_columns(
-    rows: Columns[ConsumerLagRow], places: "array[int]", given: Sequence[Given]
-) -> Columns[ConsumerLagRow]:
-    """The rows with the values of `given` that `places` names for each of them."""
     columns = {name: Chosen(places, [values[number] for values in given]) for number, name in enumerate(_ADDED)}
-    return WithColumns(rows, **columns)
+    return TimedLag(rows=WithColumns(rows, **columns), failures=failures)
 
 
 def _by_lag(position: Position) -> int:
@@ -139,6 +127,40 @@ def _wanted(
             position = Position(topic, partition, first, last_epoch, is_blocked, end)
             places.setdefault((position, is_below), []).append(row)
     return wanted
+
+
+class _Unmeasured(Columns[ConsumerLagRow]):
+    """Rows of consumer lag whose time lag is what their lag says alone; each column is made when it is asked for."""
+
+    row = ConsumerLagRow
+
+    def __init__(self, rows: Columns[ConsumerLagRow]) -> None:
+        self._rows = rows
+        self._last: tuple[int, int | None, array[int]] = (0, 0, array("i"))
+        self._by_lag = (
+            _NULL,
+            _CAUGHT_UP,
+            _unknown(UNREADABLE, COMMIT_PAST_END),
+            _unknown(NOT_MEASURED, TIME_LAG_OFF),
+        )
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def column(self, name: str, start: int = 0, stop: int | None = None) -> Column:
+        """An added column, or one of the rows themselves."""
+        if name not in _ADDED:
+            return self._rows.column(name, start, stop)
+        number = _ADDED.index(name)
+        return Chosen(self._places(start, stop), tuple(values[number] for values in self._by_lag))
+
+    def _places(self, start: int, stop: int | None) -> "array[int]":
+        """The place in `_by_lag` of each row; kept for the next column of the same rows."""
+        if self._last[:2] != (start, stop):
+            lags = self._rows.column("lag", start, stop)
+            places = array("i", [0 if lag is None else 1 if lag == 0 else 2 if lag < 0 else 3 for lag in lags])
+            self._last = (start, stop, places)
+        return self._last[2]
 
 
 def _unknown(method: str, problem: str) -> Given:
