@@ -31,7 +31,7 @@ def run() -> Findings:
     """The best of some runs."""
     with synthetic_brokers(SIZE) as address:
         runs = [_in_a_process(address) for _ in range(_ROUNDS)]
-    best = min(runs, key=lambda one: one["gathering_s"] + one["files_s"])
+    best = min(runs, key=lambda sample: sample["gathering_s"] + sample["files_s"])
     note = (
         f"{SIZE.topics * SIZE.partitions:,} partitions on {SIZE.brokers} brokers, {SIZE.groups:,} groups, {best['rows']:,} lag rows: "
         f"gathered in {best['gathering_s']:.1f} and made into files in {best['files_s']:.1f} processor seconds with "
