@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.bench import connect, decode, job, lag, metadata, records, verbs
+from tests.bench import connect, decode, job, lag, large, metadata, records, verbs
 from tests.bench.measure import Findings
 from tests.bench.report import machine, markdown, write_json
 
 BENCHMARKS: dict[str, Callable[[], Findings]] = {
     "metadata": metadata.run,
     "lag": lag.run,
+    "large": large.run,
     "job": job.run,
     "decode": decode.run,
     "records": records.run,

@@ -94,6 +94,7 @@ def by_column(made: Facts) -> LagColumns:
         groups=Groups(groups=[_group(one) for one in made.groups], members=_members(made), failures=[]),
         commits=commits_of(committed, topology),
         shares=None,  # type: ignore[arg-type]  # not looked at
+        left_out=0,
         after={
             HIGH_WATERMARK: _offsets(made, "high"),
             LAST_STABLE: _offsets(made, "stable"),

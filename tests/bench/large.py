@@ -1,0 +1,71 @@
+"""One snapshot of 100,000 partitions and 50,000 groups: processor seconds and memory of the process that takes it.
+
+The brokers are synthetic and answer at once, so what is measured is the client, the rows and the files; nothing is written through
+the JVM. Each run is a process of its own, because a peak of memory belongs to a process. It is compared with nothing: the size
+is what nobody's benchmark has. Give another checkout as PYTHONPATH to compare with it.
+"""
+
+import json
+import subprocess
+import sys
+from resource import RUSAGE_SELF, getrusage
+from time import process_time
+
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
+from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of
+from kafka_lagoon.delta.schema import STATE_TABLES
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.snapshot.collect import collect
+from kafka_lagoon.snapshot.state_rows import ConsumerLagRow
+from tests.bench.measure import Findings
+from tests.bench.synthetic_brokers import Size, synthetic_brokers
+
+SIZE = Size(topics=2_000, partitions=50, brokers=12, groups=50_000)
+_ROUNDS = 3
+_BUDGET_MS = 600_000
+
+
+def run() -> Findings:
+    """The best of some runs."""
+    with synthetic_brokers(SIZE) as address:
+        runs = [_in_a_process(address) for _ in range(_ROUNDS)]
+    best = min(runs, key=lambda sample: sample["gathering_s"] + sample["files_s"])
+    note = (
+        f"{SIZE.topics * SIZE.partitions:,} partitions on {SIZE.brokers} brokers, {SIZE.groups:,} groups, {best['rows']:,} lag rows: "
+        f"gathered in {best['gathering_s']:.1f} and made into files in {best['files_s']:.1f} processor seconds with "
+        f"{best['requests']} requests; the process had {max(one['peak_mb'] for one in runs):,} MB at most."
+    )
+    return Findings(comparisons=[], notes=[note])
+
+
+def _in_a_process(address: str) -> dict[str, float]:
+    command = [sys.executable, "-m", "tests.bench.large", address]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    measured: dict[str, float] = json.loads(done.stdout)
+    return measured
+
+
+def snapshot_of(address: str) -> dict[str, float]:
+    """Take a snapshot and make its files, in memory."""
+    deadline, began = Deadline.after(SYSTEM_CLOCK, _BUDGET_MS), process_time()
+    settings = KafkaSettings(bootstrap_servers=address)
+    with Cluster.connect(settings, SYSTEM_CLOCK, RequestStats(), deadline) as cluster:
+        snapshot = collect(cluster, "bench", SYSTEM_CLOCK.now_ms(), deadline, lambda _step, _items: None)
+    gathered = process_time()
+    assert snapshot.published.status == "complete"
+    for table in STATE_TABLES:
+        if len(snapshot.rows[table.row]):
+            parquet_of(arrow_blocks(table, snapshot.header, snapshot.rows[table.row]))
+    return {
+        "gathering_s": gathered - began,
+        "files_s": process_time() - gathered,
+        "peak_mb": getrusage(RUSAGE_SELF).ru_maxrss // 1024,
+        "requests": snapshot.published.requests,
+        "rows": len(snapshot.rows[ConsumerLagRow]),
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(snapshot_of(sys.argv[1])))
