@@ -81,8 +81,8 @@ def test_statuses_follow_the_rules_of_burrow() -> None:
         whole = {
             **header,
             "snapshot_id": example.snapshot_id(str(number)),
-            "captured_at": at,
-            "snapshot_date": at.date(),
+            "captured_at": captured_at,
+            "snapshot_date": captured_at.date(),
         }
         example.rows.setdefault("snapshots", []).append(whole)
         for group, history in histories.items():
