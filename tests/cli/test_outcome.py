@@ -1,6 +1,9 @@
 """Several clusters are captured at once, and reported as if they had been captured one after the other."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from threading import Barrier, BrokenBarrierError, Lock
 
@@ -112,3 +115,23 @@ def test_a_lock_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert at_once(outcomes(), 2, CLOCK, run) == [COMPLETE, COMPLETE, LOCKED]
     assert capsys.readouterr().err.startswith("lagoon: c: ")
+
+
+TWO_CLUSTERS = """
+from kafka_lagoon.cli.terminal import Steps, say
+with Steps("a", ["x", "y"]) as a, Steps("b", ["x", "y"]) as b:
+    a.step("x", 5), b.step("y", 7_000)
+    say("a line")
+"""
+
+
+def test_a_terminal_has_one_line_for_all_clusters() -> None:
+    """What each cluster is at stands on the live line; other lines are printed whole, and nothing of it is left at the end."""
+    ours, theirs = os.openpty()
+    done = subprocess.run([sys.executable, "-c", TWO_CLUSTERS], stdout=subprocess.PIPE, stderr=theirs, check=True)
+    os.close(theirs)
+    shown = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    assert "a: step 1 of 2, x (5); b: step 2 of 2, y (7,000)" in shown
+    assert shown.rstrip().endswith("\x1b[?25h") or shown.endswith("\x1b[2K")
+    assert done.stdout == b"a line\n"

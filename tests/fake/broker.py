@@ -44,6 +44,7 @@ class _Handler(socketserver.StreamRequestHandler):
     def _answer(self, state: FakeCluster, node_id: int, frame: bytes) -> bool:
         key, version, correlation_id, client = _HEADER.unpack_from(frame)
         state.requests.append((node_id, key, version))
+        state.received.append(4 + len(frame))
         api, answer = SPOKEN[key]
         body = _HEADER.size + max(client, 0) + (1 if api.is_flexible(version) else 0)
         fault = next((one for one in state.faults if one.strikes(node_id, key)), None)
@@ -75,6 +76,8 @@ class _Handler(socketserver.StreamRequestHandler):
         frame = header + encode(response, version, flexible)
         frame = struct.pack(">i", len(frame)) + frame
         is_cut = isinstance(action, Close) and len(frame) > action.spared
+        if not is_cut:
+            self.server.state.sent.append(len(frame))  # type: ignore[attr-defined]
         self.wfile.write(frame[: action.sent] if isinstance(action, Close) and is_cut else frame)
         return not is_cut
 

@@ -125,6 +125,8 @@ class FakeCluster:
     faults: list[Fault] = field(default_factory=list)
     requests: list[tuple[int, int, int]] = field(default_factory=list)  # (node, api key, version), in order of arrival
     fetches: list[Any] = field(default_factory=list)  # FetchRequests, in order of arrival
+    received: list[int] = field(default_factory=list)  # bytes of each request
+    sent: list[int] = field(default_factory=list)  # bytes of each response that was sent as a whole
 
     def add_topic(self, name: str, partitions: int, *, nodes: int = 3, end: int = 100) -> FakeTopic:
         """A healthy topic whose leaders go round the brokers 1 to `nodes`."""

@@ -77,6 +77,17 @@ def test_what_is_not_chosen_is_not_asked_for(state: FakeCluster, connect: Callab
     assert left_out == {"Metadata": 1, "ListGroups": 1}
 
 
+def test_the_footprint_is_what_the_brokers_saw(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """Requests, bytes in both directions and requests in flight in coverage are those that the brokers have counted."""
+    made, _ = taken(state, connect, ChosenNames())
+    coverage = made.of(CoverageRow)
+    assert sum(row.requests for row in coverage) == len(state.requests)
+    assert sum(row.bytes_sent or 0 for row in coverage) == sum(state.received)
+    assert sum(row.bytes for row in coverage) == sum(state.sent)
+    assert {row.most_in_flight for row in coverage if row.requests} <= {1, 2, 3, 4, 5}
+    assert {row.most_in_flight for row in coverage if not row.requests} <= {0}
+
+
 def test_without_patterns_nothing_is_said(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
     """Every topic and group is there, and coverage has no row about what was left out."""
     made, _ = taken(state, connect, ChosenNames())

@@ -19,6 +19,7 @@ from kafka_lagoon.wire.frames import FrameBuffer
 from kafka_lagoon.wire.primitives import Frame
 from kafka_lagoon.wire.schema import Api, Versions, keeps_views
 
+_PREFIX = 4  # bytes of a frame's length
 SOFTWARE_NAME = "kafka-lagoon"  # brokers refuse anything but letters, digits, dots and dashes (KIP-511)
 
 
@@ -33,7 +34,7 @@ class InFlight:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A decoded response, the request that it answers, and the size of its frame."""
+    """A decoded response, the request that it answers, and how many bytes it took with its length."""
 
     request: InFlight
     message: Any
@@ -88,8 +89,8 @@ class Connection:
             raise CorrelationMismatch(request.correlation_id, correlation_id)
         self._waiting.popleft()
         if request.api is API_VERSIONS and frame[body : body + 2] == UNSUPPORTED_VERSION.to_bytes(2, "big"):
-            return Answer(request, _refused_version(frame), len(frame))
-        return Answer(request, decode_response(request.api, request.version, frame), len(frame))
+            return Answer(request, _refused_version(frame), _PREFIX + len(frame))
+        return Answer(request, decode_response(request.api, request.version, frame), _PREFIX + len(frame))
 
 
 def _refused_version(frame: Frame) -> ApiVersionsResponse:

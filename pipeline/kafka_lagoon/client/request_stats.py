@@ -79,6 +79,7 @@ class RequestStats:
             stats.answers += theirs.answers
             stats.answer_bytes += theirs.answer_bytes
             stats.throttle_ms += theirs.throttle_ms
+            stats.most_in_flight = max(stats.most_in_flight, theirs.most_in_flight)
             versions = [one for one in (stats.api_version, theirs.api_version) if one is not None]
             stats.api_version = max(versions, default=None)
             if theirs.answers:
