@@ -67,9 +67,10 @@ def _between(context: Context) -> Condition:
         f"(cluster = ? AND captured_at <= {time_literal(one.captured_at)})" for one in context.snapshots
     )
     latest = max(one.snapshot_date for one in context.snapshots)
+    days = f"BETWEEN DATE '{start.date()}' AND DATE '{latest}'" if start.date() < latest else f"= DATE '{latest}'"
     return (
         Condition()
-        .also(f"snapshot_date BETWEEN DATE '{start.date()}' AND DATE '{latest}'")
+        .also(f"snapshot_date {days}")
         .also(f"captured_at > {time_literal(start)}")
         .also(f"({until})", *(one.cluster for one in context.snapshots))
     )
