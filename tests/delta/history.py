@@ -34,15 +34,10 @@ class _Commit:
         (self.folder / new).parent.mkdir(exist_ok=True)
         os.link(self.folder / old, self.folder / new)
         text = self.text.replace(old, new).replace(self.add["partitionValues"][partition_by], day)
-        text = re.sub(r'"appId":"([^"]+)","version":(\d+)', lambda it: _later(it, number), text)
         text = re.sub(r'"modificationTime":\d+', f'"modificationTime":{moment.timestamp() * 1000:.0f}', text)
         commit = self.folder / "_delta_log" / f"{self.version + number:020d}.json"
         commit.write_text(text)
         os.utime(commit, (moment.timestamp(),) * 2)
-
-
-def _later(transaction: re.Match[str], number: int) -> str:
-    return f'"appId":"{transaction[1]}","version":{int(transaction[2]) + number}'
 
 
 ALL = tuple(table.name for table in TABLES)
