@@ -11,6 +11,7 @@ from kafka_lagoon.row_classes import Int32, column, row
 from kafka_lagoon.row_columns import (
     Chosen,
     Columns,
+    Difference,
     Joined,
     Stored,
     WithColumns,
@@ -56,7 +57,7 @@ def test_joined_rows_are_all_of_them(first: list[Sample], second: list[Sample], 
     """Rows by column and row objects stand one after the other, and every block is of one of them."""
     joined = Joined(Sample, stored(first), second, stored(third))
     assert list(joined) == [*first, *second, *third]
-    assert column_of(joined, "number") == [one.number for one in (*first, *second, *third)]
+    assert list(column_of(joined, "number")) == [one.number for one in (*first, *second, *third)]
     assert [one for block in blocks(joined, 2) for one in block] == list(joined)
     assert joined[1:4] == list(joined)[1:4]
 
@@ -77,3 +78,14 @@ def test_few_values_are_kept_once() -> None:
     assert list(runs([2, 0, 1], ["a", "b", "c"])) == ["a", "a", "c"]
     assert list(Chosen.constant(None, 2)) == [None, None]
     assert list(choose("abc")[1:]) == ["b", "c"]
+
+
+def test_a_place_before_the_first_is_null() -> None:
+    """-1 stands for no value, in a column and in what is subtracted; a difference may have a least value."""
+    ends, offsets = Chosen(array("i", [0, -1, 1]), [5, 9]), Chosen(array("i", [0, 0, 1]), array("q", [7, 2]))
+    assert list(ends) == [5, None, 9]
+    assert [ends[1], ends[2]] == [None, 9]
+    difference = Difference(ends, offsets)
+    assert (list(difference), len(difference)) == ([-2, None, 7], 3)
+    assert (difference[2], difference[-1], list(difference[:2])) == (7, 7, [-2, None])
+    assert list(Difference(ends, offsets, least=0)) == [0, None, 7]

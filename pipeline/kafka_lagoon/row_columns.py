@@ -143,6 +143,8 @@ class Joined(Columns[T]):
 
     def column(self, name: str, start: int = 0, stop: int | None = None) -> Column:
         """The values of all parts, as far as they are asked for."""
+        if len(self._parts) == 1:
+            return column_of(self._parts[0], name)[start:stop]
         values = list(chain.from_iterable(column_of(part, name) for part in self._parts))
         return values[start:stop]
 

@@ -61,7 +61,7 @@ class SnapshotSettings(Strict):
         "the times of earlier snapshots, or not at all.",
     )
     time_lag_max_bytes: int = Field(
-        256 << 20, gt=0, description="Most bytes of records that a snapshot fetches for the time lag."
+        512 << 20, gt=0, description="Most bytes of records that a snapshot fetches for the time lag."
     )
     time_lag_max_positions: int = Field(
         200_000,

@@ -1,5 +1,6 @@
 """Request statistics: what is counted, and that neither they nor a cluster grow with the number of requests."""
 
+import pickle
 from itertools import cycle, islice
 
 import pytest
@@ -94,3 +95,21 @@ def test_a_cluster_keeps_nothing_per_request(monkeypatch: pytest.MonkeyPatch) ->
         before = refresh(100)
         assert refresh(2_000) - before < LONGER_NUMBERS
         assert sorted(cluster.brokers) == [0, 1]
+
+
+def test_counts_of_another_process() -> None:
+    """They are sent without their lock and added; of times only how long something took, for clocks may differ."""
+    ours, theirs = RequestStats(), RequestStats()
+    ours.sent(("Fetch", 1), 12, 100)
+    ours.answered(("Fetch", 1), 1_000, 5.0, 5.5, 1)
+    for number in range(3):
+        theirs.sent(("Fetch", 1), 18, 100)
+        theirs.answered(("Fetch", 1), 1_000, 90_000.0 + number, 90_001.0 + number, 1)
+    theirs.sent(("Metadata", None), 13, 10)
+    theirs.item_counts["Fetch", 1].answered = 7
+    ours.add(pickle.loads(pickle.dumps(theirs)))  # noqa: S301  as Spark sends it
+    fetch = ours.by_api["Fetch", 1]
+    assert (fetch.requests, fetch.answers, fetch.request_bytes, fetch.answer_bytes) == (4, 4, 400, 4_000)
+    assert (fetch.api_version, fetch.throttle_ms, fetch.elapsed_ms) == (18, 4, 3_000)
+    assert ours.by_api["Metadata", None].elapsed_ms == 0
+    assert ours.item_counts["Fetch", 1].answered == 7

@@ -259,7 +259,7 @@ def test_configs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
         re.findall(r"^  (\S+)=(\S*) sensitive=", printed, re.MULTILINE)
     )
     stored = [one for one in snapshot_of(release.kafka).of(ConfigRow) if one.resource_type == "topic"]
-    assert {(one.name, one.value) for one in stored if one.resource_name == TOPIC and not one.is_default} == {
+    assert {(one.name, one.value) for one in stored if one.resource_name == TOPIC and one.source == "TOPIC_CONFIG"} == {
         ("retention.ms", "-1")
     }
     brokers = release.shown(capsys, "configs", "broker", "--all")
@@ -286,7 +286,7 @@ def test_configs_of_resources_that_are_not_named(
     stored = {
         (one.resource_name, f"{one.name}={one.value}")
         for one in snapshot_of(release.kafka).of(ConfigRow)
-        if one.resource_type == kind and not one.is_default
+        if one.resource_type == kind and one.source in ("GROUP_CONFIG", "CLIENT_METRICS_CONFIG")
     }
     assert stored == {("verbs", setting)}
 

@@ -11,7 +11,7 @@ from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PRODUCT = ROOT / "pipeline" / "kafka_lagoon"
-SHARED = {"__init__", "context"}  # modules of runs/ that are no job
+SHARED = {"__init__", "context", "time_lag", "earlier_offsets"}  # modules of runs/ that are no job
 
 WITHOUT_KAFKA = {"maintain"}  # jobs that need no permission on a cluster
 

@@ -18,11 +18,13 @@ from tests.fake.cluster import FakeCluster
 from tests.runs.heard import Heard
 from tests.warehouses import settings
 
+DAY_MS = 86_400_000
+
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_a_slot_is_published_once(tmp_path: Path) -> None:
-    """The second run returns the slot of the first, and collects nothing."""
+    """The second run returns the slot of the first, and collects nothing. A later slot stores what has changed."""
     state = FakeCluster()
     state.add_topic("t", 2)
     with fake_cluster(state):
@@ -38,6 +40,10 @@ def test_a_slot_is_published_once(tmp_path: Path) -> None:
         assert isinstance(repeated, PublishedSlot)
         assert repeated.snapshot_id == taken.header.snapshot_id
         assert (second.cluster_id, second.steps) == ("fake", [])
+        later = take_snapshot(context, "default", NOON_MS + 2, RequestStats(), Heard())
+        assert isinstance(later, Snapshot)
+        is_same_day = later.header.captured_at_ms // DAY_MS == taken.header.captured_at_ms // DAY_MS
+        assert later.stored_elsewhere == ({"configs", "features", "api_versions"} if is_same_day else set())
         with (
             context.warehouse.exclusively("cluster-default", CLOCK, 0),
             pytest.raises(LockHeld),

@@ -10,15 +10,17 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.first_unread import first_unread
 from kafka_lagoon.fetch.unread_positions import FirstUnread, Outcome, Position, UnreadRecords
+from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.row_columns import Joined
 from kafka_lagoon.snapshot.collect import collect
-from kafka_lagoon.snapshot.coverage import CoverageRow
+from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
 from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, PartitionOffsetsRow, Snapshot
 from kafka_lagoon.snapshot.time_lag import local_starts, with_time_lag
 from tests.clock import CLOCK
 from tests.delta.samples import lag_row, row
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
+from tests.fake.faults import Altered, Fault
 from tests.fetch.test_first_unread import timed
 from tests.nulls import unexplained_of
 from tests.short_timeouts import short_timeouts
@@ -196,5 +198,28 @@ def test_a_snapshot_with_time_lag() -> None:
     assert (rows[1].time_lag_method, rows[1].time_lag_ms) == ("caught_up", 0)
     assert (rows[2].time_lag_method, rows[2].time_lag_problem) == ("unreadable", "CORRUPT_BATCH")
     assert sum(one.requests for one in snapshot.of(CoverageRow) if one.api == "Fetch") == 2
+    assert snapshot.published.status == "complete"
+    assert unexplained_of(snapshot) == []
+
+
+def test_without_the_permission_to_read() -> None:
+    """The snapshot is complete; each row, and one row of collection_failures, say what is refused."""
+
+    def refused(response: Any) -> Any:
+        for topic in response.responses:
+            for partition in topic.partitions:
+                partition.error_code, partition.records = 29, None
+        return response
+
+    state = FakeCluster()
+    for partition in state.add_topic("t", 3, end=0).partitions:
+        partition.append(timed(0, 1_000, 4))
+    state.groups["g"] = FakeGroup(coordinator_id=1, commits={("t", number): FakeCommit(1) for number in range(3)})
+    state.faults += [Fault(FETCH.key, Altered(refused)) for _ in range(3)]
+    snapshot = captured(state)
+    rows = {(one.time_lag_method, one.time_lag_problem) for one in snapshot.of(ConsumerLagRow)}
+    assert rows == {("unreadable", "TOPIC_AUTHORIZATION_FAILED")}
+    failures = [(one.api, one.error_name, one.topic, one.items) for one in snapshot.of(CollectionFailureRow)]
+    assert failures == [("Fetch", "TOPIC_AUTHORIZATION_FAILED", "t", 1)] * 3
     assert snapshot.published.status == "complete"
     assert unexplained_of(snapshot) == []

@@ -1,14 +1,22 @@
 """Tables transactions and producers of a fake cluster: what is asked, in which order, and what failures leave."""
 
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import TRANSACTIONAL_ID_NOT_FOUND
 from kafka_lagoon.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
 from kafka_lagoon.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS
 from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
+from kafka_lagoon.snapshot.chosen_names import ChosenNames, Names
+from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
 from kafka_lagoon.snapshot.producers import PartitionProducerRow
 from kafka_lagoon.snapshot.transactions import TransactionRow
+from tests.clock import CLOCK
+from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
 from tests.fake.oddities import ODDITIES, every_shape, fails
+from tests.short_timeouts import short_timeouts
 from tests.snapshot.test_collect import captured, healthy
 
 TRANSACTION_APIS = (LIST_TRANSACTIONS.key, DESCRIBE_TRANSACTIONS.key, DESCRIBE_PRODUCERS.key)
@@ -98,3 +106,15 @@ def test_the_list_of_transactions_is_proven_or_not() -> None:
     """Brokers leave out transactional ids that we may not describe, so `coverage` says how far the list can be trusted."""
     rows = [row for row in captured(every_shape()).of(CoverageRow) if row.api == LIST_TRANSACTIONS.name]
     assert {row.visibility for row in rows} == {"complete"}
+
+
+def test_producers_of_topics_that_are_not_chosen() -> None:
+    """Leaders are not asked about them, although a transaction names them."""
+    state = every_shape()
+    with fake_cluster(state):
+        deadline = Deadline.after(CLOCK, 8_000)
+        with Cluster.connect(short_timeouts(state), CLOCK, RequestStats(), deadline) as cluster:
+            chosen = ChosenNames(topics=Names.of("orders", None), groups=Names.of(None, None))
+            taken = collect(cluster, "test", 1_000, deadline, lambda _step, _items: None, chosen=chosen)
+    assert not taken.of(PartitionProducerRow)
+    assert state.count(DESCRIBE_PRODUCERS.key) == 0

@@ -1,7 +1,8 @@
 """Makes the line that people read at the end of a snapshot: sizes, worst lag, and an outage if there is one."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
+from kafka_lagoon.row_columns import column_of
 from kafka_lagoon.snapshot.state_rows import BrokerRow, ConsumerLagRow, PartitionRow, Snapshot
 from kafka_lagoon.text import printable
 
@@ -10,7 +11,7 @@ def snapshot_line(snapshot: Snapshot, place: str, seconds: float) -> str:
     """Cluster, sizes, worst lag, what is down, what is unknown, and where the tables are."""
     header, published = snapshot.header, snapshot.published
     lag = snapshot.of(ConsumerLagRow)
-    unknown = sum(1 for row in lag if row.lag is None)
+    unknown = sum(1 for records in column_of(lag, "lag") if records is None)
     parts = [
         *_health(snapshot.of(BrokerRow), snapshot.of(PartitionRow)),
         f"{published.topics:,} topics",
@@ -51,9 +52,10 @@ def _down(brokers: Sequence[BrokerRow], partitions: Sequence[PartitionRow]) -> s
     return f"{len(missing):,} of {brokers_in_all} missing" if missing else None
 
 
-def _worst(lag: Iterable[ConsumerLagRow]) -> str:
-    known = [row for row in lag if row.lag is not None]
-    if not known:
+def _worst(lag: Sequence[ConsumerLagRow]) -> str:
+    known = ((records, index) for index, records in enumerate(column_of(lag, "lag")) if records is not None)
+    worst, index = max(known, key=lambda pair: pair[0], default=(None, 0))
+    if worst is None:
         return "no lag known"
-    worst = max(known, key=lambda row: row.lag or 0)
-    return f"worst lag {worst.lag:,} (group {printable(worst.group_id)}, {worst.topic}-{worst.partition})"
+    row = lag[index]
+    return f"worst lag {worst:,} (group {printable(row.group_id)}, {row.topic}-{row.partition})"

@@ -7,6 +7,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.delta.publish import PublishedSlot, publish, published, snapshot_lock, stored_tables
+from kafka_lagoon.row_columns import column_of
 from kafka_lagoon.runs.context import Progress, RunContext
 from kafka_lagoon.runs.time_lag import measure_of
 from kafka_lagoon.snapshot.chosen_names import ChosenNames, Names
@@ -44,5 +45,7 @@ def take_snapshot(
 
 def worst_lag(snapshot: Snapshot) -> ConsumerLagRow | None:
     """The row with the largest known lag."""
-    known = ((row.lag, row) for row in snapshot.of(ConsumerLagRow) if row.lag is not None)
-    return max(known, key=lambda pair: pair[0], default=(None, None))[1]
+    lag = snapshot.of(ConsumerLagRow)
+    known = ((records, index) for index, records in enumerate(column_of(lag, "lag")) if records is not None)
+    worst, index = max(known, key=lambda pair: pair[0], default=(None, 0))
+    return None if worst is None else lag[index]

@@ -61,7 +61,8 @@ def measure_of(
     def measure(positions: Sequence[Position]) -> UnreadRecords:
         some, rest = positions[: limits.time_lag_max_positions], positions[limits.time_lag_max_positions :]
         budget_ms = int(deadline.remaining() * 500)
-        if len(some) >= limits.time_lag_executor_positions:
+        is_paced = cluster.settings.max_bytes_per_second is not None  # which each executor would do on its own
+        if len(some) >= limits.time_lag_executor_positions and not is_paced:
             unread = _on_executors(cluster, warehouse, some, limits.time_lag_max_bytes, budget_ms)
         else:
             unread = _on_driver(cluster, some, limits.time_lag_max_bytes, budget_ms)

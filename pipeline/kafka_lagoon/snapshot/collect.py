@@ -5,15 +5,11 @@ the tables are made in the order of `STATE_TABLES`. Only reads; nothing is creat
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from kafka_lagoon.admin.cluster import identify
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.gc_pause import gc_paused
-from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.snapshot.chosen_names import EVERYTHING, ChosenNames
 from kafka_lagoon.snapshot.coverage import worth_a_row
 from kafka_lagoon.snapshot.group_state import Tell, read_groups
@@ -23,7 +19,7 @@ from kafka_lagoon.snapshot.state_table import Collection, Phase, StateTable
 from kafka_lagoon.snapshot.table_states import StoredTable
 from kafka_lagoon.snapshot.tables import CONSUMER_LAG, STATE_TABLES
 from kafka_lagoon.snapshot.time_lag import Measure
-from kafka_lagoon.snapshot.topology import Topology, changes, read_topology
+from kafka_lagoon.snapshot.topology import check_again, read_topology
 from kafka_lagoon.uuid7 import new_id
 
 STEPS = (
@@ -95,12 +91,3 @@ def _gather_lag(cluster: Cluster, slot_ms: int, deadline: Deadline, tell: Tell, 
         failures=failures,
         is_partial=any(worth_a_row(failures, topology)),
     )
-
-
-def check_again(cluster: Cluster, before: Topology, deadline: Deadline) -> tuple[Topology, list[Failure]]:
-    """The topology, with the topics named that were deleted or re-created since."""
-    try:
-        after = read_topology(cluster, None, deadline, before.chosen)
-    except PipelineError as error:
-        return before, [failure_of(METADATA, Scope.list("all topics"), error)]
-    return replace(before, changed=changes(before.topic_ids, after.topic_ids)), []

@@ -87,13 +87,15 @@ class ConfigRow:
 class ConfigColumns(Columns[ConfigRow]):
     """Rows of resources of which many have the same configs, as most topics do: those are kept once.
 
-    `resources` have a type, a name, and the place of their configs in `same`.
+    `resources` have a type, a name, and the place of their configs in `same`, whose `contents` are bytes to compare.
     """
 
     row = ConfigRow
 
-    def __init__(self, resources: Sequence[tuple[str, str, int]], same: Sequence[Sequence[ConfigRow]]) -> None:
-        self._resources, self._same = resources, same
+    def __init__(
+        self, resources: Sequence[tuple[str, str, int]], same: Sequence[Sequence[ConfigRow]], contents: Sequence[bytes]
+    ) -> None:
+        self._resources, self._same, self._contents = resources, same, contents
         self._rows = list(chain.from_iterable(same))
         starts = accumulate(map(len, same), initial=0)
         ranges = [array("i", range(start, start + len(rows))) for start, rows in zip(starts, same, strict=False)]
@@ -114,8 +116,7 @@ class ConfigColumns(Columns[ConfigRow]):
     def content(self) -> Iterable[object]:
         """What the rows are made of."""
         yield list(self._resources)
-        for rows in self._same:
-            yield [marshalled(row) for row in rows]
+        yield list(self._contents)
 
 
 def config_columns(parts: Iterable[Sequence[DescribeConfigsResult]]) -> ConfigColumns:
@@ -132,7 +133,7 @@ def config_columns(parts: Iterable[Sequence[DescribeConfigsResult]]) -> ConfigCo
             by_answer[id(result.configs)] = place, result.configs
             same += [rows] if place == len(same) else []
         resources.append((_type_name(result), _resource_name(result), place))
-    return ConfigColumns(resources, same)
+    return ConfigColumns(resources, same, list(by_content))
 
 
 def config_rows(results: Iterable[DescribeConfigsResult]) -> Iterator[ConfigRow]:

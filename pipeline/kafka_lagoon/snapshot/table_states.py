@@ -7,8 +7,11 @@ snapshot names the one that has the rows. Only a collection without failures is 
 import dataclasses
 import hashlib
 import marshal
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from operator import attrgetter
+from types import NoneType
 from typing import Any, Protocol, runtime_checkable
 
 from kafka_lagoon.row_columns import column_of
@@ -63,11 +66,22 @@ def marshalled(value: Any) -> bytes:
 
 def _plain(value: Any) -> Any:
     """The value in types that marshal knows."""
-    if isinstance(value, tuple | list):
-        return type(value)(map(_plain, value))
-    if dataclasses.is_dataclass(value):
-        return tuple(_plain(getattr(value, field.name)) for field in dataclasses.fields(value))
-    return value
+    kind = type(value)
+    if kind in (str, NoneType, bool, int):
+        return value
+    if kind in (tuple, list):
+        return kind(map(_plain, value))
+    values = _values_of(kind)  # type: ignore[arg-type]  # the class is hashable, its values are not
+    return tuple(map(_plain, values(value))) if values else value
+
+
+@cache
+def _values_of(kind: type[Any]) -> Callable[[Any], tuple[Any, ...]] | None:
+    """Takes the values out of a row; None for what is none."""
+    if not dataclasses.is_dataclass(kind):
+        return None
+    first, *others = (field.name for field in dataclasses.fields(kind))
+    return attrgetter(first, *others) if others else lambda row: (getattr(row, first),)
 
 
 def table_state(

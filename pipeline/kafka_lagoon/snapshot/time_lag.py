@@ -56,7 +56,7 @@ class TimedLag:
 
 @dataclass(slots=True)
 class _Wanted:
-    """Rows behind the end of their log, by row number: what each is to be given, or whose position says it.
+    """Rows with a lag, by row number: what each is to be given, or whose position says it.
 
     A position is kept once with and once without its commit being below the log's start.
     """

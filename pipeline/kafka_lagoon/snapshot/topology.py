@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from kafka_lagoon.admin.cluster import Identity
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsPartition
 from kafka_lagoon.protocol.messages.metadata import (
@@ -82,6 +84,15 @@ def topology_of(metadata: MetadataResponse, *, has_offline_replicas: bool = True
         hidden={name: error_code(topic.error_code).name for name, topic in named.items() if topic.error_code},
         has_offline_replicas=has_offline_replicas,
     )
+
+
+def check_again(cluster: Cluster, before: Topology, deadline: Deadline) -> tuple[Topology, list[Failure]]:
+    """The topology, with the topics named that were deleted or re-created since."""
+    try:
+        after = read_topology(cluster, None, deadline, before.chosen)
+    except PipelineError as error:
+        return before, [failure_of(METADATA, Scope.list("all topics"), error)]
+    return replace(before, changed=changes(before.topic_ids, after.topic_ids)), []
 
 
 def changes(before: Mapping[str, str | None], after: Mapping[str, str | None]) -> dict[str, str]:

@@ -52,7 +52,8 @@ def _collect_producers(collection: Collection) -> Collected:
     cluster, deadline = collection.cluster, collection.deadline
     listed = collection.of(TransactionRow)
     partitions = open_partitions(collection.of(PartitionOffsetsRow), listed)
-    producers = describe_producers(cluster, partitions, deadline)
+    chosen = [partition for partition in partitions if partition.topic in collection.chosen.topics]
+    producers = describe_producers(cluster, chosen, deadline)
     now_ms = cluster.clock.now_ms()
     transactions = transactions_of_producers(cluster, candidates(producers, now_ms), deadline)
     transactional_ids = {one.producer_id: one.transactional_id for one in listed}

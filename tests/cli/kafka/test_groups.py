@@ -143,3 +143,10 @@ def test_lag_of_a_topic_that_is_gone_hides_nothing(state: FakeCluster, ask: Ask)
     }
     assert rows["gone", 0] == (7, None, "UNKNOWN_TOPIC_OR_PARTITION")
     assert rows["orders", 0] == (90, 10, None)
+
+
+def test_members_are_ordered_by_their_ids(state: FakeCluster, ask: Ask) -> None:
+    """Whatever the order in which a coordinator returns them: the output of two runs can be compared."""
+    state.groups["reader"].members = [FakeMember(name, ("orders",), {"orders": ()}) for name in ("m3", "m1", "m2")]
+    members = ask("describe-group", "reader", "--json").rows("member")
+    assert [one["member_id"] for one in members] == ["m1", "m2", "m3"]

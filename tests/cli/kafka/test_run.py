@@ -37,14 +37,15 @@ def test_no_verb_that_reads_state_imports_what_is_heavy():
     assert done.stdout == "[]\n"
 
 
-def test_a_verb_imports_only_its_own_messages():
+@pytest.mark.parametrize("verb", ["metadata", "lag"])
+def test_a_verb_imports_only_its_own_messages(verb: str):
     """All 73 APIs and all state tables take 0.2 s to import, pydantic 0.15 s.
 
     Only the help of a verb and `versions` need the former, only settings beside the bootstrap servers the latter.
     """
     code = (
         "import sys; from kafka_lagoon.cli.main import main; "
-        "main(['kafka', 'metadata', '-b', '127.0.0.1:1', '--timeout', '0.1']); "
+        f"main(['kafka', '{verb}', '-b', '127.0.0.1:1', '--timeout', '0.1']); "
         f"print([name for name in {_NOT_NEEDED} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -88,6 +88,7 @@ SNAPSHOTS = (
         3,
         group("other", state="Empty"),
         lag_row("other", "orders", 0, lag=70, records_lost=0),
+        lag_row("other", "orders", 2, lag=0, records_lost=0),
         lag_row("other", "orders", 1, problem="LEADER_NOT_AVAILABLE"),
         cluster="second",
         status="partial",

@@ -41,7 +41,7 @@ def test_the_order_can_be_chosen(ask: Ask, sort: str, first: tuple[str, str, int
 def test_an_age_that_is_not_known_may_be_any(ask: Ask) -> None:
     """So a partition that was not measured stands before those that were, and a limit on its age is not known to be kept."""
     shown = ask("lag", "--json", "--fail-above", "time=1h", "--cluster", "second")
-    assert [one["partition"] for one in shown.rows("lag")] == [0, 1]
+    assert [one["partition"] for one in shown.rows("lag")] == [0, 1, 2]
     assert shown.err.splitlines()[0] == "lagoon: time not known of 2 partitions, e.g. other orders-0"
 
 
@@ -78,6 +78,12 @@ def test_a_group_without_partitions_has_its_row(ask: Ask) -> None:
     assert [one["group_id"] for one in ask("lag", *DEFAULT, "--topic", "payments", "--json").rows("group")] == [
         "billing"
     ]
+
+
+def test_the_age_of_a_group_is_no_age_that_hides_another(ask: Ask) -> None:
+    """0 where everything is read; null, and not 0, where that is known of one partition and another may be any age."""
+    ages = {one["group_id"]: one["time_lag_ms"] for one in ask("lag", "--json").rows("group")}
+    assert ages == {"lost": 1, HOSTILE: None, "billing": 7_200_000, "idle": 0, "other": None}
 
 
 def test_people_read_ages_and_what_is_missing(ask: Ask) -> None:

@@ -7,7 +7,6 @@ import duckdb
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.delta.schema import RECORD_TABLES
 from kafka_lagoon.delta.views import CREATE, VIEWS, with_needs
 from kafka_lagoon.query import duckdb_engine
 from kafka_lagoon.query.statements import type_name
@@ -19,26 +18,17 @@ class Engines:
     """Both engines with the same tables; each view is run once and gives the same to both."""
 
     def __init__(self, spark: SparkSession, tables: Mapping[str, pa.Table]) -> None:
-        empty = {table.name: table.file_schema().empty_table() for table in RECORD_TABLES}
-        self._spark, self._tables = spark, {**tables, **empty}
+        self._spark, self._tables = spark, tables
         self._results: dict[str, Rows] = {}
 
     def rows(self, view: str) -> Rows:
         """All rows of a view: columns, types and rows are the same in both."""
         if view not in self._results:
-            by_duckdb, by_spark = self._by_duckdb(view), self._by_spark(view)
-            assert _schema(by_duckdb) == _schema(by_spark)
-            self._results[view] = _sorted(by_duckdb)
-            assert self._results[view] == _sorted(by_spark)
+            here, there = by_duckdb(self._tables, view), self._by_spark(view)
+            assert _schema(here) == _schema(there)
+            self._results[view] = _sorted(here)
+            assert self._results[view] == _sorted(there)
         return self._results[view]
-
-    def _by_duckdb(self, view: str) -> pa.Table:
-        with duckdb.connect() as connection:
-            connection.execute("SET TimeZone = 'UTC'")
-            for name, table in self._tables.items():
-                connection.register(f"given_{name}", table)
-            duckdb_engine._create(connection, {view}, lambda table: f"SELECT * FROM given_{table.name}")
-            return connection.sql(f"FROM {view}").to_arrow_table()
 
     def _by_spark(self, view: str) -> pa.Table:
         needed = with_needs({view})
@@ -48,6 +38,16 @@ class Engines:
             if each.name in needed:
                 self._spark.sql(each.sql.replace(CREATE, "CREATE OR REPLACE TEMPORARY VIEW", 1))
         return self._spark.table(view).toArrow()
+
+
+def by_duckdb(tables: Mapping[str, pa.Table], view: str) -> pa.Table:
+    """What DuckDB says of a view over these tables."""
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        for name, table in tables.items():
+            connection.register(f"given_{name}", table)
+        duckdb_engine._create(connection, {view}, lambda table: f"SELECT * FROM given_{table.name}")
+        return connection.sql(f"FROM {view}").to_arrow_table()
 
 
 def _schema(table: pa.Table) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.snapshot.groups import Groups, group_rows, needs_topology
+from kafka_lagoon.snapshot.state_rows import GroupMemberRow
 from kafka_lagoon.snapshot.topology import read_topology
 
 _GROUP = ("group_id", "group_type", "state", "protocol", "coordinator_id", "members", "problem")
@@ -18,6 +19,11 @@ _WIDE_MEMBER = (
     *("group_id", "member_id", "group_instance_id", "client_id", "client_host", "rack_id", "member_epoch"),
     *("assignment", "problem"),
 )
+
+
+def _by_id(member: GroupMemberRow) -> tuple[str, str]:
+    """Coordinators return members in any order."""
+    return member.group_id, member.member_id
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +38,7 @@ def _answer(context: Context) -> Answer:
     return Answer(
         parts=[
             Part(kind="group", rows=groups.groups, columns=_GROUP, wide=_WIDE_GROUP),
-            Part(kind="member", rows=groups.members, columns=_MEMBER, wide=_WIDE_MEMBER),
+            Part(kind="member", rows=sorted(groups.members, key=_by_id), columns=_MEMBER, wide=_WIDE_MEMBER),
         ],
         failures=[
             *listings.failures,

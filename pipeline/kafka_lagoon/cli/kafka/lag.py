@@ -10,12 +10,12 @@ from kafka_lagoon.admin.offsets import KINDS_OF_LAG
 from kafka_lagoon.cli.kafka.lag_selection import (
     complaints,
     declare,
+    is_timed,
     of_topics,
     selected_groups,
     shown_groups,
     shown_partitions,
 )
-from kafka_lagoon.cli.kafka.lag_times import is_timed, timed
 from kafka_lagoon.cli.kafka.selection import list_notes, not_listed
 from kafka_lagoon.cli.kafka.verb import Answer, Context, Part, Verb
 from kafka_lagoon.cli.kafka.watch import add_watch
@@ -24,13 +24,12 @@ from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.row_classes import Int32, Int64, before, column, row
-from kafka_lagoon.snapshot.collect import check_again
 from kafka_lagoon.snapshot.coverage import worth_a_row
 from kafka_lagoon.snapshot.group_state import lag_of, read_groups
 from kafka_lagoon.snapshot.offsets import offset_rows
 from kafka_lagoon.snapshot.share_offsets import ShareOffsetRow, share_offset_rows
 from kafka_lagoon.snapshot.state_rows import ConsumerGroupRow, ConsumerLagRow
-from kafka_lagoon.snapshot.topology import Topology, read_topology
+from kafka_lagoon.snapshot.topology import Topology, check_again, read_topology
 
 _GROUP = ("group_id", "state", "members", "partitions", "known_partitions", "lag", "highest_lag", "problem")
 _WIDE_GROUP = (_GROUP[0], "group_type", *_GROUP[1:])
@@ -81,6 +80,8 @@ def _answer(context: Context) -> Answer:
     lag = of_topics(list(columns), options)
     times: Sequence[Failure] = ()
     if is_timed(options):
+        from kafka_lagoon.cli.kafka.lag_times import timed  # noqa: PLC0415  most do not ask for ages
+
         with_times = timed(context, lag, columns, offsets)
         lag, times = list(with_times.rows), with_times.failures
     totals = list(group_lag_rows(state.groups.groups, lag, share_rows))

@@ -47,6 +47,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add_fail_above(parser, _NAMES)
 
 
+def is_timed(options: argparse.Namespace) -> bool:
+    """Whether options ask for ages: by name, as the order, or as a limit."""
+    return options.time or options.sort == "time" or any(limit.name == "time" for limit in options.fail_above)
+
+
 def selected_groups(options: argparse.Namespace) -> Groups | None:
     """The groups that are asked about; None for all."""
     return Groups(options.group, options.pattern) if options.group or options.pattern else None

@@ -1,6 +1,5 @@
 """Measures for `lagoon kafka lag --time` how old the first unread record of each group and partition is, as a snapshot does."""
 
-import argparse
 from collections.abc import Sequence
 
 from kafka_lagoon.cli.kafka.verb import Context
@@ -11,11 +10,6 @@ from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, PartitionOffsetsRow
 from kafka_lagoon.snapshot.time_lag import TimedLag, local_starts, with_time_lag
 
 _MAX_BYTES = 256 << 20
-
-
-def is_timed(options: argparse.Namespace) -> bool:
-    """Whether options ask for ages: by name, as the order, or as a limit."""
-    return options.time or options.sort == "time" or any(limit.name == "time" for limit in options.fail_above)
 
 
 def timed(

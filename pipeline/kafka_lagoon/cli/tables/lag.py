@@ -55,6 +55,10 @@ _SUMS = f"""
     FROM {_LAG} WHERE"""  # noqa: S608  names of ours
 
 
+# That one partition has nothing unread does not make the group well where the age of another is not known.
+_KNOWN_AGE = "CASE WHEN sums.unknown_time_partitions > 0 AND sums.time_lag_ms = 0 THEN NULL ELSE sums.time_lag_ms END"
+
+
 def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="*", metavar="GROUP", help="ids of groups; default: all")
     parser.add_argument("--group", type=names, metavar="A,B", help="likewise, separated by commas")
@@ -100,7 +104,7 @@ def _groups(context: Context, rows: Condition) -> Part:
         SELECT * FROM (
           SELECT groups.cluster, groups.snapshot_id, groups.captured_at, groups.group_id, groups.group_type, groups.state,
             groups.members, coalesce(sums.partitions, 0) AS partitions,
-            coalesce(sums.known_partitions, 0) AS known_partitions, sums.lag, sums.highest_lag, sums.time_lag_ms,
+            coalesce(sums.known_partitions, 0) AS known_partitions, sums.lag, sums.highest_lag, {_KNOWN_AGE} AS time_lag_ms,
             sums.records_lost, coalesce(sums.unknown_time_partitions, 0) AS unknown_time_partitions, groups.problem
           FROM (SELECT * FROM {_GROUPS} WHERE {groups}) AS groups
           {kind} JOIN ({_SUMS} {rows} GROUP BY cluster, snapshot_id, group_id) AS sums

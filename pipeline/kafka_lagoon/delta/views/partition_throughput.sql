@@ -21,79 +21,169 @@ CREATE OR REPLACE VIEW partition_throughput (
 )
 COMMENT 'How much is produced to each partition: records by its end offset, bytes by the size of its leader replica, each published snapshot against the one before it; one row per partition and snapshot.'
 AS
-WITH replica_sizes AS (
+-- Rows of both snapshots of a pair are brought together by GROUP BY: every table is joined to the few ids of snapshots alone, so that
+-- a filter on them limits what is read of each. An outer join reads all of its right side.
+WITH sides AS (
   SELECT
-    partitions.cluster,
-    partitions.snapshot_id,
-    partitions.snapshot_date,
-    partitions.topic,
-    partitions.partition,
-    partitions.leader_id,
-    max(log_dirs.size_bytes) AS size_bytes
-  FROM partitions
+    cluster,
+    cluster_id,
+    snapshot_id,
+    snapshot_date,
+    captured_at,
+    previous_snapshot_id,
+    snapshot_id AS seen_id,
+    snapshot_date AS seen_date,
+    1 AS now
+  FROM consecutive_snapshots
+  UNION ALL
+  SELECT
+    cluster,
+    cluster_id,
+    snapshot_id,
+    snapshot_date,
+    captured_at,
+    previous_snapshot_id,
+    previous_snapshot_id AS seen_id,
+    previous_snapshot_date AS seen_date,
+    0 AS now
+  FROM consecutive_snapshots
+  WHERE previous_snapshot_id IS NOT NULL
+),
+replicas AS (
+  SELECT sides.*, partitions.topic, partitions.partition, partitions.leader_id AS broker_id, CAST(NULL AS BIGINT) AS size_bytes, 1 AS leads
+  FROM sides
+  JOIN partitions
+    ON partitions.cluster = sides.cluster
+    AND partitions.snapshot_id = sides.seen_id
+    AND partitions.snapshot_date = sides.seen_date
+  UNION ALL
+  SELECT sides.*, log_dirs.topic, log_dirs.partition, log_dirs.broker_id, log_dirs.size_bytes, 0 AS leads
+  FROM sides
   JOIN log_dirs
-    ON log_dirs.cluster = partitions.cluster
-    AND log_dirs.snapshot_id = partitions.snapshot_id
-    AND log_dirs.snapshot_date = partitions.snapshot_date
-    AND log_dirs.topic = partitions.topic
-    AND log_dirs.partition = partitions.partition
-    AND log_dirs.broker_id = partitions.leader_id
+    ON log_dirs.cluster = sides.cluster
+    AND log_dirs.snapshot_id = sides.seen_id
+    AND log_dirs.snapshot_date = sides.seen_date
   WHERE NOT log_dirs.is_future
+),
+leader_replicas AS (
+  SELECT
+    cluster,
+    cluster_id,
+    snapshot_id,
+    snapshot_date,
+    captured_at,
+    previous_snapshot_id,
+    seen_id,
+    seen_date,
+    now,
+    topic,
+    partition,
+    broker_id,
+    max(size_bytes) AS size_bytes
+  FROM replicas
   GROUP BY
-    partitions.cluster,
-    partitions.snapshot_id,
-    partitions.snapshot_date,
-    partitions.topic,
-    partitions.partition,
-    partitions.leader_id
+    cluster,
+    cluster_id,
+    snapshot_id,
+    snapshot_date,
+    captured_at,
+    previous_snapshot_id,
+    seen_id,
+    seen_date,
+    now,
+    topic,
+    partition,
+    broker_id
+  HAVING max(leads) = 1
+),
+facts AS (
+  SELECT
+    sides.*,
+    partition_offsets.topic,
+    partition_offsets.topic_id,
+    partition_offsets.partition,
+    partition_offsets.log_start_offset,
+    partition_offsets.high_watermark,
+    coalesce(partition_offsets.local_log_start_offset, partition_offsets.log_start_offset) AS disk_start_offset,
+    partition_offsets.read_at,
+    CAST(NULL AS INT) AS leader_id,
+    CAST(NULL AS BIGINT) AS size_bytes,
+    now AS is_end_now
+  FROM sides
+  JOIN partition_offsets
+    ON partition_offsets.cluster = sides.cluster
+    AND partition_offsets.snapshot_id = sides.seen_id
+    AND partition_offsets.snapshot_date = sides.seen_date
+  UNION ALL
+  SELECT
+    cluster,
+    cluster_id,
+    snapshot_id,
+    snapshot_date,
+    captured_at,
+    previous_snapshot_id,
+    seen_id,
+    seen_date,
+    now,
+    topic,
+    NULL AS topic_id,
+    partition,
+    NULL AS log_start_offset,
+    NULL AS high_watermark,
+    NULL AS disk_start_offset,
+    NULL AS read_at,
+    broker_id AS leader_id,
+    size_bytes,
+    0 AS is_end_now
+  FROM leader_replicas
+),
+paired AS (
+  SELECT
+    cluster,
+    cluster_id,
+    snapshot_id,
+    snapshot_date,
+    captured_at,
+    previous_snapshot_id,
+    topic,
+    partition,
+    max(CASE WHEN now = 1 THEN topic_id END) AS topic_id,
+    max(CASE WHEN now = 0 THEN topic_id END) AS topic_id_then,
+    max(CASE WHEN now = 1 THEN log_start_offset END) AS log_start_offset,
+    max(CASE WHEN now = 1 THEN disk_start_offset END) AS disk_start_offset,
+    max(CASE WHEN now = 0 THEN disk_start_offset END) AS disk_start_then,
+    max(CASE WHEN now = 1 THEN high_watermark END) AS high_watermark,
+    max(CASE WHEN now = 0 THEN high_watermark END) AS end_then,
+    max(CASE WHEN now = 1 THEN read_at END) AS read_at,
+    max(CASE WHEN now = 0 THEN read_at END) AS read_then,
+    max(CASE WHEN now = 1 THEN leader_id END) AS leader_id,
+    max(CASE WHEN now = 0 THEN leader_id END) AS leader_then,
+    max(CASE WHEN now = 1 THEN size_bytes END) AS size_bytes,
+    max(CASE WHEN now = 0 THEN size_bytes END) AS size_then
+  FROM facts
+  GROUP BY cluster, cluster_id, snapshot_id, snapshot_date, captured_at, previous_snapshot_id, topic, partition
+  HAVING max(is_end_now) = 1
 ),
 compared AS (
   SELECT
-    this.*,
-    pair.previous_snapshot_id,
-    (unix_millis(this.read_at) - unix_millis(earlier.read_at)) / 1000.0E0 AS seconds,
-    this.high_watermark - this.log_start_offset AS records,
-    this.high_watermark - earlier.high_watermark AS end_change,
-    size_now.size_bytes,
+    paired.*,
+    (unix_millis(read_at) - unix_millis(read_then)) / 1000.0E0 AS seconds,
+    high_watermark - log_start_offset AS records,
+    high_watermark - end_then AS end_change,
+    high_watermark - disk_start_offset AS offsets_on_disk,
     -- Deleted segments and those that only remote storage has make a replica smaller than what was added to it.
     CASE
-      WHEN size_now.leader_id = size_then.leader_id
-        AND coalesce(this.local_log_start_offset, this.log_start_offset)
-          = coalesce(earlier.local_log_start_offset, earlier.log_start_offset)
-        AND size_now.size_bytes >= size_then.size_bytes
-        THEN size_now.size_bytes - size_then.size_bytes
+      WHEN leader_id = leader_then AND disk_start_offset = disk_start_then AND size_bytes >= size_then
+        THEN size_bytes - size_then
     END AS size_change,
-    this.high_watermark - coalesce(this.local_log_start_offset, this.log_start_offset) AS offsets_on_disk,
     CASE
-      WHEN this.high_watermark IS NULL THEN 'end_unknown'
-      WHEN pair.previous_snapshot_id IS NULL THEN 'first_snapshot'
-      WHEN earlier.high_watermark IS NULL THEN 'previous_end_unknown'
-      WHEN this.topic_id IS DISTINCT FROM earlier.topic_id THEN 'topic_recreated'
-      WHEN this.high_watermark < earlier.high_watermark THEN 'end_moved_back'
+      WHEN high_watermark IS NULL THEN 'end_unknown'
+      WHEN previous_snapshot_id IS NULL THEN 'first_snapshot'
+      WHEN end_then IS NULL THEN 'previous_end_unknown'
+      WHEN topic_id IS DISTINCT FROM topic_id_then THEN 'topic_recreated'
+      WHEN high_watermark < end_then THEN 'end_moved_back'
     END AS no_rate_because
-  FROM partition_offsets AS this
-  JOIN consecutive_snapshots AS pair
-    ON pair.cluster = this.cluster
-    AND pair.snapshot_id = this.snapshot_id
-    AND pair.snapshot_date = this.snapshot_date
-  LEFT JOIN partition_offsets AS earlier
-    ON earlier.cluster = pair.cluster
-    AND earlier.snapshot_id = pair.previous_snapshot_id
-    AND earlier.snapshot_date = pair.previous_snapshot_date
-    AND earlier.topic = this.topic
-    AND earlier.partition = this.partition
-  LEFT JOIN replica_sizes AS size_now
-    ON size_now.cluster = pair.cluster
-    AND size_now.snapshot_id = pair.snapshot_id
-    AND size_now.snapshot_date = pair.snapshot_date
-    AND size_now.topic = this.topic
-    AND size_now.partition = this.partition
-  LEFT JOIN replica_sizes AS size_then
-    ON size_then.cluster = pair.cluster
-    AND size_then.snapshot_id = pair.previous_snapshot_id
-    AND size_then.snapshot_date = pair.previous_snapshot_date
-    AND size_then.topic = this.topic
-    AND size_then.partition = this.partition
+  FROM paired
 ),
 measured AS (
   SELECT

@@ -5,7 +5,7 @@ CREATE OR REPLACE VIEW table_coverage (
   snapshot_date COMMENT 'UTC day of captured_at.',
   captured_at COMMENT 'When the snapshot began to look at the cluster.',
   table_name COMMENT 'A table of the snapshot whose rows are the whole of a list that the brokers return.',
-  visibility COMMENT 'Of topics and groups: complete (the permission to see everything is proven), filtered or unknown (the list may be short); null for other tables.',
+  visibility COMMENT 'Of topics and groups: complete (the permission to see everything is proven), filtered or unknown (the list may be short), or chosen (settings left some out); null for other tables.',
   problem COMMENT 'Why rows that are not there say nothing: SKIPPED, UNSUPPORTED_VERSION, SECURITY_DISABLED, the name of an error, or NOTHING_VISIBLE: an empty list that is not proven to be complete. Null if the list is whole.',
   place COMMENT 'Place of the snapshot, from 1, among those of the cluster in which the list is whole; null if problem is set.',
   previous_snapshot_id COMMENT 'The one before; null if there is none, or problem is set.',
@@ -43,7 +43,10 @@ asked AS (
     snapshot_id,
     snapshot_date,
     api,
-    max(visibility) AS visibility,
+    CASE
+      WHEN count(CASE WHEN not_collected_because = 'LEFT_OUT' THEN 1 END) > 0 THEN 'chosen'
+      ELSE max(visibility)
+    END AS visibility,
     count(CASE WHEN not_collected_because IS NULL THEN 1 END) AS asked,
     max(not_collected_because) AS not_collected_because
   FROM coverage

@@ -17,16 +17,33 @@ CREATE OR REPLACE VIEW topology_changes (
   partition COMMENT 'Partition number; null likewise.',
   group_id COMMENT 'group.id; null likewise.',
   broker_id COMMENT 'node.id of the broker; null likewise.',
-  is_proven COMMENT 'False for a topic or group that was added or removed where the list may be short: permissions may have changed instead.'
+  is_proven COMMENT 'False for a topic or group that was added or removed where the list may be short: permissions or settings may have changed instead.'
 )
 COMMENT 'What changed between two published snapshots of a cluster, one row per change. What appears or goes is one row, without its parts; a table that is not whole in a snapshot shows its changes in the next one.'
 AS
 WITH sides AS (
-  SELECT cluster, snapshot_id AS pair, table_name, snapshot_id, snapshot_date, TRUE AS is_new
+  -- The later snapshot of a pair gives it its name and time, so that a filter on them reaches the tables.
+  SELECT
+    cluster,
+    snapshot_id AS pair,
+    snapshot_date AS pair_date,
+    captured_at,
+    table_name,
+    snapshot_id,
+    snapshot_date,
+    TRUE AS is_new
   FROM table_coverage
   WHERE previous_snapshot_id IS NOT NULL
   UNION ALL
-  SELECT cluster, snapshot_id, table_name, previous_snapshot_id, previous_snapshot_date, FALSE
+  SELECT
+    cluster,
+    snapshot_id,
+    snapshot_date,
+    captured_at,
+    table_name,
+    previous_snapshot_id,
+    previous_snapshot_date,
+    FALSE
   FROM table_coverage
   WHERE previous_snapshot_id IS NOT NULL
 ),
@@ -34,6 +51,8 @@ compared AS (
   SELECT
     facts.cluster,
     sides.pair,
+    sides.pair_date,
+    sides.captured_at,
     facts.table_name,
     facts.kind,
     facts.entity_type,
@@ -58,6 +77,8 @@ compared AS (
   GROUP BY
     facts.cluster,
     sides.pair,
+    sides.pair_date,
+    sides.captured_at,
     facts.table_name,
     facts.kind,
     facts.entity_type,
@@ -171,11 +192,11 @@ grounds AS (
   HAVING count(*) = 2
 )
 SELECT
-  steps.cluster,
+  changes.cluster,
   steps.cluster_id,
-  steps.snapshot_id,
-  steps.snapshot_date,
-  steps.captured_at,
+  changes.pair AS snapshot_id,
+  changes.pair_date AS snapshot_date,
+  changes.captured_at,
   steps.previous_snapshot_id,
   steps.previous_captured_at,
   CASE
