@@ -34,15 +34,10 @@ class _Commit:
         (self.folder / new).parent.mkdir(exist_ok=True)
         os.link(self.folder / old, self.folder / new)
         text = self.text.replace(old, new).replace(self.add["partitionValues"][partition_by], day)
-        text = re.sub(r'"appId":"([^"]+)","version":(\d+)', lambda it: _later(it, number), text)
         text = re.sub(r'"modificationTime":\d+', f'"modificationTime":{moment.timestamp() * 1000:.0f}', text)
         commit = self.folder / "_delta_log" / f"{self.version + number:020d}.json"
         commit.write_text(text)
         os.utime(commit, (moment.timestamp(),) * 2)
-
-
-def _later(transaction: re.Match[str], number: int) -> str:
-    return f'"appId":"{transaction[1]}","version":{int(transaction[2]) + number}'
 
 
 ALL = tuple(table.name for table in TABLES)
@@ -54,7 +49,7 @@ def make_history(warehouse: Warehouse, days: int, runs: int, names: Sequence[str
     Days that are longer ago than any commit is kept have one run, whose file stands for the one that maintenance leaves.
     """
     today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    _age(warehouse, today - days * _DAY)
+    _age(warehouse, names, today - days * _DAY)
     for ago in range(days, 0, -1):
         midnight = today - ago * _DAY
         for table in (table for table in TABLES if table.name in names):
@@ -64,12 +59,12 @@ def make_history(warehouse: Warehouse, days: int, runs: int, names: Sequence[str
                     commit.repeat(number, midnight + _DAY * number / (runs + 1), table.partition_by)
             warehouse.kernel.checkpoint(warehouse.locations[table.name])
         maintain(warehouse, MaintainOptions(tables=tuple(names)), clock_at(midnight + _DAY * 1.02))
-        _age(warehouse, midnight + _DAY * 1.02)
+        _age(warehouse, names, midnight + _DAY * 1.02)
 
 
-def _age(warehouse: Warehouse, moment: datetime) -> None:
-    """Make no file of a log younger than a moment."""
-    for path in Path(warehouse.name.removeprefix("file:")).glob("*/_delta_log/*"):
+def _age(warehouse: Warehouse, names: Sequence[str], moment: datetime) -> None:
+    """Make no file of the logs of tables younger than a moment."""
+    for path in (path for name in names for path in log_files(warehouse, name, "*")):
         if path.stat().st_mtime > moment.timestamp():
             os.utime(path, (moment.timestamp(),) * 2)
 

@@ -16,13 +16,19 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta import register_duckdb
-from kafka_lagoon.delta.schema import CHECKPOINT_INTERVAL, LOG_RETENTION, STATE_TABLES, TOMBSTONE_RETENTION
+from kafka_lagoon.delta.schema import (
+    CHECKPOINT_INTERVAL,
+    LOG_RETENTION,
+    RECORD_TABLES,
+    STATE_TABLES,
+    TOMBSTONE_RETENTION,
+)
 from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
 from tests.clock import CLOCK
 from tests.delta.history import log_files, log_size, make_history
 from tests.delta.samples import lag_row, snapshot
-from tests.delta.test_maintain import TODAY, ingest
 from tests.delta.test_publish import HOSTILE_FACTS, publish_once
+from tests.ingest.writers import ingest, kernel_writer
 from tests.warehouses import open_at, settings
 
 pytestmark = pytest.mark.spark
@@ -114,7 +120,10 @@ def sql(warehouse: Warehouse) -> None:
 @pytest.mark.proof
 @pytest.mark.timeout(3_600)
 def test_thousands_of_runs_later(spark: SparkSession, tmp_path: Path) -> None:
-    """After 35 days of 144 snapshots and ingests a day a publication, an ingest and `lag_now` cost as on the first day, +20 %."""
+    """After 35 days of 144 snapshots a day a publication and `lag_now` cost as on the first day, +20 %.
+
+    After 300 ingests the lock and the commits of an ingest, which are a part of it, cost 0.2 s more at most.
+    """
     young, old = (open_at(spark, tmp_path / name) for name in ("young", "old"))
     numbers = iter(range(1, 10_000))
 
@@ -123,12 +132,14 @@ def test_thousands_of_runs_later(spark: SparkSession, tmp_path: Path) -> None:
         publish_once(opened, snapshot(next(numbers), *HOSTILE_FACTS, *GROUPS))
 
     def archive(warehouse: Warehouse) -> None:
-        ingest(warehouse, TODAY, next(numbers))
+        number = next(numbers)
+        ingest(kernel_writer(warehouse), number, 5 * number)
 
     for warehouse in (young, old):
         publication(warehouse)
         archive(warehouse)
-    make_history(old, days=35, runs=144)
+    make_history(old, days=35, runs=144, names=[table.name for table in STATE_TABLES])
+    make_history(old, days=7, runs=43, names=[table.name for table in RECORD_TABLES])
     assert len(log_files(old, "consumer_lag")) < 5 * 145
     assert log_size(old) < 100_000_000
     for run in (publication, archive, sql):
@@ -136,4 +147,5 @@ def test_thousands_of_runs_later(spark: SparkSession, tmp_path: Path) -> None:
         for _ in range(9):
             for name, warehouse in (("young", young), ("old", old)):
                 costs[name].append(cost(spark, lambda: run(warehouse)))  # noqa: B023  called at once
-        assert median(costs["old"]) < 1.2 * median(costs["young"]), (run.__name__, costs)
+        most = median(costs["young"]) + 0.2 if run is archive else 1.2 * median(costs["young"])
+        assert median(costs["old"]) < most, (run.__name__, costs)
