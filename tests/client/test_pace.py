@@ -36,7 +36,7 @@ def test_without_a_limit_nothing_waits() -> None:
     assert hands.seconds == 0
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, requests: int, **settings: object) -> tuple[Broker, Hands]:
+def requested(monkeypatch: pytest.MonkeyPatch, requests: int, **settings: object) -> tuple[Broker, Hands]:
     """A broker that was sent so many requests at once, by a clock that moves when something waits."""
     hands = Hands()
     monkeypatch.setattr(Transport, "connect", lambda *_: Loopback({LIST_GROUPS.key: ListGroupsResponse}))
@@ -57,7 +57,7 @@ def exchanged(broker: Broker) -> int:
 
 def test_requests_wait_for_the_pace(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many requests take as long as their bytes at the rate, but for those that were under way."""
-    broker, hands = asked(monkeypatch, 200, max_bytes_per_second=1_000)
+    broker, hands = requested(monkeypatch, 200, max_bytes_per_second=1_000)
     seconds = exchanged(broker) / 1_000
     assert 0.9 * seconds < hands.seconds <= seconds
 
@@ -65,11 +65,11 @@ def test_requests_wait_for_the_pace(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_deadline_ends_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pace that cannot be kept within the deadline is an error that says so, and not a longer run."""
     with pytest.raises(DeadlinePassed):
-        asked(monkeypatch, 200, max_bytes_per_second=10)
+        requested(monkeypatch, 200, max_bytes_per_second=10)
 
 
 @pytest.mark.parametrize("limit", [1, 3, 5])
 def test_requests_in_flight(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
     """No more wait for their answers than the setting says, and the statistics say how many did."""
-    broker, _ = asked(monkeypatch, 20, max_in_flight_requests_per_connection=limit)
+    broker, _ = requested(monkeypatch, 20, max_in_flight_requests_per_connection=limit)
     assert broker._access.request_stats.by_api[LIST_GROUPS.name, 1].most_in_flight == limit
