@@ -32,15 +32,19 @@ from kafka_lagoon.snapshot.state_rows import Snapshot
 from kafka_lagoon.snapshot.transactions import TransactionRow
 from kafka_lagoon.wire.schema import Versions
 from tests.clock import CLOCK
-from tests.integration.releases import OLDER, Release
+from tests.integration.releases import OLDER
 from tests.integration.state import create_topics, delete_topics
 from tests.integration.test_against_kafka_tools import snapshot_of
+from tests.integration.tools_in_one import ToolsInOne, tools_in_one
 from tests.nulls import unexplained_of
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 REASSIGNMENTS = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 CONFIGS = "kafka.admin.ConfigCommand"
+VERIFICATION = (
+    "transaction.partition.verification.enable"  # of transactional batches, against their transactions (KIP-890)
+)
 TOPIC, MOVING = "transactions", "moving"
 OPEN, HANGING, OVER = 0, 1, 2  # partitions
 HOUR_MS = 3_600_000
@@ -48,37 +52,36 @@ _UNVERIFIED = Versions(3, 11)  # from v12 on brokers add the partition to the tr
 _IS_TRANSACTIONAL = 0x10
 
 
-def verification(release: Release, *change: str) -> None:
-    """Have brokers check transactional batches against their transactions (KIP-890), or not."""
-    release.printed(CONFIGS, "--alter", "--entity-type", "brokers", "--entity-default", *change)
-
-
 @dataclass(frozen=True, slots=True)
 class Seen:
     """The rows of one snapshot, and the words of the lines that Kafka's tools print."""
 
-    release: Release
+    tools: ToolsInOne
+    bootstrap_servers: str
     snapshot: Snapshot
 
     def lines(self, *command: str) -> list[list[str]]:
         """The words of each line below the header."""
-        lines = self.release.printed(TRANSACTIONS, *command).splitlines()[1:]
+        printed = self.tools.run(TRANSACTIONS, "--bootstrap-server", self.bootstrap_servers, *command)
+        lines = printed.splitlines()[1:]
         return [line.split() for line in lines if line.strip()]
 
 
 @pytest.fixture(scope="module")
 def seen(kafka_392: LocalKafka) -> Iterator[Seen]:
     """Brokers with transactions that are open, over, and such that nobody will ever end."""
-    release = Release(OLDER, kafka_392)
-    create_topics(kafka_392.bootstrap_servers, [NewTopic(TOPIC, 3, 1)])
-    verification(release, "--add-config", "transaction.partition.verification.enable=false")
+    servers = kafka_392.bootstrap_servers
+    create_topics(servers, [NewTopic(TOPIC, 3, 1)])
+    alter = ("--bootstrap-server", servers, "--alter", "--entity-type", "brokers", "--entity-default")
     hour_ago_ms = CLOCK.now_ms() - HOUR_MS
-    with open_transaction(kafka_392, "seen-open", hour_ago_ms):
-        end_transaction(kafka_392, "seen-over")
-        write_outside_of_transactions(kafka_392, hour_ago_ms)
-        yield Seen(release, snapshot_of(kafka_392))
-    verification(release, "--delete-config", "transaction.partition.verification.enable")
-    delete_topics(kafka_392.bootstrap_servers, [TOPIC])
+    with tools_in_one(OLDER) as tools:
+        tools.run(CONFIGS, *alter, "--add-config", f"{VERIFICATION}=false")
+        with open_transaction(kafka_392, "seen-open", hour_ago_ms):
+            end_transaction(kafka_392, "seen-over")
+            write_outside_of_transactions(kafka_392, hour_ago_ms)
+            yield Seen(tools, servers, snapshot_of(kafka_392))
+        tools.run(CONFIGS, *alter, "--delete-config", VERIFICATION)
+    delete_topics(servers, [TOPIC])
 
 
 def _begin(kafka: LocalKafka, transactional_id: str, partition: int, at_ms: int) -> Librdkafka:
