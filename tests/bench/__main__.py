@@ -1,4 +1,4 @@
-"""Names of benchmarks in (all without any), the table on standard output and a file in bench-results/ out."""
+"""Runs the benchmarks that are named, or all of them: prints a table, and writes every sample to bench-results/."""
 
 import os
 import sys
