@@ -4,7 +4,7 @@ A partition has a number, its slot. Slots of partitions that exist are in the or
 have committed or are assigned although nobody knows them, come after them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set  # noqa: PYI025  Set is the name there
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
@@ -59,7 +59,8 @@ class Logs:
         self.changed: set[int] = set()  # slots of topics that did not last
         self.known = 0  # slots before it are in the order of topics and partitions
         self._slots: dict[str, _Slots] = {}
-        self._existing: dict[str, Set[int]] = {}
+        self._existing: dict[str, frozenset[int]] = {}
+        self._in_order: dict[str, Sequence[int]] = {}
 
     def slots(self, topic: str) -> Mapping[int, int]:
         """The slots of a topic by partition, whether it exists or not."""
@@ -68,12 +69,19 @@ class Logs:
             slots = self._slots[topic] = _Slots(self, topic)
         return slots
 
-    def existing(self, topic: str) -> Set[int]:
+    def existing(self, topic: str) -> frozenset[int]:
         """The slots of all partitions that a topic has."""
         known = self._existing.get(topic)
         if known is None:
             partitions = self._topology.partitions.get(topic, ())
             known = self._existing[topic] = frozenset(map(self.slots(topic).__getitem__, partitions))
+        return known
+
+    def existing_in_order(self, topic: str) -> Sequence[int]:
+        """The slots of all partitions that a topic has, in the order of the partitions."""
+        known = self._in_order.get(topic)
+        if known is None:
+            known = self._in_order[topic] = self.order(self.existing(topic))
         return known
 
     def order(self, slots: Iterable[int]) -> list[int]:
