@@ -85,12 +85,12 @@ def _spans(commits: Sequence[CommittedOffsetRow]) -> Mapping[str, range]:
 
 def _slots(commits: Sequence[CommittedOffsetRow], logs: Logs) -> "array[int]":
     """The slot of each commit's partition."""
-    slots = array("i")
+    slots: list[int] = []
     partitions, start = column_of(commits, "partition"), 0
     for topic, count in _topic_counts(commits):
-        slots.extend(map(logs.slots(topic).__getitem__, partitions[start : start + count]))
+        slots += map(logs.slots(topic).__getitem__, partitions[start : start + count])
         start += count
-    return slots
+    return array("i", slots)
 
 
 def _topic_counts(commits: Sequence[CommittedOffsetRow]) -> Iterable[tuple[str, int]]:
@@ -128,6 +128,7 @@ class LagColumns(Columns[ConsumerLagRow]):
         logs: Logs,
     ) -> None:
         self._groups, self._members, self._commits, self._logs = groups, members, commits, logs
+        self._numbers = array("i", range(len(commits)))
         self._group_of, self._slots = array("i"), array("i")
         self._commit_of, self._owner_of = array("i"), array("i")  # -1: none
         self._problem_of = array("i")
@@ -161,16 +162,15 @@ class LagColumns(Columns[ConsumerLagRow]):
         `unread` is why the commits of the whole group are missing.
         """
         if not members and all(map(lt, slots, slots[1:])):
-            rows = array("i", own)
+            rows = self._numbers[own.start : own.stop]
             self._owner_of += array("i", (_NONE,)) * len(slots)
         else:
-            committed, owners = (
-                dict(zip(slots, own, strict=True)),
-                _owners(members, self._logs),
-            )  # the last of two counts
-            slots = array("i", _expected(committed, owners, members, self._logs))
-            rows = array("i", map(committed.get, slots, repeat(_NONE)))
-            self._owner_of.extend(map(owners.get, slots, repeat(_NONE)))
+            committed = dict(zip(slots, own, strict=True))  # the last of two counts
+            owners = _owners(members, self._logs)
+            expected = _expected(committed, owners, members, self._logs)
+            slots = array("i", expected)
+            rows = array("i", list(map(committed.get, expected, repeat(_NONE))))
+            self._owner_of += array("i", list(map(owners.get, expected, repeat(_NONE))))
         self._group_of += array("i", (group,)) * len(slots)
         self._slots += slots
         self._commit_of += rows
