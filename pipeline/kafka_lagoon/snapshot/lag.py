@@ -8,7 +8,7 @@ commit, the owner and the problem of each row; its other columns are made of tho
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, repeat
-from operator import attrgetter, lt
+from operator import attrgetter
 from typing import Any
 
 from kafka_lagoon.row_columns import Chosen, Column, Columns, Difference, column_of
@@ -161,20 +161,29 @@ class LagColumns(Columns[ConsumerLagRow]):
 
         `unread` is why the commits of the whole group are missing.
         """
-        if not members and all(map(lt, slots, slots[1:])):
-            rows = self._numbers[own.start : own.stop]
+        if not members and self._logs.are_in_order(slots):
+            is_committed, rows = True, self._numbers[own.start : own.stop]
             self._owner_of += array("i", (_NONE,)) * len(slots)
         else:
             committed = dict(zip(slots, own, strict=True))  # the last of two counts
-            owners = _owners(members, self._logs)
+            owners = _owners(members, self._logs) if members else {}
             expected = _expected(committed, owners, members, self._logs)
             slots = array("i", expected)
-            rows = array("i", list(map(committed.get, expected, repeat(_NONE))))
-            self._owner_of += array("i", list(map(owners.get, expected, repeat(_NONE))))
+            is_committed = len(expected) == len(committed)
+            rows = array("i", [committed.get(slot, _NONE) for slot in expected])
+            self._owner_of += array("i", [owners.get(slot, _NONE) for slot in expected])
         self._group_of += array("i", (group,)) * len(slots)
         self._slots += slots
         self._commit_of += rows
-        self._problem_of += self._problem_places(self._groups[group].problem, slots, rows, unread)
+        described = self._groups[group].problem
+        if is_committed and not (unread or described or self._has_problems()):
+            self._problem_of += array("i", (_NO_PROBLEM,)) * len(slots)
+        else:
+            self._problem_of += self._problem_places(described, slots, rows, unread)
+
+    def _has_problems(self) -> bool:
+        """Whether there is any; a partition that nobody knows is one, and may be added with a group."""
+        return bool(self._commit_problems or self._unknown or self._logs.problems)
 
     def _problem_places(
         self, described: str | None, slots: Sequence[int], rows: Sequence[int], unread: str | None
@@ -184,8 +193,6 @@ class LagColumns(Columns[ConsumerLagRow]):
         is_plain = is_plain and not (logs and any(slot in logs for slot in slots))
         is_plain = is_plain and not (commits and any(row in commits for row in rows))
         if is_plain and not (self._unknown and any(row in self._unknown for row in rows)):
-            if min(rows, default=0) >= 0:
-                return array("i", (_NO_PROBLEM,)) * len(rows)
             return array("i", [row < 0 for row in rows])
         problems = (
             self._problem(unread or commits.get(row) or logs.get(slot), row) or described

@@ -7,6 +7,7 @@ have committed or are assigned although nobody knows them, come after them.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from operator import lt
 
 from kafka_lagoon.admin.offset_columns import columns_of
 from kafka_lagoon.admin.offsets import Offsets
@@ -83,6 +84,10 @@ class Logs:
         if known is None:
             known = self._in_order[topic] = self.order(self.existing(topic))
         return known
+
+    def are_in_order(self, slots: Sequence[int]) -> bool:
+        """Whether slots of partitions that exist are in the order of topic and partition, each once."""
+        return not slots or (slots[-1] < self.known and all(map(lt, slots, slots[1:])))
 
     def order(self, slots: Iterable[int]) -> list[int]:
         """The slots in the order of topic and partition."""

@@ -97,10 +97,11 @@ def topology_of(metadata: MetadataResponse, *, has_offline_replicas: bool = True
 def check_again(cluster: Cluster, before: Topology, deadline: Deadline) -> tuple[Topology, list[Failure]]:
     """The topology, with the topics named that were deleted or re-created since."""
     try:
-        after = read_topology(cluster, None, deadline, before.chosen)
+        topics = cluster.refresh(None, deadline).topics
     except PipelineError as error:
         return before, [failure_of(METADATA, Scope.list("all topics"), error)]
-    return replace(before, changed=changes(before.topic_ids, after.topic_ids)), []
+    after = {topic.name: uuid_text(topic.topic_id) for topic in topics if topic.name is not None}
+    return replace(before, changed=changes(before.topic_ids, after)), []
 
 
 def changes(before: Mapping[str, str | None], after: Mapping[str, str | None]) -> dict[str, str]:
