@@ -178,11 +178,11 @@ def test_a_limit_measures_what_sorting_all_positions_would(commits: list[tuple[i
         behind(group_id=f"g{number}", partition=partition, committed_offset=offset, lag=9 - offset, log_start_offset=2)
         for number, (partition, offset) in enumerate(commits)
     ]
-    asked: list[list[Position]] = []
+    requested: list[list[Position]] = []
 
     def measure(positions: Sequence[Position]) -> UnreadRecords:
-        asked.append(list(positions)[:most])
-        first = not_read(positions, BUDGET_USED_UP) | dict.fromkeys(asked[-1], RECORD)
+        requested.append(list(positions)[:most])
+        first = not_read(positions, BUDGET_USED_UP) | dict.fromkeys(requested[-1], RECORD)
         return UnreadRecords(first=first, failures=(), bytes_fetched=0)
 
     several = Joined(ConsumerLagRow, rows)
@@ -191,7 +191,7 @@ def test_a_limit_measures_what_sorting_all_positions_would(commits: list[tuple[i
         for one in (measure, Limited(measure, most))
     )
     assert limited == every
-    assert asked[:1] == asked[1:]
+    assert requested[:1] == requested[1:]
 
 
 def test_tiered_storage_is_known_from_the_offsets() -> None:

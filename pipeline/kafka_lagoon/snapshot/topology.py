@@ -231,9 +231,11 @@ def _partition_problems(
     for topic, some in zip(topology.metadata.topics, several, strict=True):
         name = topic.name or ""
         reason = topology.changed.get(name) or durability.problems.get(name)
-        for partition, one in zip(some, known, strict=False):
+        for partition, leaders in zip(some, known, strict=False):
             fallback = reason
-            if fallback is None and (one is None or None in (one.eligible_leader_replicas, one.last_known_elr)):
+            if fallback is None and (
+                leaders is None or None in (leaders.eligible_leader_replicas, leaders.last_known_elr)
+            ):
                 fallback = durability.eligible_problem
             problems.append(error_code(partition.error_code).name if partition.error_code else fallback)
     return problems
