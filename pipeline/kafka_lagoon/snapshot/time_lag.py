@@ -42,6 +42,7 @@ _METHODS = {
     Outcome.UNREADABLE: UNREADABLE,
     Outcome.NOT_READ: NOT_MEASURED,
 }
+_PIECE = 1 << 16  # rows whose values exist at the same time
 _NOTHING_MEASURED = UnreadRecords(first={}, failures=(), bytes_fetched=0)
 _ADDED = (
     "time_lag_ms",
@@ -89,8 +90,8 @@ class _Wanted:
     in tiered storage, and whether the commit is below the log's start.
     """
 
-    rows: list[int] = field(default_factory=list)
-    number_of: list[int] = field(default_factory=list)
+    rows: "array[int]" = field(default_factory=lambda: array("i"))
+    number_of: "array[int]" = field(default_factory=lambda: array("i"))
     numbers: dict[tuple[Any, ...], int] = field(default_factory=dict)
     positions: list[tuple[Position | None, bool]] = field(default_factory=list)
 
@@ -114,7 +115,7 @@ def with_time_lag(
         return TimedLag(rows=_Unmeasured(rows), failures=())
     most = measure.most if isinstance(measure, Limited) else None
     lags = column_of(rows, "lag")
-    wanted = _wanted(rows, lags, last_epochs, local_starts, most)
+    wanted = _wanted(rows, last_epochs, local_starts, most)
     given: list[Given] = [*_BY_LAG, _unknown(NOT_MEASURED, BUDGET_USED_UP)]
     places = _places_by_lag(lags)
     first = len(given)
@@ -144,58 +145,96 @@ def _places_by_lag(lags: Iterable[int | None]) -> "array[int]":
 # Hot: of two million rows all may be behind.
 def _wanted(
     rows: Columns[ConsumerLagRow],
-    lags: Sequence[int | None],
     last_epochs: Sequence[int | None],
     local_starts: Mapping[TopicPartition, int],
     most: int | None,
 ) -> _Wanted:
     """The positions of rows with a lag; of more than `most` at least those with the largest lag."""
-    wanted = _Wanted()
-    is_behind = [lag is not None and lag > 0 for lag in lags]
-    numbers = list(compress(range(len(rows)), is_behind))
-    topics, partitions, offsets, starts, stables, ends = (
-        list(compress(column_of(rows, name), is_behind)) for name in _READ
-    )
-    firsts = [
-        offset if start is None or offset > start else start for offset, start in zip(offsets, starts, strict=True)
-    ]
-    are_below = list(map(lt, offsets, firsts))
-    epochs = [
-        -1 if is_below or epoch is None else epoch
-        for is_below, epoch in zip(are_below, compress(last_epochs, is_behind), strict=True)
-    ]
-    unread = list(map(sub, ends, firsts))
-    columns = (topics, partitions, firsts, epochs, stables, ends, are_below)
+    wanted, behind = _Wanted(), _Behind()
+    for begin in range(0, len(rows), _PIECE):
+        behind.add(rows[begin : begin + _PIECE], last_epochs[begin : begin + _PIECE], begin)
     # Those in tiered storage are no positions, so that how many there are is not known before.
-    for least, limit in _spans(unread, None if local_starts else most):
-        is_chosen = [least <= records < limit for records in unread]
-        wanted.rows += compress(numbers, is_chosen)
-        _add(wanted, compress(zip(*columns, strict=True), is_chosen), local_starts)
+    for least, limit in _spans(behind.unread, None if local_starts else most):
+        is_chosen = [least <= records < limit for records in behind.unread]
+        wanted.rows.extend(compress(behind.numbers, is_chosen))
+        _add(wanted, compress(zip(*behind.columns(), strict=True), is_chosen), local_starts)
         if most is not None and len(wanted.distinct()) >= most:
             break
     return wanted
+
+
+class _Behind:
+    """Rows with a lag, by column: their numbers, the records that are left to read, and where their groups read next.
+
+    Numbers are in arrays, for there may be millions.
+    """
+
+    def __init__(self) -> None:
+        self.numbers, self.unread = array("i"), array("q")
+        self._topics: list[str] = []
+        self._partitions, self._firsts, self._epochs = array("i"), array("q"), array("i")
+        self._stables: list[int | None] = []
+        self._ends: list[int] = []
+        self._are_below = array("b")
+
+    def columns(self) -> tuple[Column, ...]:
+        """What makes a position."""
+        return (
+            self._topics,
+            self._partitions,
+            self._firsts,
+            self._epochs,
+            self._stables,
+            self._ends,
+            self._are_below,
+        )
+
+    def add(self, rows: Sequence[ConsumerLagRow], last_epochs: Sequence[int | None], begin: int) -> None:
+        """Add those of some neighbouring rows, the first of which has the number `begin`."""
+        is_behind = [lag is not None and lag > 0 for lag in column_of(rows, "lag")]
+        topics, partitions, offsets, starts, stables, ends = (
+            list(compress(column_of(rows, name), is_behind)) for name in _READ
+        )
+        firsts = [
+            offset if start is None or offset > start else start for offset, start in zip(offsets, starts, strict=True)
+        ]
+        are_below = list(map(lt, offsets, firsts))
+        self.numbers.extend(compress(range(begin, begin + len(rows)), is_behind))
+        self.unread.extend(map(sub, ends, firsts))
+        self._topics += topics
+        self._partitions.extend(partitions)
+        self._firsts.extend(firsts)
+        self._epochs.extend(
+            -1 if is_below or epoch is None else epoch
+            for is_below, epoch in zip(are_below, compress(last_epochs, is_behind), strict=True)
+        )
+        self._stables += stables
+        self._ends += ends
+        self._are_below.extend(are_below)
 
 
 def _spans(unread: Sequence[int], most: int | None) -> Iterator[tuple[float, float]]:
     """Ranges of lag from the largest on: of `most` rows, then of twice as many, for several rows may share a position."""
     limit = math.inf
     if most is not None and len(unread) > most:
-        ordered = sorted(unread, reverse=True)
+        ordered = array("q", sorted(unread, reverse=True))
         while most < len(ordered):
-            yield ordered[most - 1], limit
-            limit, most = ordered[most - 1], 2 * most
+            if ordered[most - 1] < limit:
+                yield ordered[most - 1], limit
+                limit = ordered[most - 1]
+            most *= 2
     yield -math.inf, limit
 
 
 def _add(wanted: _Wanted, rows: Iterable[tuple[Any, ...]], local_starts: Mapping[TopicPartition, int]) -> None:
     """Number where the groups of some rows read next, and add the positions that are new."""
     numbers, known = wanted.numbers, len(wanted.numbers)
-    wanted.number_of += [numbers.setdefault(place, len(numbers)) for place in rows]
+    wanted.number_of.extend([numbers.setdefault(place, len(numbers)) for place in rows])
     for topic, partition, first, last_epoch, stable, end, is_below in islice(numbers, known, None):
         position = None
         if not local_starts or first >= local_starts.get(TopicPartition(topic, partition), 0):
             position = Position(topic, partition, first, last_epoch, stable is not None and first >= stable, end)
-        wanted.positions.append((position, is_below))
+        wanted.positions.append((position, bool(is_below)))
 
 
 class _Unmeasured(Columns[ConsumerLagRow]):
