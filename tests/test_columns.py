@@ -15,12 +15,6 @@ _UNNAMED = {
     "snapshots": {"finished_at", "software_version", "bytes_in", "bytes_out"},
     "record_ranges": {"bytes_decoded"},
 }
-# Reasons that no test names so far, or that tests name by a constant; none is added to these.
-_UNNAMED_PROBLEMS = {
-    "partition_offsets": {"OFFSET_NOT_RETURNED"},
-    "group_members": {"ASSIGNMENT_NOT_RETURNED"},
-    "coverage": {"DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"},
-}
 
 
 @pytest.fixture(scope="module")
@@ -46,4 +40,4 @@ def _problems(table: Table) -> set[str]:
 @pytest.mark.parametrize("table", [table for table in TABLES if _problems(table)], ids=lambda table: table.name)
 def test_every_problem_is_named_by_a_test(named: set[str], table: Table) -> None:
     """What a comment promises as a reason is what some test expects."""
-    assert _problems(table) - named <= _UNNAMED_PROBLEMS.get(table.name, set())
+    assert _problems(table) <= named

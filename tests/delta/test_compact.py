@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_lagoon.delta.compact import compact, merged
-from kafka_lagoon.delta.files import statistics_of
+from kafka_lagoon.delta.compact import compact
 from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.schema import STATE_TABLES
 from kafka_lagoon.delta.warehouse import Warehouse
@@ -107,10 +106,3 @@ def test_a_file_with_other_rows_than_the_log_says(warehouse: Warehouse) -> None:
     rewritten(warehouse, 1, lambda rows: rows.slice(0, 0))
     with pytest.raises(ChecksFailed, match="hold 1 rows, its log says 2"):
         join(warehouse)
-
-
-def test_bounds_of_joined_rows() -> None:
-    """As of all rows at once: a column of nulls has no bounds and takes none from others; one with a NaN has none at all."""
-    first = pa.table({"a": [1, 5], "b": pa.array([None, None], pa.string()), "c": [0.5, float("nan")]})
-    second = pa.table({"a": [3, None], "b": ["x", None], "c": [1.5, 2.5]})
-    assert merged([statistics_of(first), statistics_of(second)]) == statistics_of(pa.concat_tables([first, second]))

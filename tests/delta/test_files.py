@@ -108,3 +108,10 @@ def test_a_dictionary_has_the_bounds_of_what_is_used() -> None:
     column = pa.DictionaryArray.from_arrays(pa.array([1, None], pa.int32()), ["a", "b", "z"])
     assert statistics_of(pa.table({"text": column})).least == {"text": "b"}
     assert statistics_of(pa.table({"text": column})).greatest == {"text": "b"}
+
+
+def test_bounds_of_joined_rows() -> None:
+    """As of all rows at once: a column of nulls has no bounds and takes none from others; one with a NaN has none at all."""
+    first = pa.table({"a": [1, 5], "b": pa.array([None, None], pa.string()), "c": [0.5, float("nan")]})
+    second = pa.table({"a": [3, None], "b": ["x", None], "c": [1.5, 2.5]})
+    assert merged([statistics_of(first), statistics_of(second)]) == statistics_of(pa.concat_tables([first, second]))

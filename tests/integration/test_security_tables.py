@@ -163,6 +163,7 @@ def test_tokens_equal_kafka_delegation_tokens(secured: Secured, login: Path, tok
     rows = [
         [row.token_id, row.owner, row.requester, f"[{', '.join(row.renewers)}]", *map(_minute, _times(row))]
         for row in snapshot.of(DelegationTokenRow)
+        if row.token_id == token[0]  # others may have left one that has expired
     ]
     assert rows == [[one for one in line if one != token[1]] for line in printed]
     assert len(rows) == 1

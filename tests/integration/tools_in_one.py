@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import reduce
 
 from py4j.java_gateway import CallbackServerParameters, GatewayParameters, JavaGateway, launch_gateway
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError
 
 from kafka_lagoon.jars.java import class_path, java_path
 from kafka_lagoon.jars.locked_jars import jar_paths
@@ -58,7 +58,7 @@ class ToolsInOne:
         tool = reduce(getattr, main_class.split("."), self._gateway.jvm)
         try:
             tool.main(given)
-        except Py4JJavaError:
+        except Py4JError:  # where a Spark session was, PySpark turns Py4JJavaError into others
             assert self._exit.code is not None
         assert not self._exit.code, f"{main_class} {arguments}: {printed.toString()}"
         return str(printed.toString())

@@ -4,10 +4,11 @@ import pytest
 
 from kafka_lagoon.admin.groups import GroupListing
 from kafka_lagoon.protocol.messages import consumer_group_describe as consumers
+from kafka_lagoon.protocol.messages import describe_groups as classic
 from kafka_lagoon.protocol.messages import share_group_describe as share
 from kafka_lagoon.protocol.messages import streams_group_describe as streams
 from kafka_lagoon.protocol.messages.list_groups import ListedGroup
-from kafka_lagoon.snapshot.group_types import consumer_group, share_group, streams_group
+from kafka_lagoon.snapshot.group_types import classic_group, consumer_group, share_group, streams_group
 from kafka_lagoon.snapshot.state_rows import StreamsTasks, TopicPartitions
 from kafka_lagoon.wire.primitives import uuid_text
 
@@ -186,3 +187,20 @@ def test_the_protocol_of_a_member_of_a_consumer_group(number: int, member_type: 
     _, (row,) = consumer_group(listed("consumer"), described, 7, {})
     assert (row.member_type, row.subscribed_pattern, row.subscribed_topics) == (member_type, "orders.*", None)
     assert (row.active_tasks, row.standby_tasks, row.warmup_tasks, row.process_id) == (None, None, None, None)
+
+
+def test_a_stable_group_without_an_assignment_says_so() -> None:
+    """A member of a stable group has an assignment, if it may be empty: bytes that are not there are no empty one."""
+    member = classic.DescribedMember(
+        member_id="m", client_id="c", client_host="/127.0.0.1", member_metadata=b"", member_assignment=b""
+    )
+    described = classic.DescribedGroup(
+        error_code=0,
+        group_id="g",
+        group_state="Stable",
+        protocol_type="consumer",
+        protocol_data="range",
+        members=(member,),
+    )
+    _, (row,) = classic_group(listed("classic"), described, 7)
+    assert (row.assignment, row.problem) == (None, "ASSIGNMENT_NOT_RETURNED")

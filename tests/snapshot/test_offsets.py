@@ -14,7 +14,7 @@ from kafka_lagoon.client.failures import Scope, failure_of
 from kafka_lagoon.client.routing import Gathered, Source
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS, ListOffsetsResponsePartition
 from kafka_lagoon.protocol.messages.metadata import MetadataResponse
-from kafka_lagoon.snapshot.offsets import NOT_RETURNED, offset_rows
+from kafka_lagoon.snapshot.offsets import offset_rows
 from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow
 from kafka_lagoon.snapshot.topology import TOPIC_RECREATED, Topology
 
@@ -62,7 +62,7 @@ def test_no_offset_is_null() -> None:
     row = row_of(largest=answered(-1), tiered=answered(-1))
     assert (row.max_timestamp_offset, row.max_timestamp_ms, row.tiered_offset, row.problem) == (None, None, None, None)
     row = row_of(end=answered(-1))
-    assert (row.high_watermark, row.problem) == (None, NOT_RETURNED)
+    assert (row.high_watermark, row.problem) == (None, "OFFSET_NOT_RETURNED")
 
 
 def test_refusals_are_named() -> None:

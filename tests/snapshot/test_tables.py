@@ -12,13 +12,21 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED, SECURITY_DISABLED
+from kafka_lagoon.protocol.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+    SECURITY_DISABLED,
+)
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, SupportedFeature
 from kafka_lagoon.protocol.messages.describe_acls import (
     DESCRIBE_ACLS,
     AclDescription,
     DescribeAclsResource,
     DescribeAclsResponse,
+)
+from kafka_lagoon.protocol.messages.describe_delegation_token import (
+    DESCRIBE_DELEGATION_TOKEN,
+    DescribeDelegationTokenResponse,
 )
 from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from kafka_lagoon.protocol.messages.describe_quorum import QuorumPartition, QuorumReplica
@@ -172,6 +180,21 @@ def test_an_api_that_no_broker_offers_is_a_fact_of_coverage(monkeypatch: pytest.
     taken = captured(state)
     (row,) = (row for row in taken.of(CoverageRow) if row.api == "DescribeAcls")
     assert (row.not_collected_because, row.requests, row.expected) == ("UNSUPPORTED_VERSION", 0, 0)
+    assert taken.published.status == "complete"
+    assert not taken.of(CollectionFailureRow)
+
+
+def test_a_listener_that_shows_no_tokens_is_a_fact_of_coverage(speak: Speak) -> None:
+    """DELEGATION_TOKEN_REQUEST_NOT_ALLOWED is how the principal came, by PLAINTEXT or by a token, no failure."""
+    refused = DescribeDelegationTokenResponse(
+        error_code=DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, tokens=(), throttle_time_ms=0
+    )
+    speak(DESCRIBE_DELEGATION_TOKEN, lambda: refused)
+    state = FakeCluster()
+    state.add_topic("t", 1)
+    taken = captured(state)
+    reasons = {row.not_collected_because for row in taken.of(CoverageRow) if row.api == "DescribeDelegationToken"}
+    assert reasons == {"DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"}
     assert taken.published.status == "complete"
     assert not taken.of(CollectionFailureRow)
 

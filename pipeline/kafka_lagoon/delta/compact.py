@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.files import DataFile, LiveFile, Statistics, statistics_of
+from kafka_lagoon.delta.files import DataFile, LiveFile, merged, statistics_of
 from kafka_lagoon.delta.kernel import Conflict, State
 from kafka_lagoon.delta.schema import Table
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
@@ -109,21 +109,6 @@ def _conformed(parquet: bytes, schema: pa.Schema) -> pa.Table:
         for field in schema
     ]
     return pa.Table.from_arrays(columns, schema=schema)
-
-
-def merged(pieces: Sequence[Statistics]) -> Statistics:
-    """Statistics of a file with the rows of all pieces; bounds of columns that have them wherever they have values."""
-
-    def is_bounded(name: str) -> bool:
-        return all(name in piece.least or piece.nulls[name] == piece.rows for piece in pieces)
-
-    bounded = {name for piece in pieces for name in piece.least if is_bounded(name)}
-    return Statistics(
-        rows=sum(piece.rows for piece in pieces),
-        least={name: min(piece.least[name] for piece in pieces if name in piece.least) for name in bounded},
-        greatest={name: max(piece.greatest[name] for piece in pieces if name in piece.greatest) for name in bounded},
-        nulls={name: sum(piece.nulls[name] for piece in pieces) for name in pieces[0].nulls},
-    )
 
 
 def _commit(warehouse: Warehouse, table: Table, joined: Sequence[_Joined], clock: Clock) -> bool:
