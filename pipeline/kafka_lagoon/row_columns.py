@@ -8,7 +8,7 @@ import dataclasses
 from abc import abstractmethod
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, repeat
+from itertools import chain
 from operator import attrgetter
 from typing import Any, TypeVar, cast, overload
 
@@ -210,7 +210,7 @@ def runs(counts: Iterable[int], values: Sequence[Any]) -> Chosen:
     """A column in which each of `values` stands in as many neighbouring rows as `counts` says."""
     places = array("i")
     for place, count in enumerate(counts):
-        places.extend(repeat(place, count))
+        places += array("i", (place,)) * count
     return Chosen(places, values)
 
 

@@ -4,18 +4,27 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.first_unread import first_unread
-from kafka_lagoon.fetch.unread_positions import FirstUnread, Outcome, Position, UnreadRecords
+from kafka_lagoon.fetch.unread_positions import (
+    BUDGET_USED_UP,
+    FirstUnread,
+    Outcome,
+    Position,
+    UnreadRecords,
+    not_read,
+)
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.row_columns import Joined
 from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
 from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, PartitionOffsetsRow, Snapshot
-from kafka_lagoon.snapshot.time_lag import local_starts, with_time_lag
+from kafka_lagoon.snapshot.time_lag import Limited, local_starts, with_time_lag
 from tests.clock import CLOCK
 from tests.delta.samples import lag_row, row
 from tests.fake.broker import fake_cluster
@@ -160,6 +169,29 @@ def test_positions_are_asked_about_once_the_largest_lag_first() -> None:
         Position("t", 0, 5, 4, False, 9),
         Position("t", 1, 8, -1, True, 9),
     ]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 12)), max_size=30), st.integers(1, 12))
+def test_a_limit_measures_what_sorting_all_positions_would(commits: list[tuple[int, int]], most: int) -> None:
+    """Of more positions than may be measured those with the largest lag are, and all rows say the same."""
+    rows = [
+        behind(group_id=f"g{number}", partition=partition, committed_offset=offset, lag=9 - offset, log_start_offset=2)
+        for number, (partition, offset) in enumerate(commits)
+    ]
+    requested: list[list[Position]] = []
+
+    def measure(positions: Sequence[Position]) -> UnreadRecords:
+        requested.append(list(positions)[:most])
+        first = not_read(positions, BUDGET_USED_UP) | dict.fromkeys(requested[-1], RECORD)
+        return UnreadRecords(first=first, failures=(), bytes_fetched=0)
+
+    several = Joined(ConsumerLagRow, rows)
+    every, limited = (
+        list(with_time_lag(several, [None] * len(rows), {}, one).rows) if rows else []
+        for one in (measure, Limited(measure, most))
+    )
+    assert limited == every
+    assert requested[:1] == requested[1:]
 
 
 def test_tiered_storage_is_known_from_the_offsets() -> None:

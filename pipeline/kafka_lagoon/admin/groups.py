@@ -135,14 +135,12 @@ def describe_groups(cluster: Cluster, groups: Mapping[str, GroupListing], deadli
 def _describe(
     cluster: Cluster, types: Mapping[str, str], deadline: Deadline
 ) -> tuple[dict[str, Description], dict[str, Failure]]:
+    items: dict[str, list[str]] = {group_type: [] for group_type in _APIS}
+    for group_id, group_type in types.items():
+        if group_type in items:
+            items[group_type].append(group_id)
     sharded = [
-        ShardedRequest(
-            api=api,
-            items=[group_id for group_id, one in types.items() if one == group_type],
-            build=build,
-            read=_read_groups,
-            chunk=_CHUNK,
-        )
+        ShardedRequest(api=api, items=items[group_type], build=build, read=_read_groups, chunk=_CHUNK)
         for group_type, (api, build) in _APIS.items()
     ]
     gathered = gather(cluster, ByCoordinator(cluster), sharded, deadline)

@@ -34,6 +34,25 @@ class Chunk:
         self._names, self._counts = list(by_topic), list(map(len, by_topic.values()))
         self._partitions = array("i", [partition for some in by_topic.values() for partition in some])
         self.places = {order.places[topic][partition] for topic, some in by_topic.items() for partition in some}
+        self._answered: tuple[list[str], Sequence[int], Sequence[int]] | None = None
+        self._answered_places: list[int] = []
+
+    def places_of(self, order: "PartitionOrder", topics: Structs[ListOffsetsResponseTopic]) -> list[int] | None:
+        """The places that a response answers for; None if they are not those of this chunk, each once.
+
+        Responses about the same chunk mostly answer in the same order.
+        """
+        partitions = topics.lists("partitions")
+        answered = list(topics.column("name")), partitions.counts, partitions.items.column("partition_index")
+        if answered != self._answered:
+            try:
+                places = order.places_of(*answered)
+            except KeyError:
+                return None
+            if len(places) != len(self.items) or self.places != set(places):
+                return None
+            self._answered, self._answered_places = answered, places
+        return self._answered_places
 
     def topics(self, timestamp: int) -> Sequence[ListOffsetsTopic]:
         """What to ask for the offset that a timestamp stands for."""
@@ -65,6 +84,15 @@ class PartitionOrder:
             known = self._chunks[id(items)] = Chunk(self, items)
         return known
 
+    def places_of(self, names: Sequence[str], counts: Sequence[int], partitions: Sequence[int]) -> list[int]:
+        """Where the partitions of some topics stand; KeyError if one was not asked for."""
+        places: list[int] = []
+        start = 0
+        for name, count in zip(names, counts, strict=True):
+            places += map(self.places[name].__getitem__, partitions[start : start + count])
+            start += count
+        return places
+
     def place(self, partition: TopicPartition) -> int:
         """Where a partition stands; KeyError if it was not asked for."""
         return self.places[partition.topic][partition.partition]
@@ -90,29 +118,17 @@ class OffsetColumns(Intake[TopicPartition, ListOffsetsResponsePartition]):
         wanted, topics = self.order.chunk(items), by_column(response.topics, ListOffsetsResponseTopic)
         answers = topics.lists("partitions").items
         self.several_sources.append(source)
-        try:
-            places = self._places(topics)
-        except KeyError:
-            return self._take_each(response, items)
-        if len(places) != len(items) or any(answers.column("error_code")) or wanted.places != set(places):
+        places = wanted.places_of(self.order, topics)
+        if places is None or any(answers.column("error_code")):
             return self._take_each(response, items)
         self._keep(places, answers)
         return {}
 
-    def _places(self, topics: Structs[ListOffsetsResponseTopic]) -> list[int]:
-        places: list[int] = []
-        partitions, start = topics.lists("partitions"), 0
-        indexes = partitions.items.column("partition_index")
-        for name, count in zip(topics.column("name"), partitions.counts, strict=True):
-            places.extend(map(self.order.places[name].__getitem__, indexes[start : start + count]))
-            start += count
-        return places
-
     def _keep(self, places: Sequence[int], answers: Structs[ListOffsetsResponsePartition]) -> None:
         number = len(self.several_sources) - 1
         offsets, timestamps, leader_epochs = self.offsets, self.timestamps, self.leader_epochs
-        columns = (answers.column(name) for name in ("offset", "timestamp", "leader_epoch"))
-        for place, offset, timestamp, leader_epoch in zip(places, *columns, strict=True):
+        given = [answers.column(name) for name in ("offset", "timestamp", "leader_epoch")]
+        for place, offset, timestamp, leader_epoch in zip(places, *given, strict=True):
             offsets[place], timestamps[place], leader_epochs[place] = offset, timestamp, leader_epoch
             self.source_places[place] = number
 

@@ -14,17 +14,11 @@ from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.delta.storage import JAVA_ERRORS
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import PipelineError
-from kafka_lagoon.fetch.unread_positions import (
-    BUDGET_USED_UP,
-    FirstUnread,
-    Position,
-    UnreadRecords,
-    not_read,
-)
+from kafka_lagoon.fetch.unread_positions import Position, UnreadRecords, not_read
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.runs.earlier_offsets import interpolated
 from kafka_lagoon.settings import SnapshotSettings
-from kafka_lagoon.snapshot.time_lag import Measure
+from kafka_lagoon.snapshot.time_lag import Limited, Measure
 
 _TASK_POSITIONS = 10_000
 EXECUTORS_FAILED = "EXECUTORS_FAILED"
@@ -59,20 +53,13 @@ def measure_of(
         return partial(interpolated, warehouse, cluster, name, limits.time_lag_history_days)
 
     def measure(positions: Sequence[Position]) -> UnreadRecords:
-        some, rest = positions[: limits.time_lag_max_positions], positions[limits.time_lag_max_positions :]
         budget_ms = int(deadline.remaining() * 500)
         is_paced = cluster.settings.max_bytes_per_second is not None  # which each executor would do on its own
-        if len(some) >= limits.time_lag_executor_positions and not is_paced:
-            unread = _on_executors(cluster, warehouse, some, limits.time_lag_max_bytes, budget_ms)
-        else:
-            unread = _on_driver(cluster, some, limits.time_lag_max_bytes, budget_ms)
-        return _with(unread, not_read(rest, BUDGET_USED_UP))
+        if len(positions) >= limits.time_lag_executor_positions and not is_paced:
+            return _on_executors(cluster, warehouse, positions, limits.time_lag_max_bytes, budget_ms)
+        return _on_driver(cluster, positions, limits.time_lag_max_bytes, budget_ms)
 
-    return measure
-
-
-def _with(unread: UnreadRecords, more: dict[Position, FirstUnread]) -> UnreadRecords:
-    return UnreadRecords(first={**unread.first, **more}, failures=unread.failures, bytes_fetched=unread.bytes_fetched)
+    return Limited(measure, limits.time_lag_max_positions)
 
 
 def _on_driver(cluster: Cluster, positions: Sequence[Position], max_bytes: int, budget_ms: int) -> UnreadRecords:

@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise, repeat
+from itertools import accumulate, pairwise
 from typing import Any
 
 from kafka_lagoon.admin.committed_offsets import CommittedOffsets, groups_of
@@ -61,7 +61,7 @@ class _Made:
         known = {topic: place for place, topic in enumerate(dict.fromkeys(self.topics))}
         places = array("i")
         for topic, count in zip(self.topics, self.topic_counts, strict=True):
-            places.extend(repeat(known[topic], count))
+            places += array("i", (known[topic],)) * count
         offsets = _or_none(self.offsets)
         return CommitColumns(
             CommittedOffsetRow,
@@ -77,6 +77,7 @@ class _Made:
                 "problem": _problems(self.problems, len(self.offsets)),
             },
             dict(zip(self.group_ids, self._spans(), strict=True)),
+            list(zip(self.topics, self.topic_counts, strict=True)),
         )
 
     def _spans(self) -> Iterator[tuple[int, int]]:
@@ -87,13 +88,20 @@ class _Made:
 
 
 class CommitColumns(Stored[CommittedOffsetRow]):
-    """Commits by column; `spans` says between which rows the commits of a group are."""
+    """Commits by column; `spans` says between which rows the commits of a group are.
+
+    `topic_counts` are topics with how many neighbouring rows each has, in the order of the rows.
+    """
 
     def __init__(
-        self, row: type[CommittedOffsetRow], columns: Mapping[str, Column], spans: Mapping[str, tuple[int, int]]
+        self,
+        row: type[CommittedOffsetRow],
+        columns: Mapping[str, Column],
+        spans: Mapping[str, tuple[int, int]],
+        topic_counts: Sequence[tuple[str, int]],
     ) -> None:
         super().__init__(row, columns)
-        self.spans = spans
+        self.spans, self.topic_counts = spans, topic_counts
 
 
 def _take(
@@ -133,9 +141,10 @@ def _name_problems(
 ) -> None:
     """Why a commit cannot be read, or what hides its topic."""
     names = made.topics[len(made.topics) - len(ends) + 1 :]
-    for topic, start, stop in zip(names, ends, ends[1:], strict=False):
-        if absence := topology.absence(topic):
-            made.problems |= dict.fromkeys(range(first + start, first + stop), absence)
+    absences = {topic: absence for topic in set(names) if (absence := topology.absence(topic))}
+    for topic, start, stop in zip(names, ends, ends[1:], strict=False) if absences else ():
+        if topic in absences:
+            made.problems |= dict.fromkeys(range(first + start, first + stop), absences[topic])
     offsets, codes = answers.column("committed_offset"), answers.column("error_code")
     if offsets and min(offsets) < 0:
         made.problems |= {first + row: NO_COMMIT for row, offset in enumerate(offsets) if offset < 0}

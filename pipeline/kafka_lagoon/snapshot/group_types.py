@@ -4,10 +4,11 @@ Every type has the same columns; what a type does not have is null.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
 from kafka_lagoon.admin.groups import CLASSIC, CONSUMER, STREAMS, Description, GroupListing
 from kafka_lagoon.errors import DecodeError
-from kafka_lagoon.protocol.embedded import Assignment, Subscription, decode_assignment, decode_subscription
+from kafka_lagoon.protocol.embedded import decode_assignment, decode_subscription
 from kafka_lagoon.protocol.error_codes import GROUP_ID_NOT_FOUND, UNKNOWN_TOPIC_ID, error_code
 from kafka_lagoon.protocol.messages.consumer_group_describe import (
     CLASSIC_MEMBER,
@@ -60,9 +61,26 @@ def undescribed_group(listing: GroupListing, reason: str | None, coordinator_id:
     )
 
 
-def classic_group(listing: GroupListing, described: DescribedGroup, coordinator_id: int) -> GroupAndMembers:
+class ConsumerProtocol:
+    """What members of classic groups store as bytes; equal bytes, which many members have, are read once."""
+
+    def __init__(self) -> None:
+        self.subscription = cache(decode_subscription)
+        self.assignment = cache(_decode_assignment)
+
+
+def _decode_assignment(encoded: bytes) -> tuple[TopicPartitions, ...]:
+    return tuple(
+        TopicPartitions(topic=one.topic, topic_id=None, partitions=one.partitions)
+        for one in decode_assignment(encoded).assigned_partitions
+    )
+
+
+def classic_group(
+    listing: GroupListing, described: DescribedGroup, coordinator_id: int, protocol: ConsumerProtocol
+) -> GroupAndMembers:
     """A group of the protocol that consumers, Connect and others have shared from the beginning."""
-    members = [_classic_member(described, member) for member in described.members]
+    members = [_classic_member(described, member, protocol) for member in described.members]
     problem = UNREADABLE if any(member.problem == UNREADABLE for member in members) else None
     if described.group_state == _DEAD and listing.group.group_state != _DEAD:
         problem = GONE  # before DescribeGroups v6 a group that is not there has error 0 and this state
@@ -82,12 +100,14 @@ def classic_group(listing: GroupListing, described: DescribedGroup, coordinator_
     return row, members
 
 
-def _classic_member(group: DescribedGroup, member: DescribedMember) -> GroupMemberRow:
+def _classic_member(group: DescribedGroup, member: DescribedMember, protocol: ConsumerProtocol) -> GroupMemberRow:
     subscription, assignment, problem = None, None, None
-    try:
-        subscription, assignment = _consumer_protocol(group, member)
-    except DecodeError:
-        problem = UNREADABLE
+    if group.protocol_type == _CONSUMER_PROTOCOL:
+        try:
+            subscription = protocol.subscription(member.member_metadata) if member.member_metadata else None
+            assignment = protocol.assignment(member.member_assignment) if member.member_assignment else None
+        except DecodeError:
+            subscription, problem = None, UNREADABLE
     if group.protocol_type == _CONSUMER_PROTOCOL and group.group_state == _STABLE and assignment is None:
         problem = problem or UNASSIGNED
     return GroupMemberRow(
@@ -98,12 +118,7 @@ def _classic_member(group: DescribedGroup, member: DescribedMember) -> GroupMemb
         client_host=member.client_host,
         rack_id=(subscription.rack_id or None) if subscription else None,
         subscribed_topics=subscription.topics if subscription else None,
-        assignment=tuple(
-            TopicPartitions(topic=one.topic, topic_id=None, partitions=one.partitions)
-            for one in assignment.assigned_partitions
-        )
-        if assignment
-        else None,
+        assignment=assignment,
         target_assignment=None,
         member_epoch=None,
         problem=problem,
@@ -111,15 +126,6 @@ def _classic_member(group: DescribedGroup, member: DescribedMember) -> GroupMemb
         member_type=None,
         **_NO_TASKS,
     )
-
-
-def _consumer_protocol(group: DescribedGroup, member: DescribedMember) -> tuple[Subscription | None, Assignment | None]:
-    """A member's subscription and assignment, which the coordinator keeps as bytes of the consumer protocol."""
-    if group.protocol_type != _CONSUMER_PROTOCOL:
-        return None, None
-    subscription = decode_subscription(member.member_metadata) if member.member_metadata else None
-    assignment = decode_assignment(member.member_assignment) if member.member_assignment else None
-    return subscription, assignment
 
 
 def consumer_group(

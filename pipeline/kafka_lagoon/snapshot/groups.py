@@ -17,6 +17,7 @@ from kafka_lagoon.admin.groups import (
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.snapshot.group_types import (
     GONE,
+    ConsumerProtocol,
     GroupAndMembers,
     classic_group,
     consumer_group,
@@ -73,7 +74,7 @@ def _row_makers(topology: Topology | None) -> Mapping[str, Callable[[GroupListin
     names = topology.names() if topology else {}
     partitions = topology.partitions if topology else {}
     return {
-        CLASSIC: classic_group,
+        CLASSIC: partial(classic_group, protocol=ConsumerProtocol()),
         CONSUMER: partial(consumer_group, names=names),
         SHARE: partial(share_group, names=names),
         STREAMS: partial(streams_group, partitions=partitions),

@@ -4,9 +4,10 @@ A partition has a number, its slot. Slots of partitions that exist are in the or
 have committed or are assigned although nobody knows them, come after them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set  # noqa: PYI025  Set is the name there
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from operator import lt
 
 from kafka_lagoon.admin.offset_columns import columns_of
 from kafka_lagoon.admin.offsets import Offsets
@@ -59,7 +60,8 @@ class Logs:
         self.changed: set[int] = set()  # slots of topics that did not last
         self.known = 0  # slots before it are in the order of topics and partitions
         self._slots: dict[str, _Slots] = {}
-        self._existing: dict[str, Set[int]] = {}
+        self._existing: dict[str, frozenset[int]] = {}
+        self._in_order: dict[str, Sequence[int]] = {}
 
     def slots(self, topic: str) -> Mapping[int, int]:
         """The slots of a topic by partition, whether it exists or not."""
@@ -68,13 +70,24 @@ class Logs:
             slots = self._slots[topic] = _Slots(self, topic)
         return slots
 
-    def existing(self, topic: str) -> Set[int]:
+    def existing(self, topic: str) -> frozenset[int]:
         """The slots of all partitions that a topic has."""
         known = self._existing.get(topic)
         if known is None:
             partitions = self._topology.partitions.get(topic, ())
             known = self._existing[topic] = frozenset(map(self.slots(topic).__getitem__, partitions))
         return known
+
+    def existing_in_order(self, topic: str) -> Sequence[int]:
+        """The slots of all partitions that a topic has, in the order of the partitions."""
+        known = self._in_order.get(topic)
+        if known is None:
+            known = self._in_order[topic] = self.order(self.existing(topic))
+        return known
+
+    def are_in_order(self, slots: Sequence[int]) -> bool:
+        """Whether slots of partitions that exist are in the order of topic and partition, each once."""
+        return not slots or (slots[-1] < self.known and all(map(lt, slots, slots[1:])))
 
     def order(self, slots: Iterable[int]) -> list[int]:
         """The slots in the order of topic and partition."""

@@ -5,7 +5,7 @@ A setting that we may not read is unknown with a reason; it is not taken for the
 
 from collections.abc import Iterator, Sequence
 
-from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.routing import ask_cluster
 from kafka_lagoon.clock import Deadline
@@ -31,6 +31,8 @@ MIN_ISR_NOT_RETURNED = "MIN_INSYNC_REPLICAS_NOT_RETURNED"
 ELIGIBLE_LEADERS_FEATURE = "eligible.leader.replicas.version"
 _CHUNK = 1_000  # topics in one request
 
+Eligible = dict[str, dict[int, DescribeTopicPartitionsPartition]]  # by topic and partition
+
 
 def read_durability(cluster: Cluster, topics: Sequence[str], deadline: Deadline) -> tuple[Durability, list[Failure]]:
     """What partition rows need beyond metadata; failures stand beside it."""
@@ -47,7 +49,7 @@ def read_durability(cluster: Cluster, topics: Sequence[str], deadline: Deadline)
             _take_configs(answer, needed, problems)
     missing = dict.fromkeys(topic for topic in topics if topic not in needed)
     problems = {**dict.fromkeys(missing, MIN_ISR_NOT_RETURNED), **problems}
-    eligible: dict[TopicPartition, DescribeTopicPartitionsPartition] = {}
+    eligible: Eligible = {}
     eligible_problem = None
     if any(map(_keeps_eligible_leaders, cluster.api_versions())):
         unread = list(_read_eligible(cluster, eligible, deadline))
@@ -84,9 +86,7 @@ def _keeps_eligible_leaders(versions: ApiVersionsResponse) -> bool:
     )
 
 
-def _read_eligible(
-    cluster: Cluster, eligible: dict[TopicPartition, DescribeTopicPartitionsPartition], deadline: Deadline
-) -> Iterator[Failure]:
+def _read_eligible(cluster: Cluster, eligible: Eligible, deadline: Deadline) -> Iterator[Failure]:
     """Follow the pages of DescribeTopicPartitions, each of which ends in a cursor to the next."""
     cursor = None
     while True:
@@ -101,9 +101,7 @@ def _read_eligible(
             return
 
 
-def _take_page(
-    page: DescribeTopicPartitionsResponse, eligible: dict[TopicPartition, DescribeTopicPartitionsPartition]
-) -> None:
+def _take_page(page: DescribeTopicPartitionsResponse, eligible: Eligible) -> None:
     for topic in page.topics:
-        for partition in topic.partitions:
-            eligible[TopicPartition(topic.name or "", partition.partition_index)] = partition
+        known = eligible.setdefault(topic.name or "", {})
+        known.update((partition.partition_index, partition) for partition in topic.partitions)

@@ -34,11 +34,10 @@ def offset_rows(topology: Topology, offsets: Mapping[Kind, Offsets]) -> Columns[
     """
     everywhere = topology.every_partition()
     known = {kind: columns_of(one.answers, one.sources, everywhere) for kind, one in offsets.items()}
-    nothing = OffsetColumns(PartitionOrder(everywhere))
-    start, end, stable, largest, local, tiered = (
-        known.get(kind, nothing)
-        for kind in (LOG_START, HIGH_WATERMARK, LAST_STABLE, LARGEST_TIMESTAMP, LOCAL_START, TIERED_END)
-    )
+    wanted = (LOG_START, HIGH_WATERMARK, LAST_STABLE, LARGEST_TIMESTAMP, LOCAL_START, TIERED_END)
+    if not known.keys() >= set(wanted):
+        known = dict.fromkeys(wanted, OffsetColumns(PartitionOrder(everywhere))) | known
+    start, end, stable, largest, local, tiered = (known[kind] for kind in wanted)
     counts = [len(partitions) for partitions in topology.partitions.values()]
     times_ms = [source.read_at_ms for source in end.several_sources]
     timestamps = _timestamps(largest)  # what no calendar has becomes null in the table

@@ -89,7 +89,7 @@ PARTITIONS = StateTable(
     name="partitions",
     row=PartitionRow,
     phase=Phase.LAG,
-    collect=lambda collection: Collected(list(partition_rows(collection.topology, collection.durability))),
+    collect=lambda collection: Collected(partition_rows(collection.topology, collection.durability)),
     apis=(METADATA, DESCRIBE_CONFIGS_API, DESCRIBE_TOPIC_PARTITIONS),
     permissions=(_TOPICS, Permission(DESCRIBE_CONFIGS, TOPIC, "columns about min.insync.replicas are null")),
 )

@@ -4,15 +4,24 @@ Rows whose commit is at the end of the log need no request. The others become po
 there, the largest lag first: where not all can be measured, those that hurt most are.
 """
 
+import math
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
+from itertools import compress, islice
+from operator import lt, sub
 from typing import Any
 
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure
-from kafka_lagoon.fetch.unread_positions import FirstUnread, Outcome, Position, UnreadRecords
+from kafka_lagoon.fetch.unread_positions import (
+    BUDGET_USED_UP,
+    FirstUnread,
+    Outcome,
+    Position,
+    UnreadRecords,
+    not_read,
+)
 from kafka_lagoon.row_columns import Chosen, Column, Columns, WithColumns, column_of
 from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, PartitionOffsetsRow
 
@@ -22,7 +31,7 @@ BATCH_BOUND, INTERPOLATED, UNREADABLE, NOT_MEASURED = "batch_bound", "interpolat
 COMMIT_PAST_END, IN_TIERED_STORAGE = "COMMIT_PAST_END", "IN_TIERED_STORAGE"
 NO_TIMESTAMP, TIME_LAG_OFF = "NO_TIMESTAMP", "TIME_LAG_OFF"
 
-Measure = Callable[[Sequence[Position]], UnreadRecords]
+Measure = Callable[[Sequence[Position]], UnreadRecords]  # positions come with the largest lag first
 Given = tuple[Any, ...]  # the values of the added columns
 
 _TIMESTAMP_TYPES = {0: "create_time", 1: "log_append_time"}
@@ -33,6 +42,8 @@ _METHODS = {
     Outcome.UNREADABLE: UNREADABLE,
     Outcome.NOT_READ: NOT_MEASURED,
 }
+_PIECE = 1 << 16  # rows whose values exist at the same time
+_NOTHING_MEASURED = UnreadRecords(first={}, failures=(), bytes_fetched=0)
 _ADDED = (
     "time_lag_ms",
     "time_lag_method",
@@ -44,6 +55,23 @@ _ADDED = (
 _READ = ("topic", "partition", "committed_offset", "log_start_offset", "last_stable_offset", "high_watermark")
 _NULL = (None,) * len(_ADDED)
 _CAUGHT_UP = (0, CAUGHT_UP, None, None, None, None)
+_PAST_END = (None, UNREADABLE, None, COMMIT_PAST_END, None, None)
+_BY_LAG = (_NULL, _CAUGHT_UP, _PAST_END)  # of rows whose lag is not known, 0, and negative
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """Measures at most so many positions. Of millions the others need not even be made."""
+
+    measure: Measure
+    most: int
+
+    def __call__(self, positions: Sequence[Position]) -> UnreadRecords:
+        """What is found at the first of the positions; the others are not read."""
+        some, rest = positions[: self.most], positions[self.most :]
+        unread = self.measure(some)
+        first = {**unread.first, **not_read(rest, BUDGET_USED_UP)}
+        return UnreadRecords(first=first, failures=unread.failures, bytes_fetched=unread.bytes_fetched)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +84,20 @@ class TimedLag:
 
 @dataclass(slots=True)
 class _Wanted:
-    """Rows with a lag, by row number: what each is to be given, or whose position says it.
+    """Rows with a lag by row number, and for each row the number of where its group reads next.
 
-    A position is kept once with and once without its commit being below the log's start.
+    Groups that read on at the same offset of a partition have the same number. Each number has a position, or None if that is
+    in tiered storage, and whether the commit is below the log's start.
     """
 
-    known: dict[int, Given] = field(default_factory=dict)
-    places: dict[tuple[Position, bool], list[int]] = field(default_factory=dict)
+    rows: "array[int]" = field(default_factory=lambda: array("i"))
+    number_of: "array[int]" = field(default_factory=lambda: array("i"))
+    numbers: dict[tuple[Any, ...], int] = field(default_factory=dict)
+    positions: list[tuple[Position | None, bool]] = field(default_factory=list)
+
+    def distinct(self) -> list[Position]:
+        """The positions, each once."""
+        return list(dict.fromkeys(position for position, _ in self.positions if position))
 
 
 def with_time_lag(
@@ -78,55 +113,128 @@ def with_time_lag(
     """
     if measure is None:
         return TimedLag(rows=_Unmeasured(rows), failures=())
+    most = measure.most if isinstance(measure, Limited) else None
     lags = column_of(rows, "lag")
-    wanted = _wanted(rows, lags, last_epochs, local_starts)
-    given: list[Given] = [_NULL, _CAUGHT_UP]
-    places = array("i", [1 if lag == 0 else 0 for lag in lags])
-    for row, values in wanted.known.items():
-        places[row] = len(given)
-        given.append(values)
-    failures: Sequence[Failure] = ()
-    if wanted.places:
-        positions = sorted(dict.fromkeys(position for position, _ in wanted.places), key=_by_lag)
-        measured = measure(positions)
-        failures = measured.failures
-        for (position, is_below), several in wanted.places.items():
-            for row in several:
-                places[row] = len(given)
-            given.append(_values(measured.first[position], position.offset, is_below=is_below))
+    wanted = _wanted(rows, last_epochs, local_starts, most)
+    given: list[Given] = [*_BY_LAG, _unknown(NOT_MEASURED, BUDGET_USED_UP)]
+    places = _places_by_lag(lags)
+    first = len(given)
+    for row, number in zip(wanted.rows, wanted.number_of, strict=True):
+        places[row] = first + number
+    positions = sorted(wanted.distinct(), key=_by_lag)
+    measured = measure(positions) if positions else _NOTHING_MEASURED
+    for position, is_below in wanted.positions:
+        given.append(
+            _values(measured.first[position], position.offset, is_below=is_below)
+            if position
+            else _unknown(NOT_MEASURED, IN_TIERED_STORAGE)
+        )
     columns = {name: Chosen(places, [values[number] for values in given]) for number, name in enumerate(_ADDED)}
-    return TimedLag(rows=WithColumns(rows, **columns), failures=failures)
+    return TimedLag(rows=WithColumns(rows, **columns), failures=measured.failures)
 
 
 def _by_lag(position: Position) -> int:
     return position.offset - position.high_watermark
 
 
+def _places_by_lag(lags: Iterable[int | None]) -> "array[int]":
+    """The place in `_BY_LAG` of each row, and the one after it for rows with a lag."""
+    return array("i", [0 if lag is None else 1 if lag == 0 else 2 if lag < 0 else 3 for lag in lags])
+
+
 # Hot: of two million rows all may be behind.
 def _wanted(
     rows: Columns[ConsumerLagRow],
-    lags: Sequence[int | None],
     last_epochs: Sequence[int | None],
     local_starts: Mapping[TopicPartition, int],
+    most: int | None,
 ) -> _Wanted:
-    wanted = _Wanted()
-    known, places = wanted.known, wanted.places
-    columns = [column_of(rows, name) for name in _READ]
-    for row, lag, epoch, topic, partition, offset, start, stable, end in compress(
-        zip(range(len(rows)), lags, last_epochs, *columns, strict=True), lags
-    ):
-        is_below = start is not None and offset < start
-        first = start if is_below else offset
-        if lag < 0:
-            known[row] = _unknown(UNREADABLE, COMMIT_PAST_END)
-        elif local_starts and first < local_starts.get(TopicPartition(topic, partition), 0):
-            known[row] = _unknown(NOT_MEASURED, IN_TIERED_STORAGE)
-        else:
-            last_epoch = -1 if is_below or epoch is None else epoch
-            is_blocked = stable is not None and first >= stable
-            position = Position(topic, partition, first, last_epoch, is_blocked, end)
-            places.setdefault((position, is_below), []).append(row)
+    """The positions of rows with a lag; of more than `most` at least those with the largest lag."""
+    wanted, behind = _Wanted(), _Behind()
+    for begin in range(0, len(rows), _PIECE):
+        behind.add(rows[begin : begin + _PIECE], last_epochs[begin : begin + _PIECE], begin)
+    # Those in tiered storage are no positions, so that how many there are is not known before.
+    for least, limit in _spans(behind.unread, None if local_starts else most):
+        is_chosen = [least <= records < limit for records in behind.unread]
+        wanted.rows.extend(compress(behind.numbers, is_chosen))
+        _add(wanted, compress(zip(*behind.columns(), strict=True), is_chosen), local_starts)
+        if most is not None and len(wanted.distinct()) >= most:
+            break
     return wanted
+
+
+class _Behind:
+    """Rows with a lag, by column: their numbers, the records that are left to read, and where their groups read next.
+
+    Numbers are in arrays, for there may be millions.
+    """
+
+    def __init__(self) -> None:
+        self.numbers, self.unread = array("i"), array("q")
+        self._topics: list[str] = []
+        self._partitions, self._firsts, self._epochs = array("i"), array("q"), array("i")
+        self._stables: list[int | None] = []
+        self._ends: list[int] = []
+        self._are_below = array("b")
+
+    def columns(self) -> tuple[Column, ...]:
+        """What makes a position."""
+        return (
+            self._topics,
+            self._partitions,
+            self._firsts,
+            self._epochs,
+            self._stables,
+            self._ends,
+            self._are_below,
+        )
+
+    def add(self, rows: Sequence[ConsumerLagRow], last_epochs: Sequence[int | None], begin: int) -> None:
+        """Add those of some neighbouring rows, the first of which has the number `begin`."""
+        is_behind = [lag is not None and lag > 0 for lag in column_of(rows, "lag")]
+        topics, partitions, offsets, starts, stables, ends = (
+            list(compress(column_of(rows, name), is_behind)) for name in _READ
+        )
+        firsts = [
+            offset if start is None or offset > start else start for offset, start in zip(offsets, starts, strict=True)
+        ]
+        are_below = list(map(lt, offsets, firsts))
+        self.numbers.extend(compress(range(begin, begin + len(rows)), is_behind))
+        self.unread.extend(map(sub, ends, firsts))
+        self._topics += topics
+        self._partitions.extend(partitions)
+        self._firsts.extend(firsts)
+        self._epochs.extend(
+            -1 if is_below or epoch is None else epoch
+            for is_below, epoch in zip(are_below, compress(last_epochs, is_behind), strict=True)
+        )
+        self._stables += stables
+        self._ends += ends
+        self._are_below.extend(are_below)
+
+
+def _spans(unread: Sequence[int], most: int | None) -> Iterator[tuple[float, float]]:
+    """Ranges of lag from the largest on: of `most` rows, then of twice as many, for several rows may share a position."""
+    limit = math.inf
+    if most is not None and len(unread) > most:
+        ordered = array("q", sorted(unread, reverse=True))
+        while most < len(ordered):
+            if ordered[most - 1] < limit:
+                yield ordered[most - 1], limit
+                limit = ordered[most - 1]
+            most *= 2
+    yield -math.inf, limit
+
+
+def _add(wanted: _Wanted, rows: Iterable[tuple[Any, ...]], local_starts: Mapping[TopicPartition, int]) -> None:
+    """Number where the groups of some rows read next, and add the positions that are new."""
+    numbers, known = wanted.numbers, len(wanted.numbers)
+    wanted.number_of.extend([numbers.setdefault(place, len(numbers)) for place in rows])
+    for topic, partition, first, last_epoch, stable, end, is_below in islice(numbers, known, None):
+        position = None
+        if not local_starts or first >= local_starts.get(TopicPartition(topic, partition), 0):
+            position = Position(topic, partition, first, last_epoch, stable is not None and first >= stable, end)
+        wanted.positions.append((position, bool(is_below)))
 
 
 class _Unmeasured(Columns[ConsumerLagRow]):
@@ -137,12 +245,7 @@ class _Unmeasured(Columns[ConsumerLagRow]):
     def __init__(self, rows: Columns[ConsumerLagRow]) -> None:
         self._rows = rows
         self._last: tuple[int, int | None, array[int]] = (0, 0, array("i"))
-        self._by_lag = (
-            _NULL,
-            _CAUGHT_UP,
-            _unknown(UNREADABLE, COMMIT_PAST_END),
-            _unknown(NOT_MEASURED, TIME_LAG_OFF),
-        )
+        self._by_lag = (*_BY_LAG, _unknown(NOT_MEASURED, TIME_LAG_OFF))
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -157,9 +260,7 @@ class _Unmeasured(Columns[ConsumerLagRow]):
     def _places(self, start: int, stop: int | None) -> "array[int]":
         """The place in `_by_lag` of each row; kept for the next column of the same rows."""
         if self._last[:2] != (start, stop):
-            lags = self._rows.column("lag", start, stop)
-            places = array("i", [0 if lag is None else 1 if lag == 0 else 2 if lag < 0 else 3 for lag in lags])
-            self._last = (start, stop, places)
+            self._last = (start, stop, _places_by_lag(self._rows.column("lag", start, stop)))
         return self._last[2]
 
 

@@ -5,6 +5,8 @@ A partition without a leader, and a topic that we may not see into, is a row tha
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from operator import attrgetter
 
 from kafka_lagoon.admin.cluster import Identity
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
@@ -19,6 +21,7 @@ from kafka_lagoon.protocol.messages.metadata import (
     MetadataPartition,
     MetadataResponse,
 )
+from kafka_lagoon.row_columns import Column, Columns, Stored, runs
 from kafka_lagoon.snapshot.chosen_names import Names
 from kafka_lagoon.snapshot.state_rows import BrokerRow, PartitionRow, TopicRow
 from kafka_lagoon.wire.primitives import uuid_text
@@ -30,9 +33,10 @@ ELIGIBLE_NOT_RETURNED = "ELIGIBLE_LEADERS_NOT_RETURNED"
 _NO_SUCH_TOPIC = error_code(UNKNOWN_TOPIC_OR_PARTITION).name
 _NONE = -1
 _ALL = Names()
+_PARTITION_INDEX = attrgetter("partition_index")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Topology:
     """The cluster as the first metadata of a snapshot showed it, and which topics changed until the last."""
 
@@ -47,6 +51,10 @@ class Topology:
 
     def every_partition(self) -> list[TopicPartition]:
         """All partitions in the order of the metadata."""
+        return self._everywhere
+
+    @cached_property
+    def _everywhere(self) -> list[TopicPartition]:
         return [TopicPartition(topic, partition) for topic, some in self.partitions.items() for partition in some]
 
     def absence(self, topic: str) -> str | None:
@@ -89,10 +97,11 @@ def topology_of(metadata: MetadataResponse, *, has_offline_replicas: bool = True
 def check_again(cluster: Cluster, before: Topology, deadline: Deadline) -> tuple[Topology, list[Failure]]:
     """The topology, with the topics named that were deleted or re-created since."""
     try:
-        after = read_topology(cluster, None, deadline, before.chosen)
+        topics = cluster.refresh(None, deadline).topics
     except PipelineError as error:
         return before, [failure_of(METADATA, Scope.list("all topics"), error)]
-    return replace(before, changed=changes(before.topic_ids, after.topic_ids)), []
+    after = {topic.name: uuid_text(topic.topic_id) for topic in topics if topic.name is not None}
+    return replace(before, changed=changes(before.topic_ids, after)), []
 
 
 def changes(before: Mapping[str, str | None], after: Mapping[str, str | None]) -> dict[str, str]:
@@ -143,67 +152,97 @@ def topic_rows(topology: Topology) -> Iterator[TopicRow]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Durability:
-    """What else is known of partitions: the ISR that writes need, by topic, and eligible leaders, by partition.
+    """What else is known: the ISR that writes need, by topic, and eligible leaders, by topic and partition.
 
     `problems` by topic say why min.insync.replicas could not be read, `eligible_problem` why eligible leaders are not known
     of some partition; None if the cluster does not keep them.
     """
 
     min_insync_replicas: Mapping[str, int]
-    eligible: Mapping[TopicPartition, DescribeTopicPartitionsPartition]
+    eligible: Mapping[str, Mapping[int, DescribeTopicPartitionsPartition]]
     problems: Mapping[str, str]
     eligible_problem: str | None
 
 
-def partition_rows(topology: Topology, durability: Durability) -> Iterator[PartitionRow]:
+# Hot: 100,000 partitions in 0.1 s; a row object for each takes 0.3 s.
+def partition_rows(topology: Topology, durability: Durability) -> Columns[PartitionRow]:
     """One row per partition of the metadata, with its health as Kafka's own tools define it."""
-    racks = {broker.node_id: broker.rack for broker in topology.metadata.brokers}
-    for topic in topology.metadata.topics:
-        name = topic.name or ""
-        topic_id = topology.topic_ids.get(name)
-        fallback = topology.changed.get(name) or durability.problems.get(name)
-        for partition in sorted(topic.partitions, key=lambda each: each.partition_index):
-            offline = partition.offline_replicas if topology.has_offline_replicas else None
-            yield _partition_row(name, topic_id, partition, durability, racks, fallback, offline)
-
-
-def _partition_row(
-    topic: str,
-    topic_id: str | None,
-    partition: MetadataPartition,
-    durability: Durability,
-    racks: Mapping[int, str | None],
-    fallback: str | None,
-    offline_replicas: tuple[int, ...] | None,
-) -> PartitionRow:
-    leaderless, replicas = partition.leader_id == _NONE, partition.replica_nodes
-    isr = partition.isr_nodes
-    needed = durability.min_insync_replicas.get(topic)
-    eligible = durability.eligible.get(TopicPartition(topic, partition.partition_index))
-    if eligible is None or None in (eligible.eligible_leader_replicas, eligible.last_known_elr):
-        fallback = fallback or durability.eligible_problem
-    return PartitionRow(
-        topic=topic,
-        topic_id=topic_id,
-        partition=partition.partition_index,
-        leader_id=None if leaderless else partition.leader_id,
-        leader_epoch=None if partition.leader_epoch == _NONE else partition.leader_epoch,
-        replicas=replicas,
-        isr=isr,
-        offline_replicas=offline_replicas,
-        eligible_leader_replicas=eligible.eligible_leader_replicas if eligible else None,
-        last_known_elr=eligible.last_known_elr if eligible else None,
-        is_leaderless=leaderless,
-        is_under_replicated=len(isr) < len(replicas),
-        is_under_min_isr=None if needed is None else len(isr) < needed,
-        is_at_min_isr=None if needed is None else len(isr) == needed,
-        is_preferred_leader=None if leaderless or not replicas else partition.leader_id == replicas[0],
-        rack_count=_rack_count(replicas, racks),
-        problem=error_code(partition.error_code).name if partition.error_code else fallback,
+    several = [sorted(topic.partitions, key=_PARTITION_INDEX) for topic in topology.metadata.topics]
+    partitions = [partition for some in several for partition in some]
+    counts, names = [len(some) for some in several], [topic.name or "" for topic in topology.metadata.topics]
+    needed = list(runs(counts, [durability.min_insync_replicas.get(name) for name in names]))
+    eligible = list(_eligible(durability, names, several))
+    leaders = [None if partition.leader_id == _NONE else partition.leader_id for partition in partitions]
+    epochs = [None if partition.leader_epoch == _NONE else partition.leader_epoch for partition in partitions]
+    replicas = [partition.replica_nodes for partition in partitions]
+    isr = [partition.isr_nodes for partition in partitions]
+    rack_counts = _rack_counts(topology, replicas)
+    return Stored(
+        PartitionRow,
+        {
+            "topic": runs(counts, names),
+            "topic_id": runs(counts, [topology.topic_ids.get(name) for name in names]),
+            "partition": [partition.partition_index for partition in partitions],
+            "leader_id": leaders,
+            "leader_epoch": epochs,
+            "replicas": replicas,
+            "isr": isr,
+            "offline_replicas": [partition.offline_replicas for partition in partitions]
+            if topology.has_offline_replicas
+            else [None] * len(partitions),
+            "eligible_leader_replicas": [one.eligible_leader_replicas if one else None for one in eligible],
+            "last_known_elr": [one.last_known_elr if one else None for one in eligible],
+            "is_leaderless": [leader is None for leader in leaders],
+            "is_under_replicated": [len(some) < len(every) for some, every in zip(isr, replicas, strict=True)],
+            "is_under_min_isr": [
+                None if least is None else len(some) < least for some, least in zip(isr, needed, strict=True)
+            ],
+            "is_at_min_isr": [
+                None if least is None else len(some) == least for some, least in zip(isr, needed, strict=True)
+            ],
+            "is_preferred_leader": [
+                None if leader is None or not every else leader == every[0]
+                for leader, every in zip(leaders, replicas, strict=True)
+            ],
+            "rack_count": list(map(rack_counts.__getitem__, replicas)),
+            "problem": _partition_problems(topology, durability, several, eligible),
+        },
     )
 
 
-def _rack_count(replicas: Iterable[int], racks: Mapping[int, str | None]) -> int | None:
-    """Different racks among the replicas; None while the rack of one is unknown, as of a broker that is down."""
-    distinct = {racks.get(node_id) for node_id in replicas}
-    return None if None in distinct else len(distinct)
+def _eligible(
+    durability: Durability, names: Sequence[str], several: Sequence[Sequence[MetadataPartition]]
+) -> Iterator[DescribeTopicPartitionsPartition | None]:
+    """What is known of the eligible leaders of each partition."""
+    for name, some in zip(names, several, strict=True):
+        known = durability.eligible.get(name, {})
+        yield from (known.get(partition.partition_index) for partition in some)
+
+
+def _partition_problems(
+    topology: Topology,
+    durability: Durability,
+    several: Sequence[Sequence[MetadataPartition]],
+    eligible: Iterable[DescribeTopicPartitionsPartition | None],
+) -> Column:
+    """The partition's own error, else what happened to its topic, else why something else is not known."""
+    problems: list[str | None] = []
+    known = iter(eligible)
+    for topic, some in zip(topology.metadata.topics, several, strict=True):
+        name = topic.name or ""
+        reason = topology.changed.get(name) or durability.problems.get(name)
+        for partition, leaders in zip(some, known, strict=False):
+            fallback = reason
+            if fallback is None and (
+                leaders is None or None in (leaders.eligible_leader_replicas, leaders.last_known_elr)
+            ):
+                fallback = durability.eligible_problem
+            problems.append(error_code(partition.error_code).name if partition.error_code else fallback)
+    return problems
+
+
+def _rack_counts(topology: Topology, replicas: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], int | None]:
+    """Different racks among some replicas; None while the rack of one is unknown, as of a broker that is down."""
+    racks = {broker.node_id: broker.rack for broker in topology.metadata.brokers}
+    distinct = {some: {racks.get(node_id) for node_id in some} for some in set(replicas)}
+    return {some: None if None in its_racks else len(its_racks) for some, its_racks in distinct.items()}
