@@ -8,7 +8,13 @@ from kafka_lagoon.protocol.messages import describe_groups as classic
 from kafka_lagoon.protocol.messages import share_group_describe as share
 from kafka_lagoon.protocol.messages import streams_group_describe as streams
 from kafka_lagoon.protocol.messages.list_groups import ListedGroup
-from kafka_lagoon.snapshot.group_types import classic_group, consumer_group, share_group, streams_group
+from kafka_lagoon.snapshot.group_types import (
+    ConsumerProtocol,
+    classic_group,
+    consumer_group,
+    share_group,
+    streams_group,
+)
 from kafka_lagoon.snapshot.state_rows import StreamsTasks, TopicPartitions
 from kafka_lagoon.wire.primitives import uuid_text
 
@@ -202,5 +208,5 @@ def test_a_stable_group_without_an_assignment_says_so() -> None:
         protocol_data="range",
         members=(member,),
     )
-    _, (row,) = classic_group(listed("classic"), described, 7)
+    _, (row,) = classic_group(listed("classic"), described, 7, ConsumerProtocol())
     assert (row.assignment, row.problem) == (None, "ASSIGNMENT_NOT_RETURNED")
