@@ -18,7 +18,7 @@ from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of
 from kafka_lagoon.delta.schema import STATE_TABLES
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.snapshot.collect import collect
-from kafka_lagoon.snapshot.state_rows import ConsumerLagRow
+from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
 from tests.bench.measure import Findings
 from tests.bench.synthetic_brokers import Size, synthetic_brokers
 

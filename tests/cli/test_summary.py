@@ -3,9 +3,9 @@
 import pytest
 
 from kafka_lagoon.cli.summary import snapshot_line
+from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
 from kafka_lagoon.snapshot.state_rows import (
     BrokerRow,
-    ConsumerLagRow,
     PartitionRow,
     Snapshot,
     SnapshotHeader,

@@ -9,17 +9,20 @@ from deltalake import DeltaTable, write_deltalake
 
 from kafka_lagoon.delta.arrow import arrow_table, snapshot_date
 from kafka_lagoon.delta.schema import RECORDS, STATE_TABLES, TABLES, Table
+from kafka_lagoon.snapshot import group_rows
 from kafka_lagoon.snapshot import state_rows as rows
 from tests.delta.samples import HOSTILE, NOON_MS, lag_row, row, snapshot
 from tests.warehouses import records_like
 
 NOON = datetime.fromtimestamp(NOON_MS / 1000, UTC)
 SNAPSHOTS = (
-    snapshot(1, row(rows.ConsumerGroupRow, group_id="billing", state="Stable"), lag_row("billing", "orders", 0, lag=5)),
+    snapshot(
+        1, row(group_rows.ConsumerGroupRow, group_id="billing", state="Stable"), lag_row("billing", "orders", 0, lag=5)
+    ),
     snapshot(
         2,
-        row(rows.ConsumerGroupRow, group_id="billing", state="Stable", members=1),
-        row(rows.ConsumerGroupRow, group_id=HOSTILE),
+        row(group_rows.ConsumerGroupRow, group_id="billing", state="Stable", members=1),
+        row(group_rows.ConsumerGroupRow, group_id=HOSTILE),
         lag_row("billing", "orders", 0, lag=2**63 - 1),
         lag_row("billing", "orders", 1),
         lag_row(HOSTILE, "orders", 0, lag=-2),

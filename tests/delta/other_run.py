@@ -22,6 +22,7 @@ from kafka_lagoon.delta.schema import TABLES
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import PipelineError
+from kafka_lagoon.snapshot import group_rows
 from kafka_lagoon.snapshot import state_rows as rows
 from tests.clock import CLOCK
 from tests.delta.samples import NOON_MS, lag_row, row, snapshot
@@ -30,7 +31,7 @@ from tests.delta.samples import NOON_MS, lag_row, row, snapshot
 def facts() -> list[object]:
     """Something for several tables."""
     lag = [lag_row("group", "topic", partition, lag=partition) for partition in range(3)]
-    group = row(rows.ConsumerGroupRow, group_id="group")
+    group = row(group_rows.ConsumerGroupRow, group_id="group")
     return [row(rows.BrokerRow, broker_id=1), row(rows.TopicRow, topic="topic"), group, *lag]
 
 

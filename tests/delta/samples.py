@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from kafka_lagoon.delta.schema import STATE_TABLES
+from kafka_lagoon.snapshot import group_rows
 from kafka_lagoon.snapshot import state_rows as rows
 
 T = TypeVar("T")
@@ -42,8 +43,8 @@ def snapshot(number: int = 1, *facts: object, cluster: str = "default", **publis
     return rows.Snapshot(header=header, rows={**by_class, rows.SnapshotRow: [last]})
 
 
-def lag_row(group_id: str, topic: str, partition: int, **values: Any) -> rows.ConsumerLagRow:
+def lag_row(group_id: str, topic: str, partition: int, **values: Any) -> group_rows.ConsumerLagRow:
     """A lag row; `lag_basis` follows from `lag` unless it is given."""
     basis = "committed" if values.get("lag") is not None else "unknown"
     given = {"lag_basis": basis, **values}
-    return row(rows.ConsumerLagRow, group_id=group_id, topic=topic, partition=partition, **given)
+    return row(group_rows.ConsumerLagRow, group_id=group_id, topic=topic, partition=partition, **given)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from kafka_lagoon.delta.arrow import arrow_table, parquet_bytes, snapshot_date
 from kafka_lagoon.delta.schema import HEADER, STATE_TABLES, TIMESTAMP, Column
+from kafka_lagoon.snapshot import group_rows
 from kafka_lagoon.snapshot import state_rows as rows
 from tests.delta.awkward import struct_class
 from tests.delta.samples import HOSTILE, NOON_MS, row, snapshot
@@ -88,8 +89,8 @@ def test_times_that_no_table_can_hold_are_null(timestamp_ms: int) -> None:
 def test_bytes_that_are_not_utf8_are_spelled_out() -> None:
     """Names that brokers send as any bytes become text that every reader can hold, also inside lists and structs."""
     name = b"caf\xe9".decode("utf-8", "surrogateescape")
-    owned = (rows.TopicPartitions(topic=name, topic_id=None, partitions=(1,)),)
-    member = row(rows.GroupMemberRow, group_id=name, subscribed_topics=(name, "é"), assignment=owned)
+    owned = (group_rows.TopicPartitions(topic=name, topic_id=None, partitions=(1,)),)
+    member = row(group_rows.GroupMemberRow, group_id=name, subscribed_topics=(name, "é"), assignment=owned)
     made = arrow_table(BY_NAME["group_members"], HEADER_OF_ONE, [member]).to_pylist()[0]
     assert made["group_id"] == r"caf\xe9"
     assert made["subscribed_topics"] == [r"caf\xe9", "é"]

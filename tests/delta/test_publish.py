@@ -24,6 +24,7 @@ from kafka_lagoon.delta.publish import PublishedSlot, publish, published, snapsh
 from kafka_lagoon.delta.schema import SNAPSHOT_DATE, STATE_TABLES
 from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
 from kafka_lagoon.errors import ChecksFailed, LockHeld, SnapshotExists
+from kafka_lagoon.snapshot import group_rows
 from kafka_lagoon.snapshot import state_rows as rows
 from kafka_lagoon.snapshot.acls import AclRow
 from kafka_lagoon.snapshot.coverage import CoverageRow
@@ -44,17 +45,24 @@ HOSTILE_FACTS = (
         max_timestamp=2**62,
         max_timestamp_ms=2**62,
     ),
-    row(rows.ConsumerGroupRow, group_id=HOSTILE),
+    row(group_rows.ConsumerGroupRow, group_id=HOSTILE),
     row(AclRow, resource_name=HOSTILE, principal=HOSTILE),
     row(
-        rows.GroupMemberRow,
+        group_rows.GroupMemberRow,
         group_id=HOSTILE,
         member_id="",
         subscribed_topics=(HOSTILE, ""),
-        assignment=(rows.TopicPartitions(topic=HOSTILE, topic_id=None, partitions=(0, 2)),),
+        assignment=(group_rows.TopicPartitions(topic=HOSTILE, topic_id=None, partitions=(0, 2)),),
         target_assignment=(),
     ),
-    row(rows.CommittedOffsetRow, group_id=HOSTILE, topic=HOSTILE, partition=0, read_at_ms=NOON_MS, metadata=HOSTILE),
+    row(
+        group_rows.CommittedOffsetRow,
+        group_id=HOSTILE,
+        topic=HOSTILE,
+        partition=0,
+        read_at_ms=NOON_MS,
+        metadata=HOSTILE,
+    ),
     lag_row(HOSTILE, HOSTILE, 0, lag=-(2**62)),
     lag_row("", "b", 1),
     row(CoverageRow, api="Fetch", visibility="filtered"),

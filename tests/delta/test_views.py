@@ -21,6 +21,7 @@ from kafka_lagoon.query import duckdb_engine as sql_duckdb
 from kafka_lagoon.query import spark_engine as sql_spark
 from kafka_lagoon.query.spark_engine import make_available
 from kafka_lagoon.query.statements import mentioned, type_name
+from kafka_lagoon.snapshot import group_rows
 from kafka_lagoon.snapshot import state_rows as rows
 from tests.clock import CLOCK
 from tests.delta.samples import lag_row, row, snapshot
@@ -54,10 +55,10 @@ def filled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> War
     """Two clusters, two published snapshots of one, and a later attempt of each that was never published."""
     made = open_warehouse(spark, settings(f"warehouse={tmp_path_factory.mktemp('views')}"), CLOCK)
     groups = [
-        row(rows.ConsumerGroupRow, group_id="busy", state="Stable", members=2),
-        row(rows.ConsumerGroupRow, group_id="idle", state="Empty", members=0),
-        row(rows.ConsumerGroupRow, group_id="hidden", problem="GROUP_AUTHORIZATION_FAILED"),
-        row(rows.ConsumerGroupRow, group_id="tied"),
+        row(group_rows.ConsumerGroupRow, group_id="busy", state="Stable", members=2),
+        row(group_rows.ConsumerGroupRow, group_id="idle", state="Empty", members=0),
+        row(group_rows.ConsumerGroupRow, group_id="hidden", problem="GROUP_AUTHORIZATION_FAILED"),
+        row(group_rows.ConsumerGroupRow, group_id="tied"),
     ]
     lag = [
         lag_row("busy", "a", 0, lag=5, records_lost=0, retention_margin=7, member_id="m"),

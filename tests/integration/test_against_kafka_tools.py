@@ -15,11 +15,13 @@ from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.messages.list_offsets import EARLIEST_PENDING_UPLOAD, READ_UNCOMMITTED
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.snapshot.collect import collect
-from kafka_lagoon.snapshot.state_rows import (
-    BrokerRow,
+from kafka_lagoon.snapshot.group_rows import (
     ConsumerGroupRow,
     ConsumerLagRow,
     GroupMemberRow,
+)
+from kafka_lagoon.snapshot.state_rows import (
+    BrokerRow,
     PartitionOffsetsRow,
     PartitionRow,
     Snapshot,

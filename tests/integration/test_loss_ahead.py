@@ -18,7 +18,8 @@ from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.query import duckdb_engine
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.snapshot.collect import collect
-from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, Snapshot
+from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
+from kafka_lagoon.snapshot.state_rows import Snapshot
 from tests.integration.producers import Sent, by_librdkafka, create, log_starts
 from tests.integration.state import commit
 

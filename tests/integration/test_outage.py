@@ -11,7 +11,11 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.snapshot.collect import collect
-from kafka_lagoon.snapshot.state_rows import BrokerRow, PartitionRow, Snapshot
+from kafka_lagoon.snapshot.state_rows import (
+    BrokerRow,
+    PartitionRow,
+    Snapshot,
+)
 from tests.clock import CLOCK
 from tests.integration import kafka_tools as tools
 

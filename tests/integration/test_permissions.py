@@ -7,7 +7,8 @@ from confluent_kafka.admin import AclOperation, AclPermissionType, NewTopic, Res
 
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
-from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, Snapshot, TopicRow
+from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
+from kafka_lagoon.snapshot.state_rows import Snapshot, TopicRow
 from tests.integration.secured import add_rules, allow
 from tests.integration.state import commit, create_topics, produce
 from tests.integration.test_against_kafka_tools import snapshot_of

@@ -23,10 +23,10 @@ from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest
 from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
 from kafka_lagoon.snapshot.delegation_tokens import DelegationTokenRow
+from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
 from kafka_lagoon.snapshot.quorum import QuorumStateRow
 from kafka_lagoon.snapshot.state_rows import (
     BrokerRow,
-    ConsumerLagRow,
     PartitionOffsetsRow,
     Snapshot,
     SnapshotRow,

@@ -9,10 +9,12 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.snapshot.chosen_names import ChosenNames, Names
 from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.snapshot.coverage import CoverageRow
-from kafka_lagoon.snapshot.state_rows import (
+from kafka_lagoon.snapshot.group_rows import (
     CommittedOffsetRow,
     ConsumerGroupRow,
     ConsumerLagRow,
+)
+from kafka_lagoon.snapshot.state_rows import (
     PartitionOffsetsRow,
     PartitionRow,
     Snapshot,

@@ -17,16 +17,18 @@ from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.snapshot.collect import STEPS, collect
 from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
-from kafka_lagoon.snapshot.state_rows import (
-    BrokerRow,
+from kafka_lagoon.snapshot.group_rows import (
     CommittedOffsetRow,
     ConsumerGroupRow,
     ConsumerLagRow,
     GroupMemberRow,
+    TopicPartitions,
+)
+from kafka_lagoon.snapshot.state_rows import (
+    BrokerRow,
     PartitionOffsetsRow,
     PartitionRow,
     Snapshot,
-    TopicPartitions,
     TopicRow,
 )
 from kafka_lagoon.wire.primitives import uuid_text

@@ -9,7 +9,7 @@ from kafka_lagoon.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
 )
 from kafka_lagoon.snapshot.commits import commit_rows
-from kafka_lagoon.snapshot.state_rows import CommittedOffsetRow
+from kafka_lagoon.snapshot.group_rows import CommittedOffsetRow
 from kafka_lagoon.snapshot.topology import topology_of
 
 TOPIC_FORBIDDEN, UNSTABLE = 29, 88

@@ -12,14 +12,14 @@ from kafka_lagoon.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsResponseTopic,
 )
 from kafka_lagoon.protocol.messages.metadata import MetadataResponse
-from kafka_lagoon.snapshot.share_lag import share_lag_rows, unnamed_topics
-from kafka_lagoon.snapshot.state_rows import (
+from kafka_lagoon.snapshot.group_rows import (
     ConsumerGroupRow,
     ConsumerLagRow,
     GroupMemberRow,
-    PartitionOffsetsRow,
     TopicPartitions,
 )
+from kafka_lagoon.snapshot.share_lag import share_lag_rows, unnamed_topics
+from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow
 from kafka_lagoon.snapshot.topology import TOPIC_DELETED, Topology
 from tests.delta.samples import row
 from tests.snapshot.test_share_offsets import partition

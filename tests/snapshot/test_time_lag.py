@@ -23,7 +23,8 @@ from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.row_columns import Joined
 from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
-from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, PartitionOffsetsRow, Snapshot
+from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
+from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow, Snapshot
 from kafka_lagoon.snapshot.time_lag import Limited, local_starts, with_time_lag
 from tests.clock import CLOCK
 from tests.delta.samples import lag_row, row

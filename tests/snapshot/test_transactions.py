@@ -5,7 +5,7 @@ from kafka_lagoon.client.routing import Gathered, Source
 from kafka_lagoon.protocol.messages.describe_producers import DescribeProducersPartitionResponse, ProducerState
 from kafka_lagoon.protocol.messages.describe_transactions import DescribedTransaction, TransactionTopic
 from kafka_lagoon.protocol.messages.list_transactions import ListedTransaction, ListTransactionsResponse
-from kafka_lagoon.snapshot.state_rows import TopicPartitions
+from kafka_lagoon.snapshot.group_rows import TopicPartitions
 from kafka_lagoon.snapshot.transactions import (
     ListedTransactionRow,
     ProducerRow,

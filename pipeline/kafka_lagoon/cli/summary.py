@@ -3,7 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from kafka_lagoon.row_columns import column_of
-from kafka_lagoon.snapshot.state_rows import BrokerRow, ConsumerLagRow, PartitionRow, Snapshot
+from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
+from kafka_lagoon.snapshot.state_rows import (
+    BrokerRow,
+    PartitionRow,
+    Snapshot,
+)
 from kafka_lagoon.text import printable
 
 

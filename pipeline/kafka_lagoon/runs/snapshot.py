@@ -12,7 +12,8 @@ from kafka_lagoon.runs.context import Progress, RunContext
 from kafka_lagoon.runs.time_lag import measure_of
 from kafka_lagoon.snapshot.chosen_names import ChosenNames, Names
 from kafka_lagoon.snapshot.collect import collect
-from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, Snapshot
+from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
+from kafka_lagoon.snapshot.state_rows import Snapshot
 from kafka_lagoon.snapshot.tables import skipped_tables
 
 

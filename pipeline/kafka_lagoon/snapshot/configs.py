@@ -32,7 +32,7 @@ from kafka_lagoon.protocol.messages.describe_configs import (
 from kafka_lagoon.protocol.messages.list_config_resources import LIST_CONFIG_RESOURCES
 from kafka_lagoon.row_classes import ALWAYS, before, column, row
 from kafka_lagoon.row_columns import Chosen, Columns, runs
-from kafka_lagoon.snapshot.state_rows import ConsumerGroupRow
+from kafka_lagoon.snapshot.group_rows import ConsumerGroupRow
 from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
 from kafka_lagoon.snapshot.table_states import marshalled
 from kafka_lagoon.snapshot.topology import TOPIC_DELETED, Topology

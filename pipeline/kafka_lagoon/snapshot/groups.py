@@ -15,6 +15,7 @@ from kafka_lagoon.admin.groups import (
     described_as,
 )
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
+from kafka_lagoon.snapshot.group_rows import ConsumerGroupRow, GroupMemberRow
 from kafka_lagoon.snapshot.group_types import (
     GONE,
     ConsumerProtocol,
@@ -26,7 +27,6 @@ from kafka_lagoon.snapshot.group_types import (
     streams_group,
     undescribed_group,
 )
-from kafka_lagoon.snapshot.state_rows import ConsumerGroupRow, GroupMemberRow
 from kafka_lagoon.snapshot.topology import Topology
 
 

@@ -13,8 +13,13 @@ from typing import Any
 
 from kafka_lagoon.row_columns import Chosen, Column, Columns, Difference, column_of
 from kafka_lagoon.snapshot.commits import NO_COMMIT, CommitColumns
+from kafka_lagoon.snapshot.group_rows import (
+    CommittedOffsetRow,
+    ConsumerGroupRow,
+    ConsumerLagRow,
+    GroupMemberRow,
+)
 from kafka_lagoon.snapshot.lag_logs import Ends, Logs
-from kafka_lagoon.snapshot.state_rows import CommittedOffsetRow, ConsumerGroupRow, ConsumerLagRow, GroupMemberRow
 from kafka_lagoon.snapshot.topology import Topology
 
 COMMITTED, LOG_START, UNKNOWN = "committed", "log_start", "unknown"

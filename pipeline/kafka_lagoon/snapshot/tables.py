@@ -31,6 +31,12 @@ from kafka_lagoon.snapshot.coverage import (
     worth_a_row,
 )
 from kafka_lagoon.snapshot.delegation_tokens import DELEGATION_TOKENS
+from kafka_lagoon.snapshot.group_rows import (
+    CommittedOffsetRow,
+    ConsumerGroupRow,
+    ConsumerLagRow,
+    GroupMemberRow,
+)
 from kafka_lagoon.snapshot.group_state import lag_of
 from kafka_lagoon.snapshot.log_dirs import LOG_DIRS
 from kafka_lagoon.snapshot.offsets import offset_rows
@@ -41,10 +47,6 @@ from kafka_lagoon.snapshot.scram_users import SCRAM_USERS
 from kafka_lagoon.snapshot.share_lag import share_lag_rows, unnamed_topics
 from kafka_lagoon.snapshot.state_rows import (
     BrokerRow,
-    CommittedOffsetRow,
-    ConsumerGroupRow,
-    ConsumerLagRow,
-    GroupMemberRow,
     PartitionOffsetsRow,
     PartitionRow,
     SnapshotRow,

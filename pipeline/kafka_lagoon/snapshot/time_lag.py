@@ -23,7 +23,8 @@ from kafka_lagoon.fetch.unread_positions import (
     not_read,
 )
 from kafka_lagoon.row_columns import Chosen, Column, Columns, WithColumns, column_of
-from kafka_lagoon.snapshot.state_rows import ConsumerLagRow, PartitionOffsetsRow
+from kafka_lagoon.snapshot.group_rows import ConsumerLagRow
+from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow
 
 EXACT, NEXT_AFTER_GAP, CAUGHT_UP = "exact", "next_after_gap", "caught_up"
 BELOW_LOG_START, BLOCKED = "below_log_start", "blocked_by_open_transaction"

@@ -23,7 +23,11 @@ from kafka_lagoon.protocol.messages.metadata import (
 )
 from kafka_lagoon.row_columns import Column, Columns, Stored, runs
 from kafka_lagoon.snapshot.chosen_names import Names
-from kafka_lagoon.snapshot.state_rows import BrokerRow, PartitionRow, TopicRow
+from kafka_lagoon.snapshot.state_rows import (
+    BrokerRow,
+    PartitionRow,
+    TopicRow,
+)
 from kafka_lagoon.wire.primitives import uuid_text
 
 TOPIC_DELETED = "TOPIC_DELETED_DURING_SNAPSHOT"

@@ -8,7 +8,7 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages.describe_producers import DescribeProducersPartitionResponse
 from kafka_lagoon.protocol.messages.describe_transactions import DescribedTransaction
 from kafka_lagoon.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
-from kafka_lagoon.snapshot.state_rows import TopicPartitions
+from kafka_lagoon.snapshot.group_rows import TopicPartitions
 
 
 @row

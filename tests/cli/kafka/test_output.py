@@ -6,7 +6,7 @@ from kafka_lagoon.cli.kafka.output import failure_lines, json_lines, people_line
 from kafka_lagoon.cli.kafka.verb import Part
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.row_classes import Int64, Timestamp, column, row
-from kafka_lagoon.snapshot.state_rows import TopicPartitions
+from kafka_lagoon.snapshot.group_rows import TopicPartitions
 
 ODD = "a\x1b[31m\u202e\n\x00b"
 COLUMNS = ("name", "offset", "at_ms", "some", "flag")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_lagoon.cli.main import main
+from kafka_lagoon.snapshot import group_rows
 from kafka_lagoon.snapshot import state_rows as rows
 from kafka_lagoon.snapshot.coverage import CoverageRow
 from tests.clock import CLOCK
@@ -34,8 +35,8 @@ class Shown:
 Ask = Callable[..., Shown]
 
 
-def group(group_id: str, **values: Any) -> rows.ConsumerGroupRow:
-    return row(rows.ConsumerGroupRow, group_id=group_id, **values)
+def group(group_id: str, **values: Any) -> group_rows.ConsumerGroupRow:
+    return row(group_rows.ConsumerGroupRow, group_id=group_id, **values)
 
 
 def topics(leader_id: int | None, isr: tuple[int, ...], *names: str) -> list[object]:
