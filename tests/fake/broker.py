@@ -7,6 +7,7 @@ TLS, SASL, transactional writes, quotas and DescribeTopicPartitions.
 import socket
 import socketserver
 import struct
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -102,6 +103,11 @@ class FakeBroker(socketserver.ThreadingTCPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.state, self.node_id = state, node_id
         self.connections: list[Any] = []
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went before it had its answer is no error; socketserver would print a traceback."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
     @contextmanager
     def running(self) -> Iterator["FakeBroker"]:
