@@ -11,9 +11,9 @@ import pytest
 
 from kafka_lagoon.cli.job_arguments import ingest_arguments, snapshot_arguments
 from kafka_lagoon.cli.maintain import maintain_arguments
-from kafka_lagoon.query.duckdb_engine import rows_of
 from tests.clock import CLOCK
 from tests.delta.lake import make_lake
+from tests.query.duckdb_rows import rows_of
 from tests.readme import README, renewed
 
 _CLUSTER = ("--set", "kafka.bootstrap_servers=a:1", "--warehouse", "w")

@@ -4,6 +4,7 @@ These facts are written nowhere else. Unknown is None, never 0, -1 or a default,
 """
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, dataclass_transform
 
@@ -42,3 +43,8 @@ def row(cls: type[T]) -> type[T]:
     position, and a snapshot makes tens of thousands.
     """
     return dataclass(slots=True)(cls)
+
+
+def named(names: Mapping[int, str], number: int) -> str:
+    """What a column shows of a number that Kafka gives a meaning: its name, or UNKNOWN_n where it has none here."""
+    return names.get(number, f"UNKNOWN_{number}")

@@ -216,3 +216,8 @@ def runs(counts: Iterable[int], values: Sequence[Any]) -> Chosen:
 
 def _names(row: type[Any]) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(row))
+
+
+def or_none(values: "array[int]") -> Column:
+    """Kafka's -1 is null; without any the numbers stay as they are."""
+    return values if not values or min(values) >= 0 else [None if value < 0 else value for value in values]

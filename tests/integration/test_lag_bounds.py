@@ -53,7 +53,7 @@ def _offset_then(noted: list[tuple[float, int]], moment: float) -> int:
 
 @contextmanager
 def load(kafka: LocalKafka, topic: str) -> Iterator[tuple[Log, Log]]:
-    """Records one by one, each acknowledged by all, and commits behind them, as fast as both go."""
+    """Records one by one, each acknowledged by all, and commits after them, as fast as both go."""
     ends, commits, is_over = Log(), Log(), threading.Event()
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "linger.ms": 0, "acks": "all"})
     consumer = Consumer(

@@ -20,7 +20,7 @@ _SHORTEST = 8  # columns are not cut below this
 _BYTE_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 _THOUSAND = 1000
 _DURATIONS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000))
-RED, YELLOW, BOLD, DIM = "31", "33", "1", "2"
+RED, YELLOW, BOLD = "31", "33", "1"
 
 # Headings that are shorter than the names of their columns.
 _HEADINGS = {

@@ -16,7 +16,7 @@ from kafka_lagoon.delta.schema import Table
 from kafka_lagoon.delta.views import NAMES, VIEWS, in_order_of_reading, with_needs
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.query.duckdb_tables import select_nothing, select_rows
-from kafka_lagoon.query.statements import Ask, Rows, failed, mentioned, refuse_writing
+from kafka_lagoon.query.statements import Ask, Rows, failed, refuse_writing
 
 T = TypeVar("T")
 
@@ -57,14 +57,6 @@ def opened(folder: Path, names: Iterable[str]) -> Iterator[Ask]:
             yield ask
         finally:
             connection.interrupt()  # whoever has seen enough does not wait for the rest
-
-
-@contextmanager
-def rows_of(folder: Path, statement: str) -> Iterator[Rows]:
-    """The result of one statement that reads; TableError with DuckDB's words if it cannot be run."""
-    refuse_writing(statement)
-    with opened(folder, mentioned(statement)) as ask:
-        yield ask(statement)
 
 
 def columns_of(name: str) -> pa.Schema:

@@ -1,6 +1,6 @@
 """Makes rows of ACLs. A number that has no name here becomes UNKNOWN_n and is never dropped."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from kafka_lagoon.admin.acls import AclFilter, describe_acls
 from kafka_lagoon.admin.permissions import Permission
@@ -12,7 +12,7 @@ from kafka_lagoon.protocol.messages.describe_acls import (
     DescribeAclsResource,
     DescribeAclsResponse,
 )
-from kafka_lagoon.row_classes import column, row
+from kafka_lagoon.row_classes import column, named, row
 from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
 
 
@@ -57,18 +57,14 @@ ACLS = StateTable(
 
 def _acl_row(resource: DescribeAclsResource, acl: AclDescription) -> AclRow:
     return AclRow(
-        resource_type=_name(acls.RESOURCE_TYPES, resource.resource_type),
+        resource_type=named(acls.RESOURCE_TYPES, resource.resource_type),
         resource_name=resource.resource_name,
-        pattern_type=_name(acls.PATTERN_TYPES, resource.pattern_type),
+        pattern_type=named(acls.PATTERN_TYPES, resource.pattern_type),
         principal=acl.principal,
         host=acl.host,
-        operation=_name(acls.OPERATIONS, acl.operation),
-        permission=_name(acls.PERMISSION_TYPES, acl.permission_type),
+        operation=named(acls.OPERATIONS, acl.operation),
+        permission=named(acls.PERMISSION_TYPES, acl.permission_type),
     )
-
-
-def _name(names: Mapping[int, str], number: int) -> str:
-    return names.get(number, f"UNKNOWN_{number}")
 
 
 def _order(acl: AclRow) -> tuple[str, ...]:

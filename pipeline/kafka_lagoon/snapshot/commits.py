@@ -11,7 +11,7 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.routing import Source
 from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT, error_code
 from kafka_lagoon.protocol.messages.offset_fetch import OffsetFetchResponseGroup, OffsetFetchResponsePartition
-from kafka_lagoon.row_columns import Chosen, Column, Columns, Stored, choose, runs
+from kafka_lagoon.row_columns import Chosen, Column, Columns, Stored, choose, or_none, runs
 from kafka_lagoon.snapshot.group_rows import CommittedOffsetRow
 from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.wire.columns import Structs
@@ -62,7 +62,7 @@ class _Made:
         places = array("i")
         for topic, count in zip(self.topics, self.topic_counts, strict=True):
             places += array("i", (known[topic],)) * count
-        offsets = _or_none(self.offsets)
+        offsets = or_none(self.offsets)
         return CommitColumns(
             CommittedOffsetRow,
             {
@@ -71,7 +71,7 @@ class _Made:
                 "topic_id": Chosen(places, [topology.topic_ids.get(topic) for topic in known]),
                 "partition": self.partitions,
                 "committed_offset": offsets,
-                "committed_leader_epoch": _or_none(self.leader_epochs),
+                "committed_leader_epoch": or_none(self.leader_epochs),
                 "metadata": _metadata(self.metadata, offsets),
                 "read_at_ms": runs(self.time_counts, self.times_ms),
                 "problem": _problems(self.problems, len(self.offsets)),
@@ -185,8 +185,3 @@ def _problems(problems: Mapping[int, str], count: int) -> Chosen:
     if not problems:
         return Chosen.constant(None, count)
     return choose(map(problems.get, range(count)))
-
-
-def _or_none(values: "array[int]") -> Column:
-    """Kafka's -1 is null; without any the numbers stay as they are."""
-    return values if not values or min(values) >= 0 else [None if value < 0 else value for value in values]

@@ -30,7 +30,7 @@ from kafka_lagoon.protocol.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 from kafka_lagoon.protocol.messages.list_config_resources import LIST_CONFIG_RESOURCES
-from kafka_lagoon.row_classes import ALWAYS, before, column, row
+from kafka_lagoon.row_classes import ALWAYS, before, column, named, row
 from kafka_lagoon.row_columns import Chosen, Columns, runs
 from kafka_lagoon.snapshot.group_rows import ConsumerGroupRow
 from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
@@ -144,16 +144,14 @@ def config_rows(results: Iterable[DescribeConfigsResult]) -> Iterator[ConfigRow]
 
 
 def _config_row(result: DescribeConfigsResult, config: DescribeConfigsEntry) -> ConfigRow:
-    source = None if config.config_source < 0 else _source(config.config_source)
+    source = None if config.config_source < 0 else named(CONFIG_SOURCES, config.config_source)
     return ConfigRow(
         resource_type=_type_name(result),
         resource_name=_resource_name(result),
         name=config.name,
         value=None if config.is_sensitive else config.value,
         source=source,
-        config_type=CONFIG_TYPES.get(config.config_type, f"UNKNOWN_{config.config_type}")
-        if config.config_type
-        else None,
+        config_type=named(CONFIG_TYPES, config.config_type) if config.config_type else None,
         is_default=config.is_default if source is None else source == _DEFAULT,
         is_sensitive=config.is_sensitive,
         is_read_only=config.read_only,
@@ -176,11 +174,7 @@ def _resource_name(result: DescribeConfigsResult) -> str:
 
 def _synonym(synonym: DescribeConfigsSynonym, *, is_sensitive: bool) -> ConfigSynonym:
     value = None if is_sensitive else synonym.value
-    return ConfigSynonym(name=synonym.name, value=value, source=_source(synonym.source))
-
-
-def _source(number: int) -> str:
-    return CONFIG_SOURCES.get(number, f"UNKNOWN_{number}")
+    return ConfigSynonym(name=synonym.name, value=value, source=named(CONFIG_SOURCES, synonym.source))
 
 
 def _collect(collection: Collection) -> Collected:

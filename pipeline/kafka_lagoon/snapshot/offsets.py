@@ -19,7 +19,7 @@ from kafka_lagoon.admin.offsets import (
 )
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import UNSUPPORTED
-from kafka_lagoon.row_columns import Chosen, Column, Columns, Stored, choose, runs
+from kafka_lagoon.row_columns import Chosen, Column, Columns, Stored, choose, or_none, runs
 from kafka_lagoon.snapshot.state_rows import PartitionOffsetsRow
 from kafka_lagoon.snapshot.topology import Topology
 
@@ -47,24 +47,19 @@ def offset_rows(topology: Topology, offsets: Mapping[Kind, Offsets]) -> Columns[
             "topic": runs(counts, list(topology.partitions)),
             "topic_id": runs(counts, [topology.topic_ids[topic] for topic in topology.partitions]),
             "partition": array("i", [partition for some in topology.partitions.values() for partition in some]),
-            "log_start_offset": _or_none(start.offsets),
-            "high_watermark": _or_none(end.offsets),
-            "last_stable_offset": _or_none(stable.offsets),
-            "max_timestamp_offset": _or_none(largest.offsets),
+            "log_start_offset": or_none(start.offsets),
+            "high_watermark": or_none(end.offsets),
+            "last_stable_offset": or_none(stable.offsets),
+            "max_timestamp_offset": or_none(largest.offsets),
             "max_timestamp": timestamps,
             "max_timestamp_ms": timestamps,
-            "local_log_start_offset": _or_none(local.offsets),
-            "tiered_offset": _or_none(tiered.offsets),
-            "leader_epoch": _or_none(end.leader_epochs),
+            "local_log_start_offset": or_none(local.offsets),
+            "tiered_offset": or_none(tiered.offsets),
+            "leader_epoch": or_none(end.leader_epochs),
             "read_at_ms": [None if place < 0 else times_ms[place] for place in end.source_places],
             "problem": _problems(topology, everywhere, offsets, (start, end, stable, local)),
         },
     )
-
-
-def _or_none(values: "array[int]") -> Column:
-    """Kafka's -1 is null; without any the numbers stay as they are."""
-    return values if not values or min(values) >= 0 else [None if value < 0 else value for value in values]
 
 
 def _timestamps(largest: OffsetColumns) -> Column:

@@ -13,7 +13,7 @@ from kafka_lagoon.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResult,
     ScramCredentialInfo,
 )
-from kafka_lagoon.row_classes import Int32, column, row
+from kafka_lagoon.row_classes import Int32, column, named, row
 from kafka_lagoon.snapshot.state_table import Collected, Collection, Phase, StateTable
 
 
@@ -39,7 +39,7 @@ def scram_user_rows(results: Iterable[DescribeUserScramCredentialsResult]) -> It
 
 
 def _scram_user_row(user: str, info: ScramCredentialInfo) -> ScramUserRow:
-    mechanism = SCRAM_MECHANISMS.get(info.mechanism, f"UNKNOWN_{info.mechanism}")
+    mechanism = named(SCRAM_MECHANISMS, info.mechanism)
     return ScramUserRow(user=user, mechanism=mechanism, iterations=info.iterations, problem=None)
 
 

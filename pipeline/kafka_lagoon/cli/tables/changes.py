@@ -5,14 +5,12 @@ Of one snapshot, what was lost or taken back stands before what was added.
 
 import argparse
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 from kafka_lagoon.cli.arguments import moment_argument, names
 from kafka_lagoon.cli.tables.command import Answer, Condition, Context, Part, TableCommand, of_snapshots, whole_match
 from kafka_lagoon.cli.tables.limits import count_lines
 from kafka_lagoon.cli.tables.snapshots import time_literal
 from kafka_lagoon.cli.thresholds import Unit, add_fail_above
-from kafka_lagoon.times import Moment
 
 _VIEW = "topology_changes"
 TYPES = ("truncated", "recreated", "moved_back", "removed", "changed", "added")  # worst first
@@ -61,8 +59,7 @@ def _selected(context: Context) -> Condition:
 
 def _between(context: Context) -> Condition:
     """Changes that the snapshots after a time show, up to the chosen one of each cluster."""
-    since: Moment = context.options.since
-    start = datetime.fromtimestamp(since.at_ms(context.now_ms) / 1000, UTC)
+    start = context.instant(context.options.since)
     until = " OR ".join(
         f"(cluster = ? AND captured_at <= {time_literal(one.captured_at)})" for one in context.snapshots
     )
@@ -78,12 +75,11 @@ def _between(context: Context) -> Condition:
 
 def _changes(context: Context, rows: Condition) -> Part:
     options = context.options
-    limit = "" if options.number is None else f"LIMIT {options.number:d}"
     columns = ("change_type", "entity_type", "entity", "attribute", "old_value", "new_value")
     times = ("captured_at",) if options.since else ()
     return Part(
         kind="change",
-        statement=f"SELECT * FROM {_VIEW} WHERE {rows} ORDER BY {_SORTS[options.sort]} {limit}",  # noqa: S608  names of ours
+        statement=f"SELECT * FROM {_VIEW} WHERE {rows} ORDER BY {_SORTS[options.sort]} {context.limit()}",  # noqa: S608  names of ours
         values=rows.values,
         columns=(*times, *columns),
         wide=("captured_at", "previous_captured_at", *columns, "source", "is_proven"),

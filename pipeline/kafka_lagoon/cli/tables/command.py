@@ -3,9 +3,11 @@
 import argparse
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot
 from kafka_lagoon.query.statements import Ask
+from kafka_lagoon.times import Moment
 
 Value = int | str  # what a question mark may stand for
 
@@ -18,6 +20,15 @@ class Context:
     options: argparse.Namespace
     snapshots: Sequence[ChosenSnapshot]
     now_ms: int
+
+    def instant(self, moment: Moment) -> datetime:
+        """A time of the options, which may be relative to now."""
+        return datetime.fromtimestamp(moment.at_ms(self.now_ms) / 1000, UTC)
+
+    def limit(self) -> str:
+        """The LIMIT clause for --number, or nothing."""
+        number: int | None = self.options.number
+        return "" if number is None else f"LIMIT {number:d}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

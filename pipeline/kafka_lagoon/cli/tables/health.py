@@ -2,14 +2,12 @@
 
 import argparse
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 from kafka_lagoon.cli.arguments import moment_argument, names
 from kafka_lagoon.cli.tables.command import Answer, Condition, Context, Part, TableCommand, of_snapshots, whole_match
 from kafka_lagoon.cli.tables.limits import count_lines
 from kafka_lagoon.cli.tables.snapshots import time_literal
 from kafka_lagoon.cli.thresholds import Unit, add_fail_above
-from kafka_lagoon.times import Moment
 
 _VIEW = "health_findings"
 SEVERITIES = ("critical", "warning", "info")
@@ -55,9 +53,7 @@ def _selected(context: Context) -> Condition:
         either = Condition().among("severity", severities).parts[0], Condition().among("finding", options.only).parts[0]
         rows = rows.also(f"({' OR '.join(either)})", *severities, *options.only)
     if options.since is not None:
-        since: Moment = options.since
-        start = datetime.fromtimestamp(since.at_ms(context.now_ms) / 1000, UTC)
-        rows = rows.also(f"since >= {time_literal(start)}")
+        rows = rows.also(f"since >= {time_literal(context.instant(options.since))}")
     return rows if options.pattern is None else rows.also(*whole_match("entity", options.pattern.pattern))
 
 
@@ -74,10 +70,9 @@ def _counts(rows: Condition) -> Part:
 
 def _findings(context: Context, rows: Condition) -> Part:
     options = context.options
-    limit = "" if options.number is None else f"LIMIT {options.number:d}"
     return Part(
         kind="finding",
-        statement=f"SELECT * FROM {_VIEW} WHERE {rows} ORDER BY {_SORTS[options.sort]} {limit}",  # noqa: S608  names of ours
+        statement=f"SELECT * FROM {_VIEW} WHERE {rows} ORDER BY {_SORTS[options.sort]} {context.limit()}",  # noqa: S608  names of ours
         values=rows.values,
         columns=("severity", "finding", "entity", "since", "detail"),
         wide=("severity", "finding", "entity_type", "entity", "since", "snapshots", "detail"),

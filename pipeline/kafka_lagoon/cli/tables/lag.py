@@ -110,7 +110,7 @@ def _groups(context: Context, rows: Condition) -> Part:
           {kind} JOIN ({_SUMS} {rows} GROUP BY cluster, snapshot_id, group_id) AS sums
             ON groups.cluster = sums.cluster AND groups.snapshot_id = sums.snapshot_id
             AND groups.group_id = sums.group_id
-        ) AS behind WHERE {least} ORDER BY {_GROUP_SORTS[options.sort]} {_limit(context)}"""  # noqa: S608  names of ours
+        ) AS behind WHERE {least} ORDER BY {_GROUP_SORTS[options.sort]} {context.limit()}"""  # noqa: S608  names of ours
     columns = ("group_id", "state", "members", "partitions", "known_partitions", "lag", "time_lag_ms", "records_lost")
     return Part(
         kind="group",
@@ -122,7 +122,7 @@ def _groups(context: Context, rows: Condition) -> Part:
 
 
 def _partitions(context: Context, shown: Condition) -> Part:
-    order = f"ORDER BY {_SORTS[context.options.sort]} {_limit(context)}"
+    order = f"ORDER BY {_SORTS[context.options.sort]} {context.limit()}"
     columns = ("group_id", "topic", "partition", "lag", "time_lag_ms", "records_lost", "problem")
     positions = ("committed_offset", "log_start_offset", "last_stable_offset", "high_watermark")
     times = ("time_lag_method", "time_lag_problem")
@@ -133,11 +133,6 @@ def _partitions(context: Context, shown: Condition) -> Part:
         columns=columns,
         wide=(*columns[:3], *positions, *columns[3:6], *times, "client_id", "client_host", "problem"),
     )
-
-
-def _limit(context: Context) -> str:
-    number = context.options.number
-    return "" if number is None else f"LIMIT {number:d}"
 
 
 def _complaints(context: Context, rows: Condition) -> Iterator[str]:
