@@ -13,6 +13,7 @@ from kafka_lagoon.delta.schema import (
     STATE_TABLES,
     TABLES,
     TIMESTAMP,
+    WRITE_DATE,
     Table,
     schema_sql,
 )
@@ -55,7 +56,8 @@ def test_columns_come_between_header_and_partition(table: Table) -> None:
     if table in STATE_TABLES:
         assert table.columns[: len(HEADER)] == HEADER
         assert [column.name for column in HEADER] == ["snapshot_id", "cluster", "cluster_id", "captured_at"]
-    assert names[-1] == table.partition_by == (SNAPSHOT_DATE if table in STATE_TABLES else INGEST_DATE)
+    day = SNAPSHOT_DATE if table in STATE_TABLES else INGEST_DATE if table in RECORD_TABLES else WRITE_DATE
+    assert names[-1] == table.partition_by == day
     assert len(set(names)) == len(names)
     assert table.file_schema().names == names[:-1]
 

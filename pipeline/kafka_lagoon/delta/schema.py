@@ -14,12 +14,14 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import pyarrow as pa
 
 from kafka_lagoon import row_classes as kinds
+from kafka_lagoon.apply.action_rows import AdminActionRow
 from kafka_lagoon.fetch import record_rows as records
+from kafka_lagoon.produce.restore_rows import RestoreMapRow, RestoreReceiptRow
 from kafka_lagoon.snapshot import tables
 from kafka_lagoon.snapshot.state_rows import SnapshotHeader
 from kafka_lagoon.snapshot.state_table import FIRST_VERSION, StateTable
 
-SNAPSHOT_DATE, INGEST_DATE = "snapshot_date", "ingest_date"
+SNAPSHOT_DATE, INGEST_DATE, WRITE_DATE = "snapshot_date", "ingest_date", "write_date"
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 
 # Reader version 1 and no deletion vectors: deltalake, DuckDB, Polars and Trino read the tables as they are. Not
@@ -261,6 +263,19 @@ def _archive(name: str, row: type[Any], features: Mapping[str, str], bounded_in_
     )
 
 
+def _writing(name: str, row: type[Any]) -> Table:
+    return Table(
+        name=name,
+        row=row,
+        comment=_comment(row),
+        columns=(*columns_of(row), _day(WRITE_DATE, "the row")),
+        features={},
+        bounded_in_0_1=(),
+        log_days=_STATE_LOG_DAYS,
+        is_optional=True,
+    )
+
+
 def _comment(row: type[Any]) -> str:
     return (inspect.getdoc(row) or "").partition("\n\n")[0]
 
@@ -279,7 +294,13 @@ RECORD_RANGES = _archive("record_ranges", records.RecordRangeRow, {}, "ingest_id
 RECORD_PROBLEMS = _archive("record_problems", records.RecordProblemRow, {}, "ingest_id cluster_id")
 RECORD_TABLES = (RECORDS, RECORD_RANGES, RECORD_PROBLEMS)
 
-TABLES = (*STATE_TABLES, *RECORD_TABLES)
+# What was written to clusters. The days of these tables are those of the rows.
+ADMIN_ACTIONS = _writing("admin_actions", AdminActionRow)
+RESTORE_MAP = _writing("restore_map", RestoreMapRow)
+RESTORE_RECEIPTS = _writing("restore_receipts", RestoreReceiptRow)
+WRITE_TABLES = (ADMIN_ACTIONS, RESTORE_MAP, RESTORE_RECEIPTS)
+
+TABLES = (*STATE_TABLES, *RECORD_TABLES, *WRITE_TABLES)
 
 
 def schema_sql() -> str:

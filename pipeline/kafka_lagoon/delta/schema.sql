@@ -602,3 +602,81 @@ USING delta
 PARTITIONED BY (ingest_date)
 COMMENT 'Batches that could not be decoded, and records whose header keys are not UTF-8.'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.deletedFileRetentionDuration' = 'interval 7 days', 'delta.dataSkippingStatsColumns' = 'ingest_id,cluster,cluster_id,topic,topic_id,partition,base_offset,last_offset,reason,detail');
+
+CREATE TABLE IF NOT EXISTS admin_actions (
+  action_id STRING NOT NULL COMMENT 'The action (UUIDv7); its two rows have the same.',
+  run_id STRING NOT NULL COMMENT 'The run that it belongs to (UUIDv7); ids sort by time.',
+  job STRING NOT NULL COMMENT 'apply, admin or restore.',
+  plan_id STRING NOT NULL COMMENT 'The plan that it belongs to, as `lagoon plan` prints it.',
+  cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
+  cluster_id STRING NOT NULL COMMENT 'Kafka\'s own id of the cluster.',
+  event STRING NOT NULL COMMENT 'started: about to be sent; finished: its outcome is known.',
+  at TIMESTAMP NOT NULL COMMENT 'When this row was written.',
+  kind STRING NOT NULL COMMENT 'What it does: create_topic, alter_configs, ...',
+  resource_type STRING NOT NULL COMMENT 'Type of the resource: topic, partition, group, acl, ...',
+  resource_name STRING NOT NULL COMMENT 'Name of the resource within its type.',
+  before STRING COMMENT 'What the cluster had, as JSON; null if the resource did not exist.',
+  after STRING COMMENT 'What was asked for, as JSON; null if it is removed. Secrets are left out.',
+  guards ARRAY<STRING> NOT NULL COMMENT 'Options without which it is refused.',
+  outcome STRING COMMENT 'done; failed: refused, nothing changed; unknown: sent, and neither an answer nor the live state tells.',
+  error_code INT COMMENT 'Kafka\'s error code; null if no broker gave one.',
+  error_name STRING COMMENT 'Name of the error; null if there is none.',
+  message STRING COMMENT 'What the broker said, or we; null if there is nothing to say.',
+  source STRING COMMENT 'File and line that asked for it; null if a command line did.',
+  user STRING NOT NULL COMMENT 'Who ran it: the name that the operating system gives.',
+  host STRING NOT NULL COMMENT 'Where it ran.',
+  principal STRING COMMENT 'The user of SASL; null if a certificate, a token or nothing tells it.',
+  software_version STRING NOT NULL COMMENT 'Version of this package.',
+  write_date DATE NOT NULL COMMENT 'UTC day of the row; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (write_date)
+COMMENT 'Alterations of clusters: one row before an action is sent, and one with its outcome.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'action_id,run_id,job,plan_id,cluster,cluster_id,event,at,kind,resource_type,resource_name,before,after,outcome,error_code,error_name,message,source,user,host,principal,software_version');
+
+CREATE TABLE IF NOT EXISTS restore_map (
+  restore_id STRING NOT NULL COMMENT 'The restore (UUIDv7 of its first run).',
+  source_cluster STRING NOT NULL COMMENT 'Name of the cluster that the records came from.',
+  source_cluster_id STRING NOT NULL COMMENT 'Kafka\'s own id of that cluster.',
+  source_topic STRING NOT NULL COMMENT 'Name of the topic there.',
+  source_topic_id STRING COMMENT 'Id of the topic there; null if the brokers gave none.',
+  source_partition INT NOT NULL COMMENT 'Partition there.',
+  source_offset BIGINT NOT NULL COMMENT 'First offset of the range there.',
+  target_cluster STRING NOT NULL COMMENT 'Name of the cluster that they were written to.',
+  target_cluster_id STRING NOT NULL COMMENT 'Kafka\'s own id of that cluster.',
+  target_topic STRING NOT NULL COMMENT 'Name of the topic there.',
+  target_topic_id STRING COMMENT 'Id of the topic there; null if the brokers give none.',
+  target_partition INT NOT NULL COMMENT 'Partition there.',
+  target_offset BIGINT NOT NULL COMMENT 'First offset of the range there.',
+  records BIGINT NOT NULL COMMENT 'Records of the range: both sides count on from their first offset.',
+  written_at TIMESTAMP NOT NULL COMMENT 'When the row was written.',
+  write_date DATE NOT NULL COMMENT 'UTC day of the row; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (write_date)
+COMMENT 'Which offset each restored record has in the target, as ranges in which source and target count alike.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'restore_id,source_cluster,source_cluster_id,source_topic,source_topic_id,source_partition,source_offset,target_cluster,target_cluster_id,target_topic,target_topic_id,target_partition,target_offset,records,written_at');
+
+CREATE TABLE IF NOT EXISTS restore_receipts (
+  restore_id STRING NOT NULL COMMENT 'The restore (UUIDv7 of its first run).',
+  source_cluster_id STRING NOT NULL COMMENT 'Kafka\'s own id of the cluster that the records came from.',
+  source_topic STRING NOT NULL COMMENT 'Name of the topic there.',
+  source_topic_id STRING COMMENT 'Id of the topic there; null if the brokers gave none.',
+  source_partition INT NOT NULL COMMENT 'Partition there.',
+  target_cluster_id STRING NOT NULL COMMENT 'Kafka\'s own id of the cluster that they were written to.',
+  target_topic STRING NOT NULL COMMENT 'Name of the topic there.',
+  target_partition INT NOT NULL COMMENT 'Partition there.',
+  target_from_offset BIGINT NOT NULL COMMENT 'First offset that the restore wrote there.',
+  target_to_offset BIGINT NOT NULL COMMENT 'First offset after them.',
+  records BIGINT NOT NULL COMMENT 'Records that were to be written.',
+  records_read_back BIGINT COMMENT 'Records that were read back; null if they could not be read.',
+  digest STRING NOT NULL COMMENT 'Hash of their keys, values, headers, times and order.',
+  digest_read_back STRING COMMENT 'The same hash of what was read back; null if it could not be read.',
+  problem STRING COMMENT 'Why the target is not known to be equal; null if it is.',
+  checked_at TIMESTAMP NOT NULL COMMENT 'When the target was read back.',
+  write_date DATE NOT NULL COMMENT 'UTC day of the row; the table is partitioned by it.'
+)
+USING delta
+PARTITIONED BY (write_date)
+COMMENT 'What a finished restore wrote to each partition, and what was read back from it.'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'restore_id,source_cluster_id,source_topic,source_topic_id,source_partition,target_cluster_id,target_topic,target_partition,target_from_offset,target_to_offset,records,records_read_back,digest,digest_read_back,problem,checked_at');

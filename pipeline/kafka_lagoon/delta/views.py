@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from kafka_lagoon.delta.schema import HEADER, RECORD_TABLES, STATE_TABLES, TABLES, Table
+from kafka_lagoon.delta.schema import HEADER, RECORD_TABLES, STATE_TABLES, TABLES, WRITE_TABLES, Table
 
 CREATE = "CREATE OR REPLACE VIEW"
 
@@ -101,7 +101,9 @@ def in_order_of_reading(names: Iterable[str]) -> list[Table]:
     are committed after its records, and are read after them, so that a truncation of the log is not missed.
     """
     wanted = set(names)
-    return [table for table in (STATE_TABLES[-1], *STATE_TABLES[:-1], *RECORD_TABLES) if table.name in wanted]
+    return [
+        table for table in (STATE_TABLES[-1], *STATE_TABLES[:-1], *RECORD_TABLES, *WRITE_TABLES) if table.name in wanted
+    ]
 
 
 @cache

@@ -1,0 +1,82 @@
+"""Declares what an alteration of a cluster is: an action, and kinds of actions with the functions that read and send them.
+
+`lagoon apply`, `lagoon admin` and `lagoon restore` alter clusters through actions alone, so every alteration is planned,
+guarded and recorded in the same way.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.secret import Secret
+
+# What is known of a resource, or wanted of it: values that JSON has, none of them secret. None: it does not exist.
+State = Mapping[str, Any] | None
+
+
+class Guard(StrEnum):
+    """What no action may do unless an option of this name allows it."""
+
+    DELETIONS = "allow-deletions"
+    UNCLEAN_ELECTIONS = "allow-unclean-elections"
+    SHRINKING_RETENTION = "allow-shrinking-retention"
+    RECORD_DELETION = "allow-record-deletion"
+
+
+class Resource(NamedTuple):
+    """What an action alters: a type (`topic`, `partition`, `acl`, ...) and the name within it."""
+
+    type: str
+    name: str
+
+    def __str__(self) -> str:
+        """The resource as a plan shows it."""
+        return f"{self.type} {self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One alteration of one resource. A plan has at most one of a kind for each resource.
+
+    `before` is what the cluster had when the action was planned, `after` what it will have; both hold only what the action
+    is about. `secrets` are passwords that are sent and never shown. `source` is the file and line that asks for it.
+    """
+
+    kind: str
+    resource: Resource
+    before: State
+    after: State
+    guards: frozenset[Guard] = frozenset()
+    secrets: Mapping[str, Secret] = field(default_factory=dict, repr=False)
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionKind:
+    """How actions of one kind are carried out.
+
+    `read` gives the live state of each action's resource, in the shape of `before` and `after`, or why it is not known.
+    `send` asks the cluster to do them, and returns the failures of those that it refused or did not answer for. With
+    `validate_only`, which is passed only where `can_validate`, brokers check and change nothing. `is_done` decides by the
+    live state whether an action whose outcome is not known was carried out.
+    """
+
+    name: str
+    title: str  # what it does, as a plan says it: `create topic`
+    read: Callable[[Cluster, Sequence[Action], Deadline], Mapping[Resource, State | Failure]]
+    send: Callable[[Cluster, Sequence[Action], bool, Deadline], Mapping[Resource, Failure]]
+    can_validate: bool = False
+    is_done: Callable[[Action, State], bool] = lambda action, live: live == action.after
+
+
+def plan_id(cluster_id: str, actions: Sequence[Action]) -> str:
+    """Names a plan by what it does: equal plans for the same cluster have the same id, whenever they were made."""
+    facts = [[action.kind, *action.resource, action.before, action.after] for action in actions]
+    text = json.dumps([cluster_id, facts], sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

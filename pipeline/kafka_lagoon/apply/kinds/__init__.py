@@ -1,0 +1,1 @@
+"""The kinds of actions, a module for each area of a cluster."""

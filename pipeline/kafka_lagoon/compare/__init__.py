@@ -1,0 +1,1 @@
+"""Compares the records of topics, in one cluster or two, and says what is missing, doubled, altered or reordered."""

@@ -1,0 +1,46 @@
+"""Plans are named by what they do."""
+
+from dataclasses import replace
+
+from kafka_lagoon.apply.action import Action, Resource, plan_id
+from kafka_lagoon.apply.kinds.registry import KINDS
+from kafka_lagoon.secret import Secret
+
+ACTION = Action(
+    kind="alter_configs",
+    resource=Resource("topic", "orders"),
+    before={"retention.ms": "1000"},
+    after={"retention.ms": "2000"},
+    source="state.toml:3",
+)
+
+
+def test_equal_plans_have_the_same_id() -> None:
+    """Whoever asked for an action, and which password it carries, does not change what the plan is called."""
+    same = replace(ACTION, source=None, secrets={"password": Secret("x")})
+    assert plan_id("cluster", [ACTION]) == plan_id("cluster", [same])
+
+
+def test_other_plans_have_other_ids() -> None:
+    """The cluster, what it had, what it will have, and the order count."""
+    other = replace(ACTION, resource=Resource("topic", "payments"))
+    plans = [
+        plan_id("cluster", [ACTION]),
+        plan_id("other", [ACTION]),
+        plan_id("cluster", [replace(ACTION, before={"retention.ms": None})]),
+        plan_id("cluster", [replace(ACTION, after=None)]),
+        plan_id("cluster", [ACTION, other]),
+        plan_id("cluster", [other, ACTION]),
+        plan_id("cluster", []),
+    ]
+    assert len(set(plans)) == len(plans)
+
+
+def test_secrets_are_not_shown() -> None:
+    """An action that is printed shows nothing of what it carries."""
+    assert "hunter2" not in repr(replace(ACTION, secrets={"password": Secret("hunter2")}))
+
+
+def test_kinds_are_listed_by_name() -> None:
+    """A kind that an action names is found under its own name."""
+    assert all(kind.name == name for name, kind in KINDS.items())
