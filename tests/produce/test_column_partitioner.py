@@ -37,17 +37,17 @@ def test_given_partitions_come_first() -> None:
 
 def test_records_without_a_key_stay_until_a_batch_is_full() -> None:
     """They go on after batch_bytes, over calls, too, and only to partitions that have a leader then."""
-    asked, values = [], pa.array([b"x" * 43] * 6)  # of 50 bytes each with the least that a record has
+    chosen_before, values = [], pa.array([b"x" * 43] * 6)  # of 50 bytes each with the least that a record has
 
     def available() -> list[int]:
-        asked.append(len(asked))
-        return [asked[-1]]
+        chosen_before.append(len(chosen_before))
+        return [chosen_before[-1]]
 
     partitioner = ColumnPartitioner(7, available, 100)
     chosen = [partitioner.choose(RecordColumns(value=values)).tolist() for _ in range(2)]
     assert chosen == [[0, 0, 1, 1, 2, 2], [3, 3, 4, 4, 5, 5]]
     partitioner = ColumnPartitioner(7, available, 90)
-    asked.clear()
+    chosen_before.clear()
     chosen = [partitioner.choose(RecordColumns(value=values[:3])).tolist() for _ in range(2)]
     assert chosen == [[0, 0, 1], [1, 2, 2]]
     headers = pa.array([[("h", b"x" * 90)]] * 2, pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])))
