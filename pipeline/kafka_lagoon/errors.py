@@ -19,6 +19,7 @@ PipelineError
 +- UnsupportedVersion     no version of an API that both sides speak
 +- BrokerError            an error code in an answer, with its scope
 +- TransactionFailed      a transaction that was not begun, continued or ended
++- PlanOutdated           the cluster is not as it was when a plan was made; nothing was sent
 +- SnapshotIncomplete     policy says that a partial snapshot is a failure
 +- TableError             SchemaChanged, SnapshotExists, ChecksFailed
 +- LockHeld               another run writes to the same warehouse (exit 4)
@@ -232,6 +233,17 @@ class TransactionFailed(PipelineError):
             remarks.append("it may have been carried out all the same")
         detail = f" ({'; '.join(remarks)})" if remarks else ""
         return f"{self.api} for transaction {self.transactional_id}: {self.name}{detail}"
+
+
+class PlanOutdated(PipelineError):
+    """The cluster is not as it was when the plan was made, so nothing was sent; `changes` has a line for each difference."""
+
+    def __init__(self, changes: Sequence[str]) -> None:
+        super().__init__(tuple(changes))
+        self.changes = tuple(changes)
+
+    def __str__(self) -> str:
+        return f"the cluster changed since the plan was made, nothing was sent: {'; '.join(self.changes)}"
 
 
 class SnapshotIncomplete(PipelineError):
