@@ -127,13 +127,13 @@ def _secrets(
     tokens = _describe(cluster, deadline)
     if isinstance(tokens, Failure):
         return {}, {one: replace(tokens, scope=_token_scope(one)) for one in token_ids}
-    found = {token.token_id: token.hmac for token in tokens if token.token_id in token_ids}
+    seen = {token.token_id: token.hmac for token in tokens if token.token_id in token_ids}
     missing = {
         one: failure_of(DESCRIBE_DELEGATION_TOKEN, _token_scope(one), DELEGATION_TOKEN_NOT_FOUND)
         for one in token_ids
-        if one not in found
+        if one not in seen
     }
-    return found, missing
+    return seen, missing
 
 
 def _with(gathered: Gathered[str, int], failures: Mapping[str, Failure]) -> Gathered[str, int]:

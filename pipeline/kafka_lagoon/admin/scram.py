@@ -1,7 +1,7 @@
 """Describes which users can log in by SCRAM, sets their passwords and deletes them (KIP-554).
 
-Brokers return neither salts nor keys. A password is salted and hashed here, and only what comes of it is sent: it is as good
-as the password, so an encrypted listener should be used.
+Brokers return neither salts nor keys. A password is salted and hashed here, and only the result is sent: it is as good as
+the password, so an encrypted listener should be used.
 """
 
 import hashlib

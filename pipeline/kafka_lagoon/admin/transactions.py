@@ -64,7 +64,7 @@ GONE = error_code(TRANSACTIONAL_ID_NOT_FOUND).name
 
 
 class OpenTransaction(NamedTuple):
-    """A producer's open transaction in a partition, with the epochs that DescribeProducers told of it."""
+    """A producer's open transaction in a partition, with the epochs that DescribeProducers gave."""
 
     partition: TopicPartition
     producer_id: int
@@ -209,14 +209,16 @@ def abort_transactions(
 
 def _abort_marker(items: Sequence[OpenTransaction]) -> WriteTxnMarkersRequest:
     """Epoch 0 stands for a coordinator that is not known: no larger than that of any coordinator."""
-    (one,) = items
-    topic = WritableTxnMarkerTopic(name=one.partition.topic, partition_indexes=(one.partition.partition,))
+    (transaction,) = items
+    topic = WritableTxnMarkerTopic(
+        name=transaction.partition.topic, partition_indexes=(transaction.partition.partition,)
+    )
     marker = WritableTxnMarker(
-        producer_id=one.producer_id,
-        producer_epoch=one.producer_epoch,
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.producer_epoch,
         transaction_result=ABORT,
         topics=(topic,),
-        coordinator_epoch=max(one.coordinator_epoch, 0),
+        coordinator_epoch=max(transaction.coordinator_epoch, 0),
         transaction_version=_BY_HAND,
     )
     return WriteTxnMarkersRequest(markers=(marker,))

@@ -115,8 +115,8 @@ def _read(cluster: Cluster, actions: Sequence[Action], deadline: Deadline) -> Ma
     if isinstance(response, Failure):
         return {action.resource: response for action in actions}
     live = set(acls_of(response))
-    asked = {action.resource: _acl(action) for action in actions}
-    return {resource: acl_state(acl) if acl in live else None for resource, acl in asked.items()}
+    requested = {action.resource: _acl(action) for action in actions}
+    return {resource: acl_state(acl) if acl in live else None for resource, acl in requested.items()}
 
 
 def _create(
