@@ -18,8 +18,8 @@ PipelineError
 |  +- AuthenticationFailed
 +- UnsupportedVersion     no version of an API that both sides speak
 +- BrokerError            an error code in an answer, with its scope
-+- TransactionFailed      a transaction that was not begun, continued or ended
 +- PlanOutdated           the cluster is not as it was when a plan was made; nothing was sent
++- TransactionFailed      a transaction that was not begun, continued or ended
 +- SnapshotIncomplete     policy says that a partial snapshot is a failure
 +- TableError             SchemaChanged, SnapshotExists, ChecksFailed
 +- LockHeld               another run writes to the same warehouse (exit 4)
@@ -121,6 +121,19 @@ class ExpandedTooLarge(RecordsError):
     """A batch that expands to more than the limit; nothing beyond the limit was written."""
 
 
+class RecordTooLarge(PipelineError):
+    """A record that makes a batch too large by itself; `index` counts from 0 in what was to be encoded."""
+
+    def __init__(self, index: int, size: int, limit: int) -> None:
+        super().__init__(index, size, limit)
+        self.index, self.size, self.limit = index, size, limit
+
+    def __str__(self) -> str:
+        return (
+            f"record {self.index}: a batch of it alone has {self.size} bytes, more than max.message.bytes, {self.limit}"
+        )
+
+
 class ConnectionFailed(PipelineError):
     """No usable connection to `address`; `phase` is resolve, connect, tls, handshake, authenticate or exchange.
 
@@ -208,6 +221,17 @@ class BrokerError(PipelineError):
         return f"{self.api} for {self.scope}: {self.name}{detail}"
 
 
+class PlanOutdated(PipelineError):
+    """The cluster is not as it was when the plan was made, so nothing was sent; `changes` has a line for each difference."""
+
+    def __init__(self, changes: Sequence[str]) -> None:
+        super().__init__(tuple(changes))
+        self.changes = tuple(changes)
+
+    def __str__(self) -> str:
+        return f"the cluster changed since the plan was made, nothing was sent: {'; '.join(self.changes)}"
+
+
 class TransactionFailed(PipelineError):
     """A request of a transaction that was refused or not answered; `code` is None where no broker gave one.
 
@@ -233,17 +257,6 @@ class TransactionFailed(PipelineError):
             remarks.append("it may have been carried out all the same")
         detail = f" ({'; '.join(remarks)})" if remarks else ""
         return f"{self.api} for transaction {self.transactional_id}: {self.name}{detail}"
-
-
-class PlanOutdated(PipelineError):
-    """The cluster is not as it was when the plan was made, so nothing was sent; `changes` has a line for each difference."""
-
-    def __init__(self, changes: Sequence[str]) -> None:
-        super().__init__(tuple(changes))
-        self.changes = tuple(changes)
-
-    def __str__(self) -> str:
-        return f"the cluster changed since the plan was made, nothing was sent: {'; '.join(self.changes)}"
 
 
 class SnapshotIncomplete(PipelineError):
