@@ -7,8 +7,13 @@ from collections.abc import Mapping, Sequence
 
 from kafka_lagoon.apply.action import ActionKind
 from kafka_lagoon.apply.kinds import acls, groups, quotas, tokens, transactions, users
+from kafka_lagoon.apply.kinds.configs import ALTER_CONFIGS
+from kafka_lagoon.apply.kinds.topics import CREATE_TOPIC, DELETE_TOPIC, EXTEND_TOPIC
 
 _IN_ORDER: Sequence[ActionKind] = (
+    CREATE_TOPIC,
+    EXTEND_TOPIC,
+    ALTER_CONFIGS,
     acls.CREATE_ACL,
     quotas.ALTER_QUOTAS,
     users.ALTER_SCRAM,
@@ -24,6 +29,7 @@ _IN_ORDER: Sequence[ActionKind] = (
     tokens.EXPIRE_TOKEN,
     users.DELETE_SCRAM,
     acls.DELETE_ACL,
+    DELETE_TOPIC,
 )
 
 KINDS: Mapping[str, ActionKind] = {kind.name: kind for kind in _IN_ORDER}
