@@ -20,6 +20,7 @@ from kafka_lagoon.produce.transactions import Transaction
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS
 from kafka_lagoon.source.plan import connection_settings, require_topics
 from kafka_lagoon.source.write_options import DEFAULT_PREFIX, SinkOptions
+from kafka_lagoon.uuid7 import new_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,11 @@ class Sink:
         """What the transactional ids begin with: the one that was given, or one of this write alone."""
         return self.options.prefix or f"{DEFAULT_PREFIX}-{self.run_id}"
 
+    @property
+    def task_prefix(self) -> str:
+        """What the transactional ids of tasks begin with, and no other write's."""
+        return f"{self.prefix}.task-"
+
     def deadline(self) -> Deadline:
         """The time for one step between records."""
         return Deadline.after(SYSTEM_CLOCK, self.kafka.default_api_timeout_ms)
@@ -84,6 +90,11 @@ class TaskWritten(WriterCommitMessage):
     is_repeated: bool = False
 
 
+def task_messages(messages: Sequence[WriterCommitMessage | None]) -> list[TaskWritten]:
+    """What the tasks that ended well have returned."""
+    return [message for message in messages if isinstance(message, TaskWritten)]
+
+
 def shared_partitions(messages: Sequence[TaskWritten]) -> list[TopicPartition]:
     """Partitions of topics that several tasks wrote to."""
     seen: set[TopicPartition] = set()
@@ -94,10 +105,13 @@ def shared_partitions(messages: Sequence[TaskWritten]) -> list[TopicPartition]:
     return sorted(shared)
 
 
-def new_sink(options: SinkOptions, schema: StructType, run_id: str) -> Sink:
+def new_sink(options: SinkOptions, schema: StructType) -> Sink:
     """A write; ConfigError lists properties that cannot be."""
     return Sink(
-        options=options, kafka=connection_settings(options.kafka), columns=tuple(schema.fieldNames()), run_id=run_id
+        options=options,
+        kafka=connection_settings(options.kafka),
+        columns=tuple(schema.fieldNames()),
+        run_id=new_id(SYSTEM_CLOCK.now_ms()),
     )
 
 
