@@ -6,12 +6,21 @@ What others depend on comes first (topics before the ACLs and offsets that name 
 from collections.abc import Mapping, Sequence
 
 from kafka_lagoon.apply.action import ActionKind
-from kafka_lagoon.apply.kinds import acls, configs, groups, quotas, tokens, topics, transactions, users
+from kafka_lagoon.apply.kinds import (acls, cluster, configs, groups, moves, partitions, quotas, tokens, topics, transactions, users)
 
 _IN_ORDER: Sequence[ActionKind] = (
+    cluster.UPDATE_FEATURE,
+    cluster.ADD_VOTER,
     topics.CREATE_TOPIC,
     topics.EXTEND_TOPIC,
     configs.ALTER_CONFIGS,
+    moves.CANCEL_REASSIGNMENT,
+    moves.REASSIGN_PARTITION,
+    moves.MOVE_REPLICA,
+    partitions.ELECT_LEADERS,
+    partitions.DELETE_RECORDS,
+    cluster.REMOVE_VOTER,
+    cluster.UNREGISTER_BROKER,
     acls.CREATE_ACL,
     quotas.ALTER_QUOTAS,
     users.ALTER_SCRAM,
