@@ -113,7 +113,9 @@ def _targets(
 ) -> tuple[dict[TopicPartition, int | ShiftBy], list[Failure]]:
     """The offsets that the specs name; shifts as they are."""
     shifts = {partition: spec for partition, spec in specs.items() if isinstance(spec, ShiftBy)}
-    others: dict[Partition, OffsetSpec] = {partition: spec for partition, spec in specs.items() if not isinstance(spec, ShiftBy)}
+    others: dict[Partition, OffsetSpec] = {
+        partition: spec for partition, spec in specs.items() if not isinstance(spec, ShiftBy)
+    }
     resolved = resolve(
         cluster,
         OffsetSpecs(name=_API, by_partition=others),

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.protocol.acls import (
+    ALTER,
+    ALTER_CONFIGS,
     CLUSTER,
+    DELETE,
     DESCRIBE,
     DESCRIBE_CONFIGS,
     GROUP,
@@ -43,6 +46,9 @@ _CLUSTER_SETTINGS = Permission(DESCRIBE_CONFIGS, CLUSTER, "refused")
 _TRANSACTIONS = Permission(DESCRIBE, TRANSACTIONAL_ID, "transactions are left out of the list")
 _TOPICS_OF_TRANSACTIONS = Permission(DESCRIBE, TOPIC, "partitions are left out of transactions")
 _READ = Permission(READ, TOPIC, "refused")
+_READ_GROUP = Permission(READ, GROUP, "refused")
+_DELETE_GROUP = Permission(DELETE, GROUP, "refused")
+_ALTER_CLUSTER = Requirement(permissions=(Permission(ALTER, CLUSTER, "refused"),))
 
 # By command as it is typed; words in capitals stand for names.
 REQUIRED_PERMISSIONS: Mapping[str, Requirement] = {
@@ -100,6 +106,27 @@ REQUIRED_PERMISSIONS: Mapping[str, Requirement] = {
     "kafka produce": Requirement(
         permissions=(Permission(WRITE, TOPIC, "refused"),),
         remark="Brokers from 2.8 on do not want IDEMPOTENT_WRITE on Cluster for it.",
+    ),
+    "admin create-acl": _ALTER_CLUSTER,
+    "admin delete-acl": _ALTER_CLUSTER,
+    "admin alter-quotas": Requirement(permissions=(Permission(ALTER_CONFIGS, CLUSTER, "refused"),)),
+    "admin alter-scram": _ALTER_CLUSTER,
+    "admin delete-scram": _ALTER_CLUSTER,
+    "admin create-token": Requirement(remark="With --owner CREATE_TOKENS on User, for that user."),
+    "admin renew-token": Requirement(remark="Only the owner of a token and its renewers may do it."),
+    "admin expire-token": Requirement(remark="Only the owner of a token and its renewers may do it."),
+    "admin reset-offsets": Requirement(permissions=(_READ_GROUP, _READ)),
+    "admin delete-offsets": Requirement(permissions=(_DELETE_GROUP, _READ)),
+    "admin delete-group": Requirement(permissions=(_DELETE_GROUP,)),
+    "admin abort-transaction": Requirement(
+        permissions=(
+            _READ,
+            Permission(DESCRIBE, TRANSACTIONAL_ID, "transactions that their coordinator has are taken for hanging"),
+            Permission(ALTER, CLUSTER, "refused"),
+        )
+    ),
+    "admin fence-producer": Requirement(
+        permissions=(Permission(WRITE, TRANSACTIONAL_ID, "the transaction is not listed, or refused"),)
     ),
 }
 

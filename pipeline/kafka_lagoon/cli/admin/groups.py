@@ -204,9 +204,7 @@ def _is_chosen(partition: int, wanted: Sequence[int] | None) -> bool:
     return wanted is None or partition in wanted
 
 
-def _plan_share_deletion(
-    stored: GroupCommits, group_id: str, chosen: Mapping[str, Sequence[int] | None]
-) -> Planned:
+def _plan_share_deletion(stored: GroupCommits, group_id: str, chosen: Mapping[str, Sequence[int] | None]) -> Planned:
     """Share groups forget whole topics only."""
     partial = [name for name, partitions in chosen.items() if partitions is not None]
     if partial:

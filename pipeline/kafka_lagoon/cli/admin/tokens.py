@@ -103,9 +103,7 @@ VERBS = {
         check=_check_creation,
         plan=_plan_creation,
     ),
-    "renew-token": AdminVerb(
-        summary="Lets delegation tokens live on.", declare=_declare_renewal, plan=_plan_renewal
-    ),
+    "renew-token": AdminVerb(summary="Lets delegation tokens live on.", declare=_declare_renewal, plan=_plan_renewal),
     "expire-token": AdminVerb(
         summary="Ends delegation tokens, at once or later.",
         declare=_declare_expiry,

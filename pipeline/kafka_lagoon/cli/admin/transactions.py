@@ -88,7 +88,9 @@ def _plan_fence(context: Context) -> Planned:
     states = read_transactional_ids(context.cluster, wanted, context.deadline)
     failures = [state for state in states.values() if isinstance(state, Failure)]
     failures += [
-        own_failure("ListTransactions", Scope.transaction(one), "NOT_LISTED", "no broker lists it, or we may not see it")
+        own_failure(
+            "ListTransactions", Scope.transaction(one), "NOT_LISTED", "no broker lists it, or we may not see it"
+        )
         for one, state in states.items()
         if state is None
     ]
