@@ -94,7 +94,8 @@ def _declare_reset(parser: argparse.ArgumentParser) -> None:
 
 def _check_reset(options: argparse.Namespace) -> list[str]:
     problems = _topic_problems(options)
-    if [options.to, options.shift_by, options.from_file].count(None) != 2:
+    given = [target for target in (options.to, options.shift_by, options.from_file) if target is not None]
+    if len(given) != 1:
         problems.append("give one of --to, --shift-by and --from-file")
     if options.from_file is None and not options.topic and not options.all_topics:
         problems.append("give --topic, or --all-topics for all that the group has stored something about")

@@ -76,11 +76,11 @@ def _declare_expiry(parser: argparse.ArgumentParser) -> None:
 
 
 def _plan_renewal(context: Context) -> Planned:
-    return _plan(context, lambda one, before: renew_token(one, before, context.options.period_ms))
+    return _plan(context, lambda token_id, before: renew_token(token_id, before, context.options.period_ms))
 
 
 def _plan_expiry(context: Context) -> Planned:
-    return _plan(context, lambda one, before: expire_token(one, before, context.options.after_ms))
+    return _plan(context, lambda token_id, before: expire_token(token_id, before, context.options.after_ms))
 
 
 def _plan(context: Context, action_of: Callable[[str, State], Action]) -> Planned:

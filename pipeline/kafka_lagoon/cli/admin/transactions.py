@@ -13,13 +13,17 @@ from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.protocol.messages.describe_producers import ProducerState
 from kafka_lagoon.protocol.messages.metadata import METADATA
-from kafka_lagoon.snapshot.producers import IN_TRANSACTION, RECENT, Verdict, candidates, verdict
+from kafka_lagoon.snapshot.producers import IN_TRANSACTION, NO_TRANSACTION, RECENT, Verdict, candidates, verdict
 
 _API = "abort-transaction"
 _REASONS = {
     RECENT: "its last record is at most 15 minutes old, so that its coordinator may still end it",
     IN_TRANSACTION: "its coordinator has it, and ends it at its timeout; `lagoon admin fence-producer` does it now",
 }
+_UNLISTED = (
+    "no coordinator lists such a producer; they leave out transactional ids that we may not describe, "
+    "so make sure that we may describe all"
+)
 
 
 def _declare_abort(parser: argparse.ArgumentParser) -> None:
@@ -50,15 +54,18 @@ def _plan_abort(context: Context) -> Planned:
     now_ms = context.cluster.clock.now_ms()
     transactions = transactions_of_producers(context.cluster, candidates(producers, now_ms), context.deadline)
     actions: list[Action] = []
+    notes: list[str] = []
     refused: list[Failure] = [*failures, *producers.failures.values()]
     for partition, answer in sorted(producers.answers.items()):
         for producer in _chosen(answer.active_producers, context.options):
             found_verdict = verdict(partition, producer, transactions, now_ms)
             if found_verdict.is_hanging:
                 actions.append(abort_transaction(partition, producer))
+                notes += [_UNLISTED] if found_verdict.evidence == NO_TRANSACTION and _UNLISTED not in notes else []
             else:
                 refused.append(_refusal(partition, producer, found_verdict))
-    notes = () if actions or refused else ["no transaction is open there"]
+    if not actions and not refused:
+        notes.append("no transaction is open there")
     return Planned(actions=actions, failures=refused, notes=notes)
 
 

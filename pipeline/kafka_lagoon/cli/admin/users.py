@@ -1,6 +1,6 @@
 """Verbs of `lagoon admin` about the passwords of SCRAM users.
 
-A password is given as a reference only (env:NAME, file:PATH): what stands on a command line is seen by everybody on the machine.
+A password is given as a reference only (env:NAME, file:PATH): everybody on the machine sees what stands on a command line.
 """
 
 import argparse
