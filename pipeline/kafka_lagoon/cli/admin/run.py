@@ -40,6 +40,19 @@ VERBS: Mapping[str, Listed] = {
     "remove-voter": Listed("brokers", "take a controller's vote"),
     "unregister-broker": Listed("brokers", "forget brokers that are stopped for good"),
     "update-feature": Listed("brokers", "change the level of features that all brokers obey"),
+    "create-acl": Listed("acls", "create ACLs"),
+    "delete-acl": Listed("acls", "delete the ACLs that a filter matches"),
+    "alter-quotas": Listed("quotas", "set and remove quotas of users, clients and addresses"),
+    "alter-scram": Listed("users", "set passwords of users that log in by SCRAM"),
+    "delete-scram": Listed("users", "delete such passwords"),
+    "create-token": Listed("tokens", "create a delegation token"),
+    "renew-token": Listed("tokens", "let delegation tokens live on"),
+    "expire-token": Listed("tokens", "end delegation tokens"),
+    "reset-offsets": Listed("groups", "set the offsets of a group"),
+    "delete-offsets": Listed("groups", "forget offsets of a group"),
+    "delete-group": Listed("groups", "delete groups with their offsets"),
+    "abort-transaction": Listed("transactions", "abort transactions that hang"),
+    "fence-producer": Listed("transactions", "fence the producers of transactional ids"),
 }
 
 
