@@ -1,0 +1,342 @@
+"""Reads from a cluster what a desired state is about, and no more.
+
+What could not be read is a failure beside what could: a plan that was made of it may not be carried out.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kafka_lagoon.admin.acls import AclFilter, describe_acls
+from kafka_lagoon.admin.configs import (
+    describe_broker_configs,
+    describe_configs,
+    resources_with_configs,
+)
+from kafka_lagoon.admin.quotas import describe_client_quotas
+from kafka_lagoon.admin.reassignments import list_reassignments
+from kafka_lagoon.admin.scram import describe_scram_users
+from kafka_lagoon.apply.desired.sections import entity_name
+from kafka_lagoon.apply.desired.state import DEFAULT, Acl, ScramUser
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol import acls
+from kafka_lagoon.protocol.messages.describe_configs import (
+    BROKER,
+    CLIENT_METRICS,
+    GROUP,
+    TOPIC,
+    DescribeConfigsEntry,
+    DescribeConfigsResult,
+)
+from kafka_lagoon.protocol.messages.describe_user_scram_credentials import SCRAM_MECHANISMS
+from kafka_lagoon.protocol.messages.metadata import MetadataPartition, MetadataTopic
+from kafka_lagoon.row_classes import named
+from kafka_lagoon.wire.primitives import uuid_text
+
+# By the resource types of actions: Kafka's number, and the source of values that are set on the resource itself.
+CONFIG_TYPES: Mapping[str, tuple[int, int]] = {
+    "topic": (TOPIC, 1),
+    "broker": (BROKER, 2),
+    "group": (GROUP, 8),
+    "client_metrics": (CLIENT_METRICS, 7),
+}
+_SET_ON_ALL_BROKERS = 3
+_ANY_NAME = "-"  # brokers describe groups and client metrics that do not exist
+
+Entries = Mapping[str, DescribeConfigsEntry]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LivePartition:
+    """A partition; `adding` and `removing` are not empty while it is moved."""
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader_id: int | None
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        """The replicas that it will have when moves under way are done."""
+        return tuple(broker_id for broker_id in self.replicas if broker_id not in self.removing)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveTopic:
+    """A topic as metadata shows it."""
+
+    topic_id: str | None
+    is_internal: bool
+    partitions: Mapping[int, LivePartition]
+
+    @property
+    def replication_factor(self) -> int | None:
+        """How many replicas each partition has or will have; None if they differ."""
+        factors = {len(partition.target) for partition in self.partitions.values()}
+        return factors.pop() if len(factors) == 1 else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureLevels:
+    """The level in force, 0 if none is, and those that all brokers can run."""
+
+    level: int
+    lowest: int
+    highest: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What to read. None for names means all that have configs of their own; `configs` is by resource type."""
+
+    configs: Mapping[str, Collection[str] | None] = field(default_factory=dict)
+    acls: bool = False
+    quotas: bool = False
+    scram_users: bool = False
+    reassignments: Callable[[Mapping[str, LiveTopic]], bool] = lambda _: False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    """A cluster as it is, as far as it was read. `known_configs` are names and types by resource type.
+
+    `configs` is by resource type and name, all entries whatever their source.
+    """
+
+    cluster_id: str | None
+    racks: Mapping[int, str | None]
+    topics: Mapping[str, LiveTopic]
+    configs: Mapping[str, Mapping[str, Entries]]
+    known_configs: Mapping[str, Entries]
+    acls: frozenset[Acl]
+    quotas: Mapping[str, Mapping[str, float]]
+    scram_users: Mapping[ScramUser, int]
+    features: Mapping[str, FeatureLevels]
+    failures: Sequence[Failure]
+
+    def entries(self, resource_type: str, name: str) -> Entries:
+        """Configs of a resource; none if it has none or was not read."""
+        return self.configs.get(resource_type, {}).get(name, {})
+
+    def set_configs(self, resource_type: str, name: str) -> Entries:
+        """Configs that are set on the resource itself."""
+        source = _SET_ON_ALL_BROKERS if (resource_type, name) == ("broker", DEFAULT) else CONFIG_TYPES[resource_type][1]
+        entries = self.entries(resource_type, name)
+        return {key: entry for key, entry in entries.items() if _source(entry, resource_type) == source}
+
+    def partition(self, partition: TopicPartition) -> LivePartition | None:
+        """A partition; None if there is none of this name."""
+        topic = self.topics.get(partition.topic)
+        return topic.partitions.get(partition.partition) if topic else None
+
+
+def _source(entry: DescribeConfigsEntry, resource_type: str) -> int:
+    """Brokers before Kafka 1.1 say only whether a value is the default."""
+    if entry.config_source >= 0 or entry.is_default or entry.read_only:
+        return entry.config_source
+    return CONFIG_TYPES[resource_type][1]
+
+
+def read_live(cluster: Cluster, wanted: Wanted, deadline: Deadline) -> Live:
+    """What is wanted of the cluster, with its brokers and topics."""
+    failures: list[Failure] = []
+    metadata = cluster.refresh(None, deadline)
+    topics = {topic.name: _live_topic(topic) for topic in metadata.topics if topic.name and not topic.error_code}
+    if wanted.reassignments(topics):
+        topics = _moving(cluster, topics, failures, deadline)
+    configs, known = _configs(cluster, wanted.configs, topics, failures, deadline)
+    return Live(
+        cluster_id=metadata.cluster_id,
+        racks={broker.node_id: broker.rack for broker in metadata.brokers},
+        topics=topics,
+        configs=configs,
+        known_configs=known,
+        acls=_acls(cluster, failures, deadline) if wanted.acls else frozenset(),
+        quotas=_quotas(cluster, failures, deadline) if wanted.quotas else {},
+        scram_users=_scram_users(cluster, failures, deadline) if wanted.scram_users else {},
+        features=_features(cluster),
+        failures=failures,
+    )
+
+
+def _live_topic(topic: MetadataTopic) -> LiveTopic:
+    return LiveTopic(
+        topic_id=uuid_text(topic.topic_id),
+        is_internal=topic.is_internal,
+        partitions={one.partition_index: _live_partition(one) for one in sorted(topic.partitions, key=_index)},
+    )
+
+
+def _index(partition: MetadataPartition) -> int:
+    return partition.partition_index
+
+
+def _live_partition(partition: MetadataPartition) -> LivePartition:
+    leader_id = partition.leader_id if partition.leader_id >= 0 else None
+    return LivePartition(replicas=partition.replica_nodes, isr=partition.isr_nodes, leader_id=leader_id)
+
+
+def _moving(
+    cluster: Cluster, topics: Mapping[str, LiveTopic], failures: list[Failure], deadline: Deadline
+) -> dict[str, LiveTopic]:
+    """The topics, with the moves of their partitions."""
+    moves = list_reassignments(cluster, deadline)
+    moved = dict(topics)
+    if isinstance(moves, Failure):
+        failures.append(moves)
+        return moved
+    for topic in moves.topics:
+        if topic.name not in moved:
+            continue
+        known = moved[topic.name]
+        partitions = dict(known.partitions)
+        for move in topic.partitions:
+            before = partitions.get(move.partition_index)
+            partitions[move.partition_index] = LivePartition(
+                replicas=move.replicas,
+                isr=before.isr if before else (),
+                leader_id=before.leader_id if before else None,
+                adding=move.adding_replicas,
+                removing=move.removing_replicas,
+            )
+        moved[topic.name] = LiveTopic(
+            topic_id=known.topic_id, is_internal=known.is_internal, partitions=dict(sorted(partitions.items()))
+        )
+    return moved
+
+
+def _configs(
+    cluster: Cluster,
+    wanted: Mapping[str, Collection[str] | None],
+    topics: Mapping[str, LiveTopic],
+    failures: list[Failure],
+    deadline: Deadline,
+) -> tuple[dict[str, dict[str, Entries]], dict[str, Entries]]:
+    """Configs by resource type and name; and of each type those of any resource, for the names that there are."""
+    configs: dict[str, dict[str, Entries]] = {}
+    known: dict[str, Entries] = {}
+    names = _names(cluster, wanted, topics, failures, deadline)
+    for resource_type, some in names.items():
+        samples = _samples(resource_type, some, topics)
+        results = _describe(cluster, resource_type, [*some, *samples], failures, deadline)
+        described = {result.resource_name or DEFAULT: _by_name(result) for result in results}
+        configs[resource_type] = {name: entries for name, entries in described.items() if name in some}
+        known[resource_type] = {key: entry for entries in described.values() for key, entry in entries.items()}
+    return configs, known
+
+
+def _by_name(result: DescribeConfigsResult) -> Entries:
+    return {entry.name: entry for entry in result.configs}
+
+
+def _names(
+    cluster: Cluster,
+    wanted: Mapping[str, Collection[str] | None],
+    topics: Mapping[str, LiveTopic],
+    failures: list[Failure],
+    deadline: Deadline,
+) -> dict[str, list[str]]:
+    """The resources to describe: of those that were named, topics and brokers that are there."""
+    there = {"topic": list(topics), "broker": [DEFAULT, *map(str, sorted(cluster.brokers))]}
+    if any(wanted.get(name, ()) is None for name in ("group", "client_metrics")):
+        listed = resources_with_configs(cluster, deadline)
+        if isinstance(listed, Failure):
+            failures.append(listed)
+            listed = {}
+        there |= {"group": list(listed.get(GROUP, ())), "client_metrics": list(listed.get(CLIENT_METRICS, ()))}
+    chosen: dict[str, list[str]] = {}
+    for resource_type, names in wanted.items():
+        if names is None:
+            chosen[resource_type] = there.get(resource_type, [])
+        elif resource_type in ("topic", "broker"):
+            chosen[resource_type] = [name for name in there[resource_type] if name in names]
+        else:
+            chosen[resource_type] = sorted(set(names) | set(there.get(resource_type, ())))
+    return chosen
+
+
+def _samples(resource_type: str, names: Collection[str], topics: Mapping[str, LiveTopic]) -> list[str]:
+    """A resource that shows which configs there are, if none of those that are described does."""
+    if resource_type == "topic":
+        return [] if names else list(topics)[:1]
+    return [] if names or resource_type == "broker" else [_ANY_NAME]
+
+
+def _describe(
+    cluster: Cluster, resource_type: str, names: Sequence[str], failures: list[Failure], deadline: Deadline
+) -> Iterator[DescribeConfigsResult]:
+    number = CONFIG_TYPES[resource_type][0]
+    if number == BROKER:
+        ids = [int(name) for name in names if name != DEFAULT] or sorted(cluster.brokers)[:1]
+        brokers = describe_broker_configs(cluster, number, ids, deadline)
+        failures += brokers.failures
+        yield from brokers.results
+        names = [""] if DEFAULT in names else []
+    if names:
+        answers = describe_configs(cluster, number, names, deadline)
+        failures += answers.failures
+        yield from answers.results
+
+
+def _acls(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> frozenset[Acl]:
+    response = describe_acls(cluster, AclFilter(), deadline)
+    if isinstance(response, Failure):
+        failures.append(response)
+        return frozenset()
+    return frozenset(
+        Acl(
+            resource_type=named(acls.RESOURCE_TYPES, resource.resource_type),
+            resource_name=resource.resource_name,
+            pattern_type=named(acls.PATTERN_TYPES, resource.pattern_type),
+            principal=rule.principal,
+            host=rule.host,
+            operation=named(acls.OPERATIONS, rule.operation),
+            permission=named(acls.PERMISSION_TYPES, rule.permission_type),
+        )
+        for resource in response.resources
+        for rule in resource.acls
+    )
+
+
+def _quotas(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> dict[str, dict[str, float]]:
+    entries = describe_client_quotas(cluster, deadline)
+    if isinstance(entries, Failure):
+        failures.append(entries)
+        return {}
+    quotas: dict[str, dict[str, float]] = {}
+    for entry in entries:
+        parts = {part.entity_type: DEFAULT if part.entity_name is None else part.entity_name for part in entry.entity}
+        quotas[entity_name(parts)] = {limit.key: limit.value for limit in entry.values}
+    return quotas
+
+
+def _scram_users(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> dict[ScramUser, int]:
+    users = describe_scram_users(cluster, deadline)
+    if isinstance(users, Failure):
+        failures.append(users)
+        return {}
+    return {
+        ScramUser(user.user, named(SCRAM_MECHANISMS, info.mechanism)): info.iterations
+        for user in users
+        if not user.error_code
+        for info in user.credential_infos
+    }
+
+
+def _features(cluster: Cluster) -> dict[str, FeatureLevels]:
+    """Levels by feature, of what each connected broker can run; without any before Kafka 2.7."""
+    answers = cluster.api_versions()
+    levels: dict[str, FeatureLevels] = {}
+    newest = max(answers, key=lambda answer: answer.finalized_features_epoch, default=None)
+    finalized = {one.name: one.max_version_level for one in newest.finalized_features} if newest else {}
+    for answer in answers:
+        for feature in answer.supported_features:
+            known = levels.get(feature.name)
+            levels[feature.name] = FeatureLevels(
+                level=finalized.get(feature.name, 0),
+                lowest=max(feature.min_version, known.lowest if known else 0),
+                highest=min(feature.max_version, known.highest if known else feature.max_version),
+            )
+    return levels
