@@ -3,15 +3,12 @@
 What could not be read is a failure beside what could: a plan that was made of it may not be carried out.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka_lagoon.admin.acls import AclFilter, describe_acls
-from kafka_lagoon.admin.configs import (
-    describe_broker_configs,
-    describe_configs,
-    resources_with_configs,
-)
+from kafka_lagoon.admin.config_values import ConfigResource, Values, config_values
+from kafka_lagoon.admin.configs import resources_with_configs
 from kafka_lagoon.admin.quotas import describe_client_quotas
 from kafka_lagoon.admin.reassignments import list_reassignments
 from kafka_lagoon.admin.scram import describe_scram_users
@@ -26,25 +23,19 @@ from kafka_lagoon.protocol.messages.describe_configs import (
     CLIENT_METRICS,
     GROUP,
     TOPIC,
-    DescribeConfigsEntry,
-    DescribeConfigsResult,
 )
 from kafka_lagoon.protocol.messages.describe_user_scram_credentials import SCRAM_MECHANISMS
 from kafka_lagoon.protocol.messages.metadata import MetadataPartition, MetadataTopic
 from kafka_lagoon.row_classes import named
-from kafka_lagoon.wire.primitives import uuid_text
 
-# By the resource types of actions: Kafka's number, and the source of values that are set on the resource itself.
-CONFIG_TYPES: Mapping[str, tuple[int, int]] = {
-    "topic": (TOPIC, 1),
-    "broker": (BROKER, 2),
-    "group": (GROUP, 8),
-    "client_metrics": (CLIENT_METRICS, 7),
+# By the resource types of actions.
+CONFIG_TYPES: Mapping[str, int] = {
+    "topic": TOPIC,
+    "broker": BROKER,
+    "group": GROUP,
+    "client_metrics": CLIENT_METRICS,
 }
-_SET_ON_ALL_BROKERS = 3
 _ANY_NAME = "-"  # brokers describe groups and client metrics that do not exist
-
-Entries = Mapping[str, DescribeConfigsEntry]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +58,13 @@ class LivePartition:
 class LiveTopic:
     """A topic as metadata shows it."""
 
-    topic_id: str | None
-    is_internal: bool
+    metadata: MetadataTopic
     partitions: Mapping[int, LivePartition]
+
+    @property
+    def is_internal(self) -> bool:
+        """Whether brokers keep their own state in it."""
+        return self.metadata.is_internal
 
     @property
     def replication_factor(self) -> int | None:
@@ -102,41 +97,33 @@ class Wanted:
 class Live:
     """A cluster as it is, as far as it was read. `known_configs` are names and types by resource type.
 
-    `configs` is by resource type and name, all entries whatever their source.
+    `configs` is by resource type and name.
     """
 
     cluster_id: str | None
     racks: Mapping[int, str | None]
     topics: Mapping[str, LiveTopic]
-    configs: Mapping[str, Mapping[str, Entries]]
-    known_configs: Mapping[str, Entries]
+    configs: Mapping[str, Mapping[str, Values]]
+    known_configs: Mapping[str, Values]
     acls: frozenset[Acl]
     quotas: Mapping[str, Mapping[str, float]]
     scram_users: Mapping[ScramUser, int]
     features: Mapping[str, FeatureLevels]
     failures: Sequence[Failure]
 
-    def entries(self, resource_type: str, name: str) -> Entries:
-        """Configs of a resource; none if it has none or was not read."""
+    def values(self, resource_type: str, name: str) -> Values:
+        """Configs of a resource; none if there is no such resource or it was not read."""
         return self.configs.get(resource_type, {}).get(name, {})
 
-    def set_configs(self, resource_type: str, name: str) -> Entries:
+    def own_configs(self, resource_type: str, name: str) -> dict[str, str]:
         """Configs that are set on the resource itself."""
-        source = _SET_ON_ALL_BROKERS if (resource_type, name) == ("broker", DEFAULT) else CONFIG_TYPES[resource_type][1]
-        entries = self.entries(resource_type, name)
-        return {key: entry for key, entry in entries.items() if _source(entry, resource_type) == source}
+        values = self.values(resource_type, name)
+        return {key: value.own for key, value in sorted(values.items()) if value.own is not None}
 
     def partition(self, partition: TopicPartition) -> LivePartition | None:
         """A partition; None if there is none of this name."""
         topic = self.topics.get(partition.topic)
         return topic.partitions.get(partition.partition) if topic else None
-
-
-def _source(entry: DescribeConfigsEntry, resource_type: str) -> int:
-    """Brokers before Kafka 1.1 say only whether a value is the default."""
-    if entry.config_source >= 0 or entry.is_default or entry.read_only:
-        return entry.config_source
-    return CONFIG_TYPES[resource_type][1]
 
 
 def read_live(cluster: Cluster, wanted: Wanted, deadline: Deadline) -> Live:
@@ -163,8 +150,7 @@ def read_live(cluster: Cluster, wanted: Wanted, deadline: Deadline) -> Live:
 
 def _live_topic(topic: MetadataTopic) -> LiveTopic:
     return LiveTopic(
-        topic_id=uuid_text(topic.topic_id),
-        is_internal=topic.is_internal,
+        metadata=topic,
         partitions={one.partition_index: _live_partition(one) for one in sorted(topic.partitions, key=_index)},
     )
 
@@ -201,9 +187,7 @@ def _moving(
                 adding=move.adding_replicas,
                 removing=move.removing_replicas,
             )
-        moved[topic.name] = LiveTopic(
-            topic_id=known.topic_id, is_internal=known.is_internal, partitions=dict(sorted(partitions.items()))
-        )
+        moved[topic.name] = LiveTopic(metadata=known.metadata, partitions=dict(sorted(partitions.items())))
     return moved
 
 
@@ -213,22 +197,27 @@ def _configs(
     topics: Mapping[str, LiveTopic],
     failures: list[Failure],
     deadline: Deadline,
-) -> tuple[dict[str, dict[str, Entries]], dict[str, Entries]]:
+) -> tuple[dict[str, dict[str, Values]], dict[str, Values]]:
     """Configs by resource type and name; and of each type those of any resource, for the names that there are."""
-    configs: dict[str, dict[str, Entries]] = {}
-    known: dict[str, Entries] = {}
-    names = _names(cluster, wanted, topics, failures, deadline)
-    for resource_type, some in names.items():
-        samples = _samples(resource_type, some, topics)
-        results = _describe(cluster, resource_type, [*some, *samples], failures, deadline)
-        described = {result.resource_name or DEFAULT: _by_name(result) for result in results}
-        configs[resource_type] = {name: entries for name, entries in described.items() if name in some}
-        known[resource_type] = {key: entry for entries in described.values() for key, entry in entries.items()}
+    configs: dict[str, dict[str, Values]] = {}
+    known: dict[str, Values] = {}
+    for resource_type, names in _names(cluster, wanted, topics, failures, deadline).items():
+        samples = _samples(cluster, resource_type, names, topics)
+        resources = [config_resource(resource_type, name) for name in [*names, *samples]]
+        described: dict[str, Values] = {}
+        for resource, values in config_values(cluster, resources, deadline).items():
+            if isinstance(values, Failure):
+                failures.append(values)
+            else:
+                described[resource.name or DEFAULT] = values
+        configs[resource_type] = {name: values for name, values in described.items() if name in names}
+        known[resource_type] = {key: value for values in described.values() for key, value in values.items()}
     return configs, known
 
 
-def _by_name(result: DescribeConfigsResult) -> Entries:
-    return {entry.name: entry for entry in result.configs}
+def config_resource(resource_type: str, name: str) -> ConfigResource:
+    """A resource as brokers are asked about it."""
+    return ConfigResource(CONFIG_TYPES[resource_type], "" if name == DEFAULT else name)
 
 
 def _names(
@@ -257,27 +246,15 @@ def _names(
     return chosen
 
 
-def _samples(resource_type: str, names: Collection[str], topics: Mapping[str, LiveTopic]) -> list[str]:
-    """A resource that shows which configs there are, if none of those that are described does."""
-    if resource_type == "topic":
-        return [] if names else list(topics)[:1]
-    return [] if names or resource_type == "broker" else [_ANY_NAME]
-
-
-def _describe(
-    cluster: Cluster, resource_type: str, names: Sequence[str], failures: list[Failure], deadline: Deadline
-) -> Iterator[DescribeConfigsResult]:
-    number = CONFIG_TYPES[resource_type][0]
-    if number == BROKER:
-        ids = [int(name) for name in names if name != DEFAULT] or sorted(cluster.brokers)[:1]
-        brokers = describe_broker_configs(cluster, number, ids, deadline)
-        failures += brokers.failures
-        yield from brokers.results
-        names = [""] if DEFAULT in names else []
+def _samples(
+    cluster: Cluster, resource_type: str, names: Collection[str], topics: Mapping[str, LiveTopic]
+) -> list[str]:
+    """A resource that shows which configs there are, if none of those that are described does: <default> has what is set."""
+    if resource_type == "broker":
+        return [] if set(names) - {DEFAULT} else [str(broker_id) for broker_id in sorted(cluster.brokers)[:1]]
     if names:
-        answers = describe_configs(cluster, number, names, deadline)
-        failures += answers.failures
-        yield from answers.results
+        return []
+    return list(topics)[:1] if resource_type == "topic" else [_ANY_NAME]
 
 
 def _acls(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> frozenset[Acl]:

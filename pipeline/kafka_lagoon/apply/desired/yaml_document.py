@@ -79,7 +79,7 @@ class _Reader:
 
 def _scalar(node: yaml.ScalarNode) -> Any:
     text = str(node.value)
-    if node.style is not None:  # quoted, or a block of text
+    if node.style:  # quoted, or a block of text; plain is None or empty
         return text
     if text in _BOOLEANS:
         return _BOOLEANS[text]
