@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from kafka_lagoon.admin.acls import AclFilter, describe_acls
 from kafka_lagoon.admin.config_values import ConfigResource, Values, config_values
 from kafka_lagoon.admin.configs import resources_with_configs
+from kafka_lagoon.admin.features import FeatureLevels, feature_levels
 from kafka_lagoon.admin.quotas import describe_client_quotas
 from kafka_lagoon.admin.reassignments import list_reassignments
 from kafka_lagoon.admin.scram import describe_scram_users
@@ -49,6 +50,12 @@ class LivePartition:
     removing: tuple[int, ...] = ()
 
     @property
+    def placement(self) -> dict[str, list[int]]:
+        """The state of its moves, in the shape that actions have."""
+        moving = {"adding": list(self.adding), "removing": list(self.removing)}
+        return {"replicas": list(self.replicas)} | (moving if self.adding or self.removing else {})
+
+    @property
     def target(self) -> tuple[int, ...]:
         """The replicas that it will have when moves under way are done."""
         return tuple(broker_id for broker_id in self.replicas if broker_id not in self.removing)
@@ -74,15 +81,6 @@ class LiveTopic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FeatureLevels:
-    """The level in force, 0 if none is, and those that all brokers can run."""
-
-    level: int
-    lowest: int
-    highest: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """What to read. None for names means all that have configs of their own; `configs` is by resource type."""
 
@@ -90,6 +88,7 @@ class Wanted:
     acls: bool = False
     quotas: bool = False
     scram_users: bool = False
+    features: bool = False
     reassignments: Callable[[Mapping[str, LiveTopic]], bool] = lambda _: False
 
 
@@ -97,7 +96,8 @@ class Wanted:
 class Live:
     """A cluster as it is, as far as it was read. `known_configs` are names and types by resource type.
 
-    `configs` is by resource type and name.
+    `configs` is by resource type and name, without those that could not be read. ACLs, quotas and users are None if they were
+    not read.
     """
 
     cluster_id: str | None
@@ -105,10 +105,10 @@ class Live:
     topics: Mapping[str, LiveTopic]
     configs: Mapping[str, Mapping[str, Values]]
     known_configs: Mapping[str, Values]
-    acls: frozenset[Acl]
-    quotas: Mapping[str, Mapping[str, float]]
-    scram_users: Mapping[ScramUser, int]
-    features: Mapping[str, FeatureLevels]
+    acls: frozenset[Acl] | None
+    quotas: Mapping[str, Mapping[str, float]] | None
+    scram_users: Mapping[ScramUser, int] | None
+    features: Mapping[str, FeatureLevels] | None
     failures: Sequence[Failure]
 
     def values(self, resource_type: str, name: str) -> Values:
@@ -140,10 +140,10 @@ def read_live(cluster: Cluster, wanted: Wanted, deadline: Deadline) -> Live:
         topics=topics,
         configs=configs,
         known_configs=known,
-        acls=_acls(cluster, failures, deadline) if wanted.acls else frozenset(),
-        quotas=_quotas(cluster, failures, deadline) if wanted.quotas else {},
-        scram_users=_scram_users(cluster, failures, deadline) if wanted.scram_users else {},
-        features=_features(cluster),
+        acls=_acls(cluster, failures, deadline) if wanted.acls else None,
+        quotas=_quotas(cluster, failures, deadline) if wanted.quotas else None,
+        scram_users=_scram_users(cluster, failures, deadline) if wanted.scram_users else None,
+        features=_features(cluster, failures, deadline) if wanted.features else None,
         failures=failures,
     )
 
@@ -257,11 +257,11 @@ def _samples(
     return list(topics)[:1] if resource_type == "topic" else [_ANY_NAME]
 
 
-def _acls(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> frozenset[Acl]:
+def _acls(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> frozenset[Acl] | None:
     response = describe_acls(cluster, AclFilter(), deadline)
     if isinstance(response, Failure):
         failures.append(response)
-        return frozenset()
+        return None
     return frozenset(
         Acl(
             resource_type=named(acls.RESOURCE_TYPES, resource.resource_type),
@@ -277,11 +277,11 @@ def _acls(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> froz
     )
 
 
-def _quotas(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> dict[str, dict[str, float]]:
+def _quotas(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> dict[str, dict[str, float]] | None:
     entries = describe_client_quotas(cluster, deadline)
     if isinstance(entries, Failure):
         failures.append(entries)
-        return {}
+        return None
     quotas: dict[str, dict[str, float]] = {}
     for entry in entries:
         parts = {part.entity_type: DEFAULT if part.entity_name is None else part.entity_name for part in entry.entity}
@@ -289,11 +289,11 @@ def _quotas(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> di
     return quotas
 
 
-def _scram_users(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> dict[ScramUser, int]:
+def _scram_users(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> dict[ScramUser, int] | None:
     users = describe_scram_users(cluster, deadline)
     if isinstance(users, Failure):
         failures.append(users)
-        return {}
+        return None
     return {
         ScramUser(user.user, named(SCRAM_MECHANISMS, info.mechanism)): info.iterations
         for user in users
@@ -302,18 +302,9 @@ def _scram_users(cluster: Cluster, failures: list[Failure], deadline: Deadline) 
     }
 
 
-def _features(cluster: Cluster) -> dict[str, FeatureLevels]:
-    """Levels by feature, of what each connected broker can run; without any before Kafka 2.7."""
-    answers = cluster.api_versions()
-    levels: dict[str, FeatureLevels] = {}
-    newest = max(answers, key=lambda answer: answer.finalized_features_epoch, default=None)
-    finalized = {one.name: one.max_version_level for one in newest.finalized_features} if newest else {}
-    for answer in answers:
-        for feature in answer.supported_features:
-            known = levels.get(feature.name)
-            levels[feature.name] = FeatureLevels(
-                level=finalized.get(feature.name, 0),
-                lowest=max(feature.min_version, known.lowest if known else 0),
-                highest=min(feature.max_version, known.highest if known else feature.max_version),
-            )
+def _features(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> Mapping[str, FeatureLevels] | None:
+    levels = feature_levels(cluster, deadline)
+    if isinstance(levels, Failure):
+        failures.append(levels)
+        return None
     return levels
