@@ -1,13 +1,13 @@
 """Finds the faults of a desired state that only the cluster shows, all at once and before anything is planned."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from kafka_lagoon.admin.config_values import ConfigValue, Values
 from kafka_lagoon.apply.config_texts import type_fault
 from kafka_lagoon.apply.desired.document import Path
-from kafka_lagoon.apply.desired.state import DEFAULT, Credential, DesiredState, DesiredTopic, ScramUser
-from kafka_lagoon.apply.diff import written_configs
+from kafka_lagoon.apply.desired.state import DEFAULT, DesiredState, DesiredTopic
+from kafka_lagoon.apply.diff import differs, written_configs
 from kafka_lagoon.apply.live import Live, LiveTopic
 from kafka_lagoon.text import did_you_mean
 
@@ -97,6 +97,8 @@ def _config_fault(resource_type: str, key: str, text: str, known: Values) -> str
 
 
 def _scram_faults(desired: DesiredState, live: Live) -> Iterator[str]:
+    if live.scram_users is None:
+        return
     for user, credential in desired.scram_users.items():
         if credential.password is None and differs(user, credential, live.scram_users):
             yield desired.fault(
@@ -104,16 +106,13 @@ def _scram_faults(desired: DesiredState, live: Live) -> Iterator[str]:
             )
 
 
-def differs(user: ScramUser, credential: Credential, live: Mapping[ScramUser, int]) -> bool:
-    """Whether the user has to be created, or to be hashed another number of times."""
-    return user not in live or credential.iterations not in (None, live[user])
-
-
 def _feature_faults(desired: DesiredState, live: Live) -> Iterator[str]:
+    if live.features is None:
+        return
     for name, level in desired.features.items():
         known = live.features.get(name)
         if known is None:
             yield desired.fault(("features", name), f"is no feature of the cluster{did_you_mean(name, live.features)}")
-        elif level != known.level and level != 0 and not known.lowest <= level <= known.highest:
+        elif level not in (known.level, 0) and not known.lowest <= level <= known.highest:
             reason = f"{level} is not a level that all brokers can run ({known.lowest} to {known.highest})"
             yield desired.fault(("features", name), reason)

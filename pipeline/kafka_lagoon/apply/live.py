@@ -13,8 +13,9 @@ from kafka_lagoon.admin.features import FeatureLevels, feature_levels
 from kafka_lagoon.admin.quotas import describe_client_quotas
 from kafka_lagoon.admin.reassignments import list_reassignments
 from kafka_lagoon.admin.scram import describe_scram_users
-from kafka_lagoon.apply.desired.sections import entity_name
+from kafka_lagoon.admin.topics import describe_topics
 from kafka_lagoon.apply.desired.state import DEFAULT, Acl, ScramUser
+from kafka_lagoon.apply.kinds.quotas import quota_name, quotas_of
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
@@ -82,9 +83,10 @@ class LiveTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What to read. None for names means all that have configs of their own; `configs` is by resource type."""
+    """What to read. `configs` are names by resource type; None means all that have configs of their own, and `named`."""
 
     configs: Mapping[str, Collection[str] | None] = field(default_factory=dict)
+    named: Mapping[str, Collection[str]] = field(default_factory=dict)
     acls: bool = False
     quotas: bool = False
     scram_users: bool = False
@@ -131,9 +133,10 @@ def read_live(cluster: Cluster, wanted: Wanted, deadline: Deadline) -> Live:
     failures: list[Failure] = []
     metadata = cluster.refresh(None, deadline)
     topics = {topic.name: _live_topic(topic) for topic in metadata.topics if topic.name and not topic.error_code}
+    failures += _hidden(cluster, set(wanted.configs.get("topic") or ()) - set(topics), deadline)
     if wanted.reassignments(topics):
         topics = _moving(cluster, topics, failures, deadline)
-    configs, known = _configs(cluster, wanted.configs, topics, failures, deadline)
+    configs, known = _configs(cluster, wanted, topics, failures, deadline)
     return Live(
         cluster_id=metadata.cluster_id,
         racks={broker.node_id: broker.rack for broker in metadata.brokers},
@@ -146,6 +149,12 @@ def read_live(cluster: Cluster, wanted: Wanted, deadline: Deadline) -> Live:
         features=_features(cluster, failures, deadline) if wanted.features else None,
         failures=failures,
     )
+
+
+def _hidden(cluster: Cluster, names: Collection[str], deadline: Deadline) -> list[Failure]:
+    """Topics that are not listed although they may be there: they are not described to this user, or just now."""
+    described = describe_topics(cluster, sorted(names), deadline)
+    return [failure for failure in described.values() if isinstance(failure, Failure)]
 
 
 def _live_topic(topic: MetadataTopic) -> LiveTopic:
@@ -193,7 +202,7 @@ def _moving(
 
 def _configs(
     cluster: Cluster,
-    wanted: Mapping[str, Collection[str] | None],
+    wanted: Wanted,
     topics: Mapping[str, LiveTopic],
     failures: list[Failure],
     deadline: Deadline,
@@ -221,29 +230,29 @@ def config_resource(resource_type: str, name: str) -> ConfigResource:
 
 
 def _names(
-    cluster: Cluster,
-    wanted: Mapping[str, Collection[str] | None],
-    topics: Mapping[str, LiveTopic],
-    failures: list[Failure],
-    deadline: Deadline,
+    cluster: Cluster, wanted: Wanted, topics: Mapping[str, LiveTopic], failures: list[Failure], deadline: Deadline
 ) -> dict[str, list[str]]:
     """The resources to describe: of those that were named, topics and brokers that are there."""
     there = {"topic": list(topics), "broker": [DEFAULT, *map(str, sorted(cluster.brokers))]}
-    if any(wanted.get(name, ()) is None for name in ("group", "client_metrics")):
-        listed = resources_with_configs(cluster, deadline)
-        if isinstance(listed, Failure):
-            failures.append(listed)
-            listed = {}
-        there |= {"group": list(listed.get(GROUP, ())), "client_metrics": list(listed.get(CLIENT_METRICS, ()))}
+    if any(wanted.configs.get(name, ()) is None for name in ("group", "client_metrics")):
+        there |= _with_configs(cluster, failures, deadline)
     chosen: dict[str, list[str]] = {}
-    for resource_type, names in wanted.items():
-        if names is None:
-            chosen[resource_type] = there.get(resource_type, [])
-        elif resource_type in ("topic", "broker"):
-            chosen[resource_type] = [name for name in there[resource_type] if name in names]
+    for resource_type, names in wanted.configs.items():
+        known = there.get(resource_type, [])
+        if resource_type in ("topic", "broker"):
+            chosen[resource_type] = [name for name in known if names is None or name in names]
         else:
-            chosen[resource_type] = sorted(set(names) | set(there.get(resource_type, ())))
+            named = wanted.named.get(resource_type, ()) if names is None else names
+            chosen[resource_type] = sorted({*named, *(known if names is None else ())})
     return chosen
+
+
+def _with_configs(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> dict[str, list[str]]:
+    listed = resources_with_configs(cluster, deadline)
+    if isinstance(listed, Failure):
+        failures.append(listed)
+        return {}
+    return {"group": list(listed.get(GROUP, ())), "client_metrics": list(listed.get(CLIENT_METRICS, ()))}
 
 
 def _samples(
@@ -282,11 +291,7 @@ def _quotas(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> di
     if isinstance(entries, Failure):
         failures.append(entries)
         return None
-    quotas: dict[str, dict[str, float]] = {}
-    for entry in entries:
-        parts = {part.entity_type: DEFAULT if part.entity_name is None else part.entity_name for part in entry.entity}
-        quotas[entity_name(parts)] = {limit.key: limit.value for limit in entry.values}
-    return quotas
+    return {quota_name(entity): limits for entity, limits in quotas_of(entries).items()}
 
 
 def _scram_users(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> dict[ScramUser, int] | None:

@@ -63,8 +63,12 @@ def move_actions(desired: DesiredState, live: Live) -> tuple[list[Action], list[
     for one in desired.actions:
         if isinstance(one, EmptyBroker):
             _emptied(moves, one)
-    cancelled = {partition: one.path for one in desired.actions if isinstance(one, CancelReassignments)
-                 for partition in _cancelled(moves, one)}
+    cancelled = {
+        partition: one.path
+        for one in desired.actions
+        if isinstance(one, CancelReassignments)
+        for partition in _cancelled(moves, one)
+    }
     actions = [*_reassigned(moves), *_cancellations(moves, cancelled)]
     return actions, moves.faults
 
@@ -111,7 +115,9 @@ def _emptied(moves: _Moves, wanted: EmptyBroker) -> None:
     desired, broker_id = moves.desired, wanted.broker_id
     if broker_id not in moves.live.racks and not any(broker_id in replicas for replicas in moves.targets.values()):
         there = brokers_text(moves.live)
-        moves.faults.append(desired.fault((*wanted.path, "broker"), f"there is no broker {broker_id} (there are {there})"))
+        moves.faults.append(
+            desired.fault((*wanted.path, "broker"), f"there is no broker {broker_id} (there are {there})")
+        )
         return
     for topic in wanted.topics:
         if topic not in moves.live.topics:
@@ -123,7 +129,9 @@ def _emptied(moves: _Moves, wanted: EmptyBroker) -> None:
     }
     proposed, impossible = without_broker(moves.targets, moves.live.racks, broker_id, chosen)
     for partition in impossible:
-        reason = f"{partition} has {len(moves.targets[partition])} replicas, and no other broker is left for one of them"
+        reason = (
+            f"{partition} has {len(moves.targets[partition])} replicas, and no other broker is left for one of them"
+        )
         moves.faults.append(desired.fault(wanted.path, reason))
     for partition, replicas in proposed.items():
         moves.decide(partition, replicas, wanted.path)
@@ -136,11 +144,15 @@ def left_on(desired: DesiredState, live: Live) -> list[str]:
         if isinstance(wanted, EmptyBroker) and not wanted.topics:
             others = [name for name in live.topics if not desired.may_touch("topic", name)]
             kept = sum(
-                wanted.broker_id in partition.target for name in others for partition in live.topics[name].partitions.values()
+                wanted.broker_id in partition.target
+                for name in others
+                for partition in live.topics[name].partitions.values()
             )
-            notes += [
-                f"broker {wanted.broker_id} keeps {kept} replicas of topics that owns.topics does not match"
-            ] if kept else []
+            notes += (
+                [f"broker {wanted.broker_id} keeps {kept} replicas of topics that owns.topics does not match"]
+                if kept
+                else []
+            )
     return notes
 
 

@@ -24,7 +24,7 @@ def summary(actions: Sequence[Action]) -> str:
 def as_json(action: Action) -> dict[str, Any]:
     """An action as scripts see it."""
     return {
-        "kind": action.kind,
+        "action": action.kind,
         "resource_type": action.resource.type,
         "resource_name": action.resource.name,
         "before": action.before,

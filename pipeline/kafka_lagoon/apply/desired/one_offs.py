@@ -20,12 +20,13 @@ from kafka_lagoon.apply.desired.state import (
     Reassign,
     ResetOffsets,
 )
+from kafka_lagoon.apply.kinds.cluster import listener_of
+from kafka_lagoon.apply.kinds.names import parse_partition
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.fetch.offset_specs import OffsetSpec, parse_offset_specs
 
-_PARTITION = re.compile(r"([a-zA-Z0-9._-]{1,249})-(\d{1,10})", re.ASCII)
+_PARTITION = re.compile(r"[a-zA-Z0-9._-]{1,249}-\d{1,9}", re.ASCII)
 _SHIFT = re.compile(r"[-+]?\d{1,19}", re.ASCII)
-_ADDRESS = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([^:\s]+)):(\d{1,5})")
 _MOST_INT64 = 2**63 - 1
 
 
@@ -42,10 +43,9 @@ def read_one_offs(root: Fields, now_ms: int) -> list[OneOff]:
 
 def partition_of(text: str) -> TopicPartition:
     """A partition by its name, such as `orders-0`; ValueError for anything else."""
-    match = _PARTITION.fullmatch(text)
-    if not match:
+    if not _PARTITION.fullmatch(text):
         raise ValueError(f"{text!r} is not a partition: write it as TOPIC-NUMBER")
-    return TopicPartition(match[1], int(match[2]))
+    return parse_partition(text)
 
 
 def _chosen(fields: Fields, *, needed: bool) -> Chosen | None:
@@ -121,24 +121,22 @@ def _voter(verb: str, fields: Fields, _: int) -> OneOff | None:
     fields.only("action", "voter", "directory_id", *(["listeners"] if with_listeners else []))
     voter_id = fields.number("voter", 0, needed=True)
     directory_id = fields.text("directory_id", needed=True)
-    listeners = _listeners(fields) if with_listeners else {}
+    listeners = _listeners(fields) if with_listeners else []
     if voter_id is None or directory_id is None:
         return None
     return ChangeVoter(path=fields.path, verb=verb, voter_id=voter_id, directory_id=directory_id, listeners=listeners)
 
 
-def _listeners(fields: Fields) -> Mapping[str, tuple[str, int]]:
-    given = fields.table("listeners")
-    addresses: dict[str, tuple[str, int]] = {}
-    for name in given:
-        match = _ADDRESS.fullmatch(given.text(name) or "")
-        if match:
-            addresses[name] = (match[1] or match[2], int(match[3]))
-        else:
-            given.fault("must be HOST:PORT", name)
-    if not addresses:
-        fields.fault('listeners is missing: { CONTROLLER = "HOST:PORT" }')
-    return addresses
+def _listeners(fields: Fields) -> list[str]:
+    texts = fields.texts("listeners") or []
+    for index, text in enumerate(texts):
+        try:
+            listener_of(text)
+        except ValueError:
+            fields.fault("must be NAME://HOST:PORT", "listeners", index)
+    if not texts:
+        fields.fault('listeners is missing: ["CONTROLLER://HOST:PORT"]')
+    return texts
 
 
 def _delete_records(fields: Fields, now_ms: int) -> OneOff | None:
@@ -151,16 +149,13 @@ def _delete_records(fields: Fields, now_ms: int) -> OneOff | None:
 
 def _reset(fields: Fields, now_ms: int) -> OneOff | None:
     fields.only("action", "group", "topics", "partitions", "to", "shift")
-    group_id, chosen = fields.text("group", needed=True), _chosen(fields, needed=False)
+    group_id, chosen = fields.text("group", needed=True), _chosen(fields, needed=True)
     to = fields.parsed("to", partial(_offset_spec, now_ms))
     shift = fields.parsed("shift", _shift)
     if ("to" in fields) == ("shift" in fields):
         fields.fault("needs either to or shift")
         return None
     if group_id is None or chosen is None or (to is None and shift is None):
-        return None
-    if to is not None and not chosen:
-        fields.fault("topics or partitions is missing")
         return None
     return ResetOffsets(path=fields.path, group_id=group_id, chosen=chosen, to=to, shift=shift)
 
@@ -203,7 +198,6 @@ _READERS: Mapping[str, Callable[[Fields, int], Any]] = {
     "move_replicas": _move,
     "add_voter": partial(_voter, "add"),
     "remove_voter": partial(_voter, "remove"),
-    "update_voter": partial(_voter, "update"),
     "delete_records": _delete_records,
     "reset_offsets": _reset,
     "delete_group": _delete_group,

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kafka_lagoon.admin.scram import FEWEST_ITERATIONS, MOST_ITERATIONS
 from kafka_lagoon.apply.desired.document import Path
 from kafka_lagoon.apply.desired.fields import Fields, brokers_fault, is_number
 from kafka_lagoon.apply.desired.state import (
@@ -14,6 +15,9 @@ from kafka_lagoon.apply.desired.state import (
     DesiredTopic,
     ScramUser,
 )
+from kafka_lagoon.apply.kinds.quotas import entity as quota_entity
+from kafka_lagoon.apply.kinds.quotas import quota_name
+from kafka_lagoon.apply.kinds.users import MECHANISMS
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.secret import Secret
 
@@ -21,8 +25,6 @@ _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}", re.ASCII)
 _BROKER = re.compile(r"0|[1-9]\d{0,9}", re.ASCII)
 _PRINCIPAL = re.compile(r"([^:]+):(.+)", re.DOTALL)
 _REFERENCE = re.compile(r"(?:env|file):.+", re.DOTALL)
-_MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
-_FEWEST_ITERATIONS, _MOST_ITERATIONS = 4096, 16384  # what brokers take (ScramMechanism)
 _MOST_INT16 = 2**15 - 1
 _BY_CLIENT = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
 _BY_ADDRESS = ("connection_creation_rate",)
@@ -170,18 +172,13 @@ def read_quotas(root: Fields) -> tuple[dict[str, dict[str, float]], dict[str, Pa
             continue
         known = _BY_ADDRESS if "ip" in parts else _BY_CLIENT
         fields.only(*ENTITY_PARTS, *known)
-        entity = entity_name(parts)
+        entity = quota_name(quota_entity({kind: None if name == DEFAULT else name for kind, name in parts.items()}))
         if entity in quotas:
             fields.fault(f"{entity} is written a second time, first at {root.document.place(paths[entity])}")
             continue
         quotas[entity] = {key: limit for key in known if key in fields and (limit := _limit(fields, key)) is not None}
         paths[entity] = fields.path
     return quotas, paths
-
-
-def entity_name(parts: Mapping[str, str]) -> str:
-    """An entity as a plan names it: `user=alice, client-id=<default>`."""
-    return ", ".join(f"{kind}={parts[kind]}" for kind in ENTITY_PARTS.values() if kind in parts)
 
 
 def _limit(fields: Fields, key: str) -> float | None:
@@ -200,12 +197,12 @@ def read_scram_users(root: Fields) -> dict[ScramUser, Credential]:
     users: dict[ScramUser, Credential] = {}
     for name in section:
         mechanisms = section.table(name)
-        mechanisms.only(*_MECHANISMS)
-        for mechanism in mechanisms:
+        mechanisms.only(*MECHANISMS)
+        for mechanism in filter(MECHANISMS.__contains__, mechanisms):
             fields = mechanisms.table(mechanism)
             fields.only("iterations", "password")
             users[ScramUser(name, mechanism)] = Credential(
-                iterations=fields.number("iterations", _FEWEST_ITERATIONS, _MOST_ITERATIONS),
+                iterations=fields.number("iterations", FEWEST_ITERATIONS, MOST_ITERATIONS),
                 password=_password(fields),
             )
     return users

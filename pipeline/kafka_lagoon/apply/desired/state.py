@@ -128,12 +128,12 @@ class MoveReplicas(OneOff):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeVoter(OneOff):
-    """A voter of the metadata quorum (KIP-853); `verb` is add, remove or update."""
+    """A voter of the metadata quorum (KIP-853); `verb` is add or remove."""
 
     verb: str
     voter_id: int
     directory_id: str
-    listeners: Mapping[str, tuple[str, int]]
+    listeners: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
