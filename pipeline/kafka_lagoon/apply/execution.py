@@ -19,7 +19,7 @@ from kafka_lagoon.apply.recording import Journal, Run
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.errors import ConfigError, PlanOutdated, TableError
+from kafka_lagoon.errors import ConfigError, PipelineError, PlanOutdated
 from kafka_lagoon.uuid7 import new_id
 
 Kinds = Mapping[str, ActionKind]
@@ -136,7 +136,7 @@ class _Executing:
         now_ms = self._cluster.clock.now_ms()
         try:
             self._journal.write([self._run.finished(self._plan, result, now_ms) for result in results])
-        except TableError as error:
+        except PipelineError as error:
             self._unrecorded = str(error)
 
     def _results(self, kind: ActionKind, actions: Sequence[Action]) -> list[ActionResult]:

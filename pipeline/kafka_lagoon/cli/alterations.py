@@ -22,7 +22,7 @@ from kafka_lagoon.cli.kafka.output import failure_lines
 from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, say, warn
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
-from kafka_lagoon.clock import Deadline
+from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.secret import Secret
 
 ADMIN, APPLY = "admin", "apply"
@@ -41,7 +41,7 @@ def alter(job: str, cluster: Cluster, chosen: ChosenCluster, planned: Planned, o
     if not options.yes and not _is_confirmed(cluster, plan, options):
         return FAILED
     run = Run.new(job, chosen.kafka, cluster.clock.now_ms())
-    with _journal(chosen) as journal:
+    with _journal(job, chosen, cluster.clock) as journal:
         execution = execute(cluster, plan, allowed_guards(options), run, journal, _deadline(cluster, options))
     return _show_execution(execution, planned.failures, options)
 
@@ -61,10 +61,20 @@ def _deadline(cluster: Cluster, options: Namespace) -> Deadline:
 
 
 @contextmanager
-def _journal(_chosen: ChosenCluster) -> Iterator[Journal]:
-    """Table admin_actions of the warehouse that the settings name, if they name one."""
-    warn(_NOT_RECORDED)
-    yield NoJournal()
+def _journal(job: str, chosen: ChosenCluster, clock: Clock) -> Iterator[Journal]:
+    """Table admin_actions of the warehouse that the settings name, if they name one, with the lock on the cluster."""
+    settings = chosen.settings
+    if settings is None or not (settings.warehouse or settings.catalog):
+        warn(_NOT_RECORDED)
+        yield NoJournal()
+        return
+    from kafka_lagoon.delta.admin_actions import recording, warehouse_for_actions  # noqa: PLC0415  only where it is used
+
+    with (
+        warehouse_for_actions(settings, clock, job) as warehouse,
+        recording(warehouse, chosen.name, clock) as journal,
+    ):
+        yield journal
 
 
 def _is_confirmed(cluster: Cluster, plan: Plan, options: Namespace) -> bool:
