@@ -57,7 +57,7 @@ class Action:
     source: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Answered:
     """What a cluster said about an action that it carried out, beyond that it did: shown to who asked, and not recorded.
 

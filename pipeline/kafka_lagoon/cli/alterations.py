@@ -6,7 +6,6 @@
 import json
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from kafka_lagoon.apply.action import Action, Plan
@@ -14,22 +13,24 @@ from kafka_lagoon.apply.execution import Execution, Refused, check, execute, mak
 from kafka_lagoon.apply.guards import require_guards
 from kafka_lagoon.apply.kinds.registry import KINDS
 from kafka_lagoon.apply.outcomes import ActionResult, Outcome
-from kafka_lagoon.apply.recording import Journal, NoJournal, Run
+from kafka_lagoon.apply.recording import Run
 from kafka_lagoon.cli.admin.arguments import allowed_guards
 from kafka_lagoon.cli.admin.verb import Planned
+from kafka_lagoon.cli.journal import OpeningJournal
 from kafka_lagoon.cli.kafka.arguments import ChosenCluster
 from kafka_lagoon.cli.kafka.output import failure_lines
 from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, say, warn
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
-from kafka_lagoon.clock import Clock, Deadline
+from kafka_lagoon.clock import Deadline
 from kafka_lagoon.secret import Secret
 
 ADMIN, APPLY = "admin", "apply"
-_NOT_RECORDED = "the settings name no warehouse: nothing is recorded in table admin_actions"
 
 
-def alter(job: str, cluster: Cluster, chosen: ChosenCluster, planned: Planned, options: Namespace) -> int:
+def alter(
+    cluster: Cluster, chosen: ChosenCluster, planned: Planned, journal: OpeningJournal, options: Namespace
+) -> int:
     """The exit code once the actions were shown, confirmed, carried out and recorded."""
     plan = make_plan(chosen.name, cluster.cluster_id or "", planned.actions)
     _show_plan(plan, planned, options)
@@ -38,11 +39,12 @@ def alter(job: str, cluster: Cluster, chosen: ChosenCluster, planned: Planned, o
     if options.dry_run:
         return _show_refused(check(cluster, plan, _deadline(cluster, options)))
     require_guards(plan.actions, allowed_guards(options))
+    journal.begin()
     if not options.yes and not _is_confirmed(cluster, plan, options):
         return FAILED
-    run = Run.new(job, chosen.kafka, cluster.clock.now_ms())
-    with _journal(job, chosen, cluster.clock) as journal:
-        execution = execute(cluster, plan, allowed_guards(options), run, journal, _deadline(cluster, options))
+    run = Run.new(journal.job, chosen.kafka, cluster.clock.now_ms())
+    with journal.opened() as opened:
+        execution = execute(cluster, plan, allowed_guards(options), run, opened, _deadline(cluster, options))
     return _show_execution(execution, planned.failures, options)
 
 
@@ -58,23 +60,6 @@ def _deadline(cluster: Cluster, options: Namespace) -> Deadline:
     """Time for carrying a plan out: what people need to read it does not count."""
     budget_ms = round(options.timeout * 1000) if options.timeout else cluster.settings.default_api_timeout_ms
     return Deadline.after(cluster.clock, budget_ms)
-
-
-@contextmanager
-def _journal(job: str, chosen: ChosenCluster, clock: Clock) -> Iterator[Journal]:
-    """Table admin_actions of the warehouse that the settings name, if they name one, with the lock on the cluster."""
-    settings = chosen.settings
-    if settings is None or not (settings.warehouse or settings.catalog):
-        warn(_NOT_RECORDED)
-        yield NoJournal()
-        return
-    from kafka_lagoon.delta.admin_actions import recording, warehouse_for_actions  # noqa: PLC0415  only where it is used
-
-    with (
-        warehouse_for_actions(settings, clock, job) as warehouse,
-        recording(warehouse, chosen.name, clock) as journal,
-    ):
-        yield journal
 
 
 def _is_confirmed(cluster: Cluster, plan: Plan, options: Namespace) -> bool:
