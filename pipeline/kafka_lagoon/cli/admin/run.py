@@ -70,7 +70,7 @@ def _carried_out(verb: "AdminVerb", options: Namespace, chosen: "ChosenCluster",
         journal.begin()
     with Cluster.connect(chosen.kafka, clock, RequestStats(), deadline) as cluster:
         planned = verb.plan(Context(cluster=cluster, options=options, deadline=deadline))
-        return alter(cluster, chosen, planned, journal, options)
+        return alter(cluster, chosen, planned, journal, options).exit_code
 
 
 def usage() -> str:
