@@ -1,7 +1,7 @@
 """Kinds of actions on resources that live in a dictionary, and a cluster that has nothing but a clock."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from kafka_lagoon.apply.action import Action, ActionKind, Answered, Guard, Plan, Resource, State
@@ -19,8 +19,7 @@ RUN = Run(run_id="run", job="admin", principal="alice", user="root", host="here"
 
 def failure(name: str, *, may_be_done: bool = False, code: int | None = None) -> Failure:
     """A failure of some request."""
-    made = own_failure("SomeApi", Scope.list("it"), name)
-    return Failure(**{**{one: getattr(made, one) for one in made.__slots__}, "may_be_done": may_be_done, "code": code})
+    return replace(own_failure("SomeApi", Scope.list("it"), name), may_be_done=may_be_done, code=code)
 
 
 def resource(name: str) -> Resource:
@@ -74,31 +73,31 @@ class Things:
             return {
                 one.resource: self.invalid[one.resource.name] for one in actions if one.resource.name in self.invalid
             }
-        for one in actions:
-            self.sent.append((one.kind, one.resource.name))
-            if one.resource.name not in self.undone:
-                self.live[one.resource.name] = one.after
+        for asked_for in actions:
+            self.sent.append((asked_for.kind, asked_for.resource.name))
+            if asked_for.resource.name not in self.undone:
+                self.live[asked_for.resource.name] = asked_for.after
         return {resource(name): answer for name, answer in self.answers.items()}
 
     def plan(self, *actions: Action) -> Plan:
         """A plan of some actions."""
         return make_plan("default", "id", actions, self.kinds())
 
-    def carry_out(self, *actions: Action, allowed: Sequence[Guard] = (), journal: "Rows | None" = None) -> Execution:
+    def carry_out(self, *actions: Action, allowed: Sequence[Guard] = (), recorder: "Rows | None" = None) -> Execution:
         """The execution of a plan of some actions."""
         return execute(
             self.cluster(),
             self.plan(*actions),
             allowed,
             RUN,
-            journal or Rows(),
+            recorder or Rows(),
             Deadline.after(self.hands.clock(), 60_000),
             self.kinds(),
         )
 
 
 class Rows:
-    """A journal in memory; it breaks at one write, counted from 1."""
+    """A recorder in memory; it breaks at one write, counted from 1."""
 
     def __init__(self, breaks_at: int = 0) -> None:
         self.written: list[list[AdminActionRow]] = []

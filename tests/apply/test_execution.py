@@ -24,7 +24,7 @@ def test_kinds_come_in_their_order_and_each_in_one_request() -> None:
 def test_rows_stand_before_requests_and_after_each_kind() -> None:
     """All actions are recorded in one write before the first request, and each kind when it has ended."""
     things, rows = Things(live={"old": {"value": 0}}), Rows()
-    things.carry_out(DROP, action("a"), allowed=[Guard.DELETIONS], journal=rows)
+    things.carry_out(DROP, action("a"), allowed=[Guard.DELETIONS], recorder=rows)
     assert rows.brief() == [
         [("started", "a", None), ("started", "old", None)],
         [("finished", "a", "done")],
@@ -38,7 +38,7 @@ def test_nothing_is_sent_without_its_guard() -> None:
     things, rows = Things(live={"old": {"value": 0}}), Rows()
     other = action("older", "drop", None, {"value": 0}, Guard.DELETIONS, Guard.RECORD_DELETION)
     with pytest.raises(ConfigError) as raised:
-        things.carry_out(action("a"), DROP, other, journal=rows)
+        things.carry_out(action("a"), DROP, other, recorder=rows)
     assert raised.value.problems == (
         "drop old needs --allow-deletions",
         "drop older needs --allow-deletions, --allow-record-deletion",
@@ -50,7 +50,7 @@ def test_nothing_is_sent_when_the_cluster_changed() -> None:
     """Every resource that is not as it was planned is named with both states."""
     things, rows = Things(live={"a": {"value": 7}, "old": None}), Rows()
     with pytest.raises(PlanOutdated) as raised:
-        things.carry_out(action("a"), DROP, action("c"), allowed=[Guard.DELETIONS], journal=rows)
+        things.carry_out(action("a"), DROP, action("c"), allowed=[Guard.DELETIONS], recorder=rows)
     assert raised.value.changes == (
         'thing a was absent and is {"value": 7}',
         'thing old was {"value": 0} and is absent',
@@ -59,17 +59,17 @@ def test_nothing_is_sent_when_the_cluster_changed() -> None:
 
 
 def test_nothing_is_sent_that_cannot_be_recorded() -> None:
-    """A journal that cannot be written stops everything before it begins."""
+    """A recorder that cannot be written stops everything before it begins."""
     things = Things()
     with pytest.raises(TableError):
-        things.carry_out(action("a"), journal=Rows(breaks_at=1))
+        things.carry_out(action("a"), recorder=Rows(breaks_at=1))
     assert things.sent == []
 
 
 def test_after_an_outcome_that_cannot_be_recorded_nothing_else_is_sent() -> None:
     """What was sent is reported all the same; the next kinds wait for another run."""
     things, rows = Things(live={"old": {"value": 0}}), Rows(breaks_at=2)
-    execution = things.carry_out(action("a"), DROP, allowed=[Guard.DELETIONS], journal=rows)
+    execution = things.carry_out(action("a"), DROP, allowed=[Guard.DELETIONS], recorder=rows)
     assert things.sent == [("put", "a")]
     assert [result.outcome for result in execution.results] == [Outcome.DONE, Outcome.FAILED]
     assert execution.unrecorded == "the disk is full"
@@ -79,7 +79,7 @@ def test_after_an_outcome_that_cannot_be_recorded_nothing_else_is_sent() -> None
 def test_a_failure_concerns_its_own_action() -> None:
     """Other actions are carried out; what cannot be undone waits until everything before it was done."""
     things, rows = Things(live={"old": {"value": 0}}, answers={"a": failure("DENIED", code=29)}, undone={"a"}), Rows()
-    execution = things.carry_out(action("a"), action("b"), DROP, allowed=[Guard.DELETIONS], journal=rows)
+    execution = things.carry_out(action("a"), action("b"), DROP, allowed=[Guard.DELETIONS], recorder=rows)
     assert things.sent == [("put", "a"), ("put", "b")]
     first, second, third = execution.results
     assert [first.outcome, second.outcome, third.outcome] == [Outcome.FAILED, Outcome.DONE, Outcome.FAILED]
@@ -111,10 +111,10 @@ def test_a_check_changes_nothing() -> None:
     assert things.sent == []
 
 
-def test_answers_are_told_and_not_recorded() -> None:
+def test_answers_are_returned_and_not_recorded() -> None:
     """What a cluster says of an action belongs to who asked for it."""
     things, rows = Things(answers={"a": Answered({"token": "hunter2"})}), Rows()
-    (result,) = things.carry_out(action("a"), journal=rows).results
+    (result,) = things.carry_out(action("a"), recorder=rows).results
     assert result.values == {"token": "hunter2"}
     assert "hunter2" not in repr(rows.written)
 

@@ -14,7 +14,7 @@ TIMED_OUT = failure("REQUEST_TIMED_OUT", code=7)
 def test_what_was_done_all_the_same_is_done(answer: Failure) -> None:
     """A timeout is no failure: the resource has the state that was asked for."""
     things, rows = Things(answers={"a": answer}), Rows()
-    (result,) = things.carry_out(action("a"), journal=rows).results
+    (result,) = things.carry_out(action("a"), recorder=rows).results
     assert result.outcome is Outcome.DONE
     assert result.message is not None
     assert result.message.endswith("but its state shows that it was carried out")
@@ -47,7 +47,7 @@ def test_what_comes_late_is_done() -> None:
 
 
 def test_another_state_decides_nothing() -> None:
-    """Somebody else may have changed the resource: what became of the action is not known."""
+    """Somebody else may have changed the resource: how the action ended is not known."""
     things = Things(answers={"a": LOST}, undone={"a"})
     things.on_read = lambda: things.live.update({"a": {"value": 9}}) if things.sent else None
     (result,) = things.carry_out(action("a")).results

@@ -4,7 +4,7 @@ import json
 
 from kafka_lagoon.apply.action import Action, Guard, Plan, Resource
 from kafka_lagoon.apply.outcomes import ActionResult, Outcome
-from kafka_lagoon.apply.recording import NoJournal, Run, operating_system_user, principal_of
+from kafka_lagoon.apply.recording import NoRecorder, Run, operating_system_user, principal_of
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.secret import Secret
 from tests.apply.kinds_in_memory import failure
@@ -61,4 +61,4 @@ def test_who_it_was() -> None:
     assert (run.user, run.principal) == (operating_system_user(), "bob")
     assert run.host
     assert principal_of(KafkaSettings(bootstrap_servers="localhost:9092")) is None
-    NoJournal().write([])
+    NoRecorder().write([])

@@ -17,8 +17,8 @@ from tests.clock import CLOCK, clock_at
 from tests.delta.action_samples import finished, started
 from tests.warehouses import settings
 
-AT = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
-AT_MS = round(AT.timestamp() * 1000)
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+NOON_MS = round(NOON.timestamp() * 1000)
 OUTCOMES = [("of alter_configs", "unknown"), ("of create_topic", "done"), ("of delete_topic", "failed")]
 
 
@@ -27,12 +27,12 @@ def test_rows_are_written_without_a_session(
 ) -> None:
     """A new folder gets all tables, and DuckDB, deltalake and Spark read what was written."""
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
-    folder, clock = tmp_path / "new folder", clock_at(AT)
+    folder, clock = tmp_path / "new folder", clock_at(NOON)
     with warehouse_for_actions(settings(f"warehouse={folder}"), clock, "admin") as warehouse:
         assert warehouse.session is None
-        with recording(warehouse, "default", clock) as journal:
-            journal.write(started(AT_MS))
-            journal.write(finished(AT_MS + 5))
+        with recording(warehouse, "default", clock) as recorder:
+            recorder.write(started(NOON_MS))
+            recorder.write(finished(NOON_MS + 5))
     assert {path.name for path in folder.iterdir() if path.is_dir()} == {table.name for table in TABLES}
     with duckdb_engine.opened(folder, {"admin_outcomes"}) as ask:
         result = ask("SELECT action_id, outcome FROM admin_outcomes ORDER BY 1")
@@ -44,8 +44,8 @@ def test_rows_are_written_without_a_session(
         for row in sorted(by_deltalake, key=lambda row: (row["event"], row["action_id"]))
     ]
     assert {(row["event"], row["at"]) for row in by_deltalake} == {
-        ("started", AT),
-        ("finished", AT.replace(microsecond=5000)),
+        ("started", NOON),
+        ("finished", NOON.replace(microsecond=5000)),
     }
     assert {str(row["write_date"]) for row in by_deltalake} == {"2026-11-21"}
 
@@ -55,8 +55,8 @@ def test_one_run_at_a_time_alters_a_cluster(warehouse: Warehouse) -> None:
     with recording(warehouse, "one", CLOCK):
         with pytest.raises(LockHeld), recording(warehouse, "one", CLOCK):
             pass
-        with recording(warehouse, "two", CLOCK) as journal:
-            journal.write(started(AT_MS))
+        with recording(warehouse, "two", CLOCK) as recorder:
+            recorder.write(started(NOON_MS))
     state = warehouse.state(ADMIN_ACTIONS.name)
     assert state.version == 1
 
@@ -64,11 +64,11 @@ def test_one_run_at_a_time_alters_a_cluster(warehouse: Warehouse) -> None:
 def test_what_cannot_be_written_is_an_error(warehouse: Warehouse) -> None:
     """Not a row that is missing in silence."""
     folder = Path(warehouse.locations[ADMIN_ACTIONS.name].removeprefix("file:"))
-    with recording(warehouse, "one", CLOCK) as journal:
+    with recording(warehouse, "one", CLOCK) as recorder:
         folder.rename(folder.with_name("gone"))
         folder.write_text("a file")
         with pytest.raises(TableError):
-            journal.write(started(AT_MS))
+            recorder.write(started(NOON_MS))
 
 
 def test_a_platform_that_knows_where_files_are_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,9 +79,9 @@ def filled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> War
         publish_once(made, snapshot(1, groups[1], lag_row("idle", "z", 9, lag=1), cluster="other"))
         publish_facts_only(made, snapshot(3, *groups, lag_row("busy", "a", 0, lag=777)), patch)
         publish_facts_only(made, snapshot(4, *groups, lag_row("busy", "a", 0, lag=888), cluster="other"), patch)
-    with recording(made, "default", CLOCK) as journal:
-        journal.write(action_samples.started(CLOCK.now_ms()))
-        journal.write(action_samples.finished(CLOCK.now_ms()))
+    with recording(made, "default", CLOCK) as recorder:
+        recorder.write(action_samples.started(CLOCK.now_ms()))
+        recorder.write(action_samples.finished(CLOCK.now_ms()))
     archive_a_truncation(made)
     return made
 

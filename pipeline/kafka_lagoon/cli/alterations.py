@@ -17,9 +17,9 @@ from kafka_lagoon.apply.outcomes import ActionResult, Outcome
 from kafka_lagoon.apply.recording import Run
 from kafka_lagoon.cli.admin.arguments import allowed_guards
 from kafka_lagoon.cli.admin.verb import Planned
-from kafka_lagoon.cli.journal import OpeningJournal
 from kafka_lagoon.cli.kafka.arguments import ChosenCluster
 from kafka_lagoon.cli.kafka.output import failure_lines
+from kafka_lagoon.cli.recorder import OpeningRecorder
 from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, is_confirmed, say, warn
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
@@ -32,7 +32,7 @@ ADMIN = "admin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Altered:
-    """What became of a plan; `execution` is None if nothing was sent."""
+    """How a plan ended; `execution` is None if nothing was sent."""
 
     exit_code: int
     plan: Plan
@@ -40,7 +40,7 @@ class Altered:
 
 
 def alter(
-    cluster: Cluster, chosen: ChosenCluster, planned: Planned, journal: OpeningJournal, options: Namespace
+    cluster: Cluster, chosen: ChosenCluster, planned: Planned, recorder: OpeningRecorder, options: Namespace
 ) -> Altered:
     """Have actions shown, confirmed, carried out and recorded.
 
@@ -57,11 +57,11 @@ def alter(
         return Altered(exit_code=_show_refused(check(cluster, plan, _deadline(cluster, options))), plan=plan)
     require_guards(plan.actions, allowed_guards(options))
     if not options.yes:
-        journal.begin()
+        recorder.begin()
         if not _is_confirmed(cluster, plan, options):
             return Altered(exit_code=FAILED, plan=plan)
-    run = Run.new(journal.job, chosen.kafka, cluster.clock.now_ms())
-    with journal.opened() as opened:
+    run = Run.new(recorder.job, chosen.kafka, cluster.clock.now_ms())
+    with recorder.opened() as opened:
         execution = execute(cluster, plan, allowed_guards(options), run, opened, _deadline(cluster, options))
     return Altered(exit_code=_show_execution(execution, planned.failures, options), plan=plan, execution=execution)
 

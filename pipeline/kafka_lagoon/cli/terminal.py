@@ -125,10 +125,10 @@ def warn(line: str) -> None:
         print(f"lagoon: {printable(line)}", file=sys.stderr, flush=True)  # noqa: T201  this is where the product speaks
 
 
-def is_confirmed(question: str) -> bool:
-    """Whether somebody at the terminal answers a question by yes."""
+def is_confirmed(request: str) -> bool:
+    """Whether somebody at the terminal answers yes to a request."""
     with _LIVE_LINE.hidden():
-        print(f"{question} Only yes is taken for yes: ", end="", file=sys.stderr, flush=True)  # noqa: T201
+        print(f"{request} Only yes is taken for yes: ", end="", file=sys.stderr, flush=True)  # noqa: T201
     try:
         return input().strip() == "yes"
     except (EOFError, KeyboardInterrupt):

@@ -20,7 +20,7 @@ from kafka_lagoon.settings import Settings, local_folder
 
 
 class AdminActions:
-    """Table admin_actions of a warehouse; a journal for apply/execution.py."""
+    """Table admin_actions of a warehouse; a recorder for apply/execution.py."""
 
     def __init__(self, warehouse: Warehouse, clock: Clock) -> None:
         self._warehouse, self._clock = warehouse, clock

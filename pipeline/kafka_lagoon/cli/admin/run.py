@@ -58,19 +58,19 @@ def _run(name: str, argv: Sequence[str], environ: Mapping[str, str], clock: Cloc
 def _carried_out(verb: "AdminVerb", options: Namespace, chosen: "ChosenCluster", clock: Clock) -> int:
     """The exit code once the verb's actions were carried out, or shown."""
     from kafka_lagoon.cli.alterations import ADMIN, alter  # noqa: PLC0415
-    from kafka_lagoon.cli.journal import OpeningJournal  # noqa: PLC0415
     from kafka_lagoon.cli.kafka.verb import Context  # noqa: PLC0415
+    from kafka_lagoon.cli.recorder import OpeningRecorder  # noqa: PLC0415
     from kafka_lagoon.client.cluster import Cluster  # noqa: PLC0415
     from kafka_lagoon.client.request_stats import RequestStats  # noqa: PLC0415
 
     budget_ms = round(options.timeout * 1000) if options.timeout else chosen.kafka.default_api_timeout_ms
     deadline = Deadline.after(clock, budget_ms)
-    journal = OpeningJournal(ADMIN, chosen, clock)
+    recorder = OpeningRecorder(ADMIN, chosen, clock)
     if options.yes and not options.dry_run:
-        journal.begin()
+        recorder.begin()
     with Cluster.connect(chosen.kafka, clock, RequestStats(), deadline) as cluster:
         planned = verb.plan(Context(cluster=cluster, options=options, deadline=deadline))
-        return alter(cluster, chosen, planned, journal, options).exit_code
+        return alter(cluster, chosen, planned, recorder, options).exit_code
 
 
 def usage() -> str:

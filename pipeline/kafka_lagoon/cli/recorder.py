@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from kafka_lagoon.apply.recording import Journal, NoJournal
+from kafka_lagoon.apply.recording import NoRecorder, Recorder
 from kafka_lagoon.cli.kafka.arguments import ChosenCluster
 from kafka_lagoon.cli.terminal import warn
 from kafka_lagoon.clock import Clock
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _NOT_RECORDED = "the settings name no warehouse: nothing is recorded in table admin_actions"
 
 
-class OpeningJournal:
-    """The journal of a job over one cluster, which a thread opens from `begin` on."""
+class OpeningRecorder:
+    """The recorder of a job over one cluster, which a thread opens from `begin` on."""
 
     def __init__(self, job: str, chosen: ChosenCluster, clock: Clock) -> None:
         self.job, self._chosen, self._clock = job, chosen, clock
@@ -39,21 +39,21 @@ class OpeningJournal:
 
             opened = warehouse_for_actions(settings, self._clock, self.job)
             warehouse.set_result(self._stack.enter_context(opened))
-        except BaseException as error:  # noqa: BLE001  raised by whoever asks for the journal
+        except BaseException as error:  # noqa: BLE001  raised by whoever asks for the recorder
             warehouse.set_exception(error)
 
     @contextmanager
-    def opened(self) -> Iterator[Journal]:
-        """The journal, with the lock on alterations of the cluster.
+    def opened(self) -> Iterator[Recorder]:
+        """The recorder, with the lock on alterations of the cluster.
 
         LockHeld if another run has it; ConfigError or TableError if the warehouse cannot be written.
         """
         self.begin()
         if self._warehouse is None:
             warn(_NOT_RECORDED)
-            yield NoJournal()
+            yield NoRecorder()
             return
         from kafka_lagoon.delta.admin_actions import recording  # noqa: PLC0415
 
-        with self._stack, recording(self._warehouse.result(), self._chosen.name, self._clock) as journal:
-            yield journal
+        with self._stack, recording(self._warehouse.result(), self._chosen.name, self._clock) as recorder:
+            yield recorder

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.cli.journal import OpeningJournal
 from kafka_lagoon.cli.kafka.arguments import ChosenCluster
 from kafka_lagoon.cli.main import main
+from kafka_lagoon.cli.recorder import OpeningRecorder
 from kafka_lagoon.delta import admin_actions, kernel
 from kafka_lagoon.delta.admin_actions import recording
 from kafka_lagoon.delta.kernel import Kernel
@@ -76,7 +76,7 @@ def test_two_runs_do_not_alter_a_cluster_at_once(
 def test_a_record_that_breaks_in_the_middle_is_incomplete(
     things: Things, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
-    """Exit 3: what was sent is told, and its outcome stays unknown in the table."""
+    """Exit 3: what was sent is reported, and its outcome stays unknown in the table."""
     real, calls = Kernel.append, []
 
     def breaking(*args: object, **kwargs: object) -> int:
@@ -92,12 +92,12 @@ def test_a_record_that_breaks_in_the_middle_is_incomplete(
     assert recorded(tmp_path) == [("a", "unknown", None)]
 
 
-def test_errors_come_when_the_journal_is_asked_for(tmp_path: Path) -> None:
-    """Not while it opens in the background: a plan without actions needs no journal."""
+def test_errors_come_when_the_recorder_is_asked_for(tmp_path: Path) -> None:
+    """Not while it opens in the background: a plan without actions needs no recorder."""
     (tmp_path / "file").write_text("")
     given = settings(f"warehouse={tmp_path / 'file'}", "kafka.bootstrap_servers=localhost:9092")
     chosen = ChosenCluster(name="default", kafka=given.named_clusters()["default"], settings=given)
-    journal = OpeningJournal("admin", chosen, CLOCK)
-    journal.begin()
-    with pytest.raises(ConfigError), journal.opened():
+    recorder = OpeningRecorder("admin", chosen, CLOCK)
+    recorder.begin()
+    with pytest.raises(ConfigError), recorder.opened():
         pass
