@@ -101,11 +101,11 @@ def alter_offsets(
 ) -> Gathered[GroupPartition, None]:
     """Commit these offsets. A group that does not exist is made by it, and its coordinator found."""
     topic_ids = _topic_ids(cluster, {item.topic for item in commits}, deadline)
-    several = [_commits_request(items, commits, topic_ids) for items in by_group(commits).values()]
+    several = [_alter_offsets(items, commits, topic_ids) for items in by_group(commits).values()]
     return merged(gather(cluster, ByGroup(cluster), several, deadline))
 
 
-def _commits_request(
+def _alter_offsets(
     items: Sequence[GroupPartition], commits: Mapping[GroupPartition, Commit], topic_ids: Mapping[str, bytes]
 ) -> ShardedRequest[GroupPartition, None]:
     group_id, names = items[0].group_id, {topic_id: name for name, topic_id in topic_ids.items()}
@@ -162,11 +162,11 @@ def delete_offsets(
     cluster: Cluster, partitions: Sequence[GroupPartition], deadline: Deadline
 ) -> Gathered[GroupPartition, None]:
     """Forget what groups have committed for these partitions; one without a commit is a success."""
-    several = [_deletions_request(items) for items in by_group(partitions).values()]
+    several = [_delete_offsets(items) for items in by_group(partitions).values()]
     return merged(gather(cluster, ByGroup(cluster), several, deadline))
 
 
-def _deletions_request(items: Sequence[GroupPartition]) -> ShardedRequest[GroupPartition, None]:
+def _delete_offsets(items: Sequence[GroupPartition]) -> ShardedRequest[GroupPartition, None]:
     group_id = items[0].group_id
 
     def build(some: Sequence[GroupPartition]) -> OffsetDeleteRequest:

@@ -86,11 +86,11 @@ def alter_share_offsets(
     cluster: Cluster, start_offsets: Mapping[GroupPartition, int], deadline: Deadline
 ) -> Gathered[GroupPartition, None]:
     """Let share groups begin at these offsets; what was acknowledged after them is delivered again."""
-    several = [_alteration(items, start_offsets) for items in by_group(start_offsets).values()]
+    several = [_alter_share_offsets(items, start_offsets) for items in by_group(start_offsets).values()]
     return merged(gather(cluster, ByGroup(cluster), several, deadline))
 
 
-def _alteration(
+def _alter_share_offsets(
     items: Sequence[GroupPartition], start_offsets: Mapping[GroupPartition, int]
 ) -> ShardedRequest[GroupPartition, None]:
     def build(some: Sequence[GroupPartition]) -> AlterShareGroupOffsetsRequest:

@@ -86,7 +86,7 @@ def _again(code: int, name: str, refresh: Refresh = Refresh.NOTHING) -> ErrorCod
 ERROR_CODES: Mapping[int, ErrorCode] = {
     one.code: one
     for one in (
-        _final(-1, "UNKNOWN_SERVER_ERROR"),
+        _final(UNKNOWN_SERVER_ERROR, "UNKNOWN_SERVER_ERROR"),
         _final(0, "NONE"),
         _final(OFFSET_OUT_OF_RANGE, "OFFSET_OUT_OF_RANGE"),
         _again(2, "CORRUPT_MESSAGE"),
