@@ -94,11 +94,11 @@ def _by_resource(resources: Sequence[ConfigResource], configs: Configs) -> Mappi
     left_out = own_failure(DESCRIBE_CONFIGS, Scope.config("settings"), "PROTOCOL_ERROR", "the answer leaves it out")
     of_many = next((failure for failure in configs.failures if failure.scope.items > 1), left_out)
     known: dict[ConfigResource, Values | Failure] = {}
-    for one in resources:
-        if one in answered:
-            known[one] = {entry.name: _value(one, entry) for entry in answered[one].configs}
+    for resource in resources:
+        if resource in answered:
+            known[resource] = {entry.name: _value(resource, entry) for entry in answered[resource].configs}
         else:
-            known[one] = next((failures[scope] for scope in _scopes(one) if scope in failures), of_many)
+            known[resource] = next((failures[scope] for scope in _scopes(resource) if scope in failures), of_many)
     return known
 
 
