@@ -125,6 +125,7 @@ _Load = Callable[[int], int]
 _Store = Callable[[int, int], None]
 
 load8: _Load = _loader(8)
+load32: _Load = _loader(32)
 load64: _Load = _loader(64)
 load16_big: _Load = _loader(16, is_big_endian=True)
 load32_big: _Load = _loader(32, is_big_endian=True)

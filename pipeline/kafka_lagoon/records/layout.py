@@ -45,3 +45,14 @@ NO_TIME = -1
 YEAR_1_MS, YEAR_10000_MS = -62_135_596_800_000, 253_402_300_800_000
 BATCH_HEADER_SIZE, MIN_RECORD_SIZE = 61, 7
 CURRENT_MAGIC = 2
+
+# The state of the kernel that hashes records: number of records, where the hashes go, what is hashed, the times, ...
+HASH_ROWS, HASH_TARGET, HASH_WHAT, HASH_TIMES = range(4)
+# ... and columns of bytes or lists, of which each has: its offsets, bytes of an offset (4 or 8), its bytes, and its validity
+# bits (0: no nulls) from the first one that counts. Offsets of 0 stand for a column that is not hashed.
+HASH_ENDS, HASH_WIDTH, HASH_BYTES, HASH_BITS, HASH_FIRST_BIT = range(5)
+HASH_KEYS, HASH_VALUES, HASH_LISTS, HASH_HEADER_KEYS, HASH_HEADER_VALUES = 4, 9, 14, 19, 24
+HASH_STATE_SIZE = 29
+HASH_TIMESTAMP, HASH_KEY, HASH_VALUE, HASH_HEADERS = 1, 2, 4, 8  # what is hashed
+DIGEST_PRIME = (1 << 61) - 1
+DIGEST_FACTORS = (1_414_213_562_373_095_048, 1_732_050_807_568_877_293)  # any two below it would do
