@@ -120,6 +120,19 @@ class ExpandedTooLarge(RecordsError):
     """A batch that expands to more than the limit; nothing beyond the limit was written."""
 
 
+class RecordTooLarge(PipelineError):
+    """A record that makes a batch too large by itself; `index` counts from 0 in what was to be encoded."""
+
+    def __init__(self, index: int, size: int, limit: int) -> None:
+        super().__init__(index, size, limit)
+        self.index, self.size, self.limit = index, size, limit
+
+    def __str__(self) -> str:
+        return (
+            f"record {self.index}: a batch of it alone has {self.size} bytes, more than max.message.bytes, {self.limit}"
+        )
+
+
 class ConnectionFailed(PipelineError):
     """No usable connection to `address`; `phase` is resolve, connect, tls, handshake, authenticate or exchange.
 
