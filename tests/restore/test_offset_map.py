@@ -64,6 +64,6 @@ def test_ranges_are_as_few_as_can_be(steps: list[tuple[int, int]], base: int) ->
 
 def test_what_contradicts_itself_is_refused() -> None:
     """An offset that two records have, on either side."""
-    for wrong in (OffsetRange(5, 20, 1), OffsetRange(20, 5, 1), OffsetRange(9, 9, 2)):
+    for wrong in (OffsetRange(5, 20, 1), OffsetRange(20, 5, 1), OffsetRange(9, 10, 2)):
         with pytest.raises(ValueError, match="cannot both be true"):
             joined([OffsetRange(0, 0, 10), wrong])
