@@ -20,6 +20,7 @@ from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.clock import CLOCK
 from tests.fake.broker import FakeBroker, fake_cluster
 from tests.fake.cluster import FakeCluster
+from tests.integration.administered import Administered, administered_kafka
 from tests.integration.secured import Secured, secured_kafka
 from tests.short_timeouts import short_timeouts
 
@@ -36,7 +37,7 @@ hypothesis.settings.load_profile("shared machine")
 _LONGEST_FIRST = ("jobs", "sandbox", "ingest", "delta", "source", "query", "integration", "oracle", "records", "cli")
 
 # A fixture that costs a broker or a JVM marks every test that uses it, so that `make quick` can leave those out.
-_BROKERS = ("kafka", "kafka_392", "kafka_282", "secured", "secured_392", "secured_282")
+_BROKERS = ("kafka", "kafka_392", "kafka_282", "secured", "secured_392", "secured_282", "administered")
 _MARKED_BY_FIXTURE = {**dict.fromkeys(_BROKERS, "kafka"), "spark": "spark"}
 
 
@@ -126,6 +127,13 @@ def secured_282(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     """The same of Kafka 2.8.2, with permissions that ZooKeeper keeps, and without a check of signed tokens."""
     with secured_kafka(tmp_path_factory.mktemp("secured-2.8.2"), "2.8.2") as broker:
         yield broker
+
+
+@pytest.fixture(scope="session")
+def administered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Administered]:
+    """Three brokers of Kafka 4.3.1 for tests that alter the cluster, with permissions."""
+    with administered_kafka(tmp_path_factory.mktemp("administered")) as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ PipelineError
 |  +- AuthenticationFailed
 +- UnsupportedVersion     no version of an API that both sides speak
 +- BrokerError            an error code in an answer, with its scope
++- PlanOutdated           the cluster is not as it was when a plan was made; nothing was sent
 +- SnapshotIncomplete     policy says that a partial snapshot is a failure
 +- TableError             SchemaChanged, SnapshotExists, ChecksFailed
 +- LockHeld               another run writes to the same warehouse (exit 4)
@@ -204,6 +205,17 @@ class BrokerError(PipelineError):
     def __str__(self) -> str:
         detail = f" ({self.message})" if self.message else ""
         return f"{self.api} for {self.scope}: {self.name}{detail}"
+
+
+class PlanOutdated(PipelineError):
+    """The cluster is not as it was when the plan was made, so nothing was sent; `changes` has a line for each difference."""
+
+    def __init__(self, changes: Sequence[str]) -> None:
+        super().__init__(tuple(changes))
+        self.changes = tuple(changes)
+
+    def __str__(self) -> str:
+        return f"the cluster changed since the plan was made, nothing was sent: {'; '.join(self.changes)}"
 
 
 class SnapshotIncomplete(PipelineError):

@@ -45,6 +45,8 @@ _JAVA_ONLY = (
     "ssl.trustmanager",
     "ssl.keymanager",
 )
+DEFAULT_CLUSTER = "default"  # name of the one cluster of [kafka]
+
 # Mechanisms that send the password or token itself.
 _SENDS_SECRETS = ("PLAIN", "OAUTHBEARER")
 

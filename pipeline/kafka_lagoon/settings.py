@@ -14,7 +14,7 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 
 from kafka_lagoon import java_properties, kafka_settings
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.kafka_settings import ENV_PREFIX, KafkaSettings, from_properties, is_setting
+from kafka_lagoon.kafka_settings import DEFAULT_CLUSTER, ENV_PREFIX, KafkaSettings, from_properties, is_setting
 from kafka_lagoon.text import did_you_mean
 
 _RELATIONS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
@@ -204,7 +204,7 @@ class Settings(BaseSettings):
 
     def named_clusters(self) -> dict[str, KafkaSettings]:
         """Every cluster under its name in the tables."""
-        return {"default": self.kafka} if self.kafka else dict(self.clusters)
+        return {DEFAULT_CLUSTER: self.kafka} if self.kafka else dict(self.clusters)
 
     def staging(self) -> str | None:
         """The folder for files that Spark is to write into the tables; None where we commit them ourselves."""

@@ -20,7 +20,12 @@ from kafka_lagoon.client.routing import Gathered, ShardedRequest, ask_cluster, g
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import ERROR_CODES
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest, ListGroupsResponse
-from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
+from kafka_lagoon.protocol.messages.list_offsets import (
+    LIST_OFFSETS,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest
 from kafka_lagoon.snapshot.commits import commits_of
 from kafka_lagoon.snapshot.topology import topology_of
@@ -82,6 +87,41 @@ def test_a_final_error_is_not_retried(state: FakeCluster, connect: Connect) -> N
     failure = gathered.failures[ORDERS[1]]
     assert (failure.name, failure.code, failure.attempts) == ("TOPIC_AUTHORIZATION_FAILED", 29, 1)
     assert state.count(LIST_OFFSETS.key) == 3
+
+
+def test_what_a_broker_says_beside_the_code_is_kept(state: FakeCluster, connect: Connect) -> None:
+    """A failure has the text for its item; an empty one is none, and items with an answer need none."""
+    cluster = connect()
+    cluster.refresh(None, soon())
+    for partition in (1, 2):
+        state.topics["orders"].partitions[partition].error_code = 29
+    texts = {ORDERS[0]: "unused", ORDERS[1]: "not for you", ORDERS[2]: ""}
+    request = ShardedRequest(
+        api=LIST_OFFSETS,
+        items=ORDERS[:3],
+        build=lambda items: ListOffsetsRequest(
+            replica_id=-1,
+            isolation_level=0,
+            topics=[
+                ListOffsetsTopic(
+                    name="orders",
+                    partitions=[ListOffsetsPartition(partition_index=one.partition, timestamp=-1) for one in items],
+                )
+            ],
+        ),
+        read=lambda response, _: [
+            (ORDERS[partition.partition_index], partition.error_code, partition)
+            for topic in response.topics
+            for partition in topic.partitions
+        ],
+        explain=lambda _, items: [(item, texts[item]) for item in items],
+    )
+    gathered: Gathered[TopicPartition, Any] = gather(cluster, ByLeader(cluster), [request], soon())[0]
+    assert set(gathered.answers) == {ORDERS[0]}
+    assert {item: failure.message for item, failure in gathered.failures.items()} == {
+        ORDERS[1]: "not for you",
+        ORDERS[2]: None,
+    }
 
 
 def test_a_transient_error_is_retried(state: FakeCluster, connect: Connect) -> None:

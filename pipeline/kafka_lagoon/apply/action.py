@@ -58,25 +58,60 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """What a cluster said about an action that it carried out, beyond that it did: shown to who asked, and not recorded.
+
+    Secrets among the values are revealed in the output of the command, and nowhere else: a delegation token is told once.
+    """
+
+    values: Mapping[str, Any]
+
+
+def same_state(one: State, other: State) -> bool:
+    """Whether two states are the same as JSON, to which a tuple and a list are the same."""
+    return _canonical(one) == _canonical(other)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ActionKind:
     """How actions of one kind are carried out.
 
     `read` gives the live state of each action's resource, in the shape of `before` and `after`, or why it is not known.
-    `send` asks the cluster to do them, and returns the failures of those that it refused or did not answer for. With
-    `validate_only`, which is passed only where `can_validate`, brokers check and change nothing. `is_done` decides by the
-    live state whether an action whose outcome is not known was carried out.
+    `send` asks the cluster to do them, and returns the failures of those that it refused or did not answer for, and what it
+    said of others. With `validate_only`, which is passed only where `can_validate`, brokers check and change nothing.
+
+    Of an action whose outcome is not known, the live state decides: `is_done` whether it was carried out, `is_undone` whether
+    nothing of it was.
     """
 
     name: str
     title: str  # what it does, as a plan says it: `create topic`
     read: Callable[[Cluster, Sequence[Action], Deadline], Mapping[Resource, State | Failure]]
-    send: Callable[[Cluster, Sequence[Action], bool, Deadline], Mapping[Resource, Failure]]
+    send: Callable[[Cluster, Sequence[Action], bool, Deadline], Mapping[Resource, Failure | Answered]]
     can_validate: bool = False
-    is_done: Callable[[Action, State], bool] = lambda action, live: live == action.after
+    is_done: Callable[[Action, State], bool] = lambda action, live: same_state(live, action.after)
+    is_undone: Callable[[Action, State], bool] = lambda action, live: same_state(live, action.before)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Actions for one cluster in the order in which they are carried out; `cluster` is its name in the settings."""
+
+    cluster: str
+    cluster_id: str
+    actions: tuple[Action, ...]
+
+    @property
+    def id(self) -> str:
+        """Names the plan by what it does."""
+        return plan_id(self.cluster_id, self.actions)
 
 
 def plan_id(cluster_id: str, actions: Sequence[Action]) -> str:
     """Names a plan by what it does: equal plans for the same cluster have the same id, whenever they were made."""
     facts = [[action.kind, *action.resource, action.before, action.after] for action in actions]
-    text = json.dumps([cluster_id, facts], sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(_canonical([cluster_id, facts]).encode()).hexdigest()[:16]
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))

@@ -95,6 +95,14 @@ def _kafka(argv: Sequence[str]) -> int:
     return run(argv, os.environ, SYSTEM_CLOCK)
 
 
+def _admin(argv: Sequence[str]) -> int:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from kafka_lagoon.cli.admin.run import run  # noqa: PLC0415
+    from kafka_lagoon.clock import SYSTEM_CLOCK  # noqa: PLC0415
+
+    return run(argv, os.environ, SYSTEM_CLOCK)
+
+
 COMMANDS: Mapping[str, Command] = {
     "snapshot": _job("snapshot", "one snapshot of one or more clusters into the state tables"),
     "ingest": _job("ingest", "records since the last run into table records, exactly once"),
@@ -107,6 +115,7 @@ COMMANDS: Mapping[str, Command] = {
     "kafka": Command(
         "ask a cluster itself: versions, metadata, health, offsets, groups, lag and more", _kafka, extra="records"
     ),
+    "admin": Command("alter a cluster: topics, configs, ACLs, quotas, offsets of groups and more", _admin),
 }
 
 

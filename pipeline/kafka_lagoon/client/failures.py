@@ -165,8 +165,9 @@ def failure_of(
     attempts: int = 1,
     elapsed_ms: int = 0,
     may_be_done: bool = False,
+    explanation: str | None = None,
 ) -> Failure:
-    """A failure from what a broker said (an error code) or from what kept it from saying anything."""
+    """A failure from what a broker said (an error code, perhaps an explanation) or from what kept it from saying anything."""
     return Failure(
         api=api.name,
         node_id=node_id,
@@ -175,7 +176,7 @@ def failure_of(
         name=refusal_name(refusal),
         attempts=attempts,
         elapsed_ms=elapsed_ms,
-        message=_message(refusal),
+        message=(explanation or None) if isinstance(refusal, int) else _message(refusal),
         may_be_done=may_be_done,
     )
 
@@ -220,7 +221,5 @@ def _code(refusal: PipelineError | int) -> int | None:
     return refusal if isinstance(refusal, int) else getattr(refusal, "code", None)
 
 
-def _message(refusal: PipelineError | int) -> str | None:
-    if isinstance(refusal, UnsupportedVersion):
-        return refusal.reason()
-    return None if isinstance(refusal, int) else str(refusal)
+def _message(refusal: PipelineError) -> str:
+    return refusal.reason() if isinstance(refusal, UnsupportedVersion) else str(refusal)

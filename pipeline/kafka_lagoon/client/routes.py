@@ -4,8 +4,8 @@ An API does not decide this by itself: DescribeConfigs goes to any broker except
 of `gather` passes a route.
 """
 
-from collections.abc import Hashable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Protocol, TypeVar
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Scope
@@ -79,21 +79,21 @@ class ByCoordinator:
 
 
 class ByController:
-    """To the controller, which changes the cluster; under KRaft any broker forwards to it (KIP-590)."""
+    """To the controller, which changes the cluster; under KRaft any broker forwards to it (KIP-590).
+
+    `scope` says what a failure of an item is about; without it, about the cluster.
+    """
 
     unroutable_code, unroutable_rounds = NOT_CONTROLLER, 1 << 30
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, scope: Callable[[Any], Scope] = lambda _: Scope.cluster()) -> None:
         self._cluster = cluster
+        self.scope_of = scope
 
     def node_of(self, item: Hashable) -> int | None:  # noqa: ARG002  the same for all
         """The last known controller."""
         node_id = self._cluster.controller_id
         return node_id if node_id in self._cluster.brokers else None
-
-    def scope_of(self, item: Hashable) -> Scope:  # noqa: ARG002
-        """The cluster."""
-        return Scope.cluster()
 
     def refresh(self, items: Sequence[Hashable], deadline: Deadline) -> None:  # noqa: ARG002
         """Ask for the controller."""

@@ -71,8 +71,8 @@ class ShardedRequest(Generic[I, A]):
     """A request of one API about many items: `build` makes the message for some of them, `read` reads their answers.
 
     `read` yields (item, error code, answer or None); items that it does not yield count as not answered. Where there is an
-    `intake`, it takes whole responses instead. A request with `once` is not sent again about an item after it may have been
-    carried out.
+    `intake`, it takes whole responses instead. `explain` yields (item, what the broker says beside the error code). A request
+    with `once` is not sent again about an item after it may have been carried out.
     """
 
     api: Api[Any, Any]
@@ -80,6 +80,7 @@ class ShardedRequest(Generic[I, A]):
     build: Callable[[Sequence[I]], object]
     read: Callable[[Any, Sequence[I]], Iterable[tuple[I, int, A | None]]] | None = None
     intake: Intake[I, A] | None = None
+    explain: Callable[[Any, Sequence[I]], Iterable[tuple[I, str | None]]] | None = None
     chunk: int = CHUNK
     within: Versions | None = None
     once: bool = False
@@ -126,6 +127,7 @@ class _Gathering(Generic[I, A]):
     open: Sequence[I]
     refused: list[I] = field(default_factory=list)  # in this round
     refusals: dict[I, tuple[int | None, PipelineError | int]] = field(default_factory=dict)
+    explanations: dict[I, str | None] = field(default_factory=dict)
     failures: dict[I, Failure] = field(default_factory=dict)
     answered: Counter[int] = field(default_factory=Counter)  # how many items by broker
     unsure: set[I] = field(default_factory=set)  # items that may have been processed without an answer
@@ -232,6 +234,8 @@ def _take(gathering: _Gathering[I, Any], items: Sequence[I], node_id: int, reply
     refused = gathering.intake.take(reply.outcome, items, Source(node_id, reply.at_ms))
     if len(refused) < len(items):
         gathering.answered[node_id] += len(items) - len(refused)
+    if refused and gathering.request.explain:
+        gathering.explanations |= gathering.request.explain(reply.outcome, items)
     for item, code in refused.items():
         left_out = ConnectionFailed(f"broker {node_id}", "exchange", "the answer leaves it out")
         gathering.refuse(item, node_id, left_out if code is None else code)
@@ -312,6 +316,7 @@ def _fail(
         attempts=attempts,
         elapsed_ms=int((cluster.clock.monotonic() - started) * 1000),
         may_be_done=item in gathering.unsure,
+        explanation=gathering.explanations.get(item),
     )
 
 

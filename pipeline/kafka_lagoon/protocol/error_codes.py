@@ -30,6 +30,7 @@ class ErrorCode:
 
 
 # Those that our code names.
+UNKNOWN_SERVER_ERROR = -1
 OFFSET_OUT_OF_RANGE = 1
 UNKNOWN_TOPIC_OR_PARTITION = 3
 LEADER_NOT_AVAILABLE = 5

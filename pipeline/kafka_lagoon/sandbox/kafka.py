@@ -46,9 +46,10 @@ class LocalKafka:
     `directory` gets one folder per broker with its properties, data and log, and must be empty or absent. `racks` names
     the brokers' racks in order; `properties` are settings of the brokers beyond ours, `java_options` those of their JVM.
     Everything here talks to the brokers in the clear; `listeners` are further addresses for clients, with TLS or SASL.
+    With `dynamic_quorum` the voters of the metadata quorum can change (kraft.version 1); all nodes are voters at first.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  by name, and each has a default
         self,
         directory: Path,
         *,
@@ -59,6 +60,8 @@ class LocalKafka:
         properties: Mapping[str, str] | None = None,
         java_options: Sequence[str] = (),
         heap_mb: int = 320,
+        log_dirs: int = 1,
+        dynamic_quorum: bool = False,
     ) -> None:
         self.directory = directory
         self.version = version
@@ -68,6 +71,7 @@ class LocalKafka:
         self._properties = dict(properties or {})
         self._java_options = tuple(java_options)
         self._heap_mb = heap_mb
+        self._log_dirs, self._dynamic_quorum = log_dirs, dynamic_quorum
         self._jars: list[Path] = []
         self._nodes: dict[int, Node] = {}
         self._zookeeper: ZooKeeper | None = None
@@ -111,6 +115,10 @@ class LocalKafka:
     def address(self, node_id: int) -> tuple[str, int]:
         """Host and port of one broker."""
         return "127.0.0.1", self._nodes[node_id].layout.port
+
+    def data_folders(self, node_id: int) -> Sequence[Path]:
+        """The log directories of one broker."""
+        return self._nodes[node_id].layout.data_folders()
 
     def log(self, node_id: int) -> Path:
         """What one broker has written to its log."""
@@ -201,6 +209,8 @@ class LocalKafka:
             rack=rack,
             folder=self.directory / f"broker-{node_id}",
             others={listener: next(ports) for listener in self._listeners},
+            log_dirs=self._log_dirs,
+            voter_directory_id=_new_uuid() if self._dynamic_quorum else None,
         )
 
     def _node(self, layout: NodeLayout) -> Node:
@@ -221,7 +231,8 @@ class LocalKafka:
 
     def _format(self) -> None:
         cluster_uuid = _new_uuid()
-        formatting = [(node, node.start_format(cluster_uuid)) for node in self._nodes.values()]
+        voters = [node.layout.voter() for node in self._nodes.values()] if self._dynamic_quorum else []
+        formatting = [(node, node.start_format(cluster_uuid, voters)) for node in self._nodes.values()]
         for node, process in formatting:
             _wait(process)
             if process.returncode:

@@ -54,10 +54,20 @@ class NodeLayout:
     rack: str | None
     folder: Path
     others: Mapping[Listener, int]  # ports beside the plain one
+    log_dirs: int = 1
+    voter_directory_id: str | None = None  # of a quorum whose voters can change (KIP-853)
 
     def data(self) -> Path:
-        """Folder of the broker's data (log.dirs)."""
+        """Folder of the broker's data, the first of log.dirs; the metadata log is there."""
         return self.folder / "data"
+
+    def data_folders(self) -> Sequence[Path]:
+        """All of log.dirs."""
+        return [self.data(), *(self.folder / f"data-{number}" for number in range(2, self.log_dirs + 1))]
+
+    def voter(self) -> str:
+        """The voter as `kafka-storage format --initial-controllers` takes it."""
+        return f"{self.node_id}@127.0.0.1:{self.controller_port}:{self.voter_directory_id}"
 
     def log(self) -> Path:
         """File that the broker's process writes to."""
@@ -95,10 +105,11 @@ class Node:
         lines = (f"{key}={value}" for key, value in properties.items())
         self.layout.properties_file().write_text("\n".join(lines) + "\n")
 
-    def start_format(self, cluster_uuid: str) -> subprocess.Popen[bytes]:
+    def start_format(self, cluster_uuid: str, voters: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         """Begin to format the empty data folder, which takes half a second; the caller waits for the end."""
         tool = ("kafka.tools.StorageTool", "format", "-t", cluster_uuid, "-c", str(self.layout.properties_file()))
-        return self._java("-cp", class_path(self.jars), *tool)
+        first_voters = ("--initial-controllers", ",".join(voters)) if voters else ()
+        return self._java("-cp", class_path(self.jars), *tool, *first_voters)
 
     def start(self) -> int:
         """Start the broker's process without waiting for answers; returns its process id."""
@@ -117,7 +128,7 @@ class Node:
 def _properties(layout: NodeLayout, cluster: Sequence[NodeLayout]) -> dict[str, str]:
     replicas, in_sync = min(3, len(cluster)), min(2, len(cluster))
     properties = {
-        "log.dirs": layout.data(),
+        "log.dirs": ",".join(map(str, layout.data_folders())),
         "auto.create.topics.enable": "false",
         "default.replication.factor": replicas,
         "min.insync.replicas": in_sync,
@@ -147,12 +158,21 @@ def _on_kraft(layout: NodeLayout, cluster: Sequence[NodeLayout]) -> dict[str, st
     return {
         "process.roles": "broker,controller",
         "node.id": str(layout.node_id),
-        "controller.quorum.voters": ",".join(f"{one.node_id}@127.0.0.1:{one.controller_port}" for one in cluster),
+        **_quorum(layout, cluster),
         "listeners": f"{plain['listeners']},CONTROLLER://127.0.0.1:{layout.controller_port}",
         "listener.security.protocol.map": f"{plain['listener.security.protocol.map']},CONTROLLER:PLAINTEXT",
         "controller.listener.names": "CONTROLLER",
         "metadata.max.idle.interval.ms": "0",  # no-op records every half second are a third of what an idle broker costs
     }
+
+
+def _quorum(layout: NodeLayout, cluster: Sequence[NodeLayout]) -> dict[str, str]:
+    if layout.voter_directory_id is None:
+        return {
+            "controller.quorum.voters": ",".join(f"{one.node_id}@127.0.0.1:{one.controller_port}" for one in cluster)
+        }
+    servers = ",".join(f"127.0.0.1:{one.controller_port}" for one in cluster)
+    return {"controller.quorum.bootstrap.servers": servers, "metadata.log.dir": str(layout.data())}
 
 
 def _on_zookeeper(layout: NodeLayout, cluster: Sequence[NodeLayout]) -> dict[str, str]:

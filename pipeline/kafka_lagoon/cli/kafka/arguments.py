@@ -5,11 +5,16 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kafka_lagoon.cli.arguments import Parser, add_settings_options
 from kafka_lagoon.cli.kafka.verb import Verb
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.kafka_settings import KafkaSettings, is_setting
+from kafka_lagoon.kafka_settings import DEFAULT_CLUSTER, KafkaSettings, is_setting
+
+if TYPE_CHECKING:
+    from kafka_lagoon.settings import Settings
 
 
 class _VerbParser(Parser):
@@ -31,16 +36,7 @@ def parse(verb: Verb, name: str, argv: Sequence[str]) -> argparse.Namespace:
     """The options of this verb and those that all verbs have; ConfigError lists what the verb refuses."""
     parser = _VerbParser(verb, name)
     verb.declare(parser)
-    parser.add_argument(
-        "-b",
-        "--bootstrap-servers",
-        "--bootstrap-server",
-        metavar="HOST:PORT,...",
-        help="some brokers; short for --set kafka.bootstrap_servers=",
-    )
-    parser.add_argument("--cluster", metavar="NAME", help="which of [clusters.NAME] in the settings")
-    add_settings_options(parser)
-    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="longest time for the whole command")
+    add_cluster_options(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object a row and line, numbers exact")
     parser.add_argument("--wide", action="store_true", help="more columns, and no name is cut to fit the terminal")
     options = parser.parse_intermixed_args(argv)
@@ -51,10 +47,38 @@ def parse(verb: Verb, name: str, argv: Sequence[str]) -> argparse.Namespace:
     return options
 
 
+def add_cluster_options(parser: argparse.ArgumentParser) -> None:
+    """Which cluster is meant, where its settings come from, and how long the command may take."""
+    parser.add_argument(
+        "-b",
+        "--bootstrap-servers",
+        "--bootstrap-server",
+        metavar="HOST:PORT,...",
+        help="some brokers; short for --set kafka.bootstrap_servers=",
+    )
+    parser.add_argument("--cluster", metavar="NAME", help="which of [clusters.NAME] in the settings")
+    add_settings_options(parser)
+    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="longest time for the whole command")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenCluster:
+    """The cluster that a command is about; `settings` is None where a bootstrap server is all that was given."""
+
+    name: str
+    kafka: KafkaSettings
+    settings: "Settings | None"
+
+
 def cluster_settings(options: argparse.Namespace, environ: Mapping[str, str]) -> KafkaSettings:
     """Settings of the selected cluster; ConfigError lists every fault."""
+    return chosen_cluster(options, environ).kafka
+
+
+def chosen_cluster(options: argparse.Namespace, environ: Mapping[str, str]) -> ChosenCluster:
+    """The selected cluster with all settings; ConfigError lists every fault."""
     if options.bootstrap_servers and not _has_other_settings(options, environ):
-        return _plain_settings(options.bootstrap_servers)
+        return ChosenCluster(name=DEFAULT_CLUSTER, kafka=_plain_settings(options.bootstrap_servers), settings=None)
     from kafka_lagoon.settings import load  # noqa: PLC0415  pydantic-settings; see kafka_settings.checked
 
     section = f"clusters.{options.cluster}" if options.cluster else "kafka"
@@ -66,7 +90,7 @@ def cluster_settings(options: argparse.Namespace, environ: Mapping[str, str]) ->
     name = options.cluster or next(iter(known))
     if name not in known:
         raise ConfigError([f"--cluster {name}: no such cluster in the settings ({', '.join(known)})"])
-    return known[name]
+    return ChosenCluster(name=name, kafka=known[name], settings=settings)
 
 
 def _has_other_settings(options: argparse.Namespace, environ: Mapping[str, str]) -> bool:

@@ -58,7 +58,7 @@ _OF_LAGOON = frozenset({"-h", "--help", "--version"})
 
 def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
     """The exit code of the verb that the arguments name."""
-    name, *rest = _verb_first(argv)
+    name, *rest = verb_first(argv)
     if name == "--version":
         return say_version()
     if name not in VERBS:
@@ -66,7 +66,7 @@ def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
     return piped(lambda: reported(lambda: _run(name, rest, environ, clock)))
 
 
-def _verb_first(argv: Sequence[str]) -> Sequence[str]:
+def verb_first(argv: Sequence[str]) -> Sequence[str]:
     """The arguments with the verb first, by its own name: options of every verb may stand before it."""
     place = 0
     while place < len(argv) and argv[place].startswith("-") and argv[place] not in _OF_LAGOON:

@@ -1,0 +1,212 @@
+"""Carries out plans: checks them against the live cluster, records each action before it is sent, and reports how each ended.
+
+Nothing is sent unless every guard was allowed and everything is as it was when the plan was made. Actions do not depend on
+each other, so one that fails stops no other, with one exception: what destroys something is sent only if everything
+before it was done.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from kafka_lagoon.apply.action import Action, ActionKind, Answered, Guard, Plan, Resource, State, same_state
+from kafka_lagoon.apply.guards import require_guards
+from kafka_lagoon.apply.kinds.registry import KINDS
+from kafka_lagoon.apply.outcomes import ActionResult, Outcome, decided, is_unsure, not_read, not_sent
+from kafka_lagoon.apply.recording import Journal, Run
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import ConfigError, PlanOutdated, TableError
+from kafka_lagoon.uuid7 import new_id
+
+Kinds = Mapping[str, ActionKind]
+Refused = Mapping[tuple[str, Resource], Failure]
+_WITHHELD = "something before it was not done, and it cannot be undone"
+_UNRECORDED = "the outcome of what was sent before it could not be recorded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """How a plan ended: a result for each action, in the order of the plan.
+
+    `unrecorded` says why outcomes are missing in admin_actions; None if none is.
+    """
+
+    run_id: str
+    plan: Plan
+    results: Sequence[ActionResult]
+    unrecorded: str | None = None
+
+    def count(self, outcome: Outcome) -> int:
+        """How many actions ended so."""
+        return sum(result.outcome is outcome for result in self.results)
+
+
+def make_plan(cluster_name: str, cluster_id: str, actions: Sequence[Action], kinds: Kinds = KINDS) -> Plan:
+    """A plan of some actions, in the order of their kinds; within a kind their own order is kept.
+
+    ConfigError if two actions of one kind are about the same resource.
+    """
+    order = {name: place for place, name in enumerate(kinds)}
+    ordered = tuple(sorted(actions, key=lambda action: order[action.kind]))
+    twice = [one for one, times in Counter(map(_key, ordered)).items() if times > 1]
+    if twice:
+        raise ConfigError([f"{kinds[name].title} {resource.name}: asked for twice" for name, resource in twice])
+    return Plan(cluster=cluster_name, cluster_id=cluster_id, actions=ordered)
+
+
+def check(cluster: Cluster, plan: Plan, deadline: Deadline, kinds: Kinds = KINDS) -> Refused:
+    """What cannot be done, of the actions of a plan: their state cannot be read, or brokers say so. Changes nothing.
+
+    PlanOutdated if the state of any is not what it was when the plan was made.
+    """
+    refused: dict[tuple[str, Resource], Failure] = {}
+    changes: list[str] = []
+    for kind, actions in _by_kind(plan.actions, kinds):
+        live = kind.read(cluster, actions, deadline)
+        for action in actions:
+            state = live.get(action.resource, not_read(action))
+            if isinstance(state, Failure):
+                refused[_key(action)] = state
+            elif not same_state(state, action.before):
+                changes.append(f"{action.resource} was {_shown(action.before)} and is {_shown(state)}")
+    if changes:
+        raise PlanOutdated(changes)
+    return {**refused, **_invalid(cluster, plan, refused, deadline, kinds)}
+
+
+def execute(
+    cluster: Cluster,
+    plan: Plan,
+    allowed: Collection[Guard],
+    run: Run,
+    journal: Journal,
+    deadline: Deadline,
+    kinds: Kinds = KINDS,
+) -> Execution:
+    """Carry out a plan, and record it in the journal.
+
+    Nothing is sent where this raises: ConfigError for guards that were not allowed, PlanOutdated where the cluster changed,
+    TableError where the journal cannot be written.
+    """
+    require_guards(plan.actions, allowed, kinds)
+    refused = check(cluster, plan, deadline, kinds)
+    ids = {_key(action): new_id(cluster.clock.now_ms()) for action in plan.actions}
+    now_ms = cluster.clock.now_ms()
+    journal.write([run.started(plan, action, ids[_key(action)], now_ms) for action in plan.actions])
+    return _Executing(cluster, plan, run, journal, deadline, kinds, refused, ids).execution()
+
+
+class _Executing:
+    """A plan that is being carried out, kind by kind."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        plan: Plan,
+        run: Run,
+        journal: Journal,
+        deadline: Deadline,
+        kinds: Kinds,
+        refused: Refused,
+        ids: Mapping[tuple[str, Resource], str],
+    ) -> None:
+        self._cluster, self._plan, self._run, self._journal = cluster, plan, run, journal
+        self._deadline, self._kinds, self._refused, self._ids = deadline, kinds, refused, ids
+        self._all_done = not refused
+        self._unrecorded: str | None = None
+
+    def execution(self) -> Execution:
+        """Send all actions, a kind after the other, and record how each kind ended."""
+        results: list[ActionResult] = []
+        for kind, actions in _by_kind(self._plan.actions, self._kinds):
+            ended = self._results(kind, actions)
+            self._all_done = self._all_done and all(result.outcome is Outcome.DONE for result in ended)
+            self._record(ended)
+            results += ended
+        return Execution(run_id=self._run.run_id, plan=self._plan, results=results, unrecorded=self._unrecorded)
+
+    def _record(self, results: Sequence[ActionResult]) -> None:
+        """Write the outcomes of one kind; when that fails, nothing else is sent."""
+        if self._unrecorded:
+            return
+        now_ms = self._cluster.clock.now_ms()
+        try:
+            self._journal.write([self._run.finished(self._plan, result, now_ms) for result in results])
+        except TableError as error:
+            self._unrecorded = str(error)
+
+    def _results(self, kind: ActionKind, actions: Sequence[Action]) -> list[ActionResult]:
+        """How the actions of one kind ended, in their order."""
+        held = {_key(action): failure for action in actions if (failure := self._hindrance(action))}
+        sent = [action for action in actions if _key(action) not in held]
+        answers = kind.send(self._cluster, sent, False, self._deadline) if sent else {}
+        failures = {action.resource: one for action in sent if isinstance(one := answers.get(action.resource), Failure)}
+        unsure = [
+            (action, failures[action.resource])
+            for action in sent
+            if action.resource in failures and is_unsure(failures[action.resource])
+        ]
+        decisions = dict(
+            zip(
+                (action.resource for action, _ in unsure),
+                decided(self._cluster, kind, unsure) if unsure else (),
+                strict=True,
+            )
+        )
+        ended = {resource: (Outcome.FAILED, failure) for resource, failure in failures.items()} | decisions
+        return [self._result(action, held.get(_key(action)), ended, answers) for action in actions]
+
+    def _result(
+        self,
+        action: Action,
+        hindrance: Failure | None,
+        ended: Mapping[Resource, tuple[Outcome, Failure]],
+        answers: Mapping[Resource, Failure | Answered],
+    ) -> ActionResult:
+        outcome, failure = (
+            (Outcome.FAILED, hindrance) if hindrance else ended.get(action.resource, (Outcome.DONE, None))
+        )
+        answer = answers.get(action.resource)
+        values = answer.values if isinstance(answer, Answered) else None
+        return ActionResult(
+            action_id=self._ids[_key(action)], action=action, outcome=outcome, failure=failure, values=values
+        )
+
+    def _hindrance(self, action: Action) -> Failure | None:
+        """Why an action is not sent; None if it is."""
+        if failure := self._refused.get(_key(action)):
+            return failure
+        if self._unrecorded:
+            return not_sent(action, _UNRECORDED)
+        if action.guards and not self._all_done:
+            return not_sent(action, _WITHHELD)
+        return not_sent(action, "no time was left") if self._deadline.passed() else None
+
+
+def _by_kind(actions: Sequence[Action], kinds: Kinds) -> Iterator[tuple[ActionKind, list[Action]]]:
+    """The actions of each kind, in the order of the plan."""
+    for name, same in groupby(actions, key=lambda action: action.kind):
+        yield kinds[name], list(same)
+
+
+def _invalid(cluster: Cluster, plan: Plan, refused: Refused, deadline: Deadline, kinds: Kinds) -> Refused:
+    """What brokers say of actions that they can check without carrying them out."""
+    found: dict[tuple[str, Resource], Failure] = {}
+    for kind, actions in _by_kind(plan.actions, kinds):
+        readable = [action for action in actions if _key(action) not in refused]
+        if kind.can_validate and readable:
+            answers = kind.send(cluster, readable, True, deadline)
+            found |= {(kind.name, resource): one for resource, one in answers.items() if isinstance(one, Failure)}
+    return found
+
+
+def _key(action: Action) -> tuple[str, Resource]:
+    return action.kind, action.resource
+
+
+def _shown(state: State) -> str:
+    return "absent" if state is None else json.dumps(state, sort_keys=True)

@@ -1,0 +1,104 @@
+"""Says how an action ended, and decides by the live state where no answer told it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from kafka_lagoon.apply.action import Action, ActionKind, Resource, State
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
+from kafka_lagoon.clock import Deadline, backoff
+from kafka_lagoon.protocol.error_codes import REQUEST_TIMED_OUT, UNKNOWN_SERVER_ERROR
+
+NOT_SENT, NOT_READ = "NOT_SENT", "NOT_READ"
+
+# How long the live state is looked at for a change whose answer is missing: a controller may be late, not for ever.
+DECIDE_MS = 10_000
+_PAUSE_MS, _LONGEST_PAUSE_MS = 100, 1_000
+_UNSURE_CODES = frozenset({REQUEST_TIMED_OUT, UNKNOWN_SERVER_ERROR})
+_UNSURE_NAMES = frozenset({"CONNECTION_LOST", "DEADLINE_PASSED", "PROTOCOL_ERROR"})
+
+
+class Outcome(StrEnum):
+    """How an action ended."""
+
+    DONE = "done"
+    FAILED = "failed"  # refused, or the live state shows that nothing changed
+    UNKNOWN = "unknown"  # sent, and neither an answer nor the live state tells
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionResult:
+    """How one action ended. An action that is done has a failure if the live state proves it, and no answer did."""
+
+    action_id: str
+    action: Action
+    outcome: Outcome
+    failure: Failure | None = None
+    values: Mapping[str, Any] | None = None  # what the cluster said of it, which may be secret
+
+    @property
+    def message(self) -> str | None:
+        """What the broker said, or we; None if there is nothing to say."""
+        return self.failure.message if self.failure else None
+
+
+def not_sent(action: Action, why: str) -> Failure:
+    """The failure of an action that no request was sent about."""
+    return _about(action, NOT_SENT, why)
+
+
+def not_read(action: Action) -> Failure:
+    """The failure of an action whose live state an answer leaves out."""
+    return _about(action, NOT_READ, "the cluster's answer leaves it out")
+
+
+def _about(action: Action, name: str, message: str) -> Failure:
+    return own_failure(action.kind, Scope.list(str(action.resource)), name, message)
+
+
+def is_unsure(failure: Failure) -> bool:
+    """Whether an action may have been carried out although it failed. A timeout is no failure."""
+    return failure.may_be_done or failure.code in _UNSURE_CODES or failure.name in _UNSURE_NAMES
+
+
+def decided(
+    cluster: Cluster, kind: ActionKind, unsure: Sequence[tuple[Action, Failure]]
+) -> list[tuple[Outcome, Failure]]:
+    """How actions ended whose answers are missing: their live state is read until it shows them done, for `DECIDE_MS`.
+
+    The run's own deadline may have passed already, so this has its own.
+    """
+    deadline = Deadline.after(cluster.clock, DECIDE_MS)
+    pauses = backoff(_PAUSE_MS, _LONGEST_PAUSE_MS)
+    live: dict[Resource, State | Failure] = {}
+    open_ = [action for action, _ in unsure]
+    while open_:
+        live.update(kind.read(cluster, open_, deadline))
+        open_ = [action for action in open_ if not _shows_done(kind, action, live)]
+        if not deadline.pause(next(pauses)):
+            break
+    return [_decision(kind, action, failure, live) for action, failure in unsure]
+
+
+def _shows_done(kind: ActionKind, action: Action, live: Mapping[Resource, State | Failure]) -> bool:
+    state = live.get(action.resource, not_read(action))
+    return not isinstance(state, Failure) and kind.is_done(action, state)
+
+
+def _decision(
+    kind: ActionKind, action: Action, failure: Failure, live: Mapping[Resource, State | Failure]
+) -> tuple[Outcome, Failure]:
+    state = live.get(action.resource, not_read(action))
+    if isinstance(state, Failure):
+        return Outcome.UNKNOWN, _remarked(failure, f"and its state cannot be read ({state.name})")
+    if kind.is_done(action, state):
+        return Outcome.DONE, _remarked(failure, "but its state shows that it was carried out")
+    if kind.is_undone(action, state):
+        return Outcome.FAILED, _remarked(failure, f"and {DECIDE_MS // 1000} s later its state was as before")
+    return Outcome.UNKNOWN, _remarked(failure, "and its state is neither what it was nor what was asked for")
+
+
+def _remarked(failure: Failure, remark: str) -> Failure:
+    return replace(failure, message=f"{failure.message or failure.name}, {remark}")

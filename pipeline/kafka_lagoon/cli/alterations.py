@@ -1,0 +1,178 @@
+"""Shows a plan, asks whether to carry it out, has it carried out and recorded, and prints how each action ended.
+
+`lagoon apply` and all verbs of `lagoon admin` alter clusters through this.
+"""
+
+import json
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from kafka_lagoon.apply.action import Action, Plan
+from kafka_lagoon.apply.execution import Execution, Refused, check, execute, make_plan
+from kafka_lagoon.apply.guards import require_guards
+from kafka_lagoon.apply.kinds.registry import KINDS
+from kafka_lagoon.apply.outcomes import ActionResult, Outcome
+from kafka_lagoon.apply.recording import Journal, NoJournal, Run
+from kafka_lagoon.cli.admin.arguments import allowed_guards
+from kafka_lagoon.cli.admin.verb import Planned
+from kafka_lagoon.cli.kafka.arguments import ChosenCluster
+from kafka_lagoon.cli.kafka.output import failure_lines
+from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, say, warn
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.secret import Secret
+
+ADMIN, APPLY = "admin", "apply"
+_NOT_RECORDED = "the settings name no warehouse: nothing is recorded in table admin_actions"
+
+
+def alter(job: str, cluster: Cluster, chosen: ChosenCluster, planned: Planned, options: Namespace) -> int:
+    """The exit code once the actions were shown, confirmed, carried out and recorded."""
+    plan = make_plan(chosen.name, cluster.cluster_id or "", planned.actions)
+    _show_plan(plan, planned, options)
+    if not plan.actions:
+        return FAILED if planned.failures else COMPLETE
+    if options.dry_run:
+        return _show_refused(check(cluster, plan, _deadline(cluster, options)))
+    require_guards(plan.actions, allowed_guards(options))
+    if not options.yes and not _is_confirmed(cluster, plan, options):
+        return FAILED
+    run = Run.new(job, chosen.kafka, cluster.clock.now_ms())
+    with _journal(chosen) as journal:
+        execution = execute(cluster, plan, allowed_guards(options), run, journal, _deadline(cluster, options))
+    return _show_execution(execution, planned.failures, options)
+
+
+def exit_code(execution: Execution, failures: Sequence[Failure] = ()) -> int:
+    """Complete if every action is done and nothing else failed; failed if every action failed."""
+    if execution.count(Outcome.FAILED) == len(execution.results):
+        return FAILED
+    is_complete = execution.count(Outcome.DONE) == len(execution.results) and not execution.unrecorded
+    return COMPLETE if is_complete and not failures else INCOMPLETE
+
+
+def _deadline(cluster: Cluster, options: Namespace) -> Deadline:
+    """Time for carrying a plan out: what people need to read it does not count."""
+    budget_ms = round(options.timeout * 1000) if options.timeout else cluster.settings.default_api_timeout_ms
+    return Deadline.after(cluster.clock, budget_ms)
+
+
+@contextmanager
+def _journal(_chosen: ChosenCluster) -> Iterator[Journal]:
+    """Table admin_actions of the warehouse that the settings name, if they name one."""
+    warn(_NOT_RECORDED)
+    yield NoJournal()
+
+
+def _is_confirmed(cluster: Cluster, plan: Plan, options: Namespace) -> bool:
+    """Whether somebody at the terminal wants it, knowing what brokers refuse beforehand."""
+    _show_refused(check(cluster, plan, _deadline(cluster, options)))
+    question = f"Carry this out on cluster {plan.cluster} ({plan.cluster_id})? Only yes is taken for yes: "
+    try:
+        answer = input(question)
+    except EOFError:
+        answer = ""
+    if answer.strip() == "yes":
+        return True
+    warn("nothing was sent")
+    return False
+
+
+def _show_plan(plan: Plan, planned: Planned, options: Namespace) -> None:
+    for line in failure_lines(planned.failures):
+        warn(line)
+    for note in planned.notes:
+        warn(note)
+    if options.json:
+        for action in plan.actions if options.dry_run else ():
+            say(json.dumps(_action_fields(plan, action)))
+        return
+    for line in _plan_lines(plan):
+        say(line)
+
+
+def _plan_lines(plan: Plan) -> Iterator[str]:
+    if not plan.actions:
+        yield "nothing to do"
+        return
+    for action in plan.actions:
+        guards = "".join(f", needs --{guard}" for guard in sorted(action.guards))
+        yield f"{KINDS[action.kind].title} {action.resource.name}: {action.before} -> {action.after}{guards}"
+    yield f"plan {plan.id}"
+
+
+def _show_refused(refused: Refused) -> int:
+    """Say what brokers refuse before anything is sent; the exit code of a dry run."""
+    for (name, resource), failure in refused.items():
+        warn(f"{KINDS[name].title} {resource.name}: {_reason(failure)}")
+    return INCOMPLETE if refused else COMPLETE
+
+
+def _show_execution(execution: Execution, failures: Sequence[Failure], options: Namespace) -> int:
+    for result in execution.results:
+        if options.json:
+            say(json.dumps(_result_fields(execution, result)))
+        else:
+            _show_result(result)
+    if execution.unrecorded:
+        warn(f"outcomes are missing in table admin_actions: {execution.unrecorded}")
+    if not options.json:
+        counts = ", ".join(f"{execution.count(outcome)} {outcome}" for outcome in Outcome if execution.count(outcome))
+        say(f"{counts}; run {execution.run_id}")
+    return exit_code(execution, failures)
+
+
+def _show_result(result: ActionResult) -> None:
+    line = f"{KINDS[result.action.kind].title} {result.action.resource.name}: {result.outcome}"
+    if result.outcome is Outcome.DONE:
+        say(line if result.failure is None else f"{line} ({_reason(result.failure)})")
+    else:
+        warn(f"{line}: {_reason(result.failure)}" if result.failure else line)
+    for name, value in (result.values or {}).items():
+        say(f"  {name}  {_plain(value)}")
+
+
+def _reason(failure: Failure) -> str:
+    broker = "" if failure.node_id is None else f" of broker {failure.node_id}"
+    message = f" ({failure.message})" if failure.message else ""
+    return f"{failure.api}{broker}: {failure.name}{message}"
+
+
+def _action_fields(plan: Plan, action: Action) -> dict[str, Any]:
+    """An action for scripts."""
+    return {
+        "kind": "action",
+        "plan_id": plan.id,
+        "action": action.kind,
+        "resource_type": action.resource.type,
+        "resource_name": action.resource.name,
+        "before": action.before,
+        "after": action.after,
+        "guards": sorted(action.guards),
+        "source": action.source,
+    }
+
+
+def _result_fields(execution: Execution, result: ActionResult) -> dict[str, Any]:
+    failure = result.failure
+    return {
+        **_action_fields(execution.plan, result.action),
+        "run_id": execution.run_id,
+        "action_id": result.action_id,
+        "outcome": result.outcome,
+        "error_code": failure.code if failure else None,
+        "error_name": failure.name if failure else None,
+        "message": result.message,
+        "answer": _values(result.values),
+    }
+
+
+def _values(values: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if values is None else {name: _plain(value) for name, value in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    return value.reveal() if isinstance(value, Secret) else value

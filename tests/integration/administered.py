@@ -1,0 +1,107 @@
+"""Starts the cluster that is altered by tests: three brokers with permissions, racks, and two log directories each.
+
+Whoever comes to the plain listener is a super user. Listener SCRAM tells who comes: `limited` may do what a test allows, and
+nothing at first. The quorum is dynamic, so voters can be removed and added. Kafka's own tools run in one JVM.
+
+Tests make resources under names of their own, and undo what they changed of brokers and of the cluster.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
+
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.kafka_settings import checked
+from kafka_lagoon.sandbox.kafka import DEFAULT_VERSION, LocalKafka
+from kafka_lagoon.sandbox.node import Listener
+from tests.clock import CLOCK
+from tests.integration.secured import LIMITED, PASSWORD
+from tests.integration.tools_in_one import ToolsInOne, tools_in_one
+
+_SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+_PROPERTIES = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+    "allow.everyone.if.no.acl.found": "false",
+    "delegation.token.secret.key": PASSWORD,
+    "listener.name.scram.sasl.enabled.mechanisms": "SCRAM-SHA-256,SCRAM-SHA-512",
+    "listener.name.scram.scram-sha-256.sasl.jaas.config": _SCRAM,
+    "listener.name.scram.scram-sha-512.sasl.jaas.config": _SCRAM,
+}
+
+
+@dataclass(frozen=True)
+class Administered:
+    """The cluster, and Kafka's tools."""
+
+    kafka: LocalKafka
+    tools: ToolsInOne
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where everybody is a super user."""
+        return self.kafka.bootstrap_servers
+
+    def tool(self, main_class: str, *arguments: str) -> str:
+        """What one of Kafka's tools prints, by its whole class name: org.apache.kafka.tools.TopicCommand."""
+        return self.tools.run(main_class, "--bootstrap-server", self.bootstrap_servers, *arguments)
+
+    def settings(self, user: str | None = None, password: str = PASSWORD) -> dict[str, str]:
+        """Settings of ours for a user of listener SCRAM, or for a super user."""
+        if user is None:
+            return {"bootstrap_servers": self.bootstrap_servers}
+        return {
+            "bootstrap_servers": self.kafka.bootstrap("SCRAM"),
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "SCRAM-SHA-256",
+            "sasl_username": user,
+            "sasl_password": password,
+        }
+
+    def arguments(self, user: str | None = None, password: str = PASSWORD) -> list[str]:
+        """The same for a command line: one argument `--set NAME=VALUE` each."""
+        return [part for name, value in self.settings(user, password).items() for part in ("--set", f"{name}={value}")]
+
+    @contextmanager
+    def cluster(self, user: str | None = None) -> Iterator[Cluster]:
+        """Our client, connected."""
+        with Cluster.connect(checked(self.settings(user)), CLOCK, RequestStats(), soon()) as cluster:
+            yield cluster
+
+    @cached_property
+    def admin(self) -> AdminClient:
+        """librdkafka's client, as a super user."""
+        return AdminClient({"bootstrap.servers": self.bootstrap_servers})
+
+
+def soon() -> Deadline:
+    """A deadline that only a broken test reaches."""
+    return Deadline.after(CLOCK, 30_000)
+
+
+@contextmanager
+def administered_kafka(folder: Path) -> Iterator[Administered]:
+    """The cluster, its user `limited`, and the tools."""
+    with (
+        LocalKafka(
+            folder,
+            racks=("a", "b", "c"),
+            listeners=[Listener("SCRAM", "SASL_PLAINTEXT")],
+            properties=_PROPERTIES,
+            log_dirs=2,
+            dynamic_quorum=True,
+        ) as kafka,
+        tools_in_one(DEFAULT_VERSION) as tools,
+    ):
+        made = Administered(kafka, tools)
+        credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
+        user = UserScramCredentialUpsertion(LIMITED, credential, PASSWORD.encode())
+        for future in made.admin.alter_user_scram_credentials([user]).values():
+            future.result(30)
+        yield made
