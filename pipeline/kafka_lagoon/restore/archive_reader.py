@@ -76,9 +76,7 @@ class _RowGroup:
     is_one_partition: bool
 
 
-def read_archived(
-    files: Sequence[SourceFile], wanted: ArchivedPartition, limit_bytes: int
-) -> Iterator[pa.RecordBatch]:
+def read_archived(files: Sequence[SourceFile], wanted: ArchivedPartition, limit_bytes: int) -> Iterator[pa.RecordBatch]:
     """The wanted records by offset, as they are archived: columns offset, timestamp_ms, key, value, headers.
 
     Records of aborted and of open transactions are left out. TableError if a file cannot be read, or if an offset is there
@@ -180,18 +178,20 @@ def _chosen(table: pa.Table, group: _RowGroup, wanted: ArchivedPartition, first:
     if not group.is_one_partition:
         identity = (wanted.cluster_id, wanted.topic, wanted.topic_id, wanted.partition)
         keep += [
-            pc.is_null(table[name]) if value is None else pc.fill_null(pc.equal(table[name], value), False)  # noqa: FBT003
+            pc.is_null(table[name]) if value is None else pc.fill_null(pc.equal(table[name], value), False)
             for name, value in zip(_IDENTITY, identity, strict=True)
         ]
     # Null: the transaction was still open, and nobody knows how it ended.
     if pc.any(pc.is_null(table["is_aborted"])).as_py() or pc.any(table["is_aborted"]).as_py():
-        keep.append(pc.fill_null(pc.invert(table["is_aborted"]), False))  # noqa: FBT003
+        keep.append(pc.fill_null(pc.invert(table["is_aborted"]), False))
     for one in wanted.overwritten:
         is_old = pc.and_(pc.less(table["ingest_id"], one.ingest_id), pc.greater_equal(table["offset"], one.offset))
         keep.append(pc.invert(is_old))
     for condition in keep:
-        table = table.append_column("keep", condition) if "keep" not in table.column_names else table.set_column(
-            table.column_names.index("keep"), "keep", pc.and_(table["keep"], condition)
+        table = (
+            table.append_column("keep", condition)
+            if "keep" not in table.column_names
+            else table.set_column(table.column_names.index("keep"), "keep", pc.and_(table["keep"], condition))
         )
     if keep:
         table = table.filter(table["keep"]).drop_columns(["keep"])

@@ -19,7 +19,20 @@ from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
 from kafka_lagoon.restore.archive_reader import ArchivedPartition, Overwritten, SourceFile
 from kafka_lagoon.text import did_you_mean
 
-_RANGE = "ingest_id cluster cluster_id topic topic_id partition from_offset to_offset records lost corrupt codec".split()
+_RANGE = [
+    "ingest_id",
+    "cluster",
+    "cluster_id",
+    "topic",
+    "topic_id",
+    "partition",
+    "from_offset",
+    "to_offset",
+    "records",
+    "lost",
+    "corrupt",
+    "codec",
+]
 _PROBLEM = ["cluster_id", "topic", "topic_id", "partition", "base_offset", "last_offset", "reason"]
 
 
@@ -57,7 +70,9 @@ def find_archived(
     cluster_ids = sorted({row["cluster_id"] for row in named})
     if len(cluster_ids) > 1:
         raise ConfigError(
-            [f"--from-cluster: {cluster} was the name of several clusters: give one of their ids, {', '.join(cluster_ids)}"]
+            [
+                f"--from-cluster: {cluster} was the name of several clusters: give one of their ids, {', '.join(cluster_ids)}"
+            ]
         )
     for topic, rows in by_topic.items():
         of_cluster = [row for row in rows if row["cluster_id"] in cluster_ids]
@@ -66,7 +81,9 @@ def find_archived(
         if not of_cluster:
             faults.append(f"--topics: nothing is archived of topic {topic} of cluster {cluster}")
         elif chosen not in ids:
-            faults.append(f"--topics: nothing is archived of topic {topic} with id {chosen}{did_you_mean(str(chosen), map(str, ids))}")
+            faults.append(
+                f"--topics: nothing is archived of topic {topic} with id {chosen}{did_you_mean(str(chosen), map(str, ids))}"
+            )
         else:
             found.append(_topic(warehouse, topic, chosen, ids, of_cluster))
     if faults:

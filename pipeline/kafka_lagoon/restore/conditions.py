@@ -65,7 +65,7 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 def _is_column(names: list[str]) -> bool:
     """Whether it is a column, perhaps after the table's name, or a field of one."""
-    return any(name.lower() in _COLUMNS for name in names[:2]) or len(names) == 1 and names[0] in ("x", "h", "header")
+    return any(name.lower() in _COLUMNS for name in names[:2]) or (len(names) == 1 and names[0] in ("x", "h", "header"))
 
 
 def _is_steady(connection: duckdb.DuckDBPyConnection, function: str) -> bool:

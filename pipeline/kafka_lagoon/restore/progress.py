@@ -14,12 +14,12 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
+from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.arrow import plain_table
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.kernel import Fence, Fenced
 from kafka_lagoon.delta.schema import RESTORE_MAP, RESTORE_RECEIPTS, Table
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
-from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
 from kafka_lagoon.produce.restore_rows import RestoreMapRow, RestoreReceiptRow
 from kafka_lagoon.records.digests import SequenceDigest
@@ -108,7 +108,9 @@ class Journal:
             except Fenced as error:
                 raise LockHeld(f"restores into {self.target_cluster_id}", "it committed in the meantime") from error
         if self.warehouse.kernel.domain(self.warehouse.state(RESTORE_MAP.name), self._domain) != text:
-            raise ChecksFailed("table restore_map does not hold what was committed: does its log store keep writers apart?")
+            raise ChecksFailed(
+                "table restore_map does not hold what was committed: does its log store keep writers apart?"
+            )
         return made
 
     def add_receipts(self, rows: Sequence[RestoreReceiptRow]) -> None:
