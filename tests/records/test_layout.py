@@ -25,6 +25,7 @@ def test_what_is_reset_with_the_buffers() -> None:
 
 
 def test_slots_of_the_encoder() -> None:
-    """The same for what it shares with its kernel."""
-    slots = [value for name, value in vars(encode_layout).items() if name.isupper() and name != "STATE_SIZE"]
-    assert slots == list(range(encode_layout.STATE_SIZE))
+    """The same for what it shares with its kernels."""
+    names = [name for name in vars(encode_layout) if name.isupper() and not name.endswith("SIZE")]
+    slots = [getattr(encode_layout, name) for name in names]
+    assert slots == [*range(encode_layout.STATE_SIZE), *range(encode_layout.CHOICE_SIZE)]

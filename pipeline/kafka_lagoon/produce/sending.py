@@ -4,7 +4,7 @@ A batch is written once. With a producer id brokers recognize a batch that is se
 answer. Without one, a batch that may have been written is not sent again, and its failure says that it may have been.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
@@ -79,9 +79,9 @@ def send_batches(
     sharded = ShardedRequest(
         api=PRODUCE,
         items=list(batches),
-        build=lambda partitions: _request(partitions, batches, delivery),
+        build=lambda partitions: produce_request(partitions, batches, delivery),
         read=lambda response, _: _read(response, delivery, refused),
-        within=_versions(batches, delivery),
+        within=produce_versions(batches, delivery),
         once=any(producer_of(batch).producer_id == NO_PRODUCER for batch in batches.values()),
     )
     (gathered,) = gather(cluster, ByLeader(cluster), [sharded], deadline)
@@ -99,8 +99,9 @@ def send_batches(
     )
 
 
-def _versions(batches: Mapping[TopicPartition, bytes], delivery: Delivery) -> Versions:
-    has_ids = all(partition.topic in delivery.topic_ids for partition in batches)
+def produce_versions(partitions: Iterable[TopicPartition], delivery: Delivery) -> Versions:
+    """The versions of Produce that carry format 2, name these partitions' topics as we can, and suit the transaction."""
+    has_ids = all(partition.topic in delivery.topic_ids for partition in partitions)
     allowed = delivery.transaction.versions(PRODUCE) if delivery.transaction else _FORMAT_2
     return allowed if has_ids else Versions(allowed.lowest, min(allowed.highest, BY_NAME.highest))
 
@@ -114,7 +115,7 @@ def _send_unanswered(
     for partition in batches:
         by_leader.setdefault(cluster.leader_of(partition), []).append(partition)
     for leader_id, partitions in by_leader.items():
-        request, within = _request(partitions, batches, delivery), _versions(batches, delivery)
+        request, within = produce_request(partitions, batches, delivery), produce_versions(batches, delivery)
         refusal = _send(cluster, leader_id, request, within, deadline)
         if refusal is None:
             answers |= {partition: _without_offset(partition) for partition in partitions}
@@ -143,9 +144,10 @@ def _without_offset(partition: TopicPartition) -> PartitionProduceResponse:
     return PartitionProduceResponse(index=partition.partition, error_code=0, base_offset=-1, record_errors=())
 
 
-def _request(
-    partitions: Sequence[TopicPartition], batches: Mapping[TopicPartition, bytes], delivery: Delivery
+def produce_request(
+    partitions: Sequence[TopicPartition], batches: Mapping[TopicPartition, bytes | memoryview], delivery: Delivery
 ) -> ProduceRequest:
+    """A batch for each of these partitions; it must go to their leader."""
     topics: dict[str, list[PartitionProduceData]] = {}
     for partition in partitions:
         data = PartitionProduceData(index=partition.partition, records=memoryview(batches[partition]))

@@ -109,7 +109,8 @@ def init_transactions(
 ) -> Transaction:
     """A new transaction. Fences whoever has the id, and waits until what that one had not ended is aborted.
 
-    With the `last` one of the same producer, which has ended, it fails if another has taken the id over since.
+    With the `last` one of the same producer, which has ended, it fails if another has taken the id over since; what that
+    one has open is aborted all the same, because coordinators check the epoch only afterwards.
     """
     request = InitProducerIdRequest(
         transactional_id=transactional_id,

@@ -1,4 +1,4 @@
-"""The kernel that encodes rows of Arrow columns as the records of a batch of format 2.
+"""The kernels that encode rows of Arrow columns as the records of a batch of format 2, and that choose their partitions.
 
 What it reads are the buffers of Arrow arrays, which are sound; nothing is written beyond the size that a caller gave.
 
@@ -7,12 +7,14 @@ numbers are int64, because numba turns mixed signs into floats; what has no sign
 """
 
 from kafka_lagoon.records import encode_layout as layout
-from kafka_lagoon.records.compiler import copy, inlined, kernel, load8, load32, load64, store8, store16
+from kafka_lagoon.records.compiler import copy, inlined, kernel, load8, load32, load64, store8, store16, store64
 from kafka_lagoon.records.fields import get, put
 
 _MORE, _SEVEN, _REST_OF_64 = 0x80, 0x7F, (1 << 57) - 1
 _NULL = 1  # the number -1, in zigzag form
 _TWO_BYTES = 1 << 14
+_LEAST_BYTES = 7  # of a record
+_SEED, _FACTOR, _MASK, _POSITIVE = 0x9747B28C, 0x5BD1E995, 0xFFFFFFFF, 0x7FFFFFFF  # of MurmurHash2
 
 
 @inlined
@@ -182,3 +184,91 @@ def encode_records(state: int, position: int, stop: int, out: int, limit: int, c
     put(state, layout.FIRST_TIME, first_time)
     put(state, layout.MAX_TIME, max_time)
     return position
+
+
+@inlined
+def _murmur2(address: int, size: int) -> int:
+    """As Kafka's `Utils.murmur2`, without a sign."""
+    hashed = _SEED ^ size
+    for word in range(address, address + (size & ~3), 4):
+        mixed = (load32(word) * _FACTOR) & _MASK
+        hashed = ((hashed * _FACTOR) & _MASK) ^ (((mixed ^ (mixed >> 24)) * _FACTOR) & _MASK)
+    rest, tail = size & 3, address + (size & ~3)
+    if rest:
+        last = load8(tail)
+        if rest > 1:
+            last |= load8(tail + 1) << 8
+        if rest > 2:  # noqa: PLR2004  three bytes
+            last |= load8(tail + 2) << 16
+        hashed = ((hashed ^ last) * _FACTOR) & _MASK
+    hashed = ((hashed ^ (hashed >> 13)) * _FACTOR) & _MASK
+    return hashed ^ (hashed >> 15)
+
+
+@inlined
+def _unkeyed_size(state: int, row: int) -> int:
+    """Bytes of a record without a key, but for the few of its numbers."""
+    size = 0
+    ends, wide = get(state, layout.VALUE_ENDS), get(state, layout.VALUE_WIDE)
+    if ends:
+        size += _end(ends, wide, row + 1) - _end(ends, wide, row)
+    ends, wide = get(state, layout.HEADER_ENDS), get(state, layout.HEADER_WIDE)
+    if ends and not _is_null(get(state, layout.HEADER_BITS), get(state, layout.HEADER_FIRST_BIT), row):
+        size += _size_of_headers(state, _end(ends, wide, row), _end(ends, wide, row + 1))
+    return size + _LEAST_BYTES
+
+
+@kernel("int64(int64, int64, int64, int64, int64)")
+def choose_partitions(state: int, choice: int, position: int, stop: int, out: int) -> int:
+    """Write the partitions of rows from `position` up to `stop` to `out`, as int64 by position.
+
+    What GIVEN says is taken, if it is not negative. Else the key chooses among PARTITIONS, as in Kafka's Java producer, or
+    for a null key STICKY is chosen. Returns early, at the first row that needs another STICKY because STICKY_BYTES have gone
+    to this one.
+    """
+    key_ends, key_wide, keys = get(state, layout.KEY_ENDS), get(state, layout.KEY_WIDE), get(state, layout.KEYS)
+    key_bits, key_first = get(state, layout.KEY_BITS), get(state, layout.KEY_FIRST_BIT)
+    rows, given = get(state, layout.ROWS), get(choice, layout.GIVEN)
+    partitions, most = get(choice, layout.PARTITIONS), get(choice, layout.STICKY_BYTES)
+    produced = get(choice, layout.PRODUCED_BYTES)
+    while position < stop:
+        row = load64(rows + (position << 3)) if rows else position
+        chosen = load64(given + (row << 3)) if given else -1
+        if chosen < 0 and key_ends and not _is_null(key_bits, key_first, row):
+            start = _end(key_ends, key_wide, row)
+            size = _end(key_ends, key_wide, row + 1) - start
+            chosen = (_murmur2(keys + start, size) & _POSITIVE) % partitions
+        elif chosen < 0:
+            if produced >= most:
+                break
+            chosen = get(choice, layout.STICKY)
+            produced += _unkeyed_size(state, row)
+        store64(out + (position << 3), chosen)
+        position += 1
+    put(choice, layout.PRODUCED_BYTES, produced)
+    return position
+
+
+@kernel("int64(int64, int64, int64, int64, int64)")
+def group_positions(partitions: int, stop: int, count: int, starts: int, out: int) -> int:
+    """Write the positions below `stop` to `out`, ordered by partition and within one as they come, and where each begins.
+
+    `starts` has `count` + 1 numbers, all 0 before. Returns the first position whose partition is not below `count`, else -1;
+    then nothing else is written.
+    """
+    for position in range(stop):
+        partition = load64(partitions + (position << 3))
+        if partition < 0 or partition >= count:
+            return position
+        put(starts, partition + 1, get(starts, partition + 1) + 1)
+    for partition in range(count):
+        put(starts, partition + 1, get(starts, partition + 1) + get(starts, partition))
+    for position in range(stop):  # each start moves to its end, which is where the next one begins
+        partition = load64(partitions + (position << 3))
+        place = get(starts, partition)
+        store64(out + (place << 3), position)
+        put(starts, partition, place + 1)
+    for partition in range(count, 0, -1):
+        put(starts, partition, get(starts, partition - 1))
+    put(starts, 0, 0)
+    return -1

@@ -2,4 +2,8 @@
 
 from kafka_lagoon.records.kernel_cache import load_kernels
 
-encode_records = load_kernels("encode_kernel", {"encode_records": 6})["encode_records"]
+_ENCODE = load_kernels("encode_kernel", {"encode_records": 6, "choose_partitions": 5, "group_positions": 5})
+
+encode_records = _ENCODE["encode_records"]
+choose_partitions = _ENCODE["choose_partitions"]
+group_positions = _ENCODE["group_positions"]

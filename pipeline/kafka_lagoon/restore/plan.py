@@ -6,12 +6,16 @@ the same order under the same producer id.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
+from kafka_lagoon.records.digests import ALL_FIELDS
 from kafka_lagoon.restore.archive_reader import ArchivedPartition, Overwritten
 
 FORMAT = 1
+
+
+_WITHOUT_TIME = ALL_FIELDS - {"timestamp_ms"}
 
 
 class PartitionKey(NamedTuple):
@@ -27,12 +31,21 @@ class PartitionKey(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedPartition:
-    """The records of `source` go to partition `target`, which ended at `base_offset` when the restore began."""
+    """The records of `source` go to partition `target`, which ended at `base_offset` when the restore began.
+
+    `keeps_time` is whether they keep their times there; else their digest is without them.
+    """
 
     source: ArchivedPartition
     target: PartitionKey
     target_topic_id: str | None
     base_offset: int
+    keeps_time: bool = True
+
+    @property
+    def digested(self) -> frozenset[str]:
+        """The fields of records that the digest is about."""
+        return ALL_FIELDS if self.keeps_time else _WITHOUT_TIME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +68,10 @@ class RestorePlan:
     planned_at_ms: int
     partitions: Sequence[PlannedPartition]
     is_transactional: bool = False
+
+    def settings(self) -> "RestorePlan":
+        """The plan without its partitions: what a task needs of it."""
+        return replace(self, partitions=())
 
     @property
     def group_id(self) -> str:
@@ -90,4 +107,5 @@ def _partition(stored: Mapping[str, Any]) -> PlannedPartition:
         target=PartitionKey(topic, partition),
         target_topic_id=stored["target_topic_id"],
         base_offset=stored["base_offset"],
+        keeps_time=stored["keeps_time"],
     )

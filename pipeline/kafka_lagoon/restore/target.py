@@ -5,6 +5,7 @@ Clashes that only the user can decide about name the option that allows them.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from kafka_lagoon.admin.config_values import ConfigResource, config_values
 from kafka_lagoon.admin.topics import describe_topics
@@ -17,7 +18,6 @@ from kafka_lagoon.fetch.split import READ_UNCOMMITTED
 from kafka_lagoon.protocol.messages.describe_configs import TOPIC
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.request import RestoreRequest
-from kafka_lagoon.times import spelled_ms
 from kafka_lagoon.wire.primitives import uuid_text
 
 MAX_BATCH_BYTES, TIMESTAMP_TYPE = "max.message.bytes", "message.timestamp.type"
@@ -65,7 +65,9 @@ def describe_target(
     described = describe_topics(cluster, names, deadline)
     failures = [topic for topic in described.values() if isinstance(topic, Failure)]
     topics = {name: topic for name, topic in described.items() if topic is not None and not isinstance(topic, Failure)}
-    partitions = [TopicPartition(name, one.partition_index) for name, topic in topics.items() for one in topic.partitions]
+    partitions = [
+        TopicPartition(name, one.partition_index) for name, topic in topics.items() for one in topic.partitions
+    ]
     logs, not_read = ask_log_bounds(cluster, partitions, READ_UNCOMMITTED, deadline) if partitions else ({}, {})
     resources = {name: ConfigResource(TOPIC, name) for name in topics}
     values = config_values(cluster, list(resources.values()), deadline) if resources else {}
@@ -80,21 +82,31 @@ def describe_target(
             logs={one.partition: logs[one] for one in logs if one.topic == name},
             configs={}
             if configs is None or isinstance(configs, Failure)
-            else {key: value for key, one in configs.items() if (value := one.own if one.own is not None else one.inherited)},
+            else {
+                key: value
+                for key, one in configs.items()
+                if (value := one.own if one.own is not None else one.inherited)
+            },
             exists=True,
         )
     return found, failures
 
 
-def verdict(request: RestoreRequest, pairs: Sequence[tuple[ArchivedTopic, TargetTopic]], now_ms: int, oldest_ms: Mapping[str, int]) -> Verdict:
+def verdict(
+    request: RestoreRequest,
+    pairs: Sequence[tuple[ArchivedTopic, TargetTopic]],
+    now_ms: int,
+    oldest_ms: Mapping[str, int],
+) -> Verdict:
     """What clashes, and what will be different; `oldest_ms` is the time of the oldest record by source topic, if known."""
     faults, notes = list[str](), list[str]()
     for source, target in pairs:
         faults += _clashes(request, source, target)
-        changes = list(_changes(source, target, now_ms, oldest_ms.get(source.topic)))
-        (notes if request.accept_changes else faults).extend(
-            one if request.accept_changes else f"{one} (--accept-changes goes on all the same)" for one in changes
-        )
+        changes = list(_changes(target, now_ms, oldest_ms.get(source.topic)))
+        if request.accept_changes:
+            notes += changes
+        else:
+            faults += [f"{change} (--accept-changes goes on all the same)" for change in changes]
         faults += _refusals(target, now_ms, oldest_ms.get(source.topic))
         notes += _remarks(source, target)
     return Verdict(faults=faults, notes=notes)
@@ -116,18 +128,22 @@ def _clashes(request: RestoreRequest, source: ArchivedTopic, target: TargetTopic
         )
 
 
-def _changes(
-    source: ArchivedTopic, target: TargetTopic, now_ms: int, oldest_ms: int | None
-) -> Iterator[str]:
+def _changes(target: TargetTopic, now_ms: int, oldest_ms: int | None) -> Iterator[str]:
     """What would not be as it was."""
     if not target.keeps_time:
         yield f"topic {target.name}: {TIMESTAMP_TYPE}={_APPEND_TIME} gives records the time of the restore instead of theirs"
     retention_ms = int(target.configs.get(_RETENTION_MS, -1))
     deletes = "delete" in target.configs.get(_CLEANUP, "delete")
-    if deletes and target.keeps_time and retention_ms >= 0 and oldest_ms is not None and oldest_ms < now_ms - retention_ms:
+    if (
+        deletes
+        and target.keeps_time
+        and retention_ms >= 0
+        and oldest_ms is not None
+        and oldest_ms < now_ms - retention_ms
+    ):
         yield (
-            f"topic {target.name}: {_RETENTION_MS}={retention_ms} deletes what is older than {spelled_ms(now_ms - retention_ms)}, "
-            f"and the oldest record is from {spelled_ms(oldest_ms)}: segments with only such records go at once"
+            f"topic {target.name}: {_RETENTION_MS}={retention_ms} deletes what is older than {_spelled(now_ms - retention_ms)}, "
+            f"and the oldest record is from {_spelled(oldest_ms)}: segments with only such records go at once"
         )
 
 
@@ -137,8 +153,8 @@ def _refusals(target: TargetTopic, now_ms: int, oldest_ms: int | None) -> Iterat
         limit_ms = int(target.configs.get(name, _FOREVER))
         if target.keeps_time and oldest_ms is not None and 0 <= oldest_ms < now_ms - limit_ms:
             yield (
-                f"topic {target.name}: {name}={limit_ms} refuses records from before {spelled_ms(now_ms - limit_ms)}, and the "
-                f"oldest is from {spelled_ms(oldest_ms)}: set it to {_FOREVER} for the time of the restore"
+                f"topic {target.name}: {name}={limit_ms} refuses records from before {_spelled(now_ms - limit_ms)}, and the "
+                f"oldest is from {_spelled(oldest_ms)}: set it to {_FOREVER} for the time of the restore"
             )
 
 
@@ -158,3 +174,11 @@ def _remarks(source: ArchivedTopic, target: TargetTopic) -> Iterator[str]:
         )
     if int(target.configs.get(_RETENTION_BYTES, -1)) >= 0:
         yield f"topic {target.name}: {_RETENTION_BYTES}={target.configs[_RETENTION_BYTES]} may delete what is restored"
+
+
+def _spelled(time_ms: int) -> str:
+    """A time for people; one before the year 1 is a number."""
+    try:
+        return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)).isoformat(timespec="seconds")
+    except OverflowError:
+        return f"{time_ms} ms"

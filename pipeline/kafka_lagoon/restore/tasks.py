@@ -125,7 +125,7 @@ class _Written:
             self.position,
             next_offset=last.source_end,
             target_offset=last.target_end,
-            digest=self.position.digest.then(record_hashes(records)),
+            digest=self.position.digest.then(record_hashes(records, self.work.planned.digested)),
         )
 
     def finish(self) -> None:
