@@ -173,7 +173,7 @@ class RestoreSettings(Strict):
 
     compression: Literal["as-archived", "none", "gzip", "snappy", "lz4", "zstd"] = Field(
         "as-archived",
-        description="Codec of the batches; as-archived is the one that the archived batches had, or zstd where they had several.",
+        description="Codec of the batches; as-archived is the one that the archived batches had, zstd if they had several.",
     )
     commit_interval_ms: int = Field(
         60_000, gt=0, description="After how long what is written is committed to table restore_map, and again."

@@ -106,6 +106,7 @@ def _admin(argv: Sequence[str]) -> int:
 COMMANDS: Mapping[str, Command] = {
     "snapshot": _job("snapshot", "one snapshot of one or more clusters into the state tables"),
     "ingest": _job("ingest", "records since the last run into table records, exactly once"),
+    "restore": _job("restore", "archived records back into a cluster, exactly once, with a receipt"),
     "maintain": _job("maintain", "small files joined and old ones removed"),
     "lag": _tables("lag", "how far groups were behind in the newest snapshot, the worst first; exit 3 above limits"),
     "health": _tables("health", "what is not as it should be in the newest snapshot, and since when"),

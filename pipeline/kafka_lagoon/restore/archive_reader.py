@@ -1,13 +1,15 @@
 """Reads the archived records of one partition from the data files of table `records`, in the order of their offsets.
 
-It runs on executors, without a JVM. As an ingest writes them, files hold one partition's run of offsets after the other, so one row
-group is in memory at a time. OPTIMIZE mixes rows: row groups whose offsets overlap are read together, and in several
-passes, each for some of the offsets, where they would take too much memory.
+It runs on executors, without a JVM. As an ingest writes them, files hold one partition's run of offsets after the other, so
+one row group is in memory at a time. OPTIMIZE mixes rows: row groups whose offsets overlap are read together, and in
+several passes, each for some of the offsets, where they would take too much memory.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -87,7 +89,7 @@ def read_archived(files: Sequence[SourceFile], wanted: ArchivedPartition, limit_
         low, high = max(some[0].first, wanted.from_offset), min(max(one.last for one in some) + 1, wanted.to_offset)
         passes = 1 if len(some) == 1 else -(-sum(group.size for group in some) // limit_bytes)
         edges = [low + (high - low) * number // passes for number in range(passes + 1)]
-        for first, end in zip(edges, edges[1:], strict=False):
+        for first, end in pairwise(edges):
             yield from _sorted(some, wanted, first, end)
 
 
@@ -122,13 +124,13 @@ def _row_groups(file: SourceFile, wanted: ArchivedPartition) -> Iterator[_RowGro
         yield _RowGroup(file, number, first, last, group.total_byte_size, file.is_one_topic and alone)
 
 
-def _bounds(column: pq.ColumnChunkMetaData) -> tuple[object, object] | None:
+def _bounds(column: pq.ColumnChunkMetaData) -> tuple[Any, Any] | None:
     statistics = column.statistics
     return (statistics.min, statistics.max) if statistics is not None and statistics.has_min_max else None
 
 
-def _may_have(bounds: tuple[object, object] | None, value: object) -> bool:
-    return bounds is None or bounds[0] <= value <= bounds[1]  # type: ignore[operator]  # both of the column's type
+def _may_have(bounds: tuple[Any, Any] | None, value: Any) -> bool:
+    return bounds is None or bounds[0] <= value <= bounds[1]
 
 
 def _sorted(groups: Sequence[_RowGroup], wanted: ArchivedPartition, first: int, end: int) -> Iterator[pa.RecordBatch]:

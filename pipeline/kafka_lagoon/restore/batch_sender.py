@@ -71,7 +71,7 @@ class BatchSender:
 
     def _write(self, data: bytes | memoryview) -> int:
         deadline = Deadline.after(self._cluster.clock, self._options.timeout_ms)
-        result = send_batches(self._cluster, {self._target: data}, self._delivery, deadline)
+        result = send_batches(self._cluster, {self._target: bytes(data)}, self._delivery, deadline)
         where = f"{self._target.topic}-{self._target.partition}"
         for failure in result.failures.values():
             if failure.code in _OTHERS:

@@ -1,7 +1,7 @@
 r"""Gives archived header keys back as the bytes that they were.
 
-A record with a key that is not UTF-8 has all of its keys escaped in table `records` (`escape` in records/buffers.py), and a row in
-`record_problems` that says so: only there is `\xff` one byte.
+A record with a key that is not UTF-8 has all of its keys escaped in table `records` (`escape` in records/buffers.py), and a
+row in `record_problems` that says so: only there is `\xff` one byte.
 """
 
 import re

@@ -1,7 +1,6 @@
 """Finds in a partition of the target the records that a restore wrote there and lost count of, when it goes on.
 
-They are known by the producer id of the plan; others may write to the same partition. Where the broker still knows the producer,
-its last sequence number must say the same.
+They are known by the producer id of the plan; others may write to the same partition.
 """
 
 from collections.abc import Collection, Iterable

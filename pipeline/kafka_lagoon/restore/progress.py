@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.arrow import plain_table
+from kafka_lagoon.delta.arrow import plain_table, table_of
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.kernel import Fence, Fenced
 from kafka_lagoon.delta.schema import RESTORE_MAP, RESTORE_RECEIPTS, Table
@@ -23,9 +23,11 @@ from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
 from kafka_lagoon.produce.restore_rows import RestoreMapRow, RestoreReceiptRow
 from kafka_lagoon.records.digests import SequenceDigest
+from kafka_lagoon.restore.offset_map import OffsetRange
 from kafka_lagoon.restore.plan import PartitionKey, RestorePlan, from_json, to_json
 
 _FOLDER = "_lagoon"
+_RANGE = ["restore_id", "target_topic", "target_partition", "source_offset", "target_offset", "records"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +114,19 @@ class Journal:
                 "table restore_map does not hold what was committed: does its log store keep writers apart?"
             )
         return made
+
+    def ranges(self, restore_id: str) -> Mapping[PartitionKey, Sequence[OffsetRange]]:
+        """The committed rows of a restore, by partition of the target."""
+        found: dict[PartitionKey, list[OffsetRange]] = {}
+        state = self.warehouse.state(RESTORE_MAP.name)
+        for url in self.warehouse.kernel.files(state, {"restore_id": restore_id}):
+            arrow = table_of(self.warehouse.kernel.storage.read(url), _RANGE)
+            for row in arrow.to_pylist():
+                if row["restore_id"] == restore_id:
+                    key = PartitionKey(row["target_topic"], row["target_partition"])
+                    one = OffsetRange(row["source_offset"], row["target_offset"], row["records"])
+                    found.setdefault(key, []).append(one)
+        return found
 
     def add_receipts(self, rows: Sequence[RestoreReceiptRow]) -> None:
         """Add receipts; a restore that died after this and goes on adds them again, with a later `checked_at`."""

@@ -9,8 +9,8 @@ from typing import Any
 class RestoreRequest:
     """The arguments of `lagoon restore`. Names of clusters are those of the settings; `from_cluster` may be Kafka's id of it.
 
-    `condition` is SQL over the columns of `records`. `partitions`, `renames` and `topic_ids` are by source topic. `at_ms` chooses
-    the snapshot for configs, ACLs and offsets; None is the newest.
+    `condition` is SQL over the columns of `records`. `partitions`, `renames` and `topic_ids` are by source topic. `at_ms`
+    chooses the snapshot for configs, ACLs and offsets; None is the newest.
     """
 
     from_cluster: str

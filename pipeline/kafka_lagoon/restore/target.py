@@ -142,8 +142,8 @@ def _changes(target: TargetTopic, now_ms: int, oldest_ms: int | None) -> Iterato
         and oldest_ms < now_ms - retention_ms
     ):
         yield (
-            f"topic {target.name}: {_RETENTION_MS}={retention_ms} deletes what is older than {_spelled(now_ms - retention_ms)}, "
-            f"and the oldest record is from {_spelled(oldest_ms)}: segments with only such records go at once"
+            f"topic {target.name}: {_RETENTION_MS}={retention_ms} deletes what is older than {_spelled(now_ms - retention_ms)}"
+            f", and the oldest record is from {_spelled(oldest_ms)}: segments with only such records go at once"
         )
 
 

@@ -1,8 +1,8 @@
 """Writes archived records to partitions of the target, on an executor, each record once.
 
-A task may die anywhere, and another attempt of it may still be running. Each begins by looking for what earlier ones have written
-and goes on after that. Which record has which sequence number follows from the plan, and brokers refuse every batch that
-is not the next one of its producer, so no attempt can write what another one has written.
+A task may die anywhere, and another attempt of it may still be running. Each begins by looking for what earlier ones have
+written, and goes on after that. Which record has which sequence number follows from the plan, and brokers refuse every batch
+that is not the next one of its producer, so no attempt can write what another one has written.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import BrokerError, OtherAttempt, PipelineError, RecordTooLarge, TargetChanged
 from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.kafka_settings import KafkaSettings
-from kafka_lagoon.produce.transactions import OffsetToCommit, TransactionalProducer
+from kafka_lagoon.produce.transactions import OffsetToCommit, Transaction, TransactionalProducer
 from kafka_lagoon.produce.writer import find_topic
 from kafka_lagoon.records.digests import record_hashes
 from kafka_lagoon.records.encoding import Producer
@@ -50,7 +50,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSettings:
-    """What all tasks of a run have in common; `plan` without its partitions. `ends_at_ms` is when a round ends, as wall time."""
+    """What all tasks of a round have in common; `plan` without its partitions. `ends_at_ms` is when it ends, as wall time."""
 
     kafka: KafkaSettings
     clock: Clock
@@ -232,9 +232,10 @@ def _write_in_transactions(cluster: Cluster, settings: TaskSettings, written: _W
     def deadline() -> Deadline:
         return Deadline.after(settings.clock, settings.timeout_ms)
 
-    transaction = producer.begin(deadline())  # fences other attempts, and ends what they had not ended
-    _take_found(cluster, settings, written, rows, transaction.producer_id)
+    first = producer.begin(deadline())  # fences other attempts, and ends what they had not ended
+    _take_found(cluster, settings, written, rows, first.producer_id)
     _check_committed(cluster, plan, written, deadline())
+    transaction: Transaction | None = first
     batches = rows.until_round_ends()
     while some := _of_about(batches, _TRANSACTION_BYTES):
         transaction = transaction or producer.begin(deadline())
@@ -313,7 +314,8 @@ def _sent(
         offset = records.column("offset")[done].as_py()
         raise TargetChanged(
             *work.planned.target,
-            f"takes no batch of {error.size} bytes (max.message.bytes is {error.limit}): record {offset} of the source is too large",
+            f"takes no batch of {error.size} bytes (max.message.bytes is {error.limit}): record {offset} of the source is too "
+            "large",
         ) from error
 
 
