@@ -67,8 +67,8 @@ class Outcome:
     exit_code: int | None = _value("exit code of a run over this cluster or table alone")
     error: str | None = _value("why nothing was written, or why a partial result is a failure")
     failures: int | None = _value(
-        "rows of `collection_failures`; in an ingest, partitions that were not read to their end and requests that failed; in a "
-        "restore, partitions that are not written, or were not read back as they are archived",
+        "rows of `collection_failures`; in an ingest, partitions that were not read to their end and requests that failed; in "
+        "a restore, partitions that are not written, or were not read back as they are archived",
         SNAPSHOT,
         INGEST,
         RESTORE,

@@ -46,8 +46,8 @@ def lines(result: RestoreResult) -> Iterator[str]:
     """What happened, or would happen: topics, notes, what is not restored, and the receipt in one line."""
     would = "would be" if result.is_dry_run else "was"
     for action in result.created:
-        after = action.after or {}
-        yield f"topic {action.resource.name} {would} created with {after.get('partitions') or 'the default number of'} partitions"
+        count = (action.after or {}).get("partitions") or "the default number of"
+        yield f"topic {action.resource.name} {would} created with {count} partitions"
     for note in result.notes:
         yield f"note: {note}"
     for target, failure in sorted(result.failures.items()):

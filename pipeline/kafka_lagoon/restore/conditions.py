@@ -16,20 +16,18 @@ from kafka_lagoon.errors import TableError
 
 # Functions that are written without parentheses.
 _LIKE_COLUMNS = frozenset(
-    [
-        "current_catalog",
-        "current_database",
-        "current_date",
-        "current_role",
-        "current_schema",
-        "current_time",
-        "current_timestamp",
-        "current_user",
-        "localtime",
-        "localtimestamp",
-        "session_user",
-        "user",
-    ]
+    {
+        *(
+            "current_catalog",
+            "current_database",
+            "current_role",
+            "current_schema",
+            "current_user",
+            "session_user",
+            "user",
+        ),
+        *("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"),
+    }
 )
 _NAMES_OFFSET = '"offset"'
 _SELECT = f"SELECT {_NAMES_OFFSET} FROM records WHERE "  # noqa: S608  a condition is SQL of the user's own
