@@ -19,6 +19,7 @@ PipelineError
 +- UnsupportedVersion     no version of an API that both sides speak
 +- BrokerError            an error code in an answer, with its scope
 +- PlanOutdated           the cluster is not as it was when a plan was made; nothing was sent
++- TransactionFailed      a transaction that was not begun, continued or ended
 +- SnapshotIncomplete     policy says that a partial snapshot is a failure
 +- TableError             SchemaChanged, SnapshotExists, ChecksFailed
 +- LockHeld               another run writes to the same warehouse (exit 4)
@@ -120,6 +121,19 @@ class ExpandedTooLarge(RecordsError):
     """A batch that expands to more than the limit; nothing beyond the limit was written."""
 
 
+class RecordTooLarge(PipelineError):
+    """A record that makes a batch too large by itself; `index` counts from 0 in what was to be encoded."""
+
+    def __init__(self, index: int, size: int, limit: int) -> None:
+        super().__init__(index, size, limit)
+        self.index, self.size, self.limit = index, size, limit
+
+    def __str__(self) -> str:
+        return (
+            f"record {self.index}: a batch of it alone has {self.size} bytes, more than max.message.bytes, {self.limit}"
+        )
+
+
 class ConnectionFailed(PipelineError):
     """No usable connection to `address`; `phase` is resolve, connect, tls, handshake, authenticate or exchange.
 
@@ -216,6 +230,33 @@ class PlanOutdated(PipelineError):
 
     def __str__(self) -> str:
         return f"the cluster changed since the plan was made, nothing was sent: {'; '.join(self.changes)}"
+
+
+class TransactionFailed(PipelineError):
+    """A request of a transaction that was refused or not answered; `code` is None where no broker gave one.
+
+    `may_be_done`: the request may have been carried out all the same, so that the end of the transaction is not known.
+    """
+
+    def __init__(
+        self,
+        transactional_id: str,
+        api: str,
+        name: str,
+        code: int | None = None,
+        message: str | None = None,
+        may_be_done: bool = False,  # noqa: FBT002  as pickle passes it
+    ) -> None:
+        super().__init__(transactional_id, api, name, code, message, may_be_done)
+        self.transactional_id, self.api, self.name, self.code = transactional_id, api, name, code
+        self.message, self.may_be_done = message, may_be_done
+
+    def __str__(self) -> str:
+        remarks = [self.message] if self.message else []
+        if self.may_be_done:
+            remarks.append("it may have been carried out all the same")
+        detail = f" ({'; '.join(remarks)})" if remarks else ""
+        return f"{self.api} for transaction {self.transactional_id}: {self.name}{detail}"
 
 
 class SnapshotIncomplete(PipelineError):

@@ -1,6 +1,6 @@
 """The arrays that Python and the kernels share: every number has a slot of its own."""
 
-from kafka_lagoon.records import layout
+from kafka_lagoon.records import encode_layout, layout
 
 NAMES = {name: value for name, value in vars(layout).items() if name.isupper()}
 
@@ -22,3 +22,10 @@ def test_what_is_reset_with_the_buffers() -> None:
     """`Buffers` clears the slots from FILLED_ROWS up to MOST_HEADERS: those of the counts come before, the limit after."""
     assert max(_slots("NEXT_OFFSET", "FAULT_COUNT")) < layout.FILLED_ROWS
     assert layout.MOST_HEADERS == layout.STATE_SIZE - 1
+
+
+def test_slots_of_the_encoder() -> None:
+    """The same for what it shares with its kernels."""
+    names = [name for name in vars(encode_layout) if name.isupper() and not name.endswith("SIZE")]
+    slots = [getattr(encode_layout, name) for name in names]
+    assert slots == [*range(encode_layout.STATE_SIZE), *range(encode_layout.CHOICE_SIZE)]

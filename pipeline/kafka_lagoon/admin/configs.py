@@ -90,7 +90,12 @@ def describe_configs(cluster: Cluster, resource_type: int, names: Sequence[str],
         else:
             results += answer.results
     failures += [
-        failure_of(DESCRIBE_CONFIGS, _scope(resource_type, [result.resource_name]), result.error_code)
+        failure_of(
+            DESCRIBE_CONFIGS,
+            _scope(resource_type, [result.resource_name]),
+            result.error_code,
+            explanation=result.error_message,
+        )
         for result in results
         if result.error_code
     ]

@@ -185,22 +185,27 @@ class Cluster:
         """Remember coordinators that an answer named, such as a broker's ListGroups or ListTransactions."""
         self._coordinators.update({(key_type, key): node_id for key, node_id in node_ids.items()})
 
-    def find_coordinators(self, keys: Sequence[str], deadline: Deadline, key_type: int = GROUP) -> None:
-        """Ask for the coordinators of these groups, transactions or shares.
+    def find_coordinators(self, keys: Sequence[str], deadline: Deadline, key_type: int = GROUP) -> dict[str, int]:
+        """Ask for the coordinators of these groups, transactions or shares; returns the error codes of those without one.
 
         Only for those that exist: the request creates __consumer_offsets, and so on. A key without a coordinator keeps the
         last known one.
         """
         request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=tuple(keys))
+        refused: dict[str, int] = {}
         try:
             coordinators = self.ask_any(FIND_COORDINATOR, request, deadline, within=_MANY_KEYS).coordinators
             self.learn_coordinators({one.key: one.node_id for one in coordinators if not one.error_code}, key_type)
+            refused = {one.key: one.error_code for one in coordinators if one.error_code}
         except UnsupportedVersion:
             for key in keys:
                 single = FindCoordinatorRequest(key_type=key_type, key=key)
                 answer = self.ask_any(FIND_COORDINATOR, single, deadline, within=_ONE_KEY)
-                if not answer.error_code:
+                if answer.error_code:
+                    refused[key] = answer.error_code
+                else:
                     self.learn_coordinators({key: answer.node_id}, key_type)
+        return refused
 
     def ask_any(self, api: Api[Any, R], request: object, deadline: Deadline, within: Versions | None = None) -> R:
         """The answer of the first broker that gives one.

@@ -32,20 +32,16 @@ def partition_of(key: bytes, partitions: int) -> int:
 
 
 class StickyPartition:
-    """The partition of records without a key: the same one until `advance`, so that batches are large.
+    """The partition of records without a key: the same one until `advance`, so that batches are large (KIP-794).
 
-    `available` are the partitions that have a leader; the first one is chosen at random.
+    `available` are the partitions that have a leader; each one is chosen at random, whichever was before.
     """
 
     def __init__(self, available: Sequence[int]) -> None:
         self._available = available
-        self._index = random.randrange(len(available))  # noqa: S311  spreads load, hides nothing
-
-    @property
-    def partition(self) -> int:
-        """The current partition."""
-        return self._available[self._index]
+        self.partition = -1
+        self.advance()
 
     def advance(self) -> None:
-        """Go on to the next partition."""
-        self._index = (self._index + 1) % len(self._available)
+        """Choose another partition, or the same one again."""
+        self.partition = random.choice(self._available)  # noqa: S311  spreads load, hides nothing

@@ -4,7 +4,7 @@ A batch is written once. With a producer id brokers recognize a batch that is se
 answer. Without one, a batch that may have been written is not sent again, and its failure says that it may have been.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
@@ -13,6 +13,7 @@ from kafka_lagoon.client.routes import ByLeader
 from kafka_lagoon.client.routing import ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
+from kafka_lagoon.produce.transactions import Transaction, explain
 from kafka_lagoon.protocol.error_codes import (
     DUPLICATE_SEQUENCE_NUMBER,
     LEADER_NOT_AVAILABLE,
@@ -42,12 +43,14 @@ class Delivery:
     """How batches are sent: by topic id where `topic_ids` has one and the broker takes it, else by name.
 
     `acks`: with NO_ACKS there is no answer, so nothing is known; with LEADER_ACKS a batch is lost if the leader is lost
-    before others have it; ALL_ACKS waits for all in-sync replicas, for `timeout_ms` at most.
+    before others have it; ALL_ACKS waits for all in-sync replicas, for `timeout_ms` at most. Batches of a `transaction`
+    carry its producer, and their partitions are added to it before (produce/transactions.py).
     """
 
     acks: int = ALL_ACKS
     timeout_ms: int = 30_000
     topic_ids: Mapping[str, bytes] = field(default_factory=dict)
+    transaction: Transaction | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,16 +79,17 @@ def send_batches(
     sharded = ShardedRequest(
         api=PRODUCE,
         items=list(batches),
-        build=lambda partitions: _request(partitions, batches, delivery),
+        build=lambda partitions: produce_request(partitions, batches, delivery),
         read=lambda response, _: _read(response, delivery, refused),
-        within=_versions(batches, delivery),
+        within=produce_versions(batches, delivery),
         once=any(producer_of(batch).producer_id == NO_PRODUCER for batch in batches.values()),
     )
     (gathered,) = gather(cluster, ByLeader(cluster), [sharded], deadline)
     return SendResult(
         answers=gathered.answers,
         failures={
-            partition: _explained(failure, refused.get(partition)) for partition, failure in gathered.failures.items()
+            partition: _explained(failure, refused.get(partition), delivery.transaction)
+            for partition, failure in gathered.failures.items()
         },
         refused={
             partition: _refused_records(response)
@@ -95,9 +99,11 @@ def send_batches(
     )
 
 
-def _versions(batches: Mapping[TopicPartition, bytes], delivery: Delivery) -> Versions:
-    has_ids = all(partition.topic in delivery.topic_ids for partition in batches)
-    return _FORMAT_2 if has_ids else Versions(_FORMAT_2.lowest, BY_NAME.highest)
+def produce_versions(partitions: Iterable[TopicPartition], delivery: Delivery) -> Versions:
+    """The versions of Produce that carry format 2, name these partitions' topics as we can, and suit the transaction."""
+    has_ids = all(partition.topic in delivery.topic_ids for partition in partitions)
+    allowed = delivery.transaction.versions(PRODUCE) if delivery.transaction else _FORMAT_2
+    return allowed if has_ids else Versions(allowed.lowest, min(allowed.highest, BY_NAME.highest))
 
 
 def _send_unanswered(
@@ -109,7 +115,7 @@ def _send_unanswered(
     for partition in batches:
         by_leader.setdefault(cluster.leader_of(partition), []).append(partition)
     for leader_id, partitions in by_leader.items():
-        request, within = _request(partitions, batches, delivery), _versions(batches, delivery)
+        request, within = produce_request(partitions, batches, delivery), produce_versions(batches, delivery)
         refusal = _send(cluster, leader_id, request, within, deadline)
         if refusal is None:
             answers |= {partition: _without_offset(partition) for partition in partitions}
@@ -138,14 +144,16 @@ def _without_offset(partition: TopicPartition) -> PartitionProduceResponse:
     return PartitionProduceResponse(index=partition.partition, error_code=0, base_offset=-1, record_errors=())
 
 
-def _request(
-    partitions: Sequence[TopicPartition], batches: Mapping[TopicPartition, bytes], delivery: Delivery
+def produce_request(
+    partitions: Sequence[TopicPartition], batches: Mapping[TopicPartition, bytes | memoryview], delivery: Delivery
 ) -> ProduceRequest:
+    """A batch for each of these partitions; it must go to their leader."""
     topics: dict[str, list[PartitionProduceData]] = {}
     for partition in partitions:
         data = PartitionProduceData(index=partition.partition, records=memoryview(batches[partition]))
         topics.setdefault(partition.topic, []).append(data)
     return ProduceRequest(
+        transactional_id=delivery.transaction.transactional_id if delivery.transaction else None,
         acks=delivery.acks,
         timeout_ms=delivery.timeout_ms,
         topic_data=tuple(
@@ -169,9 +177,10 @@ def _read(
             yield partition, 0 if is_duplicate else answer.error_code, answer
 
 
-def _explained(failure: Failure, refused: PartitionProduceResponse | None) -> Failure:
+def _explained(failure: Failure, refused: PartitionProduceResponse | None, transaction: Transaction | None) -> Failure:
     """The failure with the broker's message about the batch, and with the remark that it may have been written."""
-    messages = [failure.message] if failure.message else []
+    reason = explain(failure.code, transaction.timeout_ms) if transaction else None
+    messages = [text for text in (failure.message, reason) if text]
     if refused is not None and refused.error_code == failure.code and refused.error_message:
         messages.append(refused.error_message)
     if failure.may_be_done:

@@ -22,9 +22,13 @@ _TRANSACTION_TIMEOUT_MS = 60_000  # ignored without a transactional id
 
 @dataclass(slots=True)
 class SequenceNumbers:
-    """A producer id and the next sequence number of each partition; without an id, batches have no numbers."""
+    """A producer id and the next sequence number of each partition; without an id, batches have no numbers.
+
+    `attributes` are those of all batches: TRANSACTIONAL where they belong to a transaction.
+    """
 
     producer: Producer = NOT_IDEMPOTENT
+    attributes: int = 0
     _next: dict[TopicPartition, int] = field(default_factory=dict)
 
     def encode(self, partition: TopicPartition, records: Sequence[Record], codec: int) -> bytes:
@@ -32,7 +36,7 @@ class SequenceNumbers:
         producer = self.producer
         if producer.producer_id != NO_PRODUCER:
             producer = producer._replace(sequence=self._next.get(partition, 0))
-        return encode_batch(records, codec=codec, producer=producer)
+        return encode_batch(records, codec=codec, producer=producer, attributes=self.attributes)
 
     def advance(self, partition: TopicPartition, count: int) -> None:
         """Count records that were written. A refused batch is not counted, so it leaves no gap in the numbers."""

@@ -12,14 +12,15 @@ from kafka_lagoon.errors import UnsupportedCodec
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 CODECS = {"none": NONE, "gzip": GZIP, "snappy": SNAPPY, "lz4": LZ4, "zstd": ZSTD}
 
-_Compressor = Callable[[bytes], bytes]
+_Plain = bytes | memoryview
+_Compressor = Callable[[_Plain], bytes]
 
 _XERIAL_HEADER = b"\x82SNAPPY\x00" + Struct(">ii").pack(1, 1)  # version, lowest compatible version
 _XERIAL_BLOCK_SIZE = 32 << 10
 _SIZE = Struct(">i").pack
 
 
-def compress(codec: int, plain: bytes) -> bytes:
+def compress(codec: int, plain: _Plain) -> bytes:
     """The compressed bytes; `plain` itself for codec 0. UnsupportedCodec for a codec that Kafka does not have."""
     new_compressor = _COMPRESSORS.get(codec)
     if new_compressor is None:
@@ -29,7 +30,7 @@ def compress(codec: int, plain: bytes) -> bytes:
 
 @cache
 def _none() -> _Compressor:
-    return lambda plain: plain
+    return bytes  # the same object where it is bytes already
 
 
 @cache
@@ -45,7 +46,7 @@ def _snappy() -> _Compressor:
     """A stream of snappy-java: a header, then blocks, each after its length."""
     from cramjam import snappy  # noqa: PLC0415  see the top of this file
 
-    def compressed(plain: bytes) -> bytes:
+    def compressed(plain: _Plain) -> bytes:
         parts = [_XERIAL_HEADER]
         for start in range(0, len(plain), _XERIAL_BLOCK_SIZE):
             block = bytes(snappy.compress_raw(plain[start : start + _XERIAL_BLOCK_SIZE]))
@@ -60,7 +61,7 @@ def _lz4() -> _Compressor:
     """One frame of independent blocks of 64 KiB without checksums or sizes, neither of which Kafka's reader looks at."""
     from lz4 import frame  # noqa: PLC0415  see the top of this file
 
-    def compressed(plain: bytes) -> bytes:
+    def compressed(plain: _Plain) -> bytes:
         packed: bytes = frame.compress(
             plain, block_size=frame.BLOCKSIZE_MAX64KB, block_linked=False, content_checksum=False, store_size=False
         )

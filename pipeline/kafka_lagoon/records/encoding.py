@@ -68,14 +68,22 @@ def encode_batch(
     if not records:
         raise CorruptBatch("CORRUPT_BATCH", "a batch without records")
     first = records[0].timestamp_ms
-    last_delta = len(records) - 1
     try:
         packed = compress(codec, b"".join(_bodies(records, first)))
-        tail = _TAIL(codec | attributes, last_delta, first, _highest(records), *producer, last_delta + 1) + packed
-        checksum = crc32c.crc32c(tail)
-        return _HEAD(0, _HEAD_SIZE_IN_LENGTH + len(tail), _NO_LEADER_EPOCH, _MAGIC, checksum) + tail
+        tail = batch_tail(codec | attributes, len(records), first, _highest(records), producer) + packed
+        return batch_head(len(tail), crc32c.crc32c(tail)) + tail
     except struct.error as cause:
         raise CorruptBatch("CORRUPT_BATCH", f"a batch cannot carry this: {cause}") from cause
+
+
+def batch_head(tail_size: int, checksum: int) -> bytes:
+    """The fields before the checksum, and it; `tail_size` are the bytes after it, all of which it covers."""
+    return _HEAD(0, _HEAD_SIZE_IN_LENGTH + tail_size, _NO_LEADER_EPOCH, _MAGIC, checksum)
+
+
+def batch_tail(attributes: int, count: int, first_ms: int, max_ms: int, producer: Producer) -> bytes:
+    """The fields between the checksum and the records. struct.error for what they cannot carry."""
+    return _TAIL(attributes, count - 1, first_ms, max_ms, *producer, count)
 
 
 def producer_of(batch: bytes) -> Producer:

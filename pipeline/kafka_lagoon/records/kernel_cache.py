@@ -30,7 +30,7 @@ from kafka_lagoon.records.host import Host, this_host
 
 Kernel = Callable[..., int]
 
-_SHARED_SOURCES = ("compiler.py", "fields.py", "layout.py")
+_SHARED_SOURCES = ("compiler.py", "fields.py", "layout.py", "encode_layout.py")
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _CHECKSUM_SIZE = 32
 

@@ -1,0 +1,140 @@
+"""Tells what is set on a resource itself, and what would hold without it: what has to be known before a config is altered."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kafka_lagoon.admin.configs import PER_BROKER, TYPE_NAMES, Configs, describe_broker_configs, describe_configs
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.messages.describe_configs import (
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    DESCRIBE_CONFIGS,
+    GROUP,
+    TOPIC,
+    DescribeConfigsEntry,
+    DescribeConfigsSynonym,
+)
+
+SENSITIVE = "(sensitive)"  # stands for a value that is set and that nobody can read
+_OF_ALL_BROKERS = 3  # sources, see CONFIG_SOURCES
+_OWN_SOURCES: Mapping[int, int] = {TOPIC: 1, BROKER: 2, BROKER_LOGGER: 6, CLIENT_METRICS: 7, GROUP: 8}
+_MILLISECONDS = {".hours": 3_600_000, ".minutes": 60_000, ".ms": 1}
+
+
+class ConfigResource(NamedTuple):
+    """What has configs: a type of DescribeConfigs, and a name. The empty name is that of all brokers."""
+
+    resource_type: int
+    name: str
+
+    @property
+    def is_one_broker(self) -> bool:
+        """Whether only the broker itself describes and alters it."""
+        return self.resource_type in PER_BROKER and self.name != ""
+
+    def scope(self) -> Scope:
+        """What a failure is about."""
+        if self.resource_type == TOPIC:
+            return Scope.of_topic(self.name)
+        return Scope.group(self.name) if self.resource_type == GROUP else Scope.config(f"{self}")
+
+    def __str__(self) -> str:
+        return f"{TYPE_NAMES[self.resource_type]} {self.name or '<default>'}"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigValue:
+    """A config of a resource.
+
+    `own` is set on the resource itself, None if it is not; SENSITIVE stands for a value that nobody can read. `inherited` is
+    what holds, or would hold, without it: None if there is nothing, or if the broker does not tell.
+    """
+
+    own: str | None
+    inherited: str | None
+    is_sensitive: bool
+    is_read_only: bool
+    config_type: int
+
+    @property
+    def effective(self) -> str | None:
+        """The value that holds."""
+        return self.inherited if self.own is None else self.own
+
+
+Values = Mapping[str, ConfigValue]
+
+
+def config_values(
+    cluster: Cluster, resources: Sequence[ConfigResource], deadline: Deadline
+) -> Mapping[ConfigResource, Values | Failure]:
+    """All configs of these resources by name, or why they are not known."""
+    known: dict[ConfigResource, Values | Failure] = {}
+    for resource_type in dict.fromkeys(resource.resource_type for resource in resources):
+        of_type = [one for one in resources if one.resource_type == resource_type]
+        shared = [one for one in of_type if not one.is_one_broker]
+        brokers = [one for one in of_type if one.is_one_broker]
+        if shared:
+            names = [one.name for one in shared]
+            known |= _by_resource(shared, describe_configs(cluster, resource_type, names, deadline))
+        if brokers:
+            ids = [int(one.name) for one in brokers]
+            known |= _by_resource(brokers, describe_broker_configs(cluster, resource_type, ids, deadline))
+    return known
+
+
+def _by_resource(resources: Sequence[ConfigResource], configs: Configs) -> Mapping[ConfigResource, Values | Failure]:
+    """The answers, and for each other resource its own failure, or that of a request about many."""
+    answered = {ConfigResource(result.resource_type, result.resource_name): result for result in configs.results}
+    failures = {failure.scope: failure for failure in configs.failures}
+    left_out = own_failure(DESCRIBE_CONFIGS, Scope.config("settings"), "PROTOCOL_ERROR", "the answer leaves it out")
+    of_many = next((failure for failure in configs.failures if failure.scope.items > 1), left_out)
+    known: dict[ConfigResource, Values | Failure] = {}
+    for one in resources:
+        if one in answered:
+            known[one] = {entry.name: _value(one, entry) for entry in answered[one].configs}
+        else:
+            known[one] = next((failures[scope] for scope in _scopes(one) if scope in failures), of_many)
+    return known
+
+
+def _scopes(resource: ConfigResource) -> Sequence[Scope]:
+    """What a failure about the resource alone may be about."""
+    by_name = Scope.config(f"{TYPE_NAMES[resource.resource_type]} {resource.name}")
+    broker = [Scope.broker(int(resource.name))] if resource.is_one_broker else []
+    return [resource.scope(), by_name, *broker]
+
+
+def _value(resource: ConfigResource, entry: DescribeConfigsEntry) -> ConfigValue:
+    own_source = _OF_ALL_BROKERS if resource == (BROKER, "") else _OWN_SOURCES[resource.resource_type]
+    is_own = entry.config_source == own_source
+    own = entry.value if is_own else None
+    if is_own and entry.is_sensitive:
+        own = SENSITIVE
+    others = [one for one in entry.synonyms if one.source != own_source]
+    return ConfigValue(
+        own=own,
+        inherited=_inherited(entry.name, others) if is_own or entry.value is None else entry.value,
+        is_sensitive=entry.is_sensitive,
+        is_read_only=entry.read_only,
+        config_type=entry.config_type,
+    )
+
+
+def _inherited(name: str, synonyms: Sequence[DescribeConfigsSynonym]) -> str | None:
+    """The first value of another source, in the unit of the config: log.retention.hours is one of retention.ms."""
+    for synonym in synonyms:
+        if synonym.value is not None:
+            return _in_unit_of(name, synonym.name, synonym.value)
+    return None
+
+
+def _in_unit_of(name: str, synonym: str, value: str) -> str:
+    units = {suffix: factor for suffix, factor in _MILLISECONDS.items() if synonym.endswith(suffix)}
+    if not name.endswith(".ms") or not units or value.startswith("-"):
+        return value
+    return str(int(value) * next(iter(units.values())))

@@ -1,0 +1,40 @@
+"""Keeps which producer writes to each partition, and the sequence number of the next record there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.records.encoding import NO_PRODUCER, NOT_IDEMPOTENT, Producer, next_sequence
+
+
+@dataclass(slots=True)
+class ProducerState:
+    """The `producer` of all partitions, which each begin at its sequence number, but for those that `partitions` names.
+
+    Plain values: who passes on the partitions of a state lets another process go on with the same producers. Without a
+    producer id batches have no numbers, and brokers do not recognize one that is sent again.
+    """
+
+    producer: Producer = NOT_IDEMPOTENT
+    partitions: dict[TopicPartition, Producer] = field(default_factory=dict)
+
+    @property
+    def is_idempotent(self) -> bool:
+        """Whether all batches have a producer id."""
+        return all(one.producer_id != NO_PRODUCER for one in (self.producer, *self.partitions.values()))
+
+    def of(self, partition: TopicPartition) -> Producer:
+        """The producer of the next batch of a partition."""
+        return self.partitions.get(partition, self.producer)
+
+    def advance(self, partition: TopicPartition, count: int) -> None:
+        """Count records that have got their numbers."""
+        producer = self.of(partition)
+        if producer.producer_id != NO_PRODUCER:
+            sequence = next_sequence(producer.sequence, count)
+            self.partitions[partition] = producer._replace(sequence=sequence)
+
+    @classmethod
+    def only(cls, partitions: Mapping[TopicPartition, Producer]) -> "ProducerState":
+        """A producer for each of these partitions, and none for others, which must not be written to."""
+        return cls(NOT_IDEMPOTENT, dict(partitions))
