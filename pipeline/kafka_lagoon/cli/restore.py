@@ -65,9 +65,8 @@ def _last_line(result: RestoreResult) -> str:
     where = f"{result.cluster} ({result.cluster_id})"
     partitions = sum(len(topic.partitions) for topic in result.topics)
     if result.is_dry_run:
-        archived = sum(topic.records.get(number, 0) for topic in result.topics for number in topic.partitions)
         begun = f"; restore {result.plan.restore_id} has begun and would go on" if result.plan else ""
-        return f"{where}: up to {archived:,} records of {partitions:,} partitions would be restored{begun}; nothing was changed"
+        return f"{where}: {result.to_write or 0:,} records of {partitions:,} partitions would be restored{begun}; nothing was changed"
     name = result.plan.restore_id if result.plan else ""
     total = sum(one.written for one in result.progress.positions.values()) if result.progress else 0
     parts = [f"{result.written:,} records written to {partitions:,} partitions"]

@@ -22,7 +22,7 @@ from kafka_lagoon.errors import TableError
 from kafka_lagoon.restore.conditions import matching
 
 _SCHEMA = RECORDS.file_schema()
-_WRITTEN = ("offset", "timestamp_ms", "key", "value", "headers")
+WRITTEN = ("offset", "timestamp_ms", "key", "value", "headers")
 _IDENTITY = ("cluster_id", "topic", "topic_id", "partition")
 
 
@@ -61,11 +61,11 @@ class ArchivedPartition:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """Columns that are needed beside those of the files' identity."""
+        """Columns that the choice depends on, beside those that name the partition."""
         text = (self.condition or "").lower()
         named = [name for name in _SCHEMA.names if name.lower() in text]
         more = ["is_aborted", *(["ingest_id"] if self.overwritten else ())]
-        return tuple(dict.fromkeys([*_WRITTEN, *more, *named]))
+        return ("offset", *more, *named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,10 @@ class _RowGroup:
     is_one_partition: bool
 
 
-def read_archived(files: Sequence[SourceFile], wanted: ArchivedPartition, limit_bytes: int) -> Iterator[pa.RecordBatch]:
-    """The wanted records by offset, as they are archived: columns offset, timestamp_ms, key, value, headers.
+def read_archived(
+    files: Sequence[SourceFile], wanted: ArchivedPartition, limit_bytes: int, columns: Sequence[str] = WRITTEN
+) -> Iterator[pa.RecordBatch]:
+    """The wanted records by offset, as they are archived; `offset` must be among the columns.
 
     Records of aborted and of open transactions are left out. TableError if a file cannot be read, or if an offset is there
     twice.
@@ -90,7 +92,7 @@ def read_archived(files: Sequence[SourceFile], wanted: ArchivedPartition, limit_
         passes = 1 if len(some) == 1 else -(-sum(group.size for group in some) // limit_bytes)
         edges = [low + (high - low) * number // passes for number in range(passes + 1)]
         for first, end in pairwise(edges):
-            yield from _sorted(some, wanted, first, end)
+            yield from _sorted(some, wanted, first, end, columns)
 
 
 def _overlapping(groups: Sequence[_RowGroup]) -> Iterator[list[_RowGroup]]:
@@ -133,15 +135,17 @@ def _may_have(bounds: tuple[Any, Any] | None, value: Any) -> bool:
     return bounds is None or bounds[0] <= value <= bounds[1]
 
 
-def _sorted(groups: Sequence[_RowGroup], wanted: ArchivedPartition, first: int, end: int) -> Iterator[pa.RecordBatch]:
+def _sorted(
+    groups: Sequence[_RowGroup], wanted: ArchivedPartition, first: int, end: int, columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
     """The wanted records of row groups with offsets from `first` to `end`, by offset."""
-    tables = [_chosen(_read(group, wanted), group, wanted, first, end) for group in groups]
+    tables = [_chosen(_read(group, wanted, columns), group, wanted, first, end) for group in groups]
     table = pa.concat_tables([one for one in tables if one.num_rows] or tables[:1], promote_options="default")
     offsets = table["offset"].to_numpy()
     if not (offsets[1:] > offsets[:-1]).all():
         table = table.take(pa.array(np.argsort(offsets, kind="stable")))
         _refuse_repeated(table["offset"].to_numpy(), wanted)
-    yield from table.select(_WRITTEN).combine_chunks().to_batches()
+    yield from table.select(columns).combine_chunks().to_batches()
 
 
 def _refuse_repeated(offsets: "np.ndarray[tuple[int], np.dtype[np.int64]]", wanted: ArchivedPartition) -> None:
@@ -153,9 +157,10 @@ def _refuse_repeated(offsets: "np.ndarray[tuple[int], np.dtype[np.int64]]", want
         )
 
 
-def _read(group: _RowGroup, wanted: ArchivedPartition) -> pa.Table:
+def _read(group: _RowGroup, wanted: ArchivedPartition, columns: Sequence[str]) -> pa.Table:
     """The needed columns of a row group; those that the file leaves out are null."""
-    names = wanted.columns if group.is_one_partition else tuple(dict.fromkeys([*wanted.columns, *_IDENTITY]))
+    identity = () if group.is_one_partition else _IDENTITY
+    names = tuple(dict.fromkeys([*columns, *wanted.columns, *identity]))
     try:
         with arrow_file(group.file.url) as opened:
             parquet = pq.ParquetFile(opened, pre_buffer=False)
@@ -163,13 +168,13 @@ def _read(group: _RowGroup, wanted: ArchivedPartition) -> pa.Table:
             table = parquet.read_row_group(group.number, columns=present, use_threads=False)
     except (OSError, pa.ArrowException) as error:
         raise TableError(f"{group.file.url} cannot be read: {str(error).partition(chr(10))[0]}") from error
-    columns = [
+    arrays = [
         table[name].cast(_SCHEMA.field(name).type)
         if name in present
         else pa.nulls(table.num_rows, _SCHEMA.field(name).type)
         for name in names
     ]
-    return pa.table(columns, names=list(names))
+    return pa.table(arrays, names=list(names))
 
 
 def _chosen(table: pa.Table, group: _RowGroup, wanted: ArchivedPartition, first: int, end: int) -> pa.Table:

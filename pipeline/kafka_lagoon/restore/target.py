@@ -4,10 +4,10 @@ Clashes that only the user can decide about name the option that allows them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from kafka_lagoon.admin.config_values import ConfigResource, config_values
+from kafka_lagoon.admin.config_values import ConfigResource, Values, config_values
 from kafka_lagoon.admin.topics import describe_topics
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Failure
@@ -15,14 +15,27 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds
 from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.split import READ_UNCOMMITTED
-from kafka_lagoon.protocol.messages.describe_configs import TOPIC
+from kafka_lagoon.protocol.messages.describe_configs import BROKER, TOPIC
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.request import RestoreRequest
+from kafka_lagoon.restore.survey import Times
 from kafka_lagoon.wire.primitives import uuid_text
 
 MAX_BATCH_BYTES, TIMESTAMP_TYPE = "max.message.bytes", "message.timestamp.type"
 _RETENTION_MS, _RETENTION_BYTES, _CLEANUP = "retention.ms", "retention.bytes", "cleanup.policy"
-_OLDEST_MS = ("message.timestamp.before.max.ms", "message.timestamp.difference.max.ms")
+_BEFORE_MS, _AFTER_MS = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
+_BOTH_MS = "message.timestamp.difference.max.ms"  # before Kafka 3.6
+# What a topic has that is created without configs is set on brokers, under other names.
+_OF_BROKERS = {
+    _RETENTION_MS: "log.retention.ms",
+    _RETENTION_BYTES: "log.retention.bytes",
+    _CLEANUP: "log.cleanup.policy",
+    MAX_BATCH_BYTES: "message.max.bytes",
+    TIMESTAMP_TYPE: "log.message.timestamp.type",
+    _BEFORE_MS: "log.message.timestamp.before.max.ms",
+    _AFTER_MS: "log.message.timestamp.after.max.ms",
+    _BOTH_MS: "log.message.timestamp.difference.max.ms",
+}
 _APPEND_TIME = "LogAppendTime"
 _DEFAULT_MAX_BATCH_BYTES = 1_048_588
 _FOREVER = (1 << 63) - 1
@@ -36,8 +49,8 @@ class TargetTopic:
     topic_id: str | None
     partitions: int
     logs: Mapping[int, LogBounds]
-    configs: Mapping[str, str]
-    exists: bool
+    configs: Mapping[str, str] = field(default_factory=dict)
+    exists: bool = True
 
     @property
     def max_batch_bytes(self) -> int:
@@ -92,22 +105,39 @@ def describe_target(
     return found, failures
 
 
+def default_configs(cluster: Cluster, deadline: Deadline) -> Mapping[str, str]:
+    """The configs that a new topic has by default, as far as they can be learned."""
+    broker = ConfigResource(BROKER, str(min(cluster.brokers)))
+    values = config_values(cluster, [broker], deadline)[broker]
+    if isinstance(values, Failure):
+        return {}
+    return {name: value for name, of_broker in _OF_BROKERS.items() if (value := _effective(values, of_broker))}
+
+
+def _effective(values: Values, name: str) -> str | None:
+    """The value of a config; log.retention.ms stands for log.retention.hours, too."""
+    if name == _OF_BROKERS[_RETENTION_MS] and (name not in values or values[name].effective is None):
+        hours = values["log.retention.hours"].effective if "log.retention.hours" in values else None
+        return None if hours is None else str(int(hours) * 3_600_000)
+    return values[name].effective if name in values else None
+
+
 def verdict(
     request: RestoreRequest,
     pairs: Sequence[tuple[ArchivedTopic, TargetTopic]],
     now_ms: int,
-    oldest_ms: Mapping[str, int],
+    times: Mapping[str, Times],
 ) -> Verdict:
-    """What clashes, and what will be different; `oldest_ms` is the time of the oldest record by source topic, if known."""
+    """What clashes, and what will be different; `times` are those of the records by source topic, where known."""
     faults, notes = list[str](), list[str]()
     for source, target in pairs:
         faults += _clashes(request, source, target)
-        changes = list(_changes(target, now_ms, oldest_ms.get(source.topic)))
+        changes = list(_changes(target, now_ms, times.get(source.topic)))
         if request.accept_changes:
             notes += changes
         else:
             faults += [f"{change} (--accept-changes goes on all the same)" for change in changes]
-        faults += _refusals(target, now_ms, oldest_ms.get(source.topic))
+        faults += _refusals(target, now_ms, times.get(source.topic))
         notes += _remarks(source, target)
     return Verdict(faults=faults, notes=notes)
 
@@ -128,33 +158,37 @@ def _clashes(request: RestoreRequest, source: ArchivedTopic, target: TargetTopic
         )
 
 
-def _changes(target: TargetTopic, now_ms: int, oldest_ms: int | None) -> Iterator[str]:
+def _changes(target: TargetTopic, now_ms: int, times: Times | None) -> Iterator[str]:
     """What would not be as it was."""
     if not target.keeps_time:
-        yield f"topic {target.name}: {TIMESTAMP_TYPE}={_APPEND_TIME} gives records the time of the restore instead of theirs"
-    retention_ms = int(target.configs.get(_RETENTION_MS, -1))
-    deletes = "delete" in target.configs.get(_CLEANUP, "delete")
-    if (
-        deletes
-        and target.keeps_time
-        and retention_ms >= 0
-        and oldest_ms is not None
-        and oldest_ms < now_ms - retention_ms
-    ):
         yield (
-            f"topic {target.name}: {_RETENTION_MS}={retention_ms} deletes what is older than {_spelled(now_ms - retention_ms)}"
-            f", and the oldest record is from {_spelled(oldest_ms)}: segments with only such records go at once"
+            f"topic {target.name}: {TIMESTAMP_TYPE}={_APPEND_TIME} gives records the time of the restore instead of theirs"
+        )
+        return
+    retention_ms = int(target.configs.get(_RETENTION_MS, -1))
+    expires_ms = now_ms - retention_ms
+    deletes = "delete" in target.configs.get(_CLEANUP, "delete") and retention_ms >= 0
+    if deletes and times and times.oldest_ms < expires_ms:
+        yield (
+            f"topic {target.name}: {_RETENTION_MS}={retention_ms} deletes segments without a record after "
+            f"{_spelled(expires_ms)}, and the oldest record is from {_spelled(times.oldest_ms)}"
         )
 
 
-def _refusals(target: TargetTopic, now_ms: int, oldest_ms: int | None) -> Iterator[str]:
+def _refusals(target: TargetTopic, now_ms: int, times: Times | None) -> Iterator[str]:
     """What the brokers would refuse."""
-    for name in _OLDEST_MS:
+    if not target.keeps_time or times is None:
+        return
+    for name, apart_ms, one_ms in (
+        (_BEFORE_MS, now_ms - times.oldest_ms, times.oldest_ms),
+        (_AFTER_MS, times.newest_ms - now_ms, times.newest_ms),
+        (_BOTH_MS, max(now_ms - times.oldest_ms, times.newest_ms - now_ms), times.oldest_ms),
+    ):
         limit_ms = int(target.configs.get(name, _FOREVER))
-        if target.keeps_time and oldest_ms is not None and 0 <= oldest_ms < now_ms - limit_ms:
+        if apart_ms > limit_ms:
             yield (
-                f"topic {target.name}: {name}={limit_ms} refuses records from before {_spelled(now_ms - limit_ms)}, and the "
-                f"oldest is from {_spelled(oldest_ms)}: set it to {_FOREVER} for the time of the restore"
+                f"topic {target.name}: {name}={limit_ms} refuses records like the one from {_spelled(one_ms)}: set it to "
+                f"{_FOREVER} until they are restored"
             )
 
 

@@ -31,14 +31,15 @@ from kafka_lagoon.restore.progress import Journal, Progress
 from kafka_lagoon.restore.read_back import CheckSettings, read_back_partitions
 from kafka_lagoon.restore.receipts import Restored, receipt
 from kafka_lagoon.restore.request import RestoreRequest
-from kafka_lagoon.restore.target import TargetTopic, describe_target, verdict
+from kafka_lagoon.restore.survey import Survey, SurveyItem, Times, logged_times, survey_partitions, times_by_topic
+from kafka_lagoon.restore.target import TargetTopic, default_configs, describe_target, verdict
 from kafka_lagoon.restore.tasks import TaskSettings, Work, WorkResult, restore_partitions
 from kafka_lagoon.runs.context import Progress as Steps
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.settings import RestoreSettings
 from kafka_lagoon.uuid7 import new_id
 
-STEPS = ("plan", "topics", "write", "check", "offsets")
+STEPS = ("plan", "survey", "topics", "write", "check", "offsets")
 _SEVERAL_CODECS = "zstd"
 
 
@@ -46,7 +47,7 @@ _SEVERAL_CODECS = "zstd"
 class RestoreResult:
     """What a run did, or with a dry run would do. `plan` is None where it was not made.
 
-    `went_on` says whether an earlier run had begun it. `failures` are partitions that are not restored, with the reason.
+    `to_write` counts the records of a dry run, None otherwise. `went_on` says whether an earlier run had begun it. `failures` are partitions that are not restored, with the reason.
     """
 
     cluster: str
@@ -59,6 +60,7 @@ class RestoreResult:
     receipts: Sequence[RestoreReceiptRow]
     failures: Mapping[PartitionKey, str]
     written: int
+    to_write: int | None
     went_on: bool
     is_dry_run: bool
     seconds: float
@@ -104,6 +106,7 @@ class _Restore:
         self._created: Sequence[Action] = ()
         self._topics: Sequence[ArchivedTopic] = ()
         self._files: dict[str, Sequence[DescribedFile]] = {}
+        self._surveyed: Mapping[tuple[str, int], Survey] = {}
 
     def run(self) -> RestoreResult:
         """Plan or go on, write, check."""
@@ -165,12 +168,14 @@ class _Restore:
         found, failures = describe_target(self._cluster, names, self._deadline())
         if failures:
             raise TableError("; ".join(f"{failure.scope}: {failure.name}" for failure in failures))
+        defaults = {} if all(found.values()) else default_configs(self._cluster, self._deadline())
         targets = {
-            topic.topic: found[name] or _to_create(topic, name) for topic, name in zip(self._topics, names, strict=True)
+            topic.topic: found[name] or _to_create(topic, name, defaults)
+            for topic, name in zip(self._topics, names, strict=True)
         }
-        oldest = {name: ms for name in targets if (ms := _oldest_ms(self._files[name])) is not None}
+        known = self._times()
         pairs = [(topic, targets[topic.topic]) for topic in self._topics]
-        said = verdict(self._request, pairs, self._clock.now_ms(), oldest)
+        said = verdict(self._request, pairs, self._clock.now_ms(), known)
         self._notes += said.notes
         self._created = [
             create_topic(one.name, partitions=one.partitions, replication_factor=self._request.replication_factor)
@@ -180,6 +185,25 @@ class _Restore:
         if said.faults:
             raise ConfigError(said.faults)
         return targets
+
+    def _times(self) -> Mapping[str, Times]:
+        """Bounds of the times of each topic's records, by the log or else by reading them; a dry run reads all."""
+        known = {} if self._request.is_dry_run else logged_times(self._files)
+        items = [
+            SurveyItem(source, source_files(self._files[topic.topic], source))
+            for topic in self._topics
+            if topic.topic not in known
+            for source in topic.partitions.values()
+        ]
+        self._steps.step("survey", len(items))
+        tasks = packed(items, lambda item: item.source.to_offset - item.source.from_offset, self._parallelism())
+        found = run_tasks(self._warehouse, survey_partitions, self._memory_bytes(), tasks)
+        surveyed = ((item.source.topic, item.source.partition) for task in tasks for item in task)
+        self._surveyed = dict(zip(surveyed, found, strict=True))
+        return {**known, **times_by_topic(self._surveyed)}
+
+    def _memory_bytes(self) -> int:
+        return (self._limits.task_memory_mb << 20) // 4
 
     def _create(self, targets: Mapping[str, TargetTopic]) -> Mapping[str, TargetTopic]:
         """Create the topics that are missing; returns all targets as they are then."""
@@ -272,7 +296,7 @@ class _Restore:
                 clock=self._clock,
                 plan=plan.settings(),
                 reading=_reading(self._limits),
-                memory_bytes=(self._limits.task_memory_mb << 20) // 4,
+                memory_bytes=self._memory_bytes(),
                 timeout_ms=self._limits.timeout_ms,
                 ends_at_ms=self._clock.now_ms() + self._limits.commit_interval_ms,
             )
@@ -357,22 +381,16 @@ class _Restore:
             receipts=receipts,
             failures=failures or {},
             written=written,
+            to_write=sum(one.records for one in self._surveyed.values()) if self._request.is_dry_run else None,
             went_on=went_on,
             is_dry_run=self._request.is_dry_run,
             seconds=self._clock.monotonic() - self._started,
         )
 
 
-def _to_create(topic: ArchivedTopic, name: str) -> TargetTopic:
+def _to_create(topic: ArchivedTopic, name: str, configs: Mapping[str, str]) -> TargetTopic:
     partitions = max(topic.partitions, default=0) + 1
-    return TargetTopic(name=name, topic_id=None, partitions=partitions, logs={}, configs={}, exists=False)
-
-
-def _oldest_ms(files: Sequence[DescribedFile]) -> int | None:
-    """The time of the oldest record that files may have; None if the log does not say, or if records have no times."""
-    times = [file.least.get("timestamp_ms") for file in files]
-    known = [one for one in times if one is not None and one >= 0]
-    return min(known, default=None)
+    return TargetTopic(name=name, topic_id=None, partitions=partitions, logs={}, configs=configs, exists=False)
 
 
 def _codec(limits: RestoreSettings, topics: Sequence[ArchivedTopic]) -> str:
