@@ -13,7 +13,8 @@ from kafka_lagoon.client.routes import ByLeader
 from kafka_lagoon.client.routing import ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
-from kafka_lagoon.produce.transactions import Transaction, explain
+from kafka_lagoon.produce.transaction_requests import explain
+from kafka_lagoon.produce.transactions import Transaction
 from kafka_lagoon.protocol.error_codes import (
     DUPLICATE_SEQUENCE_NUMBER,
     LEADER_NOT_AVAILABLE,
