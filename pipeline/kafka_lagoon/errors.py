@@ -12,6 +12,8 @@ PipelineError
 |  +- UnsupportedMagic    a message format that we do not know, or one where it may not be
 |  +- UnsupportedCodec    a compression that this message format cannot have
 |  +- ExpandedTooLarge    more bytes than a batch may expand to
++- RecordTooLarge         a record that no batch of its topic can carry
++- RowRefused             a row that has no place in the topics that are written to
 +- ConnectionFailed       an address, and the phase that failed
 |  +- ConnectionLost      after the first byte; keeps the first cause
 |  +- DeadlinePassed      no answer in time
@@ -132,6 +134,17 @@ class RecordTooLarge(PipelineError):
         return (
             f"record {self.index}: a batch of it alone has {self.size} bytes, more than max.message.bytes, {self.limit}"
         )
+
+
+class RowRefused(PipelineError):
+    """A row that has no place in the topics that are written to; `row` counts from 0 in what was given."""
+
+    def __init__(self, row: int, reason: str) -> None:
+        super().__init__(row, reason)
+        self.row, self.reason = row, reason
+
+    def __str__(self) -> str:
+        return f"row {self.row}: {self.reason}"
 
 
 class ConnectionFailed(PipelineError):

@@ -7,7 +7,7 @@ import pytest
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from tests.clock import CLOCK
-from tests.fake import quorum, security
+from tests.fake import group_changes, quorum, security, security_changes
 from tests.fake.answers import SPOKEN
 
 
@@ -22,6 +22,13 @@ def kraft(monkeypatch: pytest.MonkeyPatch) -> None:
 def security_apis(monkeypatch: pytest.MonkeyPatch) -> None:
     """Brokers that speak of quotas, SCRAM users and delegation tokens."""
     for api, answer in security.ANSWERS:
+        monkeypatch.setitem(SPOKEN, api.key, (api, answer))
+
+
+@pytest.fixture
+def altering_apis(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brokers that can be asked to alter ACLs, quotas, users, tokens, and what groups and transactions have stored."""
+    for api, answer in (*security.ANSWERS, *security_changes.ANSWERS, *group_changes.ANSWERS):
         monkeypatch.setitem(SPOKEN, api.key, (api, answer))
 
 

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from kafka_lagoon.admin.groups import describe_groups, list_groups
+from kafka_lagoon.admin.groups import delete_groups, describe_groups, list_groups
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE, DescribedConsumerGroup
 from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribedGroup
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from tests.admin.conftest import soon
-from tests.fake.cluster import FakeCluster, FakeGroup
+from tests.fake.cluster import FakeCluster, FakeGroup, FakeMember
 from tests.fake.faults import Altered, Fault
 
 
@@ -105,3 +105,23 @@ def test_a_group_that_is_gone_after_it_was_listed(state: FakeCluster, cluster: C
     assert {group_id: failure.name for group_id, failure in described.failures.items()} == {"g": "GROUP_ID_NOT_FOUND"}
     assert not described.migrated
     assert (state.count(DESCRIBE_GROUPS.key), state.count(CONSUMER_GROUP_DESCRIBE.key)) == (1, 1)
+
+
+@pytest.mark.usefixtures("altering_apis")
+def test_delete_groups_that_are_empty(state: FakeCluster, cluster: Cluster) -> None:
+    """A group with members is refused, one that is gone is a failure; each for itself."""
+    state.groups = {
+        "empty": FakeGroup(coordinator_id=1),
+        "busy": FakeGroup(coordinator_id=1, members=[FakeMember("m")]),
+        "gone": FakeGroup(coordinator_id=2),
+    }
+    list_groups(cluster, soon())
+    del state.groups["gone"]
+    gathered = delete_groups(cluster, ["empty", "busy", "gone"], soon())
+    assert set(gathered.answers) == {"empty"}
+    assert set(state.groups) == {"busy"}
+    assert {group_id: failure.name for group_id, failure in gathered.failures.items()} == {
+        "busy": "NON_EMPTY_GROUP",
+        "gone": "GROUP_ID_NOT_FOUND",
+    }
+    assert gathered.failures["busy"].message == "the group has members: stop them first"

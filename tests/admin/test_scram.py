@@ -1,12 +1,20 @@
 """SCRAM users of fake brokers."""
 
+import hmac
+from typing import Any
+
 import pytest
 
-from kafka_lagoon.admin.scram import describe_scram_users
+from kafka_lagoon.admin.scram import NewPassword, ScramCredential, alter_scram_users, describe_scram_users
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.protocol.messages.alter_user_scram_credentials import ALTER_USER_SCRAM_CREDENTIALS
+from kafka_lagoon.protocol.messages.describe_user_scram_credentials import SCRAM_SHA_256, SCRAM_SHA_512
+from kafka_lagoon.secret import Secret
 from tests.admin.conftest import soon
+from tests.fake.answers import SPOKEN
 from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Close, Fault
 from tests.security_samples import scram_user
 
 
@@ -24,3 +32,68 @@ def test_a_refusal_is_a_failure_and_no_empty_list(state: FakeCluster, cluster: C
     refused = describe_scram_users(cluster, soon())
     assert isinstance(refused, Failure)
     assert (refused.name, str(refused.scope)) == ("CLUSTER_AUTHORIZATION_FAILED", "SCRAM users")
+
+
+NEW = NewPassword(Secret("wq7-not-shown"), 4096)
+
+
+@pytest.mark.usefixtures("altering_apis")
+def test_alter_scram_users_of_two_mechanisms(state: FakeCluster, cluster: Cluster) -> None:
+    """A request names a user once: brokers refuse it twice. Deleting and setting go together."""
+    state.scram_users = (scram_user("b", SCRAM_SHA_256),)
+    changes = {
+        ScramCredential("a", SCRAM_SHA_256): NEW,
+        ScramCredential("a", SCRAM_SHA_512): NEW,
+        ScramCredential("b", SCRAM_SHA_256): None,
+    }
+    gathered = alter_scram_users(cluster, changes, soon())
+    assert set(gathered.answers) == set(changes)
+    (user,) = state.scram_users
+    assert (user.user, [one.mechanism for one in user.credential_infos]) == ("a", [SCRAM_SHA_256, SCRAM_SHA_512])
+
+
+@pytest.mark.usefixtures("altering_apis")
+def test_a_refused_user_fails_alone(cluster: Cluster) -> None:
+    """A deletion of what is not there; the failure names user and mechanism and no password."""
+    changes = {ScramCredential("a", SCRAM_SHA_256): NEW, ScramCredential("gone", SCRAM_SHA_256): None}
+    gathered = alter_scram_users(cluster, changes, soon())
+    (failure,) = gathered.failures.values()
+    assert (str(failure.scope), failure.name) == ("SCRAM user gone SCRAM-SHA-256", "RESOURCE_NOT_FOUND")
+    assert "wq7" not in repr(gathered) + repr(changes)
+
+
+@pytest.mark.usefixtures("altering_apis")
+def test_passwords_are_not_sent_twice(state: FakeCluster, cluster: Cluster) -> None:
+    """After a lost answer the caller decides, by what it finds."""
+    state.faults = [Fault(ALTER_USER_SCRAM_CREDENTIALS.key, Close())]
+    (failure,) = alter_scram_users(cluster, {ScramCredential("a", SCRAM_SHA_256): NEW}, soon()).failures.values()
+    assert failure.may_be_done
+    assert state.count(ALTER_USER_SCRAM_CREDENTIALS.key) == 1
+
+
+@pytest.mark.usefixtures("altering_apis")
+def test_the_salted_password_is_that_of_rfc_5802(state: FakeCluster, cluster: Cluster) -> None:
+    """Hi() by its definition, of the password as UTF-8; each credential has a salt of its own."""
+    sent: list[Any] = []
+    answer = SPOKEN[ALTER_USER_SCRAM_CREDENTIALS.key][1]
+
+    def keep(state: FakeCluster, node: int, version: int, request: Any) -> Any:
+        sent.extend(request.upsertions)
+        return answer(state, node, version, request)
+
+    SPOKEN[ALTER_USER_SCRAM_CREDENTIALS.key] = (ALTER_USER_SCRAM_CREDENTIALS, keep)
+    new = NewPassword(Secret("schl\u00fcssel"), 4096)
+    users = [ScramCredential("a", SCRAM_SHA_256), ScramCredential("b", SCRAM_SHA_512)]
+    assert not alter_scram_users(cluster, dict.fromkeys(users, new), soon()).failures
+    for upsertion, hash_name in zip(sent, ("sha256", "sha512"), strict=True):
+        assert upsertion.salted_password == hi("schl\u00fcssel".encode(), upsertion.salt, 4096, hash_name)
+    assert len({upsertion.salt for upsertion in sent}) == 2
+    assert state.scram_users
+
+
+def hi(password: bytes, salt: bytes, iterations: int, hash_name: str) -> bytes:
+    block = result = hmac.digest(password, salt + b"\0\0\0\1", hash_name)
+    for _ in range(iterations - 1):
+        block = hmac.digest(password, block, hash_name)
+        result = bytes(a ^ b for a, b in zip(result, block, strict=True))
+    return result

@@ -1,16 +1,28 @@
 """Transactions and producers of fake brokers."""
 
+from dataclasses import replace
 from typing import Any
 
-from kafka_lagoon.admin.transactions import describe_producers, describe_transactions, list_transactions
+import pytest
+
+from kafka_lagoon.admin.transactions import (
+    OpenTransaction,
+    abort_transactions,
+    describe_producers,
+    describe_transactions,
+    fence_producers,
+    list_transactions,
+)
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.protocol.messages import describe_transactions as messages
 from kafka_lagoon.protocol.messages.describe_producers import ProducerState
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR, TRANSACTION
+from kafka_lagoon.protocol.messages.init_producer_id import INIT_PRODUCER_ID
 from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
+from kafka_lagoon.protocol.messages.write_txn_markers import WRITE_TXN_MARKERS
 from tests.admin.conftest import soon
 from tests.fake.cluster import FakeCluster, FakeTransaction
-from tests.fake.faults import Altered, Fault
+from tests.fake.faults import Altered, Close, Fault
 
 FORBIDDEN = 53
 
@@ -78,3 +90,49 @@ def test_producers_come_from_the_leaders(state: FakeCluster, cluster: Cluster) -
     assert producers.answers[TopicPartition("orders", 0)].active_producers == (producer,)
     assert producers.answers[TopicPartition("orders", 1)].active_producers == ()
     assert producers.sources[TopicPartition("orders", 0)].node_id == 3
+
+
+@pytest.mark.usefixtures("altering_apis")
+def test_abort_transactions_writes_markers_to_the_leaders(state: FakeCluster, cluster: Cluster) -> None:
+    """With both epochs as the leader gave them; an unknown epoch of the coordinator is 0. A moved leader is looked up."""
+    first, second = (TopicPartition("orders", index) for index in (0, 1))
+    moved = state.topics["orders"].partitions[0]
+    moved.leader_id, moved.leader_epoch = 3, 1
+    wanted = [OpenTransaction(first, 7, 3, 9), OpenTransaction(second, 8, 0, -1)]
+    assert set(abort_transactions(cluster, wanted, soon()).answers) == set(wanted)
+    markers = {
+        (one.producer_id, one.producer_epoch, one.transaction_result, one.coordinator_epoch, one.topics[0].name)
+        for one in state.markers
+    }
+    assert markers == {(7, 3, False, 9, "orders"), (8, 0, False, 0, "orders")}
+
+
+@pytest.mark.usefixtures("altering_apis")
+def test_a_marker_is_not_written_twice(state: FakeCluster, cluster: Cluster) -> None:
+    """It would abort what the producer has begun since."""
+    state.faults = [Fault(WRITE_TXN_MARKERS.key, Close())]
+    transaction = OpenTransaction(TopicPartition("orders", 0), 7, 3, 9)
+    (failure,) = abort_transactions(cluster, [transaction], soon()).failures.values()
+    assert (str(failure.scope), failure.may_be_done) == ("orders-0", True)
+    assert state.count(WRITE_TXN_MARKERS.key) == 1
+
+
+def test_fence_producers_takes_their_ids_over(state: FakeCluster, cluster: Cluster) -> None:
+    """While the coordinator aborts what is open it says CONCURRENT_TRANSACTIONS; the request is sent again then."""
+
+    def busy(answer: Any) -> Any:
+        return replace(answer, error_code=51)
+
+    cluster.learn_coordinators({"a": 2}, TRANSACTION)
+    state.faults = [Fault(INIT_PRODUCER_ID.key, Altered(busy))]
+    (answer,) = fence_producers(cluster, {"a": 60_000}, soon()).answers.values()
+    assert answer.producer_id >= 0
+    assert state.count(INIT_PRODUCER_ID.key, 2) == 2
+
+
+def test_a_producer_is_not_fenced_twice(state: FakeCluster, cluster: Cluster) -> None:
+    """The second request might fence whoever has taken the id over since."""
+    cluster.learn_coordinators({"a": 2}, TRANSACTION)
+    state.faults = [Fault(INIT_PRODUCER_ID.key, Close())]
+    (failure,) = fence_producers(cluster, {"a": 60_000}, soon()).failures.values()
+    assert (str(failure.scope), failure.may_be_done) == ("transaction a", True)

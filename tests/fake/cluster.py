@@ -121,6 +121,7 @@ class FakeCluster:
     quorum: Any = None  # of DescribeQuorum: the partition of the metadata log
     transactions: dict[str, FakeTransaction] = field(default_factory=dict)
     producers: dict[tuple[str, int], tuple[Any, ...]] = field(default_factory=dict)  # of DescribeProducers
+    markers: list[Any] = field(default_factory=list)  # of WriteTxnMarkers, as they arrived
     reassignments: tuple[Any, ...] = ()  # of ListPartitionReassignments, by topic
     faults: list[Fault] = field(default_factory=list)
     requests: list[tuple[int, int, int]] = field(default_factory=list)  # (node, api key, version), in order of arrival

@@ -1,19 +1,44 @@
-"""Describes the ACLs of a cluster (DescribeAcls, KIP-140).
+"""Describes, creates and deletes the ACLs of a cluster (DescribeAcls, CreateAcls, DeleteAcls, KIP-140).
 
-No ACLs is an answer; no authorizer is a failure, SECURITY_DISABLED.
+No ACLs is an answer; no authorizer is a failure, SECURITY_DISABLED. ACLs are deleted one by one, each by a filter that only
+it can match, so that nothing goes that nobody has seen.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
-from kafka_lagoon.client.routing import ask_cluster
+from kafka_lagoon.client.routes import ByController
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, ask_cluster, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol import acls
+from kafka_lagoon.protocol.messages.create_acls import CREATE_ACLS, AclCreation, CreateAclsRequest, CreateAclsResponse
+from kafka_lagoon.protocol.messages.delete_acls import (
+    DELETE_ACLS,
+    DeleteAclsFilter,
+    DeleteAclsFilterResult,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+)
 from kafka_lagoon.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest, DescribeAclsResponse
 from kafka_lagoon.wire.schema import LATEST, Versions
 
 _WITH_PATTERNS = Versions(1, LATEST)  # KIP-290
+_CHUNK = 1_000  # ACLs in one request
+
+
+class Acl(NamedTuple):
+    """One ACL; numbers as in protocol/acls.py, none of those that only filters have."""
+
+    resource_type: int
+    resource_name: str
+    pattern_type: int
+    principal: str
+    host: str
+    operation: int
+    permission: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,3 +66,101 @@ def describe_acls(cluster: Cluster, acl_filter: AclFilter, deadline: Deadline) -
         permission_type=acl_filter.permission,
     )
     return ask_cluster(cluster, DESCRIBE_ACLS, request, Scope.list("ACLs"), deadline, _WITH_PATTERNS)
+
+
+def acls_of(response: DescribeAclsResponse) -> list[Acl]:
+    """The described ACLs, one by one."""
+    return [
+        Acl(
+            resource.resource_type,
+            resource.resource_name,
+            resource.pattern_type,
+            acl.principal,
+            acl.host,
+            acl.operation,
+            acl.permission_type,
+        )
+        for resource in response.resources
+        for acl in resource.acls
+    ]
+
+
+def create_acls(cluster: Cluster, wanted: Sequence[Acl], deadline: Deadline) -> Gathered[Acl, None]:
+    """Create ACLs; one that exists already is a success. Brokers obey them a moment later."""
+    sharded: ShardedRequest[Acl, None] = ShardedRequest(
+        api=CREATE_ACLS,
+        items=wanted,
+        build=lambda items: CreateAclsRequest(creations=tuple(map(_creation, items))),
+        read=_read_creations,
+        explain=lambda response, items: zip(items, (one.error_message for one in response.results), strict=False),
+        chunk=_CHUNK,
+        within=_WITH_PATTERNS,
+        once=False,
+    )
+    return gather(cluster, ByController(cluster, _scope), [sharded], deadline)[0]
+
+
+def delete_acls(cluster: Cluster, unwanted: Sequence[Acl], deadline: Deadline) -> Gathered[Acl, int]:
+    """Delete exactly these ACLs; the answer is 1, or 0 if there was no such ACL any more."""
+    sharded: ShardedRequest[Acl, int] = ShardedRequest(
+        api=DELETE_ACLS,
+        items=unwanted,
+        build=lambda items: DeleteAclsRequest(filters=tuple(map(_exactly, items))),
+        read=_read_deletions,
+        explain=lambda response, items: zip(items, map(_explanation, response.filter_results), strict=False),
+        chunk=_CHUNK,
+        within=_WITH_PATTERNS,
+        once=False,
+    )
+    return gather(cluster, ByController(cluster, _scope), [sharded], deadline)[0]
+
+
+def _scope(acl: Acl) -> Scope:
+    words = acls.PERMISSION_TYPES, acls.OPERATIONS, acls.RESOURCE_TYPES
+    permission, operation, resource_type = (
+        names.get(number, str(number))
+        for names, number in zip(words, (acl.permission, acl.operation, acl.resource_type), strict=True)
+    )
+    return Scope.list(f"ACL {permission} {acl.principal} {operation} {resource_type} {acl.resource_name}")
+
+
+def _creation(acl: Acl) -> AclCreation:
+    return AclCreation(
+        resource_type=acl.resource_type,
+        resource_name=acl.resource_name,
+        resource_pattern_type=acl.pattern_type,
+        principal=acl.principal,
+        host=acl.host,
+        operation=acl.operation,
+        permission_type=acl.permission,
+    )
+
+
+def _read_creations(response: CreateAclsResponse, items: Sequence[Acl]) -> Iterator[tuple[Acl, int, None]]:
+    """Results are in the order of the request."""
+    for acl, result in zip(items, response.results, strict=False):
+        yield acl, result.error_code, None
+
+
+def _exactly(acl: Acl) -> DeleteAclsFilter:
+    return DeleteAclsFilter(
+        resource_type_filter=acl.resource_type,
+        resource_name_filter=acl.resource_name,
+        pattern_type_filter=acl.pattern_type,
+        principal_filter=acl.principal,
+        host_filter=acl.host,
+        operation=acl.operation,
+        permission_type=acl.permission,
+    )
+
+
+def _read_deletions(response: DeleteAclsResponse, items: Sequence[Acl]) -> Iterator[tuple[Acl, int, int]]:
+    """Results are in the order of the request; an ACL that was found may have an error of its own."""
+    for acl, result in zip(items, response.filter_results, strict=False):
+        codes = (result.error_code, *(match.error_code for match in result.matching_acls))
+        yield acl, next(filter(None, codes), 0), len(result.matching_acls)
+
+
+def _explanation(result: DeleteAclsFilterResult) -> str | None:
+    texts = (result.error_message, *(match.error_message for match in result.matching_acls))
+    return next(filter(None, texts), None)

@@ -1,24 +1,175 @@
-"""Describes the delegation tokens that we may see (DescribeDelegationToken, KIP-48), without their secrets.
+"""Describes, creates, renews and expires delegation tokens (KIP-48).
 
-The answer has the secret of each token (`hmac`); it is removed here, so that nothing above this module can keep it.
+The secret of a token (`hmac`) is removed from descriptions, so that nothing above this module can keep it; renewing and
+expiring, which brokers do by the secret, take the id of a token and look its secret up. Only a new token shows it, to whoever
+asked for it.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure, Scope
-from kafka_lagoon.client.routing import ask_cluster
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
+from kafka_lagoon.client.routes import ByController
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, ask_cluster, gather, merged
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.error_codes import DELEGATION_TOKEN_NOT_FOUND
+from kafka_lagoon.protocol.messages.create_delegation_token import (
+    CREATE_DELEGATION_TOKEN,
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+    DelegationTokenRenewer,
+)
 from kafka_lagoon.protocol.messages.describe_delegation_token import (
     DESCRIBE_DELEGATION_TOKEN,
     DescribedDelegationToken,
     DescribeDelegationTokenRequest,
 )
+from kafka_lagoon.protocol.messages.expire_delegation_token import EXPIRE_DELEGATION_TOKEN, ExpireDelegationTokenRequest
+from kafka_lagoon.protocol.messages.renew_delegation_token import RENEW_DELEGATION_TOKEN, RenewDelegationTokenRequest
+from kafka_lagoon.secret import Secret
+from kafka_lagoon.wire.schema import LATEST, Versions
+
+BROKERS_LIMIT = -1  # as a lifetime or a period: as long as the broker allows
+NOW = -1  # as the period after which a token expires: it is deleted
+_WITH_OWNER = Versions(3, LATEST)  # KIP-373
+
+
+class NewToken(NamedTuple):
+    """A token to create: for whom (None: for us), who may renew it besides, and for how long at most.
+
+    Principals are (type, name).
+    """
+
+    owner: tuple[str, str] | None = None
+    renewers: tuple[tuple[str, str], ...] = ()
+    max_lifetime_ms: int = BROKERS_LIMIT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedToken:
+    """A token that was just created; id and secret are user name and password of SCRAM."""
+
+    token_id: str
+    hmac: Secret
+    owner: str
+    issued_at_ms: int
+    expires_at_ms: int
+    max_lifetime_at_ms: int
 
 
 def describe_delegation_tokens(cluster: Cluster, deadline: Deadline) -> Sequence[DescribedDelegationToken] | Failure:
     """Tokens of all owners, from any broker; brokers leave out those that we may not see."""
+    tokens = _describe(cluster, deadline)
+    return tokens if isinstance(tokens, Failure) else [replace(token, hmac=b"") for token in tokens]
+
+
+def _describe(cluster: Cluster, deadline: Deadline) -> Sequence[DescribedDelegationToken] | Failure:
     everybodys = DescribeDelegationTokenRequest(owners=None)
     answer = ask_cluster(cluster, DESCRIBE_DELEGATION_TOKEN, everybodys, Scope.list("delegation tokens"), deadline)
-    return answer if isinstance(answer, Failure) else [replace(token, hmac=b"") for token in answer.tokens]
+    return answer if isinstance(answer, Failure) else answer.tokens
+
+
+def create_delegation_tokens(
+    cluster: Cluster, wanted: Sequence[NewToken], deadline: Deadline
+) -> Gathered[NewToken, CreatedToken]:
+    """Create tokens. An owner other than ourselves needs Kafka 3.3, and permission CREATE_TOKENS on that user."""
+    several = [
+        ShardedRequest(
+            api=CREATE_DELEGATION_TOKEN,
+            items=[one],
+            build=_creation,
+            read=_read_created,
+            within=_WITH_OWNER if one.owner else None,
+            once=True,
+        )
+        for one in wanted
+    ]
+    return merged(gather(cluster, ByController(cluster, _owner_scope), several, deadline))
+
+
+def renew_delegation_tokens(cluster: Cluster, periods_ms: Mapping[str, int], deadline: Deadline) -> Gathered[str, int]:
+    """Let tokens live for so long from now on, by their ids; the answers are when they expire."""
+    secrets, failures = _secrets(cluster, list(periods_ms), deadline)
+    sharded: ShardedRequest[str, int] = ShardedRequest(
+        api=RENEW_DELEGATION_TOKEN,
+        items=list(secrets),
+        build=lambda items: RenewDelegationTokenRequest(hmac=secrets[items[0]], renew_period_ms=periods_ms[items[0]]),
+        read=lambda response, items: [(items[0], response.error_code, response.expiry_timestamp_ms)],
+        chunk=1,
+        once=False,  # the period counts from a moment later then
+    )
+    return _with(gather(cluster, ByController(cluster, _token_scope), [sharded], deadline)[0], failures)
+
+
+def expire_delegation_tokens(cluster: Cluster, periods_ms: Mapping[str, int], deadline: Deadline) -> Gathered[str, int]:
+    """Let tokens end after so long, or NOW, by their ids; the answers are when they expire."""
+    secrets, failures = _secrets(cluster, list(periods_ms), deadline)
+    sharded: ShardedRequest[str, int] = ShardedRequest(
+        api=EXPIRE_DELEGATION_TOKEN,
+        items=list(secrets),
+        build=lambda items: ExpireDelegationTokenRequest(
+            hmac=secrets[items[0]], expiry_time_period_ms=periods_ms[items[0]]
+        ),
+        read=lambda response, items: [(items[0], response.error_code, response.expiry_timestamp_ms)],
+        chunk=1,
+        once=True,
+    )
+    return _with(gather(cluster, ByController(cluster, _token_scope), [sharded], deadline)[0], failures)
+
+
+def _secrets(
+    cluster: Cluster, token_ids: Sequence[str], deadline: Deadline
+) -> tuple[dict[str, bytes], dict[str, Failure]]:
+    """The secrets of tokens, as brokers show them to owners and renewers, and failures of tokens that we do not see."""
+    tokens = _describe(cluster, deadline)
+    if isinstance(tokens, Failure):
+        return {}, {one: replace(tokens, scope=_token_scope(one)) for one in token_ids}
+    seen = {token.token_id: token.hmac for token in tokens if token.token_id in token_ids}
+    missing = {
+        one: failure_of(DESCRIBE_DELEGATION_TOKEN, _token_scope(one), DELEGATION_TOKEN_NOT_FOUND)
+        for one in token_ids
+        if one not in seen
+    }
+    return seen, missing
+
+
+def _with(gathered: Gathered[str, int], failures: Mapping[str, Failure]) -> Gathered[str, int]:
+    return Gathered(gathered.answers, gathered.sources, {**failures, **gathered.failures})
+
+
+def _token_scope(token_id: str) -> Scope:
+    return Scope.list(f"delegation token {token_id}")
+
+
+def _owner_scope(wanted: NewToken) -> Scope:
+    return Scope.list(f"delegation token for {':'.join(wanted.owner)}" if wanted.owner else "delegation token")
+
+
+def _creation(items: Sequence[NewToken]) -> CreateDelegationTokenRequest:
+    (wanted,) = items
+    owner_type, owner_name = wanted.owner or (None, None)
+    return CreateDelegationTokenRequest(
+        owner_principal_type=owner_type,
+        owner_principal_name=owner_name,
+        renewers=tuple(
+            DelegationTokenRenewer(principal_type=kind, principal_name=name) for kind, name in wanted.renewers
+        ),
+        max_lifetime_ms=wanted.max_lifetime_ms,
+    )
+
+
+def _read_created(
+    response: CreateDelegationTokenResponse, items: Sequence[NewToken]
+) -> Iterator[tuple[NewToken, int, CreatedToken]]:
+    token = CreatedToken(
+        token_id=response.token_id,
+        hmac=Secret(b64encode(response.hmac).decode()),
+        owner=f"{response.principal_type}:{response.principal_name}",
+        issued_at_ms=response.issue_timestamp_ms,
+        expires_at_ms=response.expiry_timestamp_ms,
+        max_lifetime_at_ms=response.max_timestamp_ms,
+    )
+    yield items[0], response.error_code, token

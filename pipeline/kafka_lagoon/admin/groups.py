@@ -1,4 +1,4 @@
-"""Lists and describes groups of every type (ListGroups, and the API that describes each type).
+"""Lists, describes and deletes groups of every type (ListGroups, DeleteGroups, and the API that describes each type).
 
 The type that ListGroups returns decides which API describes a group: DescribeGroups says of a live KIP-848 group that it is
 "Dead", with error 0.
@@ -13,12 +13,13 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.routes import ByBroker, ByCoordinator
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.protocol.error_codes import GROUP_ID_NOT_FOUND
+from kafka_lagoon.protocol.error_codes import GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP
 from kafka_lagoon.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
     ConsumerGroupDescribeRequest,
     DescribedConsumerGroup,
 )
+from kafka_lagoon.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest, DeleteGroupsResponse
 from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribedGroup, DescribeGroupsRequest
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListedGroup, ListGroupsRequest, ListGroupsResponse
 from kafka_lagoon.protocol.messages.share_group_describe import (
@@ -105,6 +106,28 @@ def _listings(gathered: Gathered[int, ListGroupsResponse]) -> Iterator[tuple[str
     for node_id, response in sorted(gathered.answers.items()):
         for group in response.groups:
             yield group.group_id, GroupListing(group, node_id)
+
+
+def delete_groups(cluster: Cluster, group_ids: Sequence[str], deadline: Deadline) -> Gathered[str, None]:
+    """Delete groups of any type with what they committed; their coordinators refuse those that have members."""
+    sharded: ShardedRequest[str, None] = ShardedRequest(
+        api=DELETE_GROUPS,
+        items=group_ids,
+        build=lambda items: DeleteGroupsRequest(groups_names=tuple(items)),
+        read=_read_deletions,
+        explain=lambda response, _: (
+            (one.group_id, "the group has members: stop them first" if one.error_code == NON_EMPTY_GROUP else None)
+            for one in response.results
+        ),
+        chunk=_CHUNK,
+        once=True,
+    )
+    return gather(cluster, ByCoordinator(cluster), [sharded], deadline)[0]
+
+
+def _read_deletions(response: DeleteGroupsResponse, _: Sequence[str]) -> Iterator[tuple[str, int, None]]:
+    for result in response.results:
+        yield result.group_id, result.error_code, None
 
 
 def described_as(listing: GroupListing) -> str:

@@ -1,16 +1,32 @@
-"""Describes the client quotas of a cluster: limits of users, clients and addresses (DescribeClientQuotas, KIP-546)."""
+"""Describes and alters the client quotas of a cluster: limits of users, clients and addresses (KIP-546)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
-from kafka_lagoon.client.routing import ask_cluster
+from kafka_lagoon.client.routes import ByController
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, ask_cluster, gather
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.messages.alter_client_quotas import (
+    ALTER_CLIENT_QUOTAS,
+    AlterClientQuotaEntity,
+    AlterClientQuotaEntry,
+    AlterClientQuotaOperation,
+    AlterClientQuotaResult,
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+)
 from kafka_lagoon.protocol.messages.describe_client_quotas import (
     DESCRIBE_CLIENT_QUOTAS,
+    ClientQuotaEntity,
     ClientQuotas,
     DescribeClientQuotasRequest,
 )
+
+_CHUNK = 1_000  # entities in one request
+
+# The parts of an entity by type (`user`, `client-id`, `ip`), sorted; the name None is the default of the type.
+QuotaEntity = tuple[tuple[str, str | None], ...]
 
 
 def describe_client_quotas(cluster: Cluster, deadline: Deadline) -> Sequence[ClientQuotas] | Failure:
@@ -18,3 +34,52 @@ def describe_client_quotas(cluster: Cluster, deadline: Deadline) -> Sequence[Cli
     everything = DescribeClientQuotasRequest(components=(), strict=False)
     answer = ask_cluster(cluster, DESCRIBE_CLIENT_QUOTAS, everything, Scope.list("client quotas"), deadline)
     return answer if isinstance(answer, Failure) else answer.entries or ()
+
+
+def entity_of(parts: Sequence[ClientQuotaEntity | AlterClientQuotaEntity]) -> QuotaEntity:
+    """The parts of an answer, as they compare."""
+    return tuple(sorted((part.entity_type, part.entity_name) for part in parts))
+
+
+def alter_client_quotas(
+    cluster: Cluster,
+    changes: Mapping[QuotaEntity, Mapping[str, float | None]],
+    deadline: Deadline,
+    *,
+    validate_only: bool = False,
+) -> Gathered[QuotaEntity, None]:
+    """Set limits, or remove those that are None; of one entity all or none. Rates are per broker, in bytes a second."""
+    sharded: ShardedRequest[QuotaEntity, None] = ShardedRequest(
+        api=ALTER_CLIENT_QUOTAS,
+        items=list(changes),
+        build=lambda items: AlterClientQuotasRequest(
+            entries=tuple(_entry(entity, changes[entity]) for entity in items), validate_only=validate_only
+        ),
+        read=_read_results,
+        explain=lambda response, _: ((entity_of(one.entity), one.error_message) for one in response.entries),
+        chunk=_CHUNK,
+        once=False,
+    )
+    return gather(cluster, ByController(cluster, _scope), [sharded], deadline)[0]
+
+
+def _scope(entity: QuotaEntity) -> Scope:
+    parts = (f"{kind}={'<default>' if name is None else name}" for kind, name in entity)
+    return Scope.list(f"quota {', '.join(parts)}")
+
+
+def _entry(entity: QuotaEntity, limits: Mapping[str, float | None]) -> AlterClientQuotaEntry:
+    parts = (AlterClientQuotaEntity(entity_type=kind, entity_name=name) for kind, name in entity)
+    ops = (
+        AlterClientQuotaOperation(key=key, value=0.0 if value is None else value, remove=value is None)
+        for key, value in limits.items()
+    )
+    return AlterClientQuotaEntry(entity=tuple(parts), ops=tuple(ops))
+
+
+def _read_results(
+    response: AlterClientQuotasResponse, _: Sequence[QuotaEntity]
+) -> Iterator[tuple[QuotaEntity, int, None]]:
+    result: AlterClientQuotaResult
+    for result in response.entries:
+        yield entity_of(result.entity), result.error_code, None

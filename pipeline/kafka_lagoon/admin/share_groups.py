@@ -1,13 +1,31 @@
-"""Describes the offsets of share groups (DescribeShareGroupOffsets, KIP-932)."""
+"""Describes, alters and deletes the offsets of share groups (KIP-932).
+
+They are altered by partition and deleted by topic. The group must have no members for either.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from kafka_lagoon.admin.group_offsets import ByGroup, GroupPartition, by_group, explained
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByCoordinator
-from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather, merged
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.messages.alter_share_group_offsets import (
+    ALTER_SHARE_GROUP_OFFSETS,
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestPartition,
+    AlterShareGroupOffsetsRequestTopic,
+    AlterShareGroupOffsetsResponse,
+)
+from kafka_lagoon.protocol.messages.delete_share_group_offsets import (
+    DELETE_SHARE_GROUP_OFFSETS,
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsRequestTopic,
+    DeleteShareGroupOffsetsResponse,
+)
 from kafka_lagoon.protocol.messages.describe_share_group_offsets import (
     DESCRIBE_SHARE_GROUP_OFFSETS,
     DescribeShareGroupOffsetsRequest,
@@ -15,6 +33,13 @@ from kafka_lagoon.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsResponse,
     DescribeShareGroupOffsetsResponseGroup,
 )
+
+
+class GroupTopic(NamedTuple):
+    """What a share group stores about one topic."""
+
+    group_id: str
+    topic: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,3 +80,108 @@ def _partition_failures(answers: Mapping[str, DescribeShareGroupOffsetsResponseG
                 if partition.error_code:
                     scope = Scope.group_partition(group_id, topic.topic_name, partition.partition_index)
                     yield failure_of(DESCRIBE_SHARE_GROUP_OFFSETS, scope, partition.error_code)
+
+
+def alter_share_offsets(
+    cluster: Cluster, start_offsets: Mapping[GroupPartition, int], deadline: Deadline
+) -> Gathered[GroupPartition, None]:
+    """Let share groups begin at these offsets; what was acknowledged after them is delivered again."""
+    several = [_alter_share_offsets(items, start_offsets) for items in by_group(start_offsets).values()]
+    return merged(gather(cluster, ByGroup(cluster), several, deadline))
+
+
+def _alter_share_offsets(
+    items: Sequence[GroupPartition], start_offsets: Mapping[GroupPartition, int]
+) -> ShardedRequest[GroupPartition, None]:
+    def build(some: Sequence[GroupPartition]) -> AlterShareGroupOffsetsRequest:
+        topics: dict[str, list[AlterShareGroupOffsetsRequestPartition]] = {}
+        for item in some:
+            wanted = AlterShareGroupOffsetsRequestPartition(
+                partition_index=item.partition, start_offset=start_offsets[item]
+            )
+            topics.setdefault(item.topic, []).append(wanted)
+        return AlterShareGroupOffsetsRequest(
+            group_id=items[0].group_id,
+            topics=tuple(
+                AlterShareGroupOffsetsRequestTopic(topic_name=name, partitions=tuple(some))
+                for name, some in topics.items()
+            ),
+        )
+
+    return ShardedRequest(
+        api=ALTER_SHARE_GROUP_OFFSETS,
+        items=items,
+        build=build,
+        read=_read_alterations,
+        explain=_explain_alterations,
+        once=True,
+    )
+
+
+def _read_alterations(
+    response: AlterShareGroupOffsetsResponse, items: Sequence[GroupPartition]
+) -> Iterator[tuple[GroupPartition, int, None]]:
+    group_id = items[0].group_id
+    if response.error_code:
+        yield from ((item, response.error_code, None) for item in items)
+    for topic in response.responses:
+        for partition in topic.partitions:
+            yield GroupPartition(group_id, topic.topic_name, partition.partition_index), partition.error_code, None
+
+
+def _explain_alterations(
+    response: AlterShareGroupOffsetsResponse, items: Sequence[GroupPartition]
+) -> Iterator[tuple[GroupPartition, str | None]]:
+    """Our own words where there are some, else the broker's."""
+    ours = dict(explained(_read_alterations(response, items)))
+    theirs = {
+        GroupPartition(items[0].group_id, topic.topic_name, partition.partition_index): partition.error_message
+        for topic in response.responses
+        for partition in topic.partitions
+    }
+    for item in items:
+        yield item, ours.get(item) or theirs.get(item) or response.error_message
+
+
+def delete_share_offsets(
+    cluster: Cluster, topics: Sequence[GroupTopic], deadline: Deadline
+) -> Gathered[GroupTopic, None]:
+    """Forget how far share groups are in whole topics."""
+    groups: dict[str, list[GroupTopic]] = {}
+    for item in topics:
+        groups.setdefault(item.group_id, []).append(item)
+    several: list[ShardedRequest[GroupTopic, None]] = [
+        ShardedRequest(
+            api=DELETE_SHARE_GROUP_OFFSETS,
+            items=items,
+            build=_deletion,
+            read=_read_deletions,
+            explain=_explain_deletions,
+            once=True,
+        )
+        for items in groups.values()
+    ]
+    return merged(gather(cluster, ByGroup(cluster), several, deadline))
+
+
+def _deletion(items: Sequence[GroupTopic]) -> DeleteShareGroupOffsetsRequest:
+    topics = (DeleteShareGroupOffsetsRequestTopic(topic_name=item.topic) for item in items)
+    return DeleteShareGroupOffsetsRequest(group_id=items[0].group_id, topics=tuple(topics))
+
+
+def _read_deletions(
+    response: DeleteShareGroupOffsetsResponse, items: Sequence[GroupTopic]
+) -> Iterator[tuple[GroupTopic, int, None]]:
+    if response.error_code:
+        yield from ((item, response.error_code, None) for item in items)
+    for topic in response.responses:
+        yield GroupTopic(items[0].group_id, topic.topic_name), topic.error_code, None
+
+
+def _explain_deletions(
+    response: DeleteShareGroupOffsetsResponse, items: Sequence[GroupTopic]
+) -> Iterator[tuple[GroupTopic, str | None]]:
+    ours = dict(explained(_read_deletions(response, items)))
+    theirs = {topic.topic_name: topic.error_message for topic in response.responses}
+    for item in items:
+        yield item, ours.get(item) or theirs.get(item.topic) or response.error_message

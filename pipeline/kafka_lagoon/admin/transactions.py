@@ -1,16 +1,18 @@
-"""Lists and describes transactions, and the producers that partitions have (KIP-664).
+"""Lists and describes transactions and the producers that partitions have, aborts transactions, and fences producers.
 
-A request creates nothing: a transaction's coordinator is the broker that listed it, and only listed ids are described.
-No permission on the cluster is needed, but brokers leave out transactional ids that we may not describe.
+The APIs are those of KIP-664. What describes creates nothing: a transaction's coordinator is the broker that listed it, and
+only listed ids are described. No permission on the cluster is needed for that, but brokers leave out transactional ids that we
+may not describe.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
-from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.routes import ByBroker, ByCoordinator, ByLeader
-from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather, merged
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import TRANSACTIONAL_ID_NOT_FOUND, error_code
 from kafka_lagoon.protocol.messages.describe_producers import (
@@ -27,11 +29,24 @@ from kafka_lagoon.protocol.messages.describe_transactions import (
     DescribeTransactionsResponse,
 )
 from kafka_lagoon.protocol.messages.find_coordinator import TRANSACTION
+from kafka_lagoon.protocol.messages.init_producer_id import (
+    INIT_PRODUCER_ID,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
 from kafka_lagoon.protocol.messages.list_transactions import (
     EVERY_DURATION,
     LIST_TRANSACTIONS,
     ListTransactionsRequest,
     ListTransactionsResponse,
+)
+from kafka_lagoon.protocol.messages.write_txn_markers import (
+    ABORT,
+    WRITE_TXN_MARKERS,
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
 )
 from kafka_lagoon.wire.schema import LATEST, Versions
 
@@ -43,7 +58,18 @@ Descriptions = Gathered[str, DescribedTransaction]
 Producers = Gathered[TopicPartition, DescribeProducersPartitionResponse]
 
 
+_BY_HAND = 0  # as transaction_version: the epoch need not be larger than the producer's last
+
 GONE = error_code(TRANSACTIONAL_ID_NOT_FOUND).name
+
+
+class OpenTransaction(NamedTuple):
+    """A producer's open transaction in a partition, with the epochs that DescribeProducers gave."""
+
+    partition: TopicPartition
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int  # -1 if no coordinator has ended a transaction of the producer here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,15 +86,19 @@ class ProducersTransactions:
 
 
 def list_transactions(
-    cluster: Cluster, deadline: Deadline, longer_than_ms: int | None = None, producer_ids: Collection[int] = ()
+    cluster: Cluster,
+    deadline: Deadline,
+    longer_than_ms: int | None = None,
+    producer_ids: Collection[int] = (),
+    states: Collection[str] = (),
 ) -> Listings:
-    """What every broker coordinates, or what these producers have (none: all); the coordinators are remembered.
+    """What every broker coordinates, of these producers and in these states (none: of all); the coordinators are remembered.
 
     Brokers before Kafka 3.8 have no filter for those open for `longer_than_ms`: UNSUPPORTED_VERSION.
     """
     duration_filter = EVERY_DURATION if longer_than_ms is None else longer_than_ms
     request = ListTransactionsRequest(
-        state_filters=(), producer_id_filters=tuple(producer_ids), duration_filter=duration_filter
+        state_filters=tuple(states), producer_id_filters=tuple(producer_ids), duration_filter=duration_filter
     )
     sharded = ShardedRequest(
         api=LIST_TRANSACTIONS,
@@ -148,3 +178,81 @@ def _read_producers(
     for topic in response.topics:
         for partition in topic.partitions:
             yield TopicPartition(topic.name, partition.partition_index), partition.error_code, partition
+
+
+class _ByLeaderOf(ByLeader):
+    """To the leaders of the partitions of open transactions."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self.node_of: Any = lambda item: cluster.leader_of(item.partition)
+
+    def scope_of(self, item: Any) -> Scope:
+        """The partition."""
+        return super().scope_of(item.partition)
+
+    def refresh(self, items: Sequence[Any], deadline: Deadline) -> None:
+        """Ask for the metadata of the partitions' topics."""
+        super().refresh([item.partition for item in items], deadline)
+
+
+def abort_transactions(
+    cluster: Cluster, transactions: Sequence[OpenTransaction], deadline: Deadline
+) -> Gathered[OpenTransaction, None]:
+    """Write the markers that end hanging transactions, as `kafka-transactions.sh abort` does.
+
+    Never sent twice: a second marker would abort a transaction that the same producer has begun meanwhile. Needs ALTER on
+    the cluster. It is not for transactions that a coordinator still has: fence their producers instead.
+    """
+    several: list[ShardedRequest[OpenTransaction, None]] = [
+        ShardedRequest(api=WRITE_TXN_MARKERS, items=[one], build=_abort_marker, read=_read_markers, once=True)
+        for one in transactions
+    ]
+    return merged(gather(cluster, _ByLeaderOf(cluster), several, deadline))
+
+
+def _abort_marker(items: Sequence[OpenTransaction]) -> WriteTxnMarkersRequest:
+    """Epoch 0 stands for a coordinator that is not known: no larger than that of any coordinator."""
+    (transaction,) = items
+    topic = WritableTxnMarkerTopic(
+        name=transaction.partition.topic, partition_indexes=(transaction.partition.partition,)
+    )
+    marker = WritableTxnMarker(
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.producer_epoch,
+        transaction_result=ABORT,
+        topics=(topic,),
+        coordinator_epoch=max(transaction.coordinator_epoch, 0),
+        transaction_version=_BY_HAND,
+    )
+    return WriteTxnMarkersRequest(markers=(marker,))
+
+
+def _read_markers(
+    response: WriteTxnMarkersResponse, items: Sequence[OpenTransaction]
+) -> Iterator[tuple[OpenTransaction, int, None]]:
+    for marker in response.markers:
+        for topic in marker.topics:
+            for partition in topic.partitions:
+                yield items[0], partition.error_code, None
+
+
+def fence_producers(
+    cluster: Cluster, timeouts_ms: Mapping[str, int], deadline: Deadline
+) -> Gathered[str, InitProducerIdResponse]:
+    """Take over transactional ids, given their transaction timeouts: whoever uses them is fenced, what is open is aborted.
+
+    InitProducerId without id and epoch, as Kafka's fenceProducers and forceTerminateTransaction send it. An id that does not
+    exist is made by it.
+    """
+    sharded: ShardedRequest[str, InitProducerIdResponse] = ShardedRequest(
+        api=INIT_PRODUCER_ID,
+        items=list(timeouts_ms),
+        build=lambda items: InitProducerIdRequest(
+            transactional_id=items[0], transaction_timeout_ms=timeouts_ms[items[0]]
+        ),
+        read=lambda response, items: [(items[0], response.error_code, response)],
+        chunk=1,
+        once=True,
+    )
+    return gather(cluster, ByCoordinator(cluster, TRANSACTION), [sharded], deadline)[0]

@@ -320,6 +320,18 @@ def _fail(
     )
 
 
+def merged(several: Iterable[Gathered[I, A]]) -> Gathered[I, A]:
+    """The answers and failures of requests about distinct items."""
+    answers: dict[I, A] = {}
+    sources: dict[I, Source] = {}
+    failures: dict[I, Failure] = {}
+    for gathered in several:
+        answers.update(gathered.answers)
+        sources.update(gathered.sources)
+        failures.update(gathered.failures)
+    return Gathered(answers, sources, failures)
+
+
 def ask_cluster(
     cluster: Cluster,
     api: Api[Any, R],

@@ -6,14 +6,28 @@ What others depend on comes first (topics before the ACLs and offsets that name 
 from collections.abc import Mapping, Sequence
 
 from kafka_lagoon.apply.action import ActionKind
-from kafka_lagoon.apply.kinds.configs import ALTER_CONFIGS
-from kafka_lagoon.apply.kinds.topics import CREATE_TOPIC, DELETE_TOPIC, EXTEND_TOPIC
+from kafka_lagoon.apply.kinds import acls, configs, groups, quotas, tokens, topics, transactions, users
 
 _IN_ORDER: Sequence[ActionKind] = (
-    CREATE_TOPIC,
-    EXTEND_TOPIC,
-    ALTER_CONFIGS,
-    DELETE_TOPIC,
+    topics.CREATE_TOPIC,
+    topics.EXTEND_TOPIC,
+    configs.ALTER_CONFIGS,
+    acls.CREATE_ACL,
+    quotas.ALTER_QUOTAS,
+    users.ALTER_SCRAM,
+    tokens.CREATE_TOKEN,
+    tokens.RENEW_TOKEN,
+    transactions.ABORT_TRANSACTION,
+    transactions.FENCE_PRODUCER,
+    groups.ALTER_OFFSETS,
+    groups.ALTER_SHARE_OFFSETS,
+    groups.DELETE_OFFSETS,
+    groups.DELETE_SHARE_OFFSETS,
+    groups.DELETE_GROUP,
+    tokens.EXPIRE_TOKEN,
+    users.DELETE_SCRAM,
+    acls.DELETE_ACL,
+    topics.DELETE_TOPIC,
 )
 
 KINDS: Mapping[str, ActionKind] = {kind.name: kind for kind in _IN_ORDER}

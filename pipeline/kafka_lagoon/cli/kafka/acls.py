@@ -14,7 +14,8 @@ from kafka_lagoon.snapshot.acls import acl_rows
 _NO_AUTHORIZER = "the brokers have no authorizer: there are no ACLs, and everybody may do everything"
 
 
-def _declare(parser: argparse.ArgumentParser) -> None:
+def declare_filter(parser: argparse.ArgumentParser) -> None:
+    """Options that select ACLs, of which `filter_of` makes a filter."""
     _add(parser, "--resource-type", acls.RESOURCE_TYPES)
     parser.add_argument(
         "--resource-name",
@@ -44,9 +45,9 @@ def _number(numbers: Mapping[str, int]) -> Callable[[str], int]:
     return parse
 
 
-def _answer(context: Context) -> Answer:
-    options = context.options
-    acl_filter = AclFilter(
+def filter_of(options: argparse.Namespace) -> AclFilter:
+    """The ACLs that the options select; all without any."""
+    return AclFilter(
         resource_type=options.resource_type,
         resource_name=options.resource_name,
         pattern_type=options.pattern_type,
@@ -55,7 +56,10 @@ def _answer(context: Context) -> Answer:
         operation=options.operation,
         permission=options.permission,
     )
-    answer = describe_acls(context.cluster, acl_filter, context.deadline)
+
+
+def _answer(context: Context) -> Answer:
+    answer = describe_acls(context.cluster, filter_of(context.options), context.deadline)
     columns = ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission")
     if isinstance(answer, Failure):
         message = _NO_AUTHORIZER if answer.code == SECURITY_DISABLED else answer.message
@@ -63,4 +67,4 @@ def _answer(context: Context) -> Answer:
     return Answer(parts=[Part(kind="acl", rows=acl_rows(answer), columns=columns)])
 
 
-VERB = Verb(summary="ACLs: who may, or may not, do what.", declare=_declare, answer=_answer)
+VERB = Verb(summary="ACLs: who may, or may not, do what.", declare=declare_filter, answer=_answer)

@@ -1,0 +1,209 @@
+"""Alters and deletes what groups have committed (OffsetCommit, OffsetDelete), as an administrator, not as a member.
+
+A group must have no members for it: brokers refuse a commit of nobody else, so that it cannot be undone by the next commit
+of a consumer that is still running. Offsets are committed by topic id where the broker takes it (OffsetCommit v10), so that a
+topic that was re-created meanwhile gets no offset of the one before.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Scope
+from kafka_lagoon.client.routes import ByCoordinator
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather, merged
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import PipelineError
+from kafka_lagoon.protocol.error_codes import (
+    GROUP_SUBSCRIBED_TO_TOPIC,
+    ILLEGAL_GENERATION,
+    NON_EMPTY_GROUP,
+    REBALANCE_IN_PROGRESS,
+    STALE_MEMBER_EPOCH,
+    UNKNOWN_MEMBER_ID,
+)
+from kafka_lagoon.protocol.messages.offset_commit import (
+    BY_ID,
+    BY_NAME,
+    OFFSET_COMMIT,
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from kafka_lagoon.protocol.messages.offset_delete import (
+    OFFSET_DELETE,
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+)
+from kafka_lagoon.wire.primitives import uuid_bytes
+from kafka_lagoon.wire.schema import Versions
+
+UNKNOWN_EPOCH = -1
+_NO_ID = bytes(16)
+_OLDEST = 2  # before, offsets are stored in ZooKeeper (v0) or expire by their own time (v1)
+_HAS_MEMBERS = "the group has members, which would commit their own offsets again: stop them first"
+_EXPLANATIONS = {
+    UNKNOWN_MEMBER_ID: _HAS_MEMBERS,
+    ILLEGAL_GENERATION: _HAS_MEMBERS,
+    REBALANCE_IN_PROGRESS: _HAS_MEMBERS,
+    STALE_MEMBER_EPOCH: _HAS_MEMBERS,
+    NON_EMPTY_GROUP: "the group has members: stop them first",
+    GROUP_SUBSCRIBED_TO_TOPIC: "members of the group are subscribed to the topic: stop them first",
+}
+
+
+class GroupPartition(NamedTuple):
+    """What a group stores about one partition is known by these."""
+
+    group_id: str
+    topic: str
+    partition: int
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """The partition without the group."""
+        return TopicPartition(self.topic, self.partition)
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """An offset to commit: the next one to read, the epoch of the record before it, and a text of the committer."""
+
+    offset: int
+    leader_epoch: int = UNKNOWN_EPOCH
+    metadata: str = ""
+
+
+class ByGroup(ByCoordinator):
+    """To the coordinators of the groups that items belong to; an item has `group_id`."""
+
+    def node_of(self, item: Any) -> int | None:
+        """The last known coordinator of its group."""
+        return super().node_of(item.group_id)
+
+    def scope_of(self, item: Any) -> Scope:
+        """The partition, or the topic, of the group."""
+        if isinstance(item, GroupPartition):
+            return Scope.group_partition(item.group_id, item.topic, item.partition)
+        return Scope.group(item.group_id)
+
+    def refresh(self, items: Sequence[Any], deadline: Deadline) -> None:
+        """Look up the coordinators of their groups."""
+        super().refresh(sorted({item.group_id for item in items}), deadline)
+
+
+def alter_offsets(
+    cluster: Cluster, commits: Mapping[GroupPartition, Commit], deadline: Deadline
+) -> Gathered[GroupPartition, None]:
+    """Commit these offsets. A group that does not exist is made by it, and its coordinator found."""
+    topic_ids = _topic_ids(cluster, {item.topic for item in commits}, deadline)
+    several = [_alter_offsets(items, commits, topic_ids) for items in by_group(commits).values()]
+    return merged(gather(cluster, ByGroup(cluster), several, deadline))
+
+
+def _alter_offsets(
+    items: Sequence[GroupPartition], commits: Mapping[GroupPartition, Commit], topic_ids: Mapping[str, bytes]
+) -> ShardedRequest[GroupPartition, None]:
+    group_id, names = items[0].group_id, {topic_id: name for name, topic_id in topic_ids.items()}
+
+    def build(some: Sequence[GroupPartition]) -> OffsetCommitRequest:
+        topics: dict[str, list[OffsetCommitRequestPartition]] = {}
+        for item in some:
+            topics.setdefault(item.topic, []).append(_partition(item, commits[item]))
+        wanted = (
+            OffsetCommitRequestTopic(name=name, topic_id=topic_ids.get(name, _NO_ID), partitions=tuple(partitions))
+            for name, partitions in topics.items()
+        )
+        return OffsetCommitRequest(group_id=group_id, topics=tuple(wanted))
+
+    def read(response: OffsetCommitResponse, _: Sequence[GroupPartition]) -> Iterator[tuple[GroupPartition, int, None]]:
+        for topic in response.topics:
+            name = topic.name or names.get(topic.topic_id, "")
+            for partition in topic.partitions:
+                yield GroupPartition(group_id, name, partition.partition_index), partition.error_code, None
+
+    newest = BY_ID if all(item.topic in topic_ids for item in items) else BY_NAME
+    # Once: a consumer that started after a lost answer may have committed meanwhile, and would be set back.
+    return ShardedRequest(
+        api=OFFSET_COMMIT,
+        items=items,
+        build=build,
+        read=read,
+        explain=lambda response, some: explained(read(response, some)),
+        within=Versions(_OLDEST, newest.highest),
+        once=True,
+    )
+
+
+def _partition(item: GroupPartition, commit: Commit) -> OffsetCommitRequestPartition:
+    return OffsetCommitRequestPartition(
+        partition_index=item.partition,
+        committed_offset=commit.offset,
+        committed_leader_epoch=commit.leader_epoch,
+        committed_metadata=commit.metadata,
+    )
+
+
+def _topic_ids(cluster: Cluster, topics: set[str], deadline: Deadline) -> dict[str, bytes]:
+    """The ids of the topics, of those that have one; where nobody can be asked, the commits will say so."""
+    try:
+        cluster.refresh(topics, deadline)
+    except PipelineError:
+        return {}
+    topic_ids = {topic: cluster.topic_id_of(topic) for topic in topics}
+    return {topic: uuid_bytes(topic_id) for topic, topic_id in topic_ids.items() if topic_id is not None}
+
+
+def delete_offsets(
+    cluster: Cluster, partitions: Sequence[GroupPartition], deadline: Deadline
+) -> Gathered[GroupPartition, None]:
+    """Forget what groups have committed for these partitions; one without a commit is a success."""
+    several = [_delete_offsets(items) for items in by_group(partitions).values()]
+    return merged(gather(cluster, ByGroup(cluster), several, deadline))
+
+
+def _delete_offsets(items: Sequence[GroupPartition]) -> ShardedRequest[GroupPartition, None]:
+    group_id = items[0].group_id
+
+    def build(some: Sequence[GroupPartition]) -> OffsetDeleteRequest:
+        topics: dict[str, list[OffsetDeleteRequestPartition]] = {}
+        for item in some:
+            topics.setdefault(item.topic, []).append(OffsetDeleteRequestPartition(partition_index=item.partition))
+        wanted = (OffsetDeleteRequestTopic(name=name, partitions=tuple(each)) for name, each in topics.items())
+        return OffsetDeleteRequest(group_id=group_id, topics=tuple(wanted))
+
+    def read(
+        response: OffsetDeleteResponse, some: Sequence[GroupPartition]
+    ) -> Iterator[tuple[GroupPartition, int, None]]:
+        if response.error_code:
+            yield from ((item, response.error_code, None) for item in some)
+        for topic in response.topics:
+            for partition in topic.partitions:
+                yield GroupPartition(group_id, topic.name, partition.partition_index), partition.error_code, None
+
+    return ShardedRequest(
+        api=OFFSET_DELETE,
+        items=items,
+        build=build,
+        read=read,
+        explain=lambda response, some: explained(read(response, some)),
+        once=True,  # as commits
+    )
+
+
+def by_group(items: Iterable[GroupPartition]) -> Mapping[str, Sequence[GroupPartition]]:
+    """The items by their groups: a request is about one group."""
+    groups: dict[str, list[GroupPartition]] = {}
+    for item in items:
+        groups.setdefault(item.group_id, []).append(item)
+    return groups
+
+
+def explained(results: Iterable[tuple[Any, int, Any]]) -> Iterator[tuple[Any, str | None]]:
+    """What an error code of a group means for somebody who is no member of it."""
+    for item, code, _ in results:
+        yield item, _EXPLANATIONS.get(code)

@@ -1,0 +1,98 @@
+"""Alters the quotas of users, clients and addresses.
+
+Kind `alter_quotas`, resource `quota`, named by its parts (`user=alice, client-id=<default>`): {key: value or null} ->
+{key: value or null}, only the keys that change; null is no limit. Brokers can check it without doing it.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from kafka_lagoon.admin.quotas import QuotaEntity, alter_client_quotas, describe_client_quotas, entity_of
+from kafka_lagoon.apply.action import Action, ActionKind, Resource, State
+from kafka_lagoon.apply.kinds.names import quoted, words
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.messages.describe_client_quotas import CLIENT_ID, IP, USER, ClientQuotas
+
+DEFAULT = "<default>"
+ENTITY_TYPES = (USER, CLIENT_ID, IP)
+_PART = re.compile(r'\s*(?P<kind>[a-z-]+)=(?P<name>"(?:[^"\\]|\\.)*"|[^\s",=]+)\s*(?:,|$)')
+
+
+def quota_name(entity: QuotaEntity) -> str:
+    """The parts of an entity: the user before the client. A default is <default>; a name that looks like it is quoted."""
+    parts = sorted(entity, key=lambda part: ENTITY_TYPES.index(part[0]) if part[0] in ENTITY_TYPES else 9)
+    return ", ".join(f"{kind}={DEFAULT if name is None else quoted(name, '=,<>')}" for kind, name in parts)
+
+
+def parse_quota_name(text: str) -> QuotaEntity:
+    """The entity of a name; ValueError if it is none."""
+    parts: dict[str, str | None] = {}
+    position = 0
+    while position < len(text):
+        match = _PART.match(text, position)
+        if not match or match["kind"] not in ENTITY_TYPES or match["kind"] in parts:
+            raise ValueError(f"{text!r} is not like `user=alice, client-id={DEFAULT}`")
+        parts[match["kind"]] = None if match["name"] == DEFAULT else words(match["name"])[0]
+        position = match.end()
+    return entity(parts)
+
+
+def entity(parts: Mapping[str, str | None]) -> QuotaEntity:
+    """The entity with these parts; ValueError for combinations that Kafka does not have."""
+    if not parts or (IP in parts and len(parts) > 1):
+        raise ValueError("a quota is about a user, a client-id, both, or an ip alone")
+    return tuple(sorted(parts.items(), key=lambda part: part[0]))
+
+
+def number(value: float) -> int | float:
+    """A limit as JSON has it: whole numbers without a fraction."""
+    return int(value) if float(value).is_integer() else value
+
+
+def quotas_of(described: Iterable[ClientQuotas]) -> dict[QuotaEntity, dict[str, int | float]]:
+    """The limits of each described entity."""
+    return {entity_of(one.entity): {value.key: number(value.value) for value in one.values} for one in described}
+
+
+def alter_quotas(
+    about: QuotaEntity,
+    live: Mapping[str, int | float],
+    wanted: Mapping[str, int | float | None],
+    source: str | None = None,
+) -> Action | None:
+    """The action that sets or removes limits, given all that the entity has; None if there is nothing to change."""
+    changes = {key: None if value is None else number(value) for key, value in wanted.items() if live.get(key) != value}
+    if not changes:
+        return None
+    before = {key: live.get(key) for key in changes}
+    return Action(
+        kind="alter_quotas", resource=Resource("quota", quota_name(about)), before=before, after=changes, source=source
+    )
+
+
+def _read(cluster: Cluster, actions: Sequence[Action], deadline: Deadline) -> Mapping[Resource, State | Failure]:
+    described = describe_client_quotas(cluster, deadline)
+    if isinstance(described, Failure):
+        return {action.resource: described for action in actions}
+    live = quotas_of(described)
+    return {
+        action.resource: _of_keys(live.get(parse_quota_name(action.resource.name), {}), action) for action in actions
+    }
+
+
+def _of_keys(limits: Mapping[str, int | float], action: Action) -> State:
+    return {key: limits.get(key) for key in action.after or {}}
+
+
+def _send(
+    cluster: Cluster, actions: Sequence[Action], validate_only: bool, deadline: Deadline
+) -> Mapping[Resource, Failure]:
+    resources = {parse_quota_name(action.resource.name): action.resource for action in actions}
+    changes = {parse_quota_name(action.resource.name): dict(action.after or {}) for action in actions}
+    gathered = alter_client_quotas(cluster, changes, deadline, validate_only=validate_only)
+    return {resources[one]: failure for one, failure in gathered.failures.items()}
+
+
+ALTER_QUOTAS = ActionKind(name="alter_quotas", title="alter quota", read=_read, send=_send, can_validate=True)

@@ -1,0 +1,80 @@
+"""Offsets of groups that an administrator alters, at fake coordinators."""
+
+import pytest
+
+from kafka_lagoon.admin.group_offsets import Commit, GroupPartition, alter_offsets, delete_offsets
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.protocol.messages.offset_commit import OFFSET_COMMIT
+from tests.admin.conftest import soon
+from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
+from tests.fake.faults import Close, Fault
+
+pytestmark = pytest.mark.usefixtures("altering_apis")
+ORDERS = [GroupPartition("billing", "orders", partition) for partition in range(3)]
+
+
+def commits(state: FakeCluster, group_id: str) -> dict[tuple[str, int], int]:
+    return {partition: commit.offset for partition, commit in state.groups[group_id].commits.items()}
+
+
+@pytest.mark.parametrize("version", [9, 10])
+def test_alter_offsets_of_several_groups(state: FakeCluster, cluster: Cluster, version: int) -> None:
+    """Each coordinator gets what its groups are to commit, by topic id where it takes one; coordinators are looked up."""
+    state.highest[OFFSET_COMMIT.key] = version
+    for broker in cluster.brokers.values():
+        broker.close()
+    state.groups = {"billing": FakeGroup(coordinator_id=1), "other": FakeGroup(coordinator_id=3)}
+    wanted = {ORDERS[0]: Commit(5), ORDERS[1]: Commit(6, 2, "by hand"), GroupPartition("other", "orders", 0): Commit(7)}
+    gathered = alter_offsets(cluster, wanted, soon())
+    assert set(gathered.answers) == set(wanted)
+    assert commits(state, "billing") == {("orders", 0): 5, ("orders", 1): 6}
+    assert commits(state, "other") == {("orders", 0): 7}
+    assert {asked for _, key, asked in state.requests if key == OFFSET_COMMIT.key} == {version}
+
+
+def test_a_group_with_members_is_refused(state: FakeCluster, cluster: Cluster) -> None:
+    """In the words of somebody who is no member; the group beside it is altered."""
+    state.groups = {
+        "billing": FakeGroup(coordinator_id=1, members=[FakeMember("m")]),
+        "other": FakeGroup(coordinator_id=1),
+    }
+    other = GroupPartition("other", "orders", 0)
+    gathered = alter_offsets(cluster, {ORDERS[0]: Commit(5), other: Commit(7)}, soon())
+    assert set(gathered.answers) == {other}
+    failure = gathered.failures[ORDERS[0]]
+    assert (str(failure.scope), failure.name) == ("group billing, orders-0", "UNKNOWN_MEMBER_ID")
+    assert failure.message == "the group has members, which would commit their own offsets again: stop them first"
+
+
+def test_a_partition_fails_alone(state: FakeCluster, cluster: Cluster) -> None:
+    """A topic that does not exist makes the request go by name, and fails by itself."""
+    state.groups = {"billing": FakeGroup(coordinator_id=2)}
+    gone = GroupPartition("billing", "gone", 0)
+    gathered = alter_offsets(cluster, {ORDERS[0]: Commit(5), gone: Commit(5)}, soon())
+    assert set(gathered.answers) == {ORDERS[0]}
+    assert gathered.failures[gone].name == "UNKNOWN_TOPIC_OR_PARTITION"
+
+
+def test_commits_are_not_sent_twice(state: FakeCluster, cluster: Cluster) -> None:
+    """A consumer that has started since would be set back; a moved coordinator has done nothing, so it is looked up."""
+    state.groups = {"billing": FakeGroup(coordinator_id=2)}
+    cluster.learn_coordinators({"billing": 1})
+    assert not alter_offsets(cluster, {ORDERS[0]: Commit(5)}, soon()).failures
+    state.faults = [Fault(OFFSET_COMMIT.key, Close())]
+    before = state.count(OFFSET_COMMIT.key)
+    (failure,) = alter_offsets(cluster, {ORDERS[0]: Commit(9)}, soon()).failures.values()
+    assert failure.may_be_done
+    assert state.count(OFFSET_COMMIT.key) == before + 1
+
+
+def test_delete_offsets_of_some_partitions(state: FakeCluster, cluster: Cluster) -> None:
+    """The others stay; what was not committed is a success, and a group that does not exist is not."""
+    state.groups = {"billing": FakeGroup(coordinator_id=1, commits={("orders", one): FakeCommit(5) for one in (0, 1)})}
+    gathered = delete_offsets(cluster, [ORDERS[0], ORDERS[2]], soon())
+    assert set(gathered.answers) == {ORDERS[0], ORDERS[2]}
+    assert commits(state, "billing") == {("orders", 1): 5}
+    state.groups["billing"].members = [FakeMember("m")]
+    refused = delete_offsets(cluster, ORDERS[:2], soon()).failures
+    assert {(one.name, one.message) for one in refused.values()} == {
+        ("NON_EMPTY_GROUP", "the group has members: stop them first")
+    }
