@@ -103,6 +103,14 @@ def _admin(argv: Sequence[str]) -> int:
     return run(argv, os.environ, SYSTEM_CLOCK)
 
 
+def _compare(argv: Sequence[str]) -> int:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from kafka_lagoon.cli.compare import run  # noqa: PLC0415
+    from kafka_lagoon.clock import SYSTEM_CLOCK  # noqa: PLC0415
+
+    return piped(lambda: reported(lambda: run(argv, os.environ, SYSTEM_CLOCK)))
+
+
 COMMANDS: Mapping[str, Command] = {
     "snapshot": _job("snapshot", "one snapshot of one or more clusters into the state tables"),
     "ingest": _job("ingest", "records since the last run into table records, exactly once"),
@@ -113,6 +121,7 @@ COMMANDS: Mapping[str, Command] = {
     "changes": _tables("changes", "what changed between snapshots; exit 3 above limits, as with lag and health"),
     "sql": Command("run one SQL statement over the tables and views", _sql, extra="sql"),
     "path": Command("where the jobs, Spark's settings and Delta's jars are, for spark-submit", _path),
+    "compare": Command("how the records of two topics differ, in one cluster or two", _compare, extra="records"),
     "kafka": Command(
         "ask a cluster itself: versions, metadata, health, offsets, groups, lag and more", _kafka, extra="records"
     ),

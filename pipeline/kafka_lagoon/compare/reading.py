@@ -1,6 +1,7 @@
 """Reads the records of a range of offsets as hashes, in chunks of Arrow batches."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -49,7 +50,7 @@ class HashedReader:
         """What was read up to now."""
         return self._reader.outcome
 
-    def chunks(self) -> Iterator[Chunk]:
+    def chunks(self) -> Generator[Chunk, None, None]:
         """The records in the order of their offsets; a batch that was repaired comes later (fetch/reader.py)."""
         with closing(self._reader):
             for batch in self._reader.batches():
@@ -64,3 +65,12 @@ def unread(outcome: Outcome) -> str | None:
     if broken:
         return broken[0].reason
     return "LOST" if outcome.counts.lost else None
+
+
+def read_ahead(chunks: Generator[Chunk, None, None]) -> Generator[Chunk, None, None]:
+    """The chunks, the next of which is read by a thread while the caller works on one; close it to end reading."""
+    with closing(chunks), ThreadPoolExecutor(1, thread_name_prefix="compare") as thread:
+        following = thread.submit(next, chunks, None)
+        while (chunk := following.result()) is not None:
+            following = thread.submit(next, chunks, None)
+            yield chunk

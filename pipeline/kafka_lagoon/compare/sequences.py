@@ -16,6 +16,7 @@ from kafka_lagoon.records.digests import Hashes
 
 _FIRST_WINDOW, _GROWTH = 256, 4
 _ENOUGH = 8  # equal records in a window, from which on both sides are taken to have met again
+Report = Callable[[int], None]  # hears how many records were compared
 NOTHING_IN_COMMON, TOO_DIFFERENT = "NOTHING_IN_COMMON", "TOO_MANY_DIFFERENCES"
 
 
@@ -126,7 +127,7 @@ def compare_sequences(
     left: Iterable[Chunk],
     right: Iterable[Chunk],
     limits: CompareLimits | None = None,
-    report: Callable[[int], None] = lambda _: None,
+    report: Report = lambda _: None,
 ) -> Compared:
     """Compare both sides to their ends; `report` hears how many equal records were passed."""
     return _Comparison(_Side(left), _Side(right), limits or CompareLimits(), report).run()
@@ -135,7 +136,7 @@ def compare_sequences(
 class _Comparison:
     """What is compared, and what is known of it."""
 
-    def __init__(self, left: _Side, right: _Side, limits: CompareLimits, report: Callable[[int], None]) -> None:
+    def __init__(self, left: _Side, right: _Side, limits: CompareLimits, report: Report) -> None:
         self._left, self._right, self._limits, self._report = left, right, limits, report
         self._compared = Compared()
         self._different = 0
