@@ -6,7 +6,6 @@ The tests of this file go on from each other: the first one makes the cluster as
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -181,7 +180,7 @@ def test_an_import_is_planned_as_nothing(file: Path, lagoon: Lagoon, tmp_path: P
     for form, option in (("toml", []), ("yaml", []), ("toml", ["--assignments"])):
         text = lagoon("import", "--format", form, *option)
         everything = [".*"]
-        owns = {name: everything for name in ("topics", "principals", "groups", "quotas", "brokers", "client_metrics")}
+        owns = dict.fromkeys(("topics", "principals", "groups", "quotas", "brokers", "client_metrics"), everything)
         owning = json.dumps(owns) if form == "yaml" else ""
         tables = "\n[owns]\n" + "".join(f'{name} = [".*"]\n' for name in owns)
         path = tmp_path / f"imported.{form}"
