@@ -6,9 +6,23 @@ What others depend on comes first (topics before the ACLs and offsets that name 
 from collections.abc import Mapping, Sequence
 
 from kafka_lagoon.apply.action import ActionKind
-from kafka_lagoon.apply.kinds import acls, configs, groups, quotas, tokens, topics, transactions, users
+from kafka_lagoon.apply.kinds import (
+    acls,
+    cluster,
+    configs,
+    groups,
+    moves,
+    partitions,
+    quotas,
+    tokens,
+    topics,
+    transactions,
+    users,
+)
 
 _IN_ORDER: Sequence[ActionKind] = (
+    cluster.UPDATE_FEATURE,
+    cluster.ADD_VOTER,
     topics.CREATE_TOPIC,
     topics.EXTEND_TOPIC,
     configs.ALTER_CONFIGS,
@@ -17,6 +31,10 @@ _IN_ORDER: Sequence[ActionKind] = (
     users.ALTER_SCRAM,
     tokens.CREATE_TOKEN,
     tokens.RENEW_TOKEN,
+    moves.CANCEL_REASSIGNMENT,
+    moves.REASSIGN_PARTITION,
+    moves.MOVE_REPLICA,
+    partitions.ELECT_LEADERS,
     transactions.ABORT_TRANSACTION,
     transactions.FENCE_PRODUCER,
     groups.ALTER_OFFSETS,
@@ -24,10 +42,13 @@ _IN_ORDER: Sequence[ActionKind] = (
     groups.DELETE_OFFSETS,
     groups.DELETE_SHARE_OFFSETS,
     groups.DELETE_GROUP,
+    partitions.DELETE_RECORDS,
     tokens.EXPIRE_TOKEN,
     users.DELETE_SCRAM,
     acls.DELETE_ACL,
     topics.DELETE_TOPIC,
+    cluster.REMOVE_VOTER,
+    cluster.UNREGISTER_BROKER,
 )
 
 KINDS: Mapping[str, ActionKind] = {kind.name: kind for kind in _IN_ORDER}
