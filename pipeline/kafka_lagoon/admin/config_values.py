@@ -22,6 +22,16 @@ from kafka_lagoon.protocol.messages.describe_configs import (
 SENSITIVE = "(sensitive)"  # stands for a value that is set and that nobody can read
 _OF_ALL_BROKERS = 3  # sources, see CONFIG_SOURCES
 _OWN_SOURCES: Mapping[int, int] = {TOPIC: 1, BROKER: 2, BROKER_LOGGER: 6, CLIENT_METRICS: 7, GROUP: 8}
+# Kafka's configs of type PASSWORD end so. Brokers do not list one that is not set under the prefix of a listener.
+_SECRET_ENDINGS = (
+    "password",
+    "secret",
+    "secret.key",
+    "jaas.config",
+    "keystore.key",
+    "certificate.chain",
+    "certificates",
+)
 _MILLISECONDS = {".hours": 3_600_000, ".minutes": 60_000, ".ms": 1}
 
 
@@ -69,6 +79,11 @@ class ConfigValue:
 Values = Mapping[str, ConfigValue]
 
 
+def is_sensitive(values: Values, name: str) -> bool:
+    """Whether a config holds a secret: as the broker says, or by its name if the broker does not list it."""
+    return values[name].is_sensitive if name in values else name.endswith(_SECRET_ENDINGS)
+
+
 def config_values(
     cluster: Cluster, resources: Sequence[ConfigResource], deadline: Deadline
 ) -> Mapping[ConfigResource, Values | Failure]:
@@ -94,11 +109,11 @@ def _by_resource(resources: Sequence[ConfigResource], configs: Configs) -> Mappi
     left_out = own_failure(DESCRIBE_CONFIGS, Scope.config("settings"), "PROTOCOL_ERROR", "the answer leaves it out")
     of_many = next((failure for failure in configs.failures if failure.scope.items > 1), left_out)
     known: dict[ConfigResource, Values | Failure] = {}
-    for one in resources:
-        if one in answered:
-            known[one] = {entry.name: _value(one, entry) for entry in answered[one].configs}
+    for resource in resources:
+        if resource in answered:
+            known[resource] = {entry.name: _value(resource, entry) for entry in answered[resource].configs}
         else:
-            known[one] = next((failures[scope] for scope in _scopes(one) if scope in failures), of_many)
+            known[resource] = next((failures[scope] for scope in _scopes(resource) if scope in failures), of_many)
     return known
 
 

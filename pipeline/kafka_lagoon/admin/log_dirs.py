@@ -1,17 +1,31 @@
-"""Describes the log directories of brokers (DescribeLogDirs, KIP-113): needs DESCRIBE on the cluster.
+"""Describes the log directories of brokers, and moves replicas between them (KIP-113).
 
-An answer without directories is CLUSTER_AUTHORIZATION_FAILED: up to v2 brokers have no other way to refuse.
+Needs DESCRIBE on the cluster, and ALTER to move. An answer without directories is CLUSTER_AUTHORIZATION_FAILED: up to v2
+brokers have no other way to refuse.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByBroker, ByLeader
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED, LOG_DIR_NOT_FOUND
+from kafka_lagoon.protocol.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    KAFKA_STORAGE_ERROR,
+    LOG_DIR_NOT_FOUND,
+    REPLICA_NOT_AVAILABLE,
+)
+from kafka_lagoon.protocol.messages.alter_replica_log_dirs import (
+    ALTER_REPLICA_LOG_DIRS,
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopic,
+)
 from kafka_lagoon.protocol.messages.describe_log_dirs import (
     DESCRIBE_LOG_DIRS,
     DescribableLogDirTopic,
@@ -20,6 +34,22 @@ from kafka_lagoon.protocol.messages.describe_log_dirs import (
 )
 
 Sizes = Gathered[TopicPartition, int]
+
+
+class Replica(NamedTuple):
+    """A partition's replica on one broker."""
+
+    topic: str
+    partition: int
+    broker_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaPlace:
+    """The directory that a replica is in, and the one that it is being moved to; None: there is none."""
+
+    log_dir: str | None
+    future_log_dir: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,3 +114,100 @@ def _read_sizes(
 
 def _refusal(response: DescribeLogDirsResponse) -> int:
     return response.error_code or (0 if response.results else CLUSTER_AUTHORIZATION_FAILED)
+
+
+class _ByReplica:
+    """To the brokers that have the replicas."""
+
+    unroutable_code, unroutable_rounds = ByBroker.unroutable_code, ByBroker.unroutable_rounds
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._brokers = ByBroker(cluster)
+
+    def node_of(self, item: Replica) -> int | None:
+        """The broker, while it is in the metadata."""
+        return self._brokers.node_of(item.broker_id)
+
+    def scope_of(self, item: Replica) -> Scope:
+        """The partition, and where its replica is."""
+        return Scope.of_partition(item.topic, item.partition, f"on broker {item.broker_id}")
+
+    def refresh(self, items: Sequence[Replica], deadline: Deadline) -> None:
+        """Ask for the brokers that exist now."""
+        self._brokers.refresh([item.broker_id for item in items], deadline)
+
+
+def replica_places(
+    cluster: Cluster, replicas: Sequence[Replica], deadline: Deadline
+) -> Gathered[Replica, ReplicaPlace]:
+    """The directory of each of these replicas, from its broker; LOG_DIR_NOT_FOUND where the broker does not have it."""
+
+    def build(items: Sequence[Replica]) -> DescribeLogDirsRequest:
+        topics: dict[str, list[int]] = {}
+        for item in items:
+            topics.setdefault(item.topic, []).append(item.partition)
+        wanted = (DescribableLogDirTopic(topic=name, partitions=tuple(some)) for name, some in topics.items())
+        return DescribeLogDirsRequest(topics=tuple(wanted))
+
+    sharded = ShardedRequest(api=DESCRIBE_LOG_DIRS, items=list(replicas), build=build, read=_read_places)
+    return gather(cluster, _ByReplica(cluster), [sharded], deadline)[0]
+
+
+def _read_places(
+    response: DescribeLogDirsResponse, items: Sequence[Replica]
+) -> Iterator[tuple[Replica, int, ReplicaPlace | None]]:
+    places = {
+        (topic.name, replica.partition_index, replica.is_future_key): log_dir.log_dir
+        for log_dir in response.results
+        for topic in log_dir.topics
+        for replica in topic.partitions
+    }
+    absent = _refusal(response) or LOG_DIR_NOT_FOUND
+    for item in items:
+        log_dir, future = (places.get((item.topic, item.partition, is_future)) for is_future in (False, True))
+        if log_dir is None and future is None:
+            yield item, absent, None
+        else:
+            yield item, 0, ReplicaPlace(log_dir=log_dir, future_log_dir=future)
+
+
+def move_replicas(cluster: Cluster, targets: Mapping[Replica, str], deadline: Deadline) -> Mapping[Replica, Failure]:
+    """Begin to move replicas to other directories of their brokers, and return those that stay where they are.
+
+    A move is complete once the copy has caught up and taken over; a second request calls it off or changes the target.
+    """
+
+    def build(items: Sequence[Replica]) -> AlterReplicaLogDirsRequest:
+        paths: dict[str, dict[str, list[int]]] = {}
+        for item in items:
+            paths.setdefault(targets[item], {}).setdefault(item.topic, []).append(item.partition)
+        return AlterReplicaLogDirsRequest(
+            dirs=tuple(
+                AlterReplicaLogDir(
+                    path=path,
+                    topics=tuple(
+                        AlterReplicaLogDirTopic(name=name, partitions=tuple(some)) for name, some in topics.items()
+                    ),
+                )
+                for path, topics in paths.items()
+            )
+        )
+
+    sharded: ShardedRequest[Replica, None] = ShardedRequest(
+        api=ALTER_REPLICA_LOG_DIRS,
+        items=list(targets),
+        build=build,
+        read=_read_moved,
+        once=False,  # the target is absolute, so a second request has the same effect
+        final=frozenset({REPLICA_NOT_AVAILABLE, KAFKA_STORAGE_ERROR}),
+    )
+    return gather(cluster, _ByReplica(cluster), [sharded], deadline)[0].failures
+
+
+def _read_moved(response: AlterReplicaLogDirsResponse, items: Sequence[Replica]) -> Iterator[tuple[Replica, int, None]]:
+    codes = {
+        (topic.topic_name, result.partition_index): result.error_code
+        for topic in response.results
+        for result in topic.partitions
+    }
+    yield from ((item, codes[item[:2]], None) for item in items if item[:2] in codes)

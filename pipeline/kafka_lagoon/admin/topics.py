@@ -153,15 +153,16 @@ def delete_records(
 
     def build(partitions: Sequence[TopicPartition]) -> DeleteRecordsRequest:
         topics: dict[str, list[DeleteRecordsPartition]] = {}
-        for one in partitions:
-            asked = DeleteRecordsPartition(partition_index=one.partition, offset=offsets[one])
-            topics.setdefault(one.topic, []).append(asked)
+        for topic, partition in partitions:
+            offset = offsets[TopicPartition(topic, partition)]
+            requested = DeleteRecordsPartition(partition_index=partition, offset=offset)
+            topics.setdefault(topic, []).append(requested)
         return DeleteRecordsRequest(
             topics=tuple(DeleteRecordsTopic(name=name, partitions=tuple(some)) for name, some in topics.items()),
             timeout_ms=cluster.settings.request_timeout_ms,
         )
 
-    # Repeated, it has the same effect: the offset is absolute. HIGH_WATERMARK is not, and would delete what came since.
+    # Repeated, an offset has the same effect; HIGH_WATERMARK would delete what came since.
     sharded: ShardedRequest[TopicPartition, None] = ShardedRequest(
         api=DELETE_RECORDS, items=list(offsets), build=build, read=_read_deleted, once=True
     )

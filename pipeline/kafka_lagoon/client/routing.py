@@ -72,7 +72,7 @@ class ShardedRequest(Generic[I, A]):
 
     `read` yields (item, error code, answer or None); items that it does not yield count as not answered. Where there is an
     `intake`, it takes whole responses instead. `explain` yields (item, what the broker says beside the error code). A request
-    with `once` is not sent again about an item after it may have been carried out.
+    with `once` is not sent again about an item after it may have been carried out, nor any after a `final` error code.
     """
 
     api: Api[Any, Any]
@@ -84,6 +84,7 @@ class ShardedRequest(Generic[I, A]):
     chunk: int = CHUNK
     within: Versions | None = None
     once: bool = False
+    final: frozenset[int] = frozenset()  # beside those that never get better by themselves
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +255,8 @@ def _reconcile(
             if node_id is None:
                 is_final = attempts > route.unroutable_rounds
             elif isinstance(refusal, int):
-                is_final = not error_code(refusal).retriable or (refusal in _GONE and attempts > _GONE_ROUNDS)
+                is_final = not error_code(refusal).retriable or refusal in gathering.request.final
+                is_final = is_final or (refusal in _GONE and attempts > _GONE_ROUNDS)
             else:
                 is_final = _is_final(refusal) or node_id in cluster.unreachable
             if is_final or (gathering.request.once and item in gathering.unsure):

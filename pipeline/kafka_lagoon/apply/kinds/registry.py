@@ -6,19 +6,35 @@ What others depend on comes first (topics before the ACLs and offsets that name 
 from collections.abc import Mapping, Sequence
 
 from kafka_lagoon.apply.action import ActionKind
-from kafka_lagoon.apply.kinds import acls, groups, quotas, tokens, transactions, users
-from kafka_lagoon.apply.kinds.configs import ALTER_CONFIGS
-from kafka_lagoon.apply.kinds.topics import CREATE_TOPIC, DELETE_TOPIC, EXTEND_TOPIC
+from kafka_lagoon.apply.kinds import (
+    acls,
+    cluster,
+    configs,
+    groups,
+    moves,
+    partitions,
+    quotas,
+    tokens,
+    topics,
+    transactions,
+    users,
+)
 
 _IN_ORDER: Sequence[ActionKind] = (
-    CREATE_TOPIC,
-    EXTEND_TOPIC,
-    ALTER_CONFIGS,
+    cluster.UPDATE_FEATURE,
+    cluster.ADD_VOTER,
+    topics.CREATE_TOPIC,
+    topics.EXTEND_TOPIC,
+    configs.ALTER_CONFIGS,
     acls.CREATE_ACL,
     quotas.ALTER_QUOTAS,
     users.ALTER_SCRAM,
     tokens.CREATE_TOKEN,
     tokens.RENEW_TOKEN,
+    moves.CANCEL_REASSIGNMENT,
+    moves.REASSIGN_PARTITION,
+    moves.MOVE_REPLICA,
+    partitions.ELECT_LEADERS,
     transactions.ABORT_TRANSACTION,
     transactions.FENCE_PRODUCER,
     groups.ALTER_OFFSETS,
@@ -26,10 +42,13 @@ _IN_ORDER: Sequence[ActionKind] = (
     groups.DELETE_OFFSETS,
     groups.DELETE_SHARE_OFFSETS,
     groups.DELETE_GROUP,
+    partitions.DELETE_RECORDS,
     tokens.EXPIRE_TOKEN,
     users.DELETE_SCRAM,
     acls.DELETE_ACL,
-    DELETE_TOPIC,
+    topics.DELETE_TOPIC,
+    cluster.REMOVE_VOTER,
+    cluster.UNREGISTER_BROKER,
 )
 
 KINDS: Mapping[str, ActionKind] = {kind.name: kind for kind in _IN_ORDER}
