@@ -12,6 +12,8 @@ PipelineError
 |  +- UnsupportedMagic    a message format that we do not know, or one where it may not be
 |  +- UnsupportedCodec    a compression that this message format cannot have
 |  +- ExpandedTooLarge    more bytes than a batch may expand to
++- RecordTooLarge         a record that no batch of its topic can carry
++- RowRefused             a row that has no place in the topics that are written to
 +- ConnectionFailed       an address, and the phase that failed
 |  +- ConnectionLost      after the first byte; keeps the first cause
 |  +- DeadlinePassed      no answer in time
@@ -20,6 +22,8 @@ PipelineError
 +- BrokerError            an error code in an answer, with its scope
 +- PlanOutdated           the cluster is not as it was when a plan was made; nothing was sent
 +- TransactionFailed      a transaction that was not begun, continued or ended
++- OtherAttempt           somebody else writes what a restore writes
++- TargetChanged          what a restore has written is not in its target any more, or something else is
 +- SnapshotIncomplete     policy says that a partial snapshot is a failure
 +- TableError             SchemaChanged, SnapshotExists, ChecksFailed
 +- LockHeld               another run writes to the same warehouse (exit 4)
@@ -134,6 +138,17 @@ class RecordTooLarge(PipelineError):
         )
 
 
+class RowRefused(PipelineError):
+    """A row that has no place in the topics that are written to; `row` counts from 0 in what was given."""
+
+    def __init__(self, row: int, reason: str) -> None:
+        super().__init__(row, reason)
+        self.row, self.reason = row, reason
+
+    def __str__(self) -> str:
+        return f"row {self.row}: {self.reason}"
+
+
 class ConnectionFailed(PipelineError):
     """No usable connection to `address`; `phase` is resolve, connect, tls, handshake, authenticate or exchange.
 
@@ -219,6 +234,31 @@ class BrokerError(PipelineError):
     def __str__(self) -> str:
         detail = f" ({self.message})" if self.message else ""
         return f"{self.api} for {self.scope}: {self.name}{detail}"
+
+
+class OtherAttempt(PipelineError):
+    """The broker has other records of a restore in a partition than are known: another attempt may be writing them."""
+
+    def __init__(self, topic: str, partition: int) -> None:
+        super().__init__(topic, partition)
+        self.topic, self.partition = topic, partition
+
+    def __str__(self) -> str:
+        return (
+            f"partition {self.partition} of topic {self.topic} has other records of this restore than are found there: "
+            "another attempt is writing, or some were deleted or compacted"
+        )
+
+
+class TargetChanged(PipelineError):
+    """A partition that a restore writes to is not as the restore left it, so it cannot go on there."""
+
+    def __init__(self, topic: str, partition: int, reason: str) -> None:
+        super().__init__(topic, partition, reason)
+        self.topic, self.partition, self.reason = topic, partition, reason
+
+    def __str__(self) -> str:
+        return f"partition {self.partition} of topic {self.topic} {self.reason}"
 
 
 class PlanOutdated(PipelineError):

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_lagoon.produce.column_partitioner import ColumnPartitioner, PartitionOutOfRange, group_by_partition
+from kafka_lagoon.errors import RowRefused
+from kafka_lagoon.produce.column_partitioner import ColumnPartitioner, group_by_partition
 from kafka_lagoon.produce.partitioner import partition_of
 from kafka_lagoon.records.encode_columns import RecordColumns
 
@@ -73,5 +74,5 @@ def test_rows_are_grouped_in_order(chosen: list[int]) -> None:
 @pytest.mark.parametrize("wrong", [-1, 7, 2**40])
 def test_a_partition_that_the_topic_does_not_have(wrong: int) -> None:
     """Is an error that names the row, before anything is grouped."""
-    with pytest.raises(PartitionOutOfRange, match=rf"row 2 is for partition {wrong} of a topic that has 7"):
+    with pytest.raises(RowRefused, match=rf"row 2: partition {wrong} is not one of the 7"):
         group_by_partition(np.array([0, 1, wrong]), 7)

@@ -86,15 +86,19 @@ class ProducersTransactions:
 
 
 def list_transactions(
-    cluster: Cluster, deadline: Deadline, longer_than_ms: int | None = None, producer_ids: Collection[int] = ()
+    cluster: Cluster,
+    deadline: Deadline,
+    longer_than_ms: int | None = None,
+    producer_ids: Collection[int] = (),
+    states: Collection[str] = (),
 ) -> Listings:
-    """What every broker coordinates, or what these producers have (none: all); the coordinators are remembered.
+    """What every broker coordinates, of these producers and in these states (none: of all); the coordinators are remembered.
 
     Brokers before Kafka 3.8 have no filter for those open for `longer_than_ms`: UNSUPPORTED_VERSION.
     """
     duration_filter = EVERY_DURATION if longer_than_ms is None else longer_than_ms
     request = ListTransactionsRequest(
-        state_filters=(), producer_id_filters=tuple(producer_ids), duration_filter=duration_filter
+        state_filters=tuple(states), producer_id_filters=tuple(producer_ids), duration_filter=duration_filter
     )
     sharded = ShardedRequest(
         api=LIST_TRANSACTIONS,

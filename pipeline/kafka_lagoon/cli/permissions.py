@@ -1,6 +1,7 @@
 """The permissions that each command needs on the cluster, for README and for the help of `lagoon kafka`.
 
-Every list is enough, and no entry can be left out: tests/integration/test_least_permissions.py proves both on real brokers.
+Every list is enough, and no entry can be left out: tests/integration/test_least_permissions.py proves both on real brokers, and
+the tests of verbs of `lagoon admin` do so for theirs.
 DESCRIBE comes with READ, WRITE, ALTER and DELETE, and DESCRIBE_CONFIGS with ALTER_CONFIGS.
 """
 
@@ -12,6 +13,7 @@ from kafka_lagoon.protocol.acls import (
     ALTER,
     ALTER_CONFIGS,
     CLUSTER,
+    CREATE,
     DELETE,
     DESCRIBE,
     DESCRIBE_CONFIGS,
@@ -46,9 +48,13 @@ _CLUSTER_SETTINGS = Permission(DESCRIBE_CONFIGS, CLUSTER, "refused")
 _TRANSACTIONS = Permission(DESCRIBE, TRANSACTIONAL_ID, "transactions are left out of the list")
 _TOPICS_OF_TRANSACTIONS = Permission(DESCRIBE, TOPIC, "partitions are left out of transactions")
 _READ = Permission(READ, TOPIC, "refused")
+_DESCRIBED_TOPIC = Permission(DESCRIBE, TOPIC, "refused for each topic")
+_ALTER_CLUSTER = Permission(ALTER, CLUSTER, "refused")
+_ALTER_CLUSTER_CONFIGS = Permission(ALTER_CONFIGS, CLUSTER, "refused")
+_MOVES = Requirement(permissions=(_ALTER_CLUSTER, _DESCRIBED_TOPIC))
+_OF_CLUSTER = Requirement(permissions=(_ALTER_CLUSTER,))
 _READ_GROUP = Permission(READ, GROUP, "refused")
 _DELETE_GROUP = Permission(DELETE, GROUP, "refused")
-_ALTER_CLUSTER = Requirement(permissions=(Permission(ALTER, CLUSTER, "refused"),))
 
 # By command as it is typed; words in capitals stand for names.
 REQUIRED_PERMISSIONS: Mapping[str, Requirement] = {
@@ -107,11 +113,31 @@ REQUIRED_PERMISSIONS: Mapping[str, Requirement] = {
         permissions=(Permission(WRITE, TOPIC, "refused"),),
         remark="Brokers from 2.8 on do not want IDEMPOTENT_WRITE on Cluster for it.",
     ),
-    "admin create-acl": _ALTER_CLUSTER,
-    "admin delete-acl": _ALTER_CLUSTER,
+    "admin create-topic": Requirement(
+        permissions=(Permission(CREATE, TOPIC, "refused for each topic"), _DESCRIBED_TOPIC),
+        remark="CREATE on Cluster does for all topics.",
+    ),
+    "admin create-partitions": Requirement(permissions=(Permission(ALTER, TOPIC, "refused for each topic"),)),
+    "admin delete-topic": Requirement(permissions=(Permission(DELETE, TOPIC, "refused for each topic"),)),
+    "admin delete-records": Requirement(permissions=(Permission(DELETE, TOPIC, "refused for each topic"),)),
+    "admin alter-configs topic": Requirement(permissions=(Permission(ALTER_CONFIGS, TOPIC, "refused for each topic"),)),
+    "admin alter-configs group": Requirement(permissions=(Permission(ALTER_CONFIGS, GROUP, "refused for each group"),)),
+    "admin alter-configs broker": Requirement(permissions=(_ALTER_CLUSTER_CONFIGS,)),
+    "admin alter-configs broker-logger": Requirement(permissions=(_ALTER_CLUSTER_CONFIGS,)),
+    "admin alter-configs client-metrics": Requirement(permissions=(_ALTER_CLUSTER_CONFIGS,)),
+    "admin elect-leaders": _MOVES,
+    "admin reassign": _MOVES,
+    "admin cancel-reassignment": _MOVES,
+    "admin move-replica": _MOVES,
+    "admin add-voter": _OF_CLUSTER,
+    "admin remove-voter": _OF_CLUSTER,
+    "admin unregister-broker": _OF_CLUSTER,
+    "admin update-feature": _OF_CLUSTER,
+    "admin create-acl": _OF_CLUSTER,
+    "admin delete-acl": _OF_CLUSTER,
     "admin alter-quotas": Requirement(permissions=(Permission(ALTER_CONFIGS, CLUSTER, "refused"),)),
-    "admin alter-scram": _ALTER_CLUSTER,
-    "admin delete-scram": _ALTER_CLUSTER,
+    "admin alter-scram": _OF_CLUSTER,
+    "admin delete-scram": _OF_CLUSTER,
     "admin create-token": Requirement(remark="With --owner CREATE_TOKENS on User, for that user."),
     "admin renew-token": Requirement(remark="Only the owner of a token and its renewers may do it."),
     "admin expire-token": Requirement(remark="Only the owner of a token and its renewers may do it."),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from kafka_lagoon.errors import RowRefused
 from kafka_lagoon.records import encode_layout as layout
 from kafka_lagoon.records.encode_columns import RecordColumns
 from kafka_lagoon.records.encode_kernels import choose_partitions, group_positions
@@ -49,19 +50,11 @@ class ColumnPartitioner:
             self._choice[layout.PRODUCED_BYTES] = 0
 
 
-class PartitionOutOfRange(ValueError):
-    """A row for a partition that the topic does not have; `position` counts within what was grouped."""
-
-    def __init__(self, position: int, partition: int, partitions: int) -> None:
-        super().__init__(f"row {position} is for partition {partition} of a topic that has {partitions}")
-        self.position, self.partition, self.partitions = position, partition, partitions
-
-
 def group_by_partition(chosen: Numbers, partitions: int) -> list[tuple[int, Numbers]]:
-    """The positions of each partition that has any, in their order. PartitionOutOfRange for what the topic does not have."""
+    """The positions of each partition that has any, in their order. RowRefused for what the topic does not have."""
     starts, order = np.zeros(partitions + 1, np.int64), np.empty(len(chosen), np.int64)
     wrong = group_positions(chosen.ctypes.data, len(chosen), partitions, starts.ctypes.data, order.ctypes.data)
     if wrong >= 0:
-        raise PartitionOutOfRange(wrong, int(chosen[wrong]), partitions)
+        raise RowRefused(wrong, f"partition {chosen[wrong]} is not one of the {partitions}")
     (some,) = np.nonzero(np.diff(starts))
     return [(partition, order[starts[partition] : starts[partition + 1]]) for partition in some.tolist()]

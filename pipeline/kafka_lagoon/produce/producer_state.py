@@ -1,6 +1,5 @@
 """Keeps which producer writes to each partition, and the sequence number of the next record there."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka_lagoon.client.cluster import TopicPartition
@@ -11,21 +10,26 @@ from kafka_lagoon.records.encoding import NO_PRODUCER, NOT_IDEMPOTENT, Producer,
 class ProducerState:
     """The `producer` of all partitions, which each begin at its sequence number, but for those that `partitions` names.
 
-    Plain values: who passes on the partitions of a state lets another process go on with the same producers. Without a
-    producer id batches have no numbers, and brokers do not recognize one that is sent again.
+    With None for it, others are not written to. Plain values: who passes on the partitions of a state lets another process
+    go on with the same producers. Without a producer id batches have no numbers, and brokers do not recognize one that is
+    sent again.
     """
 
-    producer: Producer = NOT_IDEMPOTENT
+    producer: Producer | None = NOT_IDEMPOTENT
     partitions: dict[TopicPartition, Producer] = field(default_factory=dict)
 
     @property
     def is_idempotent(self) -> bool:
         """Whether all batches have a producer id."""
-        return all(one.producer_id != NO_PRODUCER for one in (self.producer, *self.partitions.values()))
+        producers = [self.producer, *self.partitions.values()]
+        return all(one.producer_id != NO_PRODUCER for one in producers if one)
 
     def of(self, partition: TopicPartition) -> Producer:
-        """The producer of the next batch of a partition."""
-        return self.partitions.get(partition, self.producer)
+        """The producer of the next batch of a partition; LookupError if it is not to be written to."""
+        producer = self.partitions.get(partition, self.producer)
+        if producer is None:
+            raise LookupError(f"no producer writes to {partition}")
+        return producer
 
     def advance(self, partition: TopicPartition, count: int) -> None:
         """Count records that have got their numbers."""
@@ -33,8 +37,3 @@ class ProducerState:
         if producer.producer_id != NO_PRODUCER:
             sequence = next_sequence(producer.sequence, count)
             self.partitions[partition] = producer._replace(sequence=sequence)
-
-    @classmethod
-    def only(cls, partitions: Mapping[TopicPartition, Producer]) -> "ProducerState":
-        """A producer for each of these partitions, and none for others, which must not be written to."""
-        return cls(NOT_IDEMPOTENT, dict(partitions))

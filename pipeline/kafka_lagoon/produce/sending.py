@@ -13,7 +13,8 @@ from kafka_lagoon.client.routes import ByLeader
 from kafka_lagoon.client.routing import ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
-from kafka_lagoon.produce.transactions import Transaction, explain
+from kafka_lagoon.produce.transaction_requests import explain
+from kafka_lagoon.produce.transactions import Transaction
 from kafka_lagoon.protocol.error_codes import (
     DUPLICATE_SEQUENCE_NUMBER,
     LEADER_NOT_AVAILABLE,
@@ -88,11 +89,11 @@ def send_batches(
     return SendResult(
         answers=gathered.answers,
         failures={
-            partition: _explained(failure, refused.get(partition), delivery.transaction)
+            partition: explained(failure, refused.get(partition), delivery.transaction)
             for partition, failure in gathered.failures.items()
         },
         refused={
-            partition: _refused_records(response)
+            partition: refused_records(response)
             for partition, response in refused.items()
             if partition in gathered.failures
         },
@@ -116,9 +117,9 @@ def _send_unanswered(
         by_leader.setdefault(cluster.leader_of(partition), []).append(partition)
     for leader_id, partitions in by_leader.items():
         request, within = produce_request(partitions, batches, delivery), produce_versions(batches, delivery)
-        refusal = _send(cluster, leader_id, request, within, deadline)
+        refusal = send_unanswered(cluster, leader_id, request, within, deadline)
         if refusal is None:
-            answers |= {partition: _without_offset(partition) for partition in partitions}
+            answers |= {partition: without_offset(partition) for partition in partitions}
         else:
             failures |= {
                 partition: failure_of(PRODUCE, Scope.of_partition(*partition), refusal, node_id=leader_id)
@@ -127,8 +128,8 @@ def _send_unanswered(
     return SendResult(answers=answers, failures=failures)
 
 
-def _send(
-    cluster: Cluster, leader_id: int | None, request: ProduceRequest, within: Versions, deadline: Deadline
+def send_unanswered(
+    cluster: Cluster, leader_id: int | None, request: ProduceRequest, within: Versions | None, deadline: Deadline
 ) -> PipelineError | int | None:
     """Send a request that is not answered; returns what prevented it, None if it was sent."""
     if leader_id is None:
@@ -140,7 +141,8 @@ def _send(
     return None
 
 
-def _without_offset(partition: TopicPartition) -> PartitionProduceResponse:
+def without_offset(partition: TopicPartition) -> PartitionProduceResponse:
+    """What stands for the answer that there is none of with NO_ACKS."""
     return PartitionProduceResponse(index=partition.partition, error_code=0, base_offset=-1, record_errors=())
 
 
@@ -166,18 +168,26 @@ def produce_request(
 def _read(
     response: ProduceResponse, delivery: Delivery, refused: dict[TopicPartition, PartitionProduceResponse]
 ) -> Iterator[tuple[TopicPartition, int, PartitionProduceResponse]]:
+    for partition, code, answer in read_answers(response, delivery):
+        if answer.error_code:
+            refused[partition] = answer
+        yield partition, code, answer
+
+
+def read_answers(
+    response: ProduceResponse, delivery: Delivery
+) -> Iterator[tuple[TopicPartition, int, PartitionProduceResponse]]:
+    """What a broker says about each partition; the code is 0 for what is in the log."""
     names = {topic_id: name for name, topic_id in delivery.topic_ids.items()}
     for topic in response.responses:
         for answer in topic.partition_responses:
             partition = TopicPartition(topic.name or names.get(topic.topic_id, ""), answer.index)
-            if answer.error_code:
-                refused[partition] = answer
             # The broker has the batch, but not among the last five, whose offsets it remembers.
             is_duplicate = answer.error_code == DUPLICATE_SEQUENCE_NUMBER
             yield partition, 0 if is_duplicate else answer.error_code, answer
 
 
-def _explained(failure: Failure, refused: PartitionProduceResponse | None, transaction: Transaction | None) -> Failure:
+def explained(failure: Failure, refused: PartitionProduceResponse | None, transaction: Transaction | None) -> Failure:
     """The failure with the broker's message about the batch, and with the remark that it may have been written."""
     reason = explain(failure.code, transaction.timeout_ms) if transaction else None
     messages = [text for text in (failure.message, reason) if text]
@@ -188,6 +198,7 @@ def _explained(failure: Failure, refused: PartitionProduceResponse | None, trans
     return replace(failure, message="; ".join(messages) or None)
 
 
-def _refused_records(refused: PartitionProduceResponse) -> dict[int, str]:
+def refused_records(refused: PartitionProduceResponse) -> dict[int, str]:
+    """The records that a broker names, by their positions in the batch, and its reasons."""
     default = refused.error_message or error_code(refused.error_code).name
     return {record.batch_index: record.batch_index_error_message or default for record in refused.record_errors}

@@ -8,7 +8,7 @@ the same reason. So in both, sequence numbers begin at 0 in every transaction.
 A transaction is plain values: who holds it may write and end it in another process than the one that began it.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,27 +18,27 @@ from kafka_lagoon.client.routes import ByCoordinator
 from kafka_lagoon.client.routing import ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import TransactionFailed
+from kafka_lagoon.produce.transaction_requests import (
+    added_codes,
+    ask_coordinator,
+    ask_group,
+    commit_codes,
+    failed,
+    raise_if_ended,
+)
 from kafka_lagoon.protocol.error_codes import (
-    INVALID_PRODUCER_EPOCH,
-    INVALID_PRODUCER_ID_MAPPING,
-    INVALID_TRANSACTION_TIMEOUT,
     INVALID_TXN_STATE,
     OPERATION_NOT_ATTEMPTED,
-    PRODUCER_FENCED,
-    TRANSACTION_ABORTABLE,
-    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-    error_code,
 )
 from kafka_lagoon.protocol.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN, AddOffsetsToTxnRequest
 from kafka_lagoon.protocol.messages.add_partitions_to_txn import (
     ADD_PARTITIONS_TO_TXN,
     BY_CLIENTS,
     AddPartitionsToTxnRequest,
-    AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopic,
 )
 from kafka_lagoon.protocol.messages.end_txn import ABORT, COMMIT, END_TXN, EndTxnRequest, EndTxnResponse
-from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR, GROUP, TRANSACTION
+from kafka_lagoon.protocol.messages.find_coordinator import TRANSACTION
 from kafka_lagoon.protocol.messages.init_producer_id import (
     INIT_PRODUCER_ID,
     NO_PRODUCER_EPOCH,
@@ -51,13 +51,11 @@ from kafka_lagoon.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
-    TxnOffsetCommitResponse,
 )
 from kafka_lagoon.records.encoding import Producer
 from kafka_lagoon.wire.schema import LATEST, Api, Versions
 
 DEFAULT_TIMEOUT_MS = 60_000  # Kafka's own default
-FENCED = frozenset({INVALID_PRODUCER_EPOCH, PRODUCER_FENCED})  # another producer has it, or the coordinator aborted it
 _FEATURE = "transaction.version"
 _IMPLICIT = 2  # the level from which on Produce and TxnOffsetCommit add what they write to
 _TAKES_EPOCH = Versions(
@@ -119,7 +117,7 @@ def init_transactions(
         producer_epoch=last.epoch if last else NO_PRODUCER_EPOCH,
     )
     within = _TAKES_EPOCH if last else None
-    response = _ask_coordinator(cluster, INIT_PRODUCER_ID, transactional_id, request, deadline, within, timeout_ms)
+    response = ask_coordinator(cluster, INIT_PRODUCER_ID, transactional_id, request, deadline, within, timeout_ms)
     return Transaction(
         transactional_id=transactional_id,
         producer_id=response.producer_id,
@@ -150,11 +148,11 @@ def add_partitions(
             AddPartitionsToTxnTopic(name=name, partitions=tuple(some)) for name, some in topics.items()
         ),
     )
-    response = _ask_coordinator(
+    response = ask_coordinator(
         cluster, ADD_PARTITIONS_TO_TXN, transaction.transactional_id, request, deadline, BY_CLIENTS
     )
-    codes = {partition: code for partition, code in _added(response) if code not in (0, OPERATION_NOT_ATTEMPTED)}
-    _raise_if_ended(ADD_PARTITIONS_TO_TXN, transaction, codes.values())
+    codes = {partition: code for partition, code in added_codes(response) if code not in (0, OPERATION_NOT_ATTEMPTED)}
+    raise_if_ended(ADD_PARTITIONS_TO_TXN, transaction.transactional_id, transaction.timeout_ms, codes.values())
     return {
         partition: failure_of(ADD_PARTITIONS_TO_TXN, Scope.of_partition(*partition), code)
         for partition, code in codes.items()
@@ -179,7 +177,7 @@ def commit_offsets(
             producer_epoch=transaction.epoch,
             group_id=group_id,
         )
-        _ask_coordinator(cluster, ADD_OFFSETS_TO_TXN, transaction.transactional_id, group, deadline)
+        ask_coordinator(cluster, ADD_OFFSETS_TO_TXN, transaction.transactional_id, group, deadline)
     topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
     for (topic, partition), offset in offsets.items():
         requested = TxnOffsetCommitRequestPartition(
@@ -197,9 +195,9 @@ def commit_offsets(
         member_id="",
         topics=tuple(TxnOffsetCommitRequestTopic(name=name, partitions=tuple(some)) for name, some in topics.items()),
     )
-    response = _ask_group(cluster, transaction, group_id, request, deadline)
-    codes = {partition: code for partition, code in _committed(response) if code}
-    _raise_if_ended(TXN_OFFSET_COMMIT, transaction, codes.values())
+    response = ask_group(cluster, request, transaction.versions(TXN_OFFSET_COMMIT), transaction.timeout_ms, deadline)
+    codes = {partition: code for partition, code in commit_codes(response) if code}
+    raise_if_ended(TXN_OFFSET_COMMIT, transaction.transactional_id, transaction.timeout_ms, codes.values())
     return {
         partition: failure_of(TXN_OFFSET_COMMIT, Scope.group_partition(group_id, *partition), code)
         for partition, code in codes.items()
@@ -212,17 +210,60 @@ def commit(cluster: Cluster, transaction: Transaction, deadline: Deadline) -> Tr
     TransactionFailed with `may_be_done` if the end is not known: init_transactions waits until it is over, and what it
     committed (offsets of a group, for one) tells.
     """
-    return _end(cluster, transaction, COMMIT, deadline)
+    return _end(cluster, transaction, deadline, committed=COMMIT)
 
 
 def abort(cluster: Cluster, transaction: Transaction, deadline: Deadline) -> Transaction | None:
     """Abort a transaction that was not committed; one that nothing was added to is left as it is. Returns as `commit`."""
     try:
-        return _end(cluster, transaction, ABORT, deadline)
+        return _end(cluster, transaction, deadline, committed=ABORT)
     except TransactionFailed as failure:
         if failure.code == INVALID_TXN_STATE:
             return None
         raise
+
+
+def end_all(
+    cluster: Cluster, transactions: Collection[Transaction], deadline: Deadline, *, committed: bool
+) -> Mapping[str, TransactionFailed]:
+    """Commit or abort several transactions at the same time; returns those that were not, by transactional id.
+
+    A transaction that nothing was added to cannot be committed: it is among those returned, as INVALID_TXN_STATE.
+    """
+    by_id = {transaction.transactional_id: transaction for transaction in transactions}
+    unknown = [name for name in by_id if cluster.coordinator_of(name, TRANSACTION) is None]
+    if unknown:
+        cluster.find_coordinators(unknown, deadline, TRANSACTION)
+    several: list[ShardedRequest[str, EndTxnResponse]] = []
+    for is_implicit in (False, True):
+        names = [name for name, transaction in by_id.items() if transaction.is_implicit == is_implicit]
+        if names:
+            sharded = ShardedRequest(
+                api=END_TXN,
+                items=names,
+                build=lambda items: _end_request(by_id[items[0]], committed=committed),
+                read=lambda response, items: [(items[0], response.error_code, response)],
+                chunk=1,
+                within=by_id[names[0]].versions(END_TXN),
+                once=False,
+            )
+            several.append(sharded)
+    return {
+        name: failed(name, failure, by_id[name].timeout_ms)
+        for gathered in gather(cluster, ByCoordinator(cluster, TRANSACTION), several, deadline)
+        for name, failure in gathered.failures.items()
+    }
+
+
+def fence_all(cluster: Cluster, transactional_ids: Collection[str], deadline: Deadline) -> list[TransactionFailed]:
+    """Abort what is open under these ids, and fence whoever writes there; returns those where that is not known."""
+    failures = []
+    for name in transactional_ids:
+        try:
+            init_transactions(cluster, name, DEFAULT_TIMEOUT_MS, deadline)
+        except TransactionFailed as failure:
+            failures.append(failure)
+    return failures
 
 
 class TransactionalProducer:
@@ -279,133 +320,20 @@ class TransactionalProducer:
         self._last, self._next, self._current = self._current, following, None
 
 
-def _end(cluster: Cluster, transaction: Transaction, committed: bool, deadline: Deadline) -> Transaction | None:
-    request = EndTxnRequest(
+def _end_request(transaction: Transaction, *, committed: bool) -> EndTxnRequest:
+    return EndTxnRequest(
         transactional_id=transaction.transactional_id,
         producer_id=transaction.producer_id,
         producer_epoch=transaction.epoch,
         committed=committed,
     )
+
+
+def _end(cluster: Cluster, transaction: Transaction, deadline: Deadline, *, committed: bool) -> Transaction | None:
+    request = _end_request(transaction, committed=committed)
     within = transaction.versions(END_TXN)
     name, timeout_ms = transaction.transactional_id, transaction.timeout_ms
-    response: EndTxnResponse = _ask_coordinator(cluster, END_TXN, name, request, deadline, within, timeout_ms)
+    response: EndTxnResponse = ask_coordinator(cluster, END_TXN, name, request, deadline, within, timeout_ms)
     if response.producer_id == NO_PRODUCER_ID:
         return None
     return replace(transaction, producer_id=response.producer_id, epoch=response.producer_epoch)
-
-
-def _ask_coordinator(
-    cluster: Cluster,
-    api: Api[Any, Any],
-    transactional_id: str,
-    request: object,
-    deadline: Deadline,
-    within: Versions | None = None,
-    timeout_ms: int | None = None,
-) -> Any:
-    """The coordinator's response. All of these requests have the same effect when they are sent again."""
-    _know_coordinator(cluster, transactional_id, TRANSACTION, transactional_id, deadline)
-    sharded = ShardedRequest(
-        api=api,
-        items=[transactional_id],
-        build=lambda _: request,
-        read=lambda response, items: [(items[0], _code(response), response)],
-        within=within,
-        once=False,
-    )
-    (gathered,) = gather(cluster, ByCoordinator(cluster, TRANSACTION), [sharded], deadline)
-    for failure in gathered.failures.values():
-        raise _failed(transactional_id, failure, timeout_ms)
-    return gathered.answers[transactional_id]
-
-
-def _ask_group(
-    cluster: Cluster, transaction: Transaction, group_id: str, request: TxnOffsetCommitRequest, deadline: Deadline
-) -> TxnOffsetCommitResponse:
-    """The response of the group's coordinator."""
-    _know_coordinator(cluster, group_id, GROUP, transaction.transactional_id, deadline)
-    sharded = ShardedRequest(
-        api=TXN_OFFSET_COMMIT,
-        items=[group_id],
-        build=lambda _: request,
-        read=lambda response, items: [(items[0], _retriable(code for _, code in _committed(response)), response)],
-        within=transaction.versions(TXN_OFFSET_COMMIT),
-        once=False,
-    )
-    (gathered,) = gather(cluster, ByCoordinator(cluster, GROUP), [sharded], deadline)
-    for failure in gathered.failures.values():
-        raise _failed(transaction.transactional_id, failure, transaction.timeout_ms)
-    response: TxnOffsetCommitResponse = gathered.answers[group_id]
-    return response
-
-
-def _know_coordinator(cluster: Cluster, key: str, key_type: int, transactional_id: str, deadline: Deadline) -> None:
-    """Look the coordinator up if it is not known; TransactionFailed if the brokers will not say."""
-    if cluster.coordinator_of(key, key_type) is not None:
-        return
-    for code in cluster.find_coordinators([key], deadline, key_type).values():
-        if not error_code(code).retriable:
-            scope = Scope.transaction(key) if key_type == TRANSACTION else Scope.group(key)
-            raise _failed(transactional_id, failure_of(FIND_COORDINATOR, scope, code))
-
-
-def _code(response: Any) -> int:
-    if isinstance(response, AddPartitionsToTxnResponse):
-        return _retriable(code for _, code in _added(response))
-    code: int = response.error_code
-    return code
-
-
-def _retriable(codes: Iterable[int]) -> int:
-    """The first code after which the same request may succeed, else 0: the caller reads the others."""
-    return next((code for code in codes if error_code(code).retriable), 0)
-
-
-def _added(response: AddPartitionsToTxnResponse) -> Iterator[tuple[TopicPartition, int]]:
-    for topic in response.results_by_topic_v3_and_below:
-        for partition in topic.results_by_partition:
-            yield TopicPartition(topic.name, partition.partition_index), partition.partition_error_code
-
-
-def _committed(response: TxnOffsetCommitResponse) -> Iterator[tuple[TopicPartition, int]]:
-    for topic in response.topics:
-        for partition in topic.partitions:
-            yield TopicPartition(topic.name, partition.partition_index), partition.error_code
-
-
-def _raise_if_ended(api: Api[Any, Any], transaction: Transaction, codes: Iterable[int]) -> None:
-    """Raise what concerns the transaction and not one partition of it."""
-    for code in codes:
-        if code in _EXPLAINED:
-            failure = failure_of(api, Scope.transaction(transaction.transactional_id), code)
-            raise _failed(transaction.transactional_id, failure, transaction.timeout_ms)
-
-
-_EXPLAINED = {
-    **dict.fromkeys(
-        FENCED, "another producer has taken the transactional id over, or the transaction was open for too long"
-    ),
-    INVALID_TXN_STATE: "the transaction is not open, or has ended otherwise",
-    INVALID_PRODUCER_ID_MAPPING: "its coordinator does not know the producer: the id was unused for long, or taken over",
-    INVALID_TRANSACTION_TIMEOUT: "brokers accept at most their transaction.max.timeout.ms",
-    TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "WRITE on the transactional id is missing",
-    TRANSACTION_ABORTABLE: "it can only be aborted",
-}
-
-
-def explain(code: int | None, timeout_ms: int | None) -> str | None:
-    """What an error code means in a transaction, which a name does not say; None for others."""
-    reason = _EXPLAINED.get(code) if code is not None else None
-    is_about_time = code in FENCED or code == INVALID_TRANSACTION_TIMEOUT
-    return f"{reason} (its timeout is {timeout_ms} ms)" if reason and is_about_time and timeout_ms else reason
-
-
-def _failed(transactional_id: str, failure: Failure, timeout_ms: int | None = None) -> TransactionFailed:
-    return TransactionFailed(
-        transactional_id,
-        failure.api,
-        failure.name,
-        failure.code,
-        explain(failure.code, timeout_ms) or failure.message,
-        failure.may_be_done,
-    )

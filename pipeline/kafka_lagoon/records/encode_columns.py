@@ -59,8 +59,8 @@ class RecordColumns:
     """Arrow columns of the same length that hold records: keys, values, headers and timestamps; a missing one is all null.
 
     Keys, values and the names and values of headers are binary or texts, `headers` a list of structs of `key` and `value`,
-    `timestamp_ms` int64 or any timestamp. Records without a timestamp get `default_timestamp_ms`. CorruptBatch for what no
-    record can carry: a header without a name.
+    `timestamp_ms` int64 or any timestamp; `length` is needed where there is none of them. Records without a timestamp get
+    `default_timestamp_ms`. CorruptBatch for what no record can carry: a header without a name.
     """
 
     def __init__(
@@ -70,11 +70,13 @@ class RecordColumns:
         value: pa.Array | None = None,
         headers: pa.Array | None = None,
         timestamp_ms: pa.Array | None = None,
+        length: int | None = None,
         default_timestamp_ms: int = -1,
     ) -> None:
         self.state: _Numbers = np.zeros(layout.STATE_SIZE, np.int64)
         self._kept: list[pa.Array] = []  # their buffers are read by address
-        self.length = max([len(one) for one in (key, value, headers, timestamp_ms) if one is not None], default=0)
+        given = [one for one in (key, value, headers, timestamp_ms) if one is not None]
+        self.length = max(map(len, given), default=0) if length is None else length
         self.state[layout.DEFAULT_TIME] = default_timestamp_ms
         if key is not None:
             self._binary(key, layout.KEY_ENDS, layout.KEY_BITS)

@@ -1,4 +1,4 @@
-"""Kafka as a data source of Spark: `spark.read.format("lagoon")` and `spark.readStream.format("lagoon")`.
+"""Kafka as a data source of Spark: `format("lagoon")` of `spark.read`, `spark.readStream`, `df.write` and `df.writeStream`.
 
 Options are those of Spark's Kafka connector, under their names, and so are the columns; `.schema(...)` may name others of
 table `records`, and fewer. A query that makes no sense is refused, with all faults at once, before a record is read.
@@ -15,12 +15,14 @@ from kafka_lagoon.source.options import parse
 if TYPE_CHECKING:
     from kafka_lagoon.source.batch import LagoonReader
     from kafka_lagoon.source.stream import LagoonStream
+    from kafka_lagoon.source.write_batch import LagoonWriter
+    from kafka_lagoon.source.write_stream import LagoonStreamWriter
 
 # Spark makes the source in one process, plans in a second and reads in others: each imports what it needs.
 
 
 class LagoonSource(DataSource):
-    """Records of Kafka's topics, decoded as table `records` has them."""
+    """Records of Kafka's topics, decoded as table `records` has them, and topics that rows are written to."""
 
     @classmethod
     def name(cls) -> str:
@@ -44,3 +46,21 @@ class LagoonSource(DataSource):
         from kafka_lagoon.source.stream import LagoonStream  # noqa: PLC0415
 
         return LagoonStream(query(parse(self.options).require_stream(), schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> "LagoonWriter":
+        """A writer of batches; ConfigError lists every fault of the options and the columns."""
+        from kafka_lagoon.source.sink import new_sink  # noqa: PLC0415
+        from kafka_lagoon.source.write_batch import LagoonWriter  # noqa: PLC0415
+        from kafka_lagoon.source.write_options import parse_sink  # noqa: PLC0415
+
+        options = parse_sink(self.options, schema, overwrite=overwrite, is_stream=False)
+        return LagoonWriter(new_sink(options, schema))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> "LagoonStreamWriter":  # noqa: N802  Spark's name
+        """A writer of micro-batches; ConfigError lists every fault of the options and the columns."""
+        from kafka_lagoon.source.sink import new_sink  # noqa: PLC0415
+        from kafka_lagoon.source.write_options import parse_sink  # noqa: PLC0415
+        from kafka_lagoon.source.write_stream import LagoonStreamWriter  # noqa: PLC0415
+
+        options = parse_sink(self.options, schema, overwrite=overwrite, is_stream=True)
+        return LagoonStreamWriter(new_sink(options, schema))

@@ -97,7 +97,7 @@ def parse(given: Mapping[str, str]) -> SourceOptions:
     """The options, whose names may have any case; ConfigError lists every fault."""
     kafka = {name.lower().removeprefix(_KAFKA): text for name, text in given.items() if name.lower().startswith(_KAFKA)}
     ours = {name.lower(): text for name, text in given.items() if not name.lower().startswith(_KAFKA)}
-    texts = _OptionTexts(ours)
+    texts = OptionTexts(ours)
     texts.problems += _unknown(ours)
     isolation = kafka.get("isolation.level", READ_COMMITTED)
     texts.problems += _kafka_problems(kafka, isolation)
@@ -124,7 +124,7 @@ def parse(given: Mapping[str, str]) -> SourceOptions:
 
 
 @dataclass(slots=True)
-class _OptionTexts:
+class OptionTexts:
     """Options under their names in lower case, and the faults of those that were parsed."""
 
     given: Mapping[str, str]
@@ -173,7 +173,7 @@ class _OptionTexts:
         return {}
 
 
-def _selection(texts: _OptionTexts) -> tuple[tuple[str, ...], str | None, frozenset[Partition] | None]:
+def _selection(texts: OptionTexts) -> tuple[tuple[str, ...], str | None, frozenset[Partition] | None]:
     """Topics, pattern and partitions: one of them is given."""
     given = [name for name in _TOPICS if texts.text(name) is not None]
     if len(given) != 1:
@@ -189,14 +189,14 @@ def _selection(texts: _OptionTexts) -> tuple[tuple[str, ...], str | None, frozen
             return tuple(sorted({topic for topic, _ in assigned})), None, assigned
 
 
-def _names(texts: _OptionTexts) -> tuple[str, ...]:
+def _names(texts: OptionTexts) -> tuple[str, ...]:
     names = [name.strip() for name in (texts.text("subscribe") or "").split(",")]
     if not any(names):
         texts.problems.append("subscribe: no topics; write it as topicA,topicB")
     return tuple(sorted({name for name in names if name}))
 
 
-def _pattern(texts: _OptionTexts) -> str:
+def _pattern(texts: OptionTexts) -> str:
     pattern = texts.text("subscribePattern") or ""
     try:
         re.compile(pattern)
@@ -207,7 +207,7 @@ def _pattern(texts: _OptionTexts) -> str:
     return pattern
 
 
-def _assigned(texts: _OptionTexts) -> frozenset[Partition]:
+def _assigned(texts: OptionTexts) -> frozenset[Partition]:
     example = '{"topicA":[0,1]}'
     assigned = set()
     for topic, numbers in texts.json("assign", example).items():
@@ -218,7 +218,7 @@ def _assigned(texts: _OptionTexts) -> frozenset[Partition]:
     return frozenset(assigned)
 
 
-def _offset_specs(texts: _OptionTexts, side: str) -> OffsetSpecs | None:
+def _offset_specs(texts: OptionTexts, side: str) -> OffsetSpecs | None:
     """Where reading starts or ends; a time for all precedes times of partitions, and these precede offsets."""
     offsets, times, time = f"{side}Offsets", f"{side}OffsetsByTimestamp", f"{side}Timestamp"
     if texts.text(time) is not None:
@@ -243,7 +243,7 @@ def _offset_spec(number: int) -> OffsetSpec:
     return EARLIEST if number == _EARLIEST else LATEST if number == _LATEST else AtOffset(number)
 
 
-def _by_partition(texts: _OptionTexts, name: str, shape: Mapping[str, Any], lowest: int) -> dict[Partition, int]:
+def _by_partition(texts: OptionTexts, name: str, shape: Mapping[str, Any], lowest: int) -> dict[Partition, int]:
     values: dict[Partition, int] = {}
     for topic, partitions in shape.items():
         for partition, value in partitions.items() if isinstance(partitions, dict) else [("", None)]:

@@ -45,8 +45,13 @@ class SelectedPartitions:
 
 
 def kafka_settings(options: SourceOptions) -> KafkaSettings:
-    """How the cluster is reached; properties that concern consumers and producers only are left out."""
-    named, faults = from_properties(options.kafka)
+    """How the cluster is reached."""
+    return connection_settings(options.kafka)
+
+
+def connection_settings(properties: Mapping[str, str]) -> KafkaSettings:
+    """How a cluster is reached; properties that concern consumers and producers only are left out."""
+    named, faults = from_properties(properties)
     if faults:
         raise ConfigError([f"kafka.{fault}" for fault in faults])
     try:
@@ -100,6 +105,12 @@ def select_partitions(
         raise ConfigError(problems)
     topic_ids = {name: uuid_text(topic.topic_id) for name, topic in existing.items()}
     return SelectedPartitions(topic_ids=topic_ids, partitions=partitions)
+
+
+def require_topics(cluster: Cluster, topics: Collection[str], deadline: Deadline) -> None:
+    """ConfigError names those that do not exist; afterwards the cluster knows the leaders of the others."""
+    answer = cluster.refresh(topics, deadline)
+    _refuse_unknown(cluster, {topic.name: topic for topic in answer.topics if topic.name is not None}, (), deadline)
 
 
 def _refuse_unknown(

@@ -86,14 +86,18 @@ def _carried_out(verb: "AdminVerb", options: Namespace, chosen: "ChosenCluster",
     """The exit code once the verb's actions were carried out, or shown."""
     from kafka_lagoon.cli.alterations import ADMIN, alter  # noqa: PLC0415
     from kafka_lagoon.cli.kafka.verb import Context  # noqa: PLC0415
+    from kafka_lagoon.cli.recorder import OpeningRecorder  # noqa: PLC0415
     from kafka_lagoon.client.cluster import Cluster  # noqa: PLC0415
     from kafka_lagoon.client.request_stats import RequestStats  # noqa: PLC0415
 
     budget_ms = round(options.timeout * 1000) if options.timeout else chosen.kafka.default_api_timeout_ms
     deadline = Deadline.after(clock, budget_ms)
+    recorder = OpeningRecorder(ADMIN, chosen, clock)
+    if options.yes and not options.dry_run:
+        recorder.begin()
     with Cluster.connect(chosen.kafka, clock, RequestStats(), deadline) as cluster:
         planned = verb.plan(Context(cluster=cluster, options=options, deadline=deadline))
-        return alter(ADMIN, cluster, chosen, planned, options)
+        return alter(cluster, chosen, planned, recorder, options).exit_code
 
 
 def usage() -> str:

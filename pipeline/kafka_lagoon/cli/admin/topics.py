@@ -78,8 +78,6 @@ def _plan_create(context: Context) -> Planned:
     options, actions, failures = context.options, [], []
     names = list(dict.fromkeys(options.topics))
     for name, known in describe_topics(context.cluster, names, context.deadline).items():
-        if isinstance(known, Failure) and known.code is not None and known.name.endswith("AUTHORIZATION_FAILED"):
-            known = None  # noqa: PLW2901  who may create it may still not see it
         if isinstance(known, Failure):
             failures.append(known)
         elif known is None:

@@ -1,0 +1,252 @@
+"""Keeps the batches of each partition in their order until they are answered, and decides which are sent again.
+
+Brokers take a numbered batch only after the one before it. If that is refused they refuse those after it, too
+(OUT_OF_ORDER_SEQUENCE_NUMBER), so all of them are sent again in their order, the same bytes; what is in the log already is
+recognized. Batches without numbers are sent one at a time, and one that may have been written is not sent again. A partition
+ends at its first batch that is not written; others go on.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from kafka_lagoon.client.broker import may_have_arrived
+from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
+from kafka_lagoon.errors import AddressRefused, AuthenticationFailed, ConnectionFailed, PipelineError
+from kafka_lagoon.produce.sending import explained, refused_records
+from kafka_lagoon.produce.transactions import Transaction
+from kafka_lagoon.protocol.error_codes import (
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    REQUEST_TIMED_OUT,
+    UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    Refresh,
+    error_code,
+)
+from kafka_lagoon.protocol.messages.produce import PRODUCE, PartitionProduceResponse
+
+AFTER_UNWRITTEN = "AFTER_UNWRITTEN_BATCH"
+_GONE, _GONE_ROUNDS = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID}), 3  # as in client/routing.py
+_UNSURE = frozenset({REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """Records that are in the log: `first` counts those of their partition from 0, over all that the writer was given.
+
+    Their offsets follow each other from `base_offset` on, which is None where no broker reported it.
+    """
+
+    partition: TopicPartition
+    first: int
+    count: int
+    base_offset: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unwritten:
+    """Records that are not in the log as far as is known (see `failure.may_be_done`).
+
+    `refused` are those that the broker named, counted as `first` is, with its reasons.
+    """
+
+    partition: TopicPartition
+    first: int
+    count: int
+    failure: Failure
+    refused: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Batch:
+    """A batch that waits. `is_unsure`: it may have been written although no answer said so."""
+
+    first: int
+    count: int
+    data: bytes | memoryview
+    is_unsure: bool = False
+    answer: PartitionProduceResponse | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a batch was not written: an error, or the broker's code and answer. No broker was found if `node_id` is None."""
+
+    node_id: int | None
+    reason: PipelineError | int
+    answer: PartitionProduceResponse | None = None
+
+
+@dataclass(slots=True)
+class _Queue:
+    """The batches of a partition that are not answered, why the first of them failed last, since when and how often."""
+
+    batches: deque[Batch] = field(default_factory=deque)
+    refusal: Refusal | None = None
+    failing_since: float | None = None
+    rounds: int = 0
+    failure: Failure | None = None
+
+
+@dataclass(slots=True)
+class Reconciled:
+    """What a round came to: `waiting` are partitions that must be tried again, `stale` those whose leader may be another."""
+
+    written: list[Written] = field(default_factory=list)
+    unwritten: list[Unwritten] = field(default_factory=list)
+    freed_bytes: int = 0
+    waiting: list[TopicPartition] = field(default_factory=list)
+    stale: list[TopicPartition] = field(default_factory=list)
+
+    def take(self, partition: TopicPartition, batch: Batch) -> None:
+        """Count a batch that has its answer."""
+        offset = batch.answer.base_offset if batch.answer and batch.answer.base_offset >= 0 else None
+        self.written.append(Written(partition=partition, first=batch.first, count=batch.count, base_offset=offset))
+        self.freed_bytes += len(batch.data)
+
+
+class BatchQueues:
+    """Queues by partition. A partition is given up when its first batch has been refused for `timeout_ms`."""
+
+    def __init__(self, *, is_idempotent: bool, timeout_ms: int, transaction: Transaction | None = None) -> None:
+        self._is_idempotent, self._timeout_s, self._transaction = is_idempotent, timeout_ms / 1000, transaction
+        self._queues: dict[TopicPartition, _Queue] = {}
+
+    def failure_of(self, partition: TopicPartition) -> Failure | None:
+        """Why the partition takes no more batches, if it does not."""
+        queue = self._queues.get(partition)
+        return queue.failure if queue else None
+
+    def add(self, partition: TopicPartition, batch: Batch) -> None:
+        """Append a batch to a partition that has not failed."""
+        self._queues.setdefault(partition, _Queue()).batches.append(batch)
+
+    def end(self, partition: TopicPartition, failure: Failure) -> None:
+        """Let the partition take no more batches; those that wait are sent."""
+        self._queues.setdefault(partition, _Queue()).failure = failure
+
+    def first(self, most_bytes: int) -> dict[TopicPartition, list[Batch]]:
+        """The first batches of every partition: one of each in turn, until there are so many bytes, one at least."""
+        waiting = {
+            partition: [batch for batch in queue.batches if batch.answer is None]
+            for partition, queue in self._queues.items()
+            if queue.batches
+        }
+        depth = max(map(len, waiting.values()), default=0) if self._is_idempotent else 1
+        chosen: dict[TopicPartition, list[Batch]] = {}
+        size = 0
+        for level in range(depth):
+            for partition, batches in waiting.items():
+                if level < len(batches):
+                    if chosen and size + len(batches[level].data) > most_bytes:
+                        return chosen
+                    chosen.setdefault(partition, []).append(batches[level])
+                    size += len(batches[level].data)
+        return chosen
+
+    def refuse(self, partition: TopicPartition, batch: Batch, refusal: Refusal) -> None:
+        """Note why a batch was not written; the first one of a round decides about its partition."""
+        queue = self._queues[partition]
+        batch.is_unsure |= _may_be_done(refusal.reason)
+        queue.refusal = queue.refusal or refusal
+
+    def give_up(self, partition: TopicPartition, failure: Failure) -> Reconciled:
+        """End a partition with all its batches."""
+        reconciled = Reconciled()
+        self._fail(partition, self._queues[partition], failure, reconciled)
+        return reconciled
+
+    def reconcile(self, partitions: Iterable[TopicPartition], now: float) -> Reconciled:
+        """Sort the outcome of a round about these partitions; `now` is monotonic."""
+        reconciled = Reconciled()
+        for partition in partitions:
+            queue = self._queues[partition]
+            self._take_answered(partition, queue, reconciled)
+            if (refusal := queue.refusal) is None:
+                continue
+            queue.refusal = None
+            queue.rounds += 1
+            queue.failing_since = now if queue.failing_since is None else queue.failing_since
+            if self._is_final(queue, refusal, now):
+                self._fail(partition, queue, self._failure(partition, queue, refusal, now), reconciled, refusal.answer)
+            else:
+                reconciled.waiting.append(partition)
+                if _is_stale(refusal.reason):
+                    reconciled.stale.append(partition)
+        return reconciled
+
+    @staticmethod
+    def _take_answered(partition: TopicPartition, queue: _Queue, reconciled: Reconciled) -> None:
+        while queue.batches and queue.batches[0].answer:
+            reconciled.take(partition, queue.batches.popleft())
+            queue.failing_since, queue.rounds = None, 0
+
+    def _is_final(self, queue: _Queue, refusal: Refusal, now: float) -> bool:
+        """Whether to give up. A batch that was refused for its place behind another one is the first of its queue by now."""
+        if queue.batches[0].is_unsure and not self._is_idempotent:
+            return True
+        if queue.failing_since is not None and now - queue.failing_since >= self._timeout_s:
+            return True
+        if isinstance(refusal.reason, int):
+            is_gone = refusal.reason in _GONE and queue.rounds > _GONE_ROUNDS
+            return is_gone or not error_code(refusal.reason).retriable
+        return isinstance(refusal.reason, AuthenticationFailed | AddressRefused) or not isinstance(
+            refusal.reason, ConnectionFailed
+        )
+
+    def _failure(self, partition: TopicPartition, queue: _Queue, refusal: Refusal, now: float) -> Failure:
+        failure = failure_of(
+            PRODUCE,
+            Scope.of_partition(*partition),
+            refusal.reason,
+            node_id=refusal.node_id,
+            attempts=queue.rounds,
+            elapsed_ms=int((now - (queue.failing_since or now)) * 1000),
+            may_be_done=queue.batches[0].is_unsure,
+        )
+        return explained(failure, refusal.answer, self._transaction)
+
+    @staticmethod
+    def _fail(
+        partition: TopicPartition,
+        queue: _Queue,
+        failure: Failure,
+        reconciled: Reconciled,
+        answer: PartitionProduceResponse | None = None,
+    ) -> None:
+        """Give up what waits: the first batch for the failure, those after it for being after it."""
+        queue.failure = failure
+        named = refused_records(answer) if answer else {}
+        for position, batch in enumerate(queue.batches):
+            if batch.answer:
+                reconciled.take(partition, batch)
+                continue
+            reconciled.freed_bytes += len(batch.data)
+            if position:
+                reconciled.unwritten.append(follower(partition, batch, failure))
+                continue
+            refused = {batch.first + place: reason for place, reason in named.items()}
+            reconciled.unwritten.append(
+                Unwritten(partition=partition, first=batch.first, count=batch.count, failure=failure, refused=refused)
+            )
+        queue.batches.clear()
+
+
+def follower(partition: TopicPartition, batch: Batch, failure: Failure) -> Unwritten:
+    """A batch that is not written because one before it was not."""
+    reason = own_failure(PRODUCE, failure.scope, AFTER_UNWRITTEN, f"{failure.name} before it")
+    return Unwritten(
+        partition=partition,
+        first=batch.first,
+        count=batch.count,
+        failure=replace(reason, may_be_done=batch.is_unsure),
+    )
+
+
+def _may_be_done(reason: PipelineError | int) -> bool:
+    return reason in _UNSURE if isinstance(reason, int) else may_have_arrived(reason)
+
+
+def _is_stale(reason: PipelineError | int) -> bool:
+    return not isinstance(reason, int) or error_code(reason).refresh is not Refresh.NOTHING

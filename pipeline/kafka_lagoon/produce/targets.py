@@ -1,0 +1,57 @@
+"""Describes the topics that are to be written to: ids, partitions, leaders, and the largest batch that they take."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from kafka_lagoon.admin.configs import describe_configs
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import BrokerError
+from kafka_lagoon.protocol.error_codes import error_code
+from kafka_lagoon.protocol.messages.describe_configs import TOPIC
+from kafka_lagoon.protocol.messages.metadata import METADATA
+
+_LARGEST = "max.message.bytes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetTopic:
+    """A topic as it was described. `max_batch_bytes` is null if its configs may not be described."""
+
+    topic: str
+    topic_id: bytes
+    partitions: int
+    max_batch_bytes: int | None
+
+    def available(self, cluster: Cluster) -> list[int]:
+        """The partitions that have a leader now, as far as the cluster knows."""
+        some = (TopicPartition(self.topic, partition) for partition in range(self.partitions))
+        return [one.partition for one in some if cluster.leader_of(one) is not None]
+
+
+def describe_targets(cluster: Cluster, topics: Collection[str], deadline: Deadline) -> dict[str, TargetTopic]:
+    """The topics by name; BrokerError if one cannot be described. Afterwards the cluster knows their leaders."""
+    largest = _largest_batches(cluster, sorted(topics), deadline)
+    targets = {}
+    for metadata in cluster.refresh(topics, deadline).topics:
+        name = str(metadata.name)
+        if not metadata.partitions:
+            raise BrokerError(metadata.error_code, error_code(metadata.error_code).name, METADATA.name, name)
+        targets[name] = TargetTopic(
+            topic=name,
+            topic_id=metadata.topic_id,
+            partitions=len(metadata.partitions),
+            max_batch_bytes=largest.get(name),
+        )
+    return targets
+
+
+def _largest_batches(cluster: Cluster, topics: list[str], deadline: Deadline) -> Mapping[str, int]:
+    """The values of max.message.bytes that may be read."""
+    results = describe_configs(cluster, TOPIC, topics, deadline).results
+    return {
+        result.resource_name: int(config.value)
+        for result in results
+        for config in result.configs
+        if config.name == _LARGEST and config.value is not None
+    }

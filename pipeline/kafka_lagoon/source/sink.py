@@ -1,0 +1,132 @@
+"""Describes one write of the data source: plain values that Spark takes from its driver to its tasks and back.
+
+A transaction that several processes share must have at most one writer for each partition of a topic: brokers take what a
+second one numbers for a repetition.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql.datasource import WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from kafka_lagoon import log
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.produce.transactions import Transaction
+from kafka_lagoon.protocol.messages.produce import ALL_ACKS
+from kafka_lagoon.source.plan import connection_settings, require_topics
+from kafka_lagoon.source.write_options import DEFAULT_PREFIX, SinkOptions
+from kafka_lagoon.uuid7 import new_id
+
+
+@dataclass(frozen=True, slots=True)
+class MicroBatch:
+    """A micro-batch of a stream: Spark's id of the query, which its checkpoint keeps, and the number of the batch."""
+
+    query_id: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkTask:
+    """One attempt of a task; `batch` is None unless it is of a stream."""
+
+    partition: int
+    attempt: int
+    attempt_id: int
+    batch: MicroBatch | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sink:
+    """What is written to which cluster, by which columns. `run_id` is new for each write."""
+
+    options: SinkOptions
+    kafka: KafkaSettings
+    columns: tuple[str, ...]
+    run_id: str
+
+    @property
+    def prefix(self) -> str:
+        """What the transactional ids begin with: the one that was given, or one of this write alone."""
+        return self.options.prefix or f"{DEFAULT_PREFIX}-{self.run_id}"
+
+    @property
+    def task_prefix(self) -> str:
+        """What the transactional ids of tasks begin with, and no other write's."""
+        return f"{self.prefix}.task-"
+
+    def claim(self, partition: int) -> str:
+        """The transactional id that the only attempt of a task takes, new for each write."""
+        return f"{self.prefix}.claim-{self.run_id}-{partition}"
+
+    def deadline(self) -> Deadline:
+        """The time for one step between records."""
+        return Deadline.after(SYSTEM_CLOCK, self.kafka.default_api_timeout_ms)
+
+    def connect(self, deadline: Deadline) -> Cluster:
+        """The cluster, to be closed by the caller."""
+        log.configure()
+        return Cluster.connect(self.kafka, SYSTEM_CLOCK, RequestStats(), deadline)
+
+    def check(self, cluster: Cluster, deadline: Deadline) -> None:
+        """ConfigError if the topic does not exist; an event if acknowledgements are weak."""
+        if self.options.topic is not None:
+            require_topics(cluster, [self.options.topic], deadline)
+        if self.options.acks != ALL_ACKS:
+            log.error("weak_acks", acks=self.options.acks, detail="records may be lost, and may be there twice")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskWritten(WriterCommitMessage):
+    """What a task tells the driver: how many records it wrote to each partition, in which transaction.
+
+    `is_repeated`: the micro-batch was written before, so the task wrote nothing.
+    """
+
+    task: SparkTask
+    transaction: Transaction | None
+    records: Mapping[TopicPartition, int] = field(default_factory=dict)
+    is_repeated: bool = False
+
+
+def task_messages(messages: Sequence[WriterCommitMessage | None]) -> list[TaskWritten]:
+    """What the tasks that ended well have returned."""
+    return [message for message in messages if isinstance(message, TaskWritten)]
+
+
+def shared_partitions(messages: Sequence[TaskWritten]) -> list[TopicPartition]:
+    """Partitions of topics that several tasks wrote to."""
+    seen: set[TopicPartition] = set()
+    shared: set[TopicPartition] = set()
+    for message in messages:
+        shared |= seen & message.records.keys()
+        seen |= message.records.keys()
+    return sorted(shared)
+
+
+def new_sink(options: SinkOptions, schema: StructType) -> Sink:
+    """A write; ConfigError lists properties that cannot be."""
+    return Sink(
+        options=options,
+        kafka=connection_settings(options.kafka),
+        columns=tuple(schema.fieldNames()),
+        run_id=new_id(SYSTEM_CLOCK.now_ms()),
+    )
+
+
+def require_unshared(messages: Sequence[TaskWritten]) -> None:
+    """ConfigError names partitions that several tasks wrote to, where one transaction holds all."""
+    shared = shared_partitions(messages)
+    if shared:
+        names = ", ".join(map(str, shared[:3])) + (", ..." if len(shared) > 3 else "")  # noqa: PLR2004
+        raise ConfigError([f"transactions=run: several tasks wrote to {names}; {CURE_OF_SHARING}"])
+
+
+CURE_OF_SHARING = (
+    "write each partition from one task, as by coalesce(1), or set transactions=task; nothing is committed"
+)

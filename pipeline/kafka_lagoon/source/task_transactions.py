@@ -1,0 +1,64 @@
+"""Commits the transactions of the task attempts that count, and aborts those of the others.
+
+The commits are sent together, but they are several: a driver that dies in between leaves some tasks committed and others to
+be aborted by their timeout.
+"""
+
+from collections.abc import Collection, Sequence
+
+from kafka_lagoon import log
+from kafka_lagoon.admin.transactions import list_transactions
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import TransactionFailed
+from kafka_lagoon.produce.transactions import Transaction, end_all, fence_all
+from kafka_lagoon.source.sink import Sink, TaskWritten
+
+_ONGOING = "Ongoing"
+
+
+def transactions_with_records(written: Sequence[TaskWritten]) -> list[Transaction]:
+    """The transactions of tasks that wrote something; the others cannot be committed, and need not be."""
+    return [one.transaction for one in written if one.transaction and one.records]
+
+
+def commit_tasks(cluster: Cluster, sink: Sink, written: Sequence[TaskWritten], deadline: Deadline) -> None:
+    """Commit what every task wrote, then abort what other attempts left open. TransactionFailed says what is not committed."""
+    transactions = transactions_with_records(written)
+    failures = end_all(cluster, transactions, deadline, committed=True)
+    abort_left_open(cluster, sink, {one.transactional_id for one in transactions}, deadline)
+    if failures:
+        raise partly_committed(failures.values(), len(transactions))
+
+
+def partly_committed(failures: Collection[TransactionFailed], transactions: int) -> TransactionFailed:
+    """The first failure, and how much of the whole is committed."""
+    first = next(iter(failures))
+    known = transactions - len(failures)
+    message = f"{first.message or 'no answer'}; {known} of {transactions} tasks are committed, {len(failures)} are not"
+    return TransactionFailed(
+        first.transactional_id, first.api, first.name, first.code, message, any(one.may_be_done for one in failures)
+    )
+
+
+def abort_attempts(cluster: Cluster, sink: Sink, written: Sequence[TaskWritten], deadline: Deadline) -> None:
+    """Abort what any attempt of any task has written."""
+    end_all(cluster, transactions_with_records(written), deadline, committed=False)
+    abort_left_open(cluster, sink, (), deadline)
+
+
+def abort_left_open(cluster: Cluster, sink: Sink, kept: Collection[str], deadline: Deadline) -> None:
+    """Abort transactions of attempts that died or lost, and fence those attempts if they still run.
+
+    Brokers before Kafka 3.0 do not list transactions: there their timeout aborts them.
+    """
+    listings = list_transactions(cluster, deadline, states=[_ONGOING])
+    left = {
+        one.transactional_id
+        for listing in listings.answers.values()
+        for one in listing.transaction_states
+        if one.transactional_id.startswith(sink.task_prefix)
+    }
+    failures = fence_all(cluster, sorted(left - set(kept)), deadline)
+    for failure in (*listings.failures.values(), *failures):
+        log.error("transaction_left_open", detail=str(failure), timeout_ms=sink.options.transaction_timeout_ms)

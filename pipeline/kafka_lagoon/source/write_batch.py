@@ -1,0 +1,68 @@
+"""Writes a batch of the data source: plans it, hands it to the tasks, and commits or aborts what they wrote.
+
+Spark runs each step in a process of its own and takes this object from one to the next.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+from kafka_lagoon import log
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.produce.transactions import Transaction, abort, commit, init_transactions
+from kafka_lagoon.source.sink import Sink, TaskWritten, require_unshared, task_messages
+from kafka_lagoon.source.task_transactions import abort_attempts, commit_tasks
+from kafka_lagoon.source.write_options import OF_TASKS, OF_THE_RUN
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class LagoonWriter(DataSourceArrowWriter):
+    """Appends the rows of a DataFrame to topics."""
+
+    def __init__(self, sink: Sink) -> None:
+        """Check what brokers know, and begin the transaction if there is one for all tasks. Nothing is written yet."""
+        self._sink = sink
+        self._transaction: Transaction | None = None
+        deadline = sink.deadline()
+        with sink.connect(deadline) as cluster:
+            sink.check(cluster, deadline)
+            if sink.options.transactions == OF_THE_RUN:
+                timeout_ms = sink.options.transaction_timeout_ms
+                self._transaction = init_transactions(cluster, sink.prefix, timeout_ms, deadline)
+
+    def write(self, iterator: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
+        """Write the rows of one task, on an executor."""
+        from kafka_lagoon.source.write_task import this_task, write_task  # noqa: PLC0415  encoding is not for the driver to load
+
+        return write_task(self._sink, self._transaction, this_task(), iterator)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Make visible what the tasks wrote."""
+        written = task_messages(messages)
+        deadline = self._sink.deadline()
+        with self._sink.connect(deadline) as cluster:
+            if self._transaction:
+                self._commit_run(cluster, self._transaction, written, deadline)
+            elif self._sink.options.transactions == OF_TASKS:
+                commit_tasks(cluster, self._sink, written, deadline)
+        log.info("written", records=sum(sum(one.records.values()) for one in written), tasks=len(written))
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Undo what the tasks wrote, where that is in transactions."""
+        deadline = self._sink.deadline()
+        with self._sink.connect(deadline) as cluster:
+            if self._transaction:
+                abort(cluster, self._transaction, deadline)
+            elif self._sink.options.transactions == OF_TASKS:
+                abort_attempts(cluster, self._sink, task_messages(messages), deadline)
+
+    def _commit_run(
+        self, cluster: Cluster, transaction: Transaction, written: Sequence[TaskWritten], deadline: Deadline
+    ) -> None:
+        require_unshared(written)
+        if any(one.records for one in written):
+            commit(cluster, transaction, deadline)
