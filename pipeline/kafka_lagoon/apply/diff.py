@@ -20,6 +20,8 @@ from kafka_lagoon.apply.live import Live, config_resource
 from kafka_lagoon.apply.topic_diff import topic_actions
 from kafka_lagoon.secret import Secret
 
+_MIN_ISR = "min.insync.replicas"
+
 
 def diff(desired: DesiredState, live: Live) -> list[Action]:
     """Actions in no particular order; none if the cluster is as it should be."""
@@ -38,18 +40,19 @@ def _config_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
     for resource_type, name, configs, path in written_configs(desired):
         if values := live.values(resource_type, name):
             unset_others = desired.is_owned(resource_type, name)
-            yield from _changed(desired, resource_type, name, values, configs, path, unset_others=unset_others)
+            yield from _changed(desired, live, resource_type, name, values, configs, path, unset_others=unset_others)
         elif resource_type == "broker" and name == DEFAULT and name in live.configs.get(resource_type, {}):
-            yield from _changed(desired, resource_type, name, {}, configs, path, unset_others=False)
+            yield from _changed(desired, live, resource_type, name, {}, configs, path, unset_others=False)
     for resource_type, section in CONFIG_SECTIONS.items():
         for name, values in live.configs.get(resource_type, {}).items():
             if name not in desired.configs[resource_type] and desired.is_owned(resource_type, name):
                 path = ("owns", section)
-                yield from _changed(desired, resource_type, name, values, {}, path, unset_others=True)
+                yield from _changed(desired, live, resource_type, name, values, {}, path, unset_others=True)
 
 
 def _changed(
     desired: DesiredState,
+    live: Live,
     resource_type: str,
     name: str,
     values: Values,
@@ -59,9 +62,17 @@ def _changed(
     unset_others: bool,
 ) -> Iterator[Action]:
     changes = _changes(values, wanted, unset_others=unset_others)
+    if changes.get(_MIN_ISR, "") is None and (resource_type, name) == ("broker", DEFAULT) and _has_elr(live):
+        del changes[_MIN_ISR]
     place = desired.document.place(path)
     if action := change_configs(config_resource(resource_type, name), values, changes, place):
         yield action
+
+
+def _has_elr(live: Live) -> bool:
+    """Whether brokers keep a minimum of replicas in sync for the whole cluster (KIP-966), which cannot be unset then."""
+    feature = (live.features or {}).get("eligible.leader.replicas.version")
+    return feature is not None and feature.level > 0
 
 
 def written_configs(desired: DesiredState) -> Iterator[tuple[str, str, Mapping[str, str], Path]]:

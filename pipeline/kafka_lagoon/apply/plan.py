@@ -66,7 +66,7 @@ def wanted_of(desired: DesiredState) -> Wanted:
         acls=bool(desired.acls) or owns_principals,
         quotas=bool(desired.quotas) or "quotas" in desired.owns,
         scram_users=bool(desired.scram_users) or owns_principals,
-        features=bool(desired.features),
+        features=bool(desired.features) or "brokers" in desired.owns,
         reassignments=lambda topics: needs_moves(desired, topics),
     )
 

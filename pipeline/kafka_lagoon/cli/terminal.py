@@ -107,6 +107,11 @@ def _status() -> "Status":
 _LIVE_LINE = _LiveLine()
 
 
+def show_live(name: str, text: str | None) -> None:
+    """On a terminal, what something of this name is at, in a line that goes away; None when it has ended."""
+    _LIVE_LINE.show(name, text)
+
+
 def say(line: str) -> None:
     """A line for whoever started the run."""
     with _LIVE_LINE.hidden():

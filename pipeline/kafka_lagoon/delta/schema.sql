@@ -655,7 +655,7 @@ CREATE TABLE IF NOT EXISTS restore_map (
 USING delta
 PARTITIONED BY (write_date)
 COMMENT 'Which offset each restored record has in the target, as ranges in which source and target count alike.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'restore_id,source_cluster,source_cluster_id,source_topic,source_topic_id,source_partition,source_offset,target_cluster,target_cluster_id,target_topic,target_topic_id,target_partition,target_offset,records,written_at');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.feature.domainMetadata' = 'supported', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'restore_id,source_cluster,source_cluster_id,source_topic,source_topic_id,source_partition,source_offset,target_cluster,target_cluster_id,target_topic,target_topic_id,target_partition,target_offset,records,written_at');
 
 CREATE TABLE IF NOT EXISTS restore_receipts (
   restore_id STRING NOT NULL COMMENT 'The restore (UUIDv7 of its first run).',

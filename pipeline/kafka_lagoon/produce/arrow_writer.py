@@ -199,7 +199,7 @@ class ArrowWriter:
                 self._state.advance(partition, batch.count)
                 self._sender.put(partition, first + batch.first, batch.count, batch.data)
         except RecordTooLarge as error:
-            failure = own_failure(PRODUCE, Scope.of_partition(*partition), RECORD_TOO_LARGE, str(error))
+            failure = own_failure(PRODUCE, Scope.of_partition(*partition), RECORD_TOO_LARGE, error.reason)
             self._sender.refuse(partition, first + error.index, len(rows) - error.index, failure)
 
 
