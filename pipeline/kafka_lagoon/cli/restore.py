@@ -45,9 +45,7 @@ def _describe(outcome: Outcome, result: RestoreResult) -> None:
 def lines(result: RestoreResult) -> Iterator[str]:
     """What happened, or would happen: topics, notes, what is not restored, and the receipt in one line."""
     would = "would be" if result.is_dry_run else "was"
-    for action in result.created:
-        count = (action.after or {}).get("partitions") or "the default number of"
-        yield f"topic {action.resource.name} {would} created with {count} partitions"
+    yield from (f"would {line}" for line in render(result.actions) if result.is_dry_run)
     for note in result.notes:
         yield f"note: {note}"
     for target, failure in sorted(result.failures.items()):

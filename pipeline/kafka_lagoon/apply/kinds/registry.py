@@ -6,7 +6,19 @@ What others depend on comes first (topics before the ACLs and offsets that name 
 from collections.abc import Mapping, Sequence
 
 from kafka_lagoon.apply.action import ActionKind
-from kafka_lagoon.apply.kinds import (acls, cluster, configs, groups, moves, partitions, quotas, tokens, topics, transactions, users)
+from kafka_lagoon.apply.kinds import (
+    acls,
+    cluster,
+    configs,
+    groups,
+    moves,
+    partitions,
+    quotas,
+    tokens,
+    topics,
+    transactions,
+    users,
+)
 
 _IN_ORDER: Sequence[ActionKind] = (
     cluster.UPDATE_FEATURE,
