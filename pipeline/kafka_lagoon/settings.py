@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import unquote
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
@@ -235,6 +236,15 @@ class Settings(BaseSettings):
     def place(self) -> str:
         """Where the tables are, for a message."""
         return self.warehouse or f"{self.catalog}.{self.schema_name}"
+
+
+def local_folder(warehouse: str) -> Path | None:
+    """The folder of a warehouse on this machine, None if it is elsewhere."""
+    scheme, colon, path = warehouse.partition(":")
+    if not colon or "/" in scheme:
+        return Path(warehouse)
+    host, path = ("", path) if not path.startswith("//") else path[2:].partition("/")[::2]
+    return Path("/", unquote(path)) if scheme.lower() == "file" and host in ("", "localhost") else None
 
 
 SECTIONS: Mapping[str, type[Strict]] = {  # beside [kafka] and [clusters.NAME]

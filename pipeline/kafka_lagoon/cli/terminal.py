@@ -130,6 +130,16 @@ def warn(line: str) -> None:
         print(f"lagoon: {printable(line)}", file=sys.stderr, flush=True)  # noqa: T201  this is where the product speaks
 
 
+def is_confirmed(request: str) -> bool:
+    """Whether somebody at the terminal answers yes to a request."""
+    with _LIVE_LINE.hidden():
+        print(f"{request} Only yes is taken for yes: ", end="", file=sys.stderr, flush=True)  # noqa: T201
+    try:
+        return input().strip() == "yes"
+    except (EOFError, KeyboardInterrupt):
+        return False
+
+
 def problems_of(error: PipelineError) -> Sequence[str]:
     """What went wrong in one line, or in one line per fault of the configuration."""
     return error.problems if isinstance(error, ConfigError) else [" ".join(str(error).split())]

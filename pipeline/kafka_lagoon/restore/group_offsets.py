@@ -3,7 +3,14 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.admin.group_offsets import Commit, GroupPartition
+from kafka_lagoon.admin.groups import list_groups
+from kafka_lagoon.apply.action import Action, same_state
+from kafka_lagoon.apply.kinds.groups import alter_offsets_action, read_commits
+from kafka_lagoon.apply.offset_resets import members_failure
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.clock import Deadline
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.restore.offset_map import PartitionMap, Position
 from kafka_lagoon.restore.saved_rows import rows_of
@@ -103,3 +110,32 @@ def _translated(saved: SavedCommit, committed_offset: int, restored: RestoredPar
         saved=saved,
         position=place.position,
     )
+
+
+def offset_actions(
+    cluster: Cluster, commits: Sequence[TranslatedCommit], deadline: Deadline
+) -> tuple[list[Action], list[Failure]]:
+    """Actions that commit these offsets in the target, and why there is none for others: a group that has members.
+
+    None is needed where the group has committed that offset already. The leader epochs of the source mean nothing there.
+    """
+    if not commits:
+        return [], []
+    listings = list_groups(cluster, deadline)
+    group_ids = sorted({commit.group_id for commit in commits})
+    stored = read_commits(cluster, listings, group_ids, deadline)
+    refused = {group_id: failure for group_id in group_ids if (failure := members_failure(listings, group_id))}
+    actions: list[Action] = []
+    failures = list(refused.values())
+    for commit in commits:
+        item = GroupPartition(commit.group_id, *commit.target)
+        before = stored.of(item)
+        if commit.group_id in refused:
+            continue
+        if isinstance(before, Failure):
+            failures.append(before)
+            continue
+        action = alter_offsets_action(item, before, Commit(commit.committed_offset, metadata=commit.metadata or ""))
+        if not same_state(action.before, action.after):
+            actions.append(action)
+    return actions, list(dict.fromkeys(failures))

@@ -1,11 +1,16 @@
 """Plans the topics, configs and ACLs of a published snapshot for another cluster, and names what cannot be carried over."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from kafka_lagoon.apply.action import Action, Resource
+from kafka_lagoon.apply.kinds.acls import CREATE_ACL, acl_of, create_acl
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
+from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.protocol.messages.create_acls import CREATE_ACLS
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.restore.saved_rows import rows_of
 
@@ -214,3 +219,19 @@ def _line(acl: SavedAcl) -> str:
         f"ACL {acl.permission} {acl.principal} {acl.operation} {acl.resource_type.lower()} {acl.pattern_type} "
         f"{acl.resource_name} from {acl.host}"
     )
+
+
+def acl_actions(cluster: Cluster, acls: Sequence[SavedAcl], deadline: Deadline) -> tuple[list[Action], list[Failure]]:
+    """Actions that create those of these ACLs that the target has not, and why there is none for others."""
+    actions: dict[Resource, Action] = {}
+    failures: list[Failure] = []
+    for acl in acls:
+        try:
+            action = create_acl(acl_of(asdict(acl)))
+        except KeyError as error:  # of a later release, whose names the snapshot did not know
+            failures.append(own_failure(CREATE_ACLS, Scope.list(_line(acl)), "UNKNOWN_NAME", f"{error} has no name"))
+        else:
+            actions[action.resource] = action
+    states = CREATE_ACL.read(cluster, list(actions.values()), deadline) if actions else {}
+    failures += dict.fromkeys(state for state in states.values() if isinstance(state, Failure))
+    return [action for resource, action in actions.items() if states[resource] is None], failures
