@@ -1,18 +1,12 @@
 """Carries topics, ACLs and offsets of groups from a published snapshot of the source into the target, through actions."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 
-from kafka_lagoon.admin.acls import AclFilter, acls_of, describe_acls
-from kafka_lagoon.admin.group_offsets import Commit, GroupPartition
-from kafka_lagoon.admin.groups import list_groups
 from kafka_lagoon.apply.action import Action
-from kafka_lagoon.apply.kinds.acls import acl_of, create_acl
-from kafka_lagoon.apply.kinds.groups import alter_offsets_action, read_commits
 from kafka_lagoon.apply.kinds.topics import create_topic
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
-from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError, TableError
@@ -21,10 +15,11 @@ from kafka_lagoon.query.duckdb_tables import NeedsSpark
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.restore import group_offsets, topics
 from kafka_lagoon.restore.archived import ArchivedTopic
-from kafka_lagoon.restore.group_offsets import RestoredPartition, TranslatedCommit, saved_commits, translated
+from kafka_lagoon.restore.group_offsets import RestoredPartition, offset_actions, saved_commits, translated
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.saved_rows import rows_of
-from kafka_lagoon.restore.topics import saved_acls, saved_topics, topic_actions
+from kafka_lagoon.restore.topics import acl_actions, saved_acls, saved_topics, topic_actions
+from kafka_lagoon.settings import local_folder
 
 _NAMES = frozenset({"snapshots", *topics.VIEWS, *group_offsets.VIEWS})
 
@@ -40,16 +35,16 @@ class Alterations:
 @contextmanager
 def opened(warehouse: Warehouse) -> Iterator[Ask]:
     """What runs statements over the state tables: DuckDB over a folder of this machine that it can read, else Spark."""
-    folder = None if warehouse.in_catalog else duckdb_engine.local_folder(warehouse.name)
+    with ExitStack() as stack:
+        yield _ask(stack, warehouse)
+
+
+def _ask(stack: ExitStack, warehouse: Warehouse) -> Ask:
+    folder = None if warehouse.in_catalog else local_folder(warehouse.name)
     if folder is not None:
-        try:
-            with duckdb_engine.opened(folder, _NAMES) as ask:
-                yield ask
-            return
-        except NeedsSpark:
-            pass
-    with spark_engine.opened(warehouse, _NAMES) as ask:
-        yield ask
+        with suppress(NeedsSpark):
+            return stack.enter_context(duckdb_engine.opened(folder, _NAMES))
+    return stack.enter_context(spark_engine.opened(warehouse, _NAMES))
 
 
 def choose_snapshot(ask: Ask, cluster_id: str, at_ms: int | None) -> str | None:
@@ -106,21 +101,19 @@ def saved_names(ask: Ask, snapshot_id: str) -> frozenset[str]:
 
 
 def acl_creations(
-    ask: Ask,
-    snapshot_id: str,
-    names: Mapping[str, str],
-    groups: Collection[str],
-    cluster: Cluster,
-    deadline: Deadline,
+    ask: Ask, snapshot_id: str, request: RestoreRequest, cluster: Cluster, deadline: Deadline
 ) -> Alterations:
-    """Actions that create the ACLs about the topics and groups which the target lacks; TableError if it has no ACLs at all."""
+    """Actions that create the ACLs which the target lacks; TableError if its ACLs cannot be read.
+
+    They are those about the topics, and with offsets those about the groups that have committed some.
+    """
+    names = {topic: request.target_of(topic) for topic in request.topics}
+    groups = {one.group_id for one in saved_commits(ask, snapshot_id, names)} if request.with_offsets else set[str]()
     saved, notes = saved_acls(ask, snapshot_id, names, groups)
-    described = describe_acls(cluster, AclFilter(), deadline)
-    if isinstance(described, Failure):
-        raise TableError(f"--with-acls: the target's ACLs: {described.name}")
-    live = set(acls_of(described))
-    wanted = dict.fromkeys(acl_of(asdict(one)) for one in saved)
-    return Alterations(actions=[create_acl(acl) for acl in wanted if acl not in live], notes=notes)
+    actions, failures = acl_actions(cluster, saved, deadline)
+    if failures:
+        raise TableError(f"--with-acls: {'; '.join(f'{one.scope}: {one.name}' for one in failures)}")
+    return Alterations(actions=actions, notes=notes)
 
 
 def commits(
@@ -136,27 +129,16 @@ def commits(
     A group that has committed something else there keeps it, unless the request says that the target's topics are in use.
     """
     done, failed = translated(saved_commits(ask, snapshot_id, {one.topic for one in partitions}), partitions)
+    actions, failures = offset_actions(cluster, done, deadline)
     notes = [
         f"group {one.saved.group_id}: no offset for {one.saved.topic}-{one.saved.partition}: {one.problem}"
         for one in failed
     ]
-    live = read_commits(cluster, list_groups(cluster, deadline), [one.group_id for one in done], deadline)
-    actions: list[Action] = []
-    for one in done:
-        before = live.of(_item(one))
-        if isinstance(before, Failure):
-            notes.append(f"group {one.group_id}: {one.target.topic}-{one.target.partition}: {before.name}")
-            continue
-        action = alter_offsets_action(_item(one), before, Commit(one.committed_offset, metadata=one.metadata or ""))
-        if before is None or request.into_existing:
-            actions += [action] if before != action.after else []
-        elif before.get("committed_offset") != one.committed_offset:
-            notes.append(
-                f"group {one.group_id} has committed {before['committed_offset']} of {one.target.topic}-"
-                f"{one.target.partition} in the target, not {one.committed_offset}: --into-existing replaces it"
-            )
-    return Alterations(actions=actions, notes=notes)
-
-
-def _item(commit: TranslatedCommit) -> GroupPartition:
-    return GroupPartition(commit.group_id, *commit.target)
+    notes += [f"{one.scope}: {one.name}{f' ({one.message})' if one.message else ''}" for one in failures]
+    kept = [] if request.into_existing else [one for one in actions if one.before is not None]
+    notes += [
+        f"{one.resource}: has {(one.before or {}).get('committed_offset')} in the target, and would get "
+        f"{(one.after or {}).get('committed_offset')}: --into-existing replaces it"
+        for one in kept
+    ]
+    return Alterations(actions=[one for one in actions if one not in kept], notes=notes)

@@ -219,7 +219,7 @@ class _Restore:
         made = creations(ask, snapshot_id, request, missing, len(self._cluster.brokers))
         if not request.with_acls or snapshot_id is None:
             return made
-        acls = acl_creations(ask, snapshot_id, names, request.with_offsets, self._cluster, self._deadline())
+        acls = acl_creations(ask, snapshot_id, request, self._cluster, self._deadline())
         return Alterations(actions=[*made.actions, *acls.actions], notes=[*made.notes, *acls.notes])
 
     def _targets(self, found: Mapping[str, TargetTopic | None], made: Alterations) -> Mapping[str, TargetTopic]:
