@@ -121,6 +121,21 @@ def copy(_context: Any, _target: Any, _source: Any, _size: Any) -> Any:
     return types.void(_WORD, _WORD, _WORD), generate  # words: ok, a type of LLVM
 
 
+@_intrinsic
+def prefetch(_context: Any, _address: Any) -> Any:
+    """Ask the processor to load what is at an address, which need not be one that may be read."""
+
+    def generate(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        pointer = _pointer(builder, arguments[0], 8)
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
+        ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(ask, [pointer, ir.Constant(number, 0), ir.Constant(number, 3), ir.Constant(number, 1)])
+        return target.get_dummy_value()
+
+    return types.void(_WORD), generate  # words: ok, a type of LLVM
+
+
 _Load = Callable[[int], int]
 _Store = Callable[[int, int], None]
 
