@@ -53,6 +53,8 @@ _ALTER_CLUSTER = Permission(ALTER, CLUSTER, "refused")
 _ALTER_CLUSTER_CONFIGS = Permission(ALTER_CONFIGS, CLUSTER, "refused")
 _MOVES = Requirement(permissions=(_ALTER_CLUSTER, _DESCRIBED_TOPIC))
 _OF_CLUSTER = Requirement(permissions=(_ALTER_CLUSTER,))
+_READ_GROUP = Permission(READ, GROUP, "refused")
+_DELETE_GROUP = Permission(DELETE, GROUP, "refused")
 
 # By command as it is typed; words in capitals stand for names.
 REQUIRED_PERMISSIONS: Mapping[str, Requirement] = {
@@ -131,6 +133,27 @@ REQUIRED_PERMISSIONS: Mapping[str, Requirement] = {
     "admin remove-voter": _OF_CLUSTER,
     "admin unregister-broker": _OF_CLUSTER,
     "admin update-feature": _OF_CLUSTER,
+    "admin create-acl": _OF_CLUSTER,
+    "admin delete-acl": _OF_CLUSTER,
+    "admin alter-quotas": Requirement(permissions=(Permission(ALTER_CONFIGS, CLUSTER, "refused"),)),
+    "admin alter-scram": _OF_CLUSTER,
+    "admin delete-scram": _OF_CLUSTER,
+    "admin create-token": Requirement(remark="With --owner CREATE_TOKENS on User, for that user."),
+    "admin renew-token": Requirement(remark="Only the owner of a token and its renewers may do it."),
+    "admin expire-token": Requirement(remark="Only the owner of a token and its renewers may do it."),
+    "admin reset-offsets": Requirement(permissions=(_READ_GROUP, _READ)),
+    "admin delete-offsets": Requirement(permissions=(_DELETE_GROUP, _READ)),
+    "admin delete-group": Requirement(permissions=(_DELETE_GROUP,)),
+    "admin abort-transaction": Requirement(
+        permissions=(
+            _READ,
+            Permission(DESCRIBE, TRANSACTIONAL_ID, "transactions that their coordinator has are taken for hanging"),
+            Permission(ALTER, CLUSTER, "refused"),
+        )
+    ),
+    "admin fence-producer": Requirement(
+        permissions=(Permission(WRITE, TRANSACTIONAL_ID, "the transaction is not listed, or refused"),)
+    ),
 }
 
 

@@ -39,16 +39,16 @@ _IN_ORDER: Sequence[ActionKind] = (
     transactions.FENCE_PRODUCER,
     groups.ALTER_OFFSETS,
     groups.ALTER_SHARE_OFFSETS,
-    partitions.DELETE_RECORDS,
     groups.DELETE_OFFSETS,
     groups.DELETE_SHARE_OFFSETS,
     groups.DELETE_GROUP,
+    partitions.DELETE_RECORDS,
     tokens.EXPIRE_TOKEN,
     users.DELETE_SCRAM,
     acls.DELETE_ACL,
+    topics.DELETE_TOPIC,
     cluster.REMOVE_VOTER,
     cluster.UNREGISTER_BROKER,
-    topics.DELETE_TOPIC,
 )
 
 KINDS: Mapping[str, ActionKind] = {kind.name: kind for kind in _IN_ORDER}

@@ -1,0 +1,118 @@
+"""Finds the faults of a desired state that only the cluster shows, all at once and before anything is planned."""
+
+import re
+from collections.abc import Iterator
+
+from kafka_lagoon.admin.config_values import ConfigValue, Values
+from kafka_lagoon.apply.config_texts import type_fault
+from kafka_lagoon.apply.desired.document import Path
+from kafka_lagoon.apply.desired.state import DEFAULT, DesiredState, DesiredTopic
+from kafka_lagoon.apply.diff import differs, written_configs
+from kafka_lagoon.apply.live import Live, LiveTopic
+from kafka_lagoon.text import did_you_mean
+
+_REFERENCE = re.compile(r"(?:env|file):.+", re.DOTALL)
+
+
+def faults_of(desired: DesiredState, live: Live) -> list[str]:
+    """Every fault, with the place where it is written."""
+    if desired.cluster_id != live.cluster_id:
+        return [desired.fault(("cluster_id",), f"is {desired.cluster_id}, and the cluster's is {live.cluster_id}")]
+    return [
+        *_topic_faults(desired, live),
+        *_config_faults(desired, live),
+        *_scram_faults(desired, live),
+        *_feature_faults(desired, live),
+    ]
+
+
+def _topic_faults(desired: DesiredState, live: Live) -> Iterator[str]:
+    for name, topic in desired.topics.items():
+        known, path = live.topics.get(name), ("topics", name)
+        before = len(known.partitions) if known else 0
+        if topic.partitions is not None and topic.partitions < before:
+            key = "partitions" if (*path, "partitions") in desired.document.places else "assignments"
+            yield desired.fault((*path, key), f"{topic.partitions} are fewer than the {before} that the topic has")
+        factor = topic.replication_factor
+        if factor is not None and factor > len(live.racks) and (known is None or factor != known.replication_factor):
+            key = "assignments" if topic.assignments else "replication_factor"
+            yield desired.fault((*path, key), f"{factor} is more than the {len(live.racks)} brokers of the cluster")
+        yield from _assignment_faults(desired, live, name, topic, known)
+        yield from _min_isr_faults(desired, live, name, topic)
+
+
+def _assignment_faults(
+    desired: DesiredState, live: Live, name: str, topic: DesiredTopic, known: LiveTopic | None
+) -> Iterator[str]:
+    for number, brokers in (topic.assignments or {}).items():
+        there = known.partitions[number].replicas if known and number in known.partitions else ()
+        unknown = [broker_id for broker_id in brokers if broker_id not in live.racks and broker_id not in there]
+        for broker_id in unknown:
+            path = ("topics", name, "assignments")
+            yield desired.fault(
+                path, f"partition {number}: there is no broker {broker_id} (there are {brokers_text(live)})"
+            )
+
+
+def brokers_text(live: Live) -> str:
+    """The brokers of a cluster, for a message."""
+    return ", ".join(map(str, sorted(live.racks)))
+
+
+def _min_isr_faults(desired: DesiredState, live: Live, name: str, topic: DesiredTopic) -> Iterator[str]:
+    known = live.topics.get(name)
+    factor = topic.replication_factor or (known.replication_factor if known else None)
+    written = topic.configs.get("min.insync.replicas", "")
+    if factor is not None and written.isdecimal() and int(written) > factor:
+        reason = f"{written} is more than the replication factor, {factor}: nobody could write with acks=all"
+        yield desired.fault(("topics", name, "configs", "min.insync.replicas"), reason)
+
+
+def _config_faults(desired: DesiredState, live: Live) -> Iterator[str]:
+    for resource_type, name, configs, path in written_configs(desired):
+        if resource_type == "broker" and name != DEFAULT and int(name) not in live.racks:
+            yield desired.fault(path, f"there is no broker {name} (there are {brokers_text(live)})")
+            continue
+        known = live.known_configs.get(resource_type, {})
+        for key, text in configs.items():
+            if known and (reason := _config_fault(resource_type, key, text, known)):
+                yield desired.fault(config_path(desired, path, key), reason)
+
+
+def config_path(desired: DesiredState, path: Path, key: str) -> Path:
+    """Where a config is written: in TOML without quotes, its name is a path of its own."""
+    nested = (*path, *key.split("."))
+    return nested if nested in desired.document.places else (*path, key)
+
+
+def _config_fault(resource_type: str, key: str, text: str, known: Values) -> str | None:
+    value: ConfigValue | None = known.get(key)
+    if value is None:
+        return f"is no config of a {resource_type.replace('_', ' ')}{did_you_mean(key, known)}"
+    if value.is_read_only:
+        return "is read-only: it is set in the file server.properties of each broker"
+    if value.is_sensitive and not _REFERENCE.fullmatch(text):
+        return "is sensitive: it must be a reference, env:NAME or file:/path, and not the value itself"
+    return None if value.is_sensitive else type_fault(value.config_type, text)
+
+
+def _scram_faults(desired: DesiredState, live: Live) -> Iterator[str]:
+    if live.scram_users is None:
+        return
+    for user, credential in desired.scram_users.items():
+        if credential.password is None and differs(user, credential, live.scram_users):
+            yield desired.fault(
+                ("scram_users", *user), "password is missing: it is needed to create or change the user"
+            )
+
+
+def _feature_faults(desired: DesiredState, live: Live) -> Iterator[str]:
+    if live.features is None:
+        return
+    for name, level in desired.features.items():
+        known = live.features.get(name)
+        if known is None:
+            yield desired.fault(("features", name), f"is no feature of the cluster{did_you_mean(name, live.features)}")
+        elif level not in (known.level, 0) and not known.lowest <= level <= known.highest:
+            reason = f"{level} is not a level that all brokers can run ({known.lowest} to {known.highest})"
+            yield desired.fault(("features", name), reason)

@@ -1,0 +1,54 @@
+"""Compares values of configs as Kafka reads them: numbers, booleans and lists can be written in several ways."""
+
+import re
+
+from kafka_lagoon.protocol.messages.describe_configs import CONFIG_TYPES
+
+# Lists whose order says nothing; others are kept in their order.
+_SETS = re.compile(
+    r"(log\.)?cleanup\.policy|.*\.replication\.throttled\.replicas|sasl\.enabled\.mechanisms|metric\.reporters"
+    r"|metrics|match"
+)
+_WHOLE = re.compile(r"[-+]?\d+", re.ASCII)
+_LIMITS = {"SHORT": 2**15, "INT": 2**31, "LONG": 2**63}
+
+
+def is_same(name: str, config_type: int, live: str | None, wanted: str | None) -> bool:
+    """Whether two values of a config mean the same; None is not set."""
+    if live is None or wanted is None:
+        return live is wanted
+    return live == wanted or _meaning(name, config_type, live) == _meaning(name, config_type, wanted)
+
+
+def type_fault(config_type: int, text: str) -> str | None:
+    """Why a text is no value of a type (a number of CONFIG_TYPES); None for one that may be."""
+    kind = CONFIG_TYPES.get(config_type, "UNKNOWN")
+    value = text.strip()
+    if kind in _LIMITS:
+        limit = _LIMITS[kind]
+        if not _WHOLE.fullmatch(value) or not -limit <= int(value) < limit:
+            return f"must be a whole number ({kind})"
+    if kind == "BOOLEAN" and value.lower() not in ("true", "false"):
+        return "must be true or false"
+    if kind == "DOUBLE":
+        try:
+            float(value)
+        except ValueError:
+            return "must be a number"
+    return None
+
+
+def _meaning(name: str, config_type: int, text: str) -> object:
+    kind = CONFIG_TYPES.get(config_type, "UNKNOWN")
+    if type_fault(config_type, text):
+        return text
+    if kind in _LIMITS:
+        return int(text)
+    if kind == "DOUBLE":
+        return float(text)
+    if kind == "BOOLEAN":
+        return text.strip().lower()
+    if kind == "LIST" or _SETS.fullmatch(name):
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        return sorted(set(parts)) if _SETS.fullmatch(name) else parts
+    return text

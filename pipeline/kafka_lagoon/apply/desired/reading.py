@@ -1,0 +1,138 @@
+"""Reads a desired state from a file, TOML or YAML by its ending, or from a document that was made of a table.
+
+Every fault that the text alone shows is known here, before any cluster is asked.
+"""
+
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+from kafka_lagoon.apply.desired.document import Document, lines
+from kafka_lagoon.apply.desired.document import Path as KeyPath
+from kafka_lagoon.apply.desired.fields import Fields
+from kafka_lagoon.apply.desired.one_offs import read_one_offs
+from kafka_lagoon.apply.desired.sections import (
+    read_acls,
+    read_configs,
+    read_features,
+    read_quotas,
+    read_scram_users,
+    read_topics,
+)
+from kafka_lagoon.apply.desired.state import OWNED, DesiredState
+from kafka_lagoon.apply.desired.toml_lines import toml_lines
+from kafka_lagoon.errors import ConfigError
+
+SECTIONS = (
+    "cluster_id",
+    "owns",
+    "principal_types",
+    "topics",
+    "broker_configs",
+    "group_configs",
+    "client_metrics",
+    "acls",
+    "quotas",
+    "scram_users",
+    "features",
+    "actions",
+)
+_YAML = (".yaml", ".yml")
+
+
+def read_desired(path: str, now_ms: int) -> DesiredState:
+    """The desired state in a file; ConfigError lists every fault. `now_ms` is what times such as `2h ago` count from."""
+    return desired_state(_document(path), now_ms)
+
+
+def _document(path: str) -> Document:
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".toml", *_YAML):
+        raise ConfigError([f"{path}: the name of a desired state ends with .toml, .yaml or .yml"])
+    try:
+        text = Path(path).read_text("utf-8-sig")
+    except OSError as error:
+        raise ConfigError([f"{path}: {error.strerror}"]) from None
+    except UnicodeDecodeError:
+        raise ConfigError([f"{path}: not text in UTF-8"]) from None
+    if suffix in _YAML:
+        from kafka_lagoon.apply.desired.yaml_document import yaml_document  # noqa: PLC0415  an extra
+
+        return yaml_document(path, text)
+    return toml_document(path, text)
+
+
+def toml_document(name: str, text: str) -> Document:
+    """The document that a TOML text is; ConfigError for the first place where it is none."""
+    try:
+        data = tomllib.loads(text)
+    except RecursionError:
+        raise ConfigError([f"{name}: values are nested too deeply"]) from None
+    except ValueError as error:
+        line = re.search(r"\(at line (\d+), column \d+\)", str(error))
+        reason = re.sub(r" \(at .*\)$", "", str(error))
+        raise ConfigError([f"{name}{f':{line[1]}' if line else ''}: not TOML: {reason}"]) from None
+    return Document(name=name, data=data, places=lines(toml_lines(text)))
+
+
+def desired_state(document: Document, now_ms: int) -> DesiredState:
+    """What a document says; ConfigError lists every fault, in the order of their places."""
+    faults: list[str] = []
+    root = Fields(document, faults, (), document.data)
+    root.only(*SECTIONS)
+    cluster_id = root.text("cluster_id", needed=True)
+    quotas, quota_paths = read_quotas(root)
+    state = DesiredState(
+        cluster_id=cluster_id or "",
+        owns=_owns(root),
+        topics=read_topics(root),
+        configs=read_configs(root),
+        acls=read_acls(root),
+        quotas=quotas,
+        quota_paths=quota_paths,
+        scram_users=read_scram_users(root),
+        features=read_features(root),
+        actions=read_one_offs(root, now_ms),
+        document=document,
+    )
+    faults += _outside(state)
+    if faults:
+        raise ConfigError(_in_order(faults))
+    return state
+
+
+def _owns(root: Fields) -> dict[str, Sequence[re.Pattern[str]]]:
+    section = root.table("owns")
+    section.only(*dict.fromkeys(OWNED.values()))
+    owned = {key: section.patterns(key) for key in dict.fromkeys(OWNED.values())}
+    return {key: patterns for key, patterns in owned.items() if patterns is not None}
+
+
+def _outside(state: DesiredState) -> list[str]:
+    """What is written and not matched by the patterns of `owns`: it could be created, and would never be removed."""
+    written: list[tuple[str, str, KeyPath]] = [("topic", name, ("topics", name)) for name in state.topics]
+    written += [("acl", rule.principal, path) for rule, path in state.acls.items()]
+    written += [("quota", entity, path) for entity, path in state.quota_paths.items()]
+    written += [("scram_user", f"User:{user.name}", ("scram_users", *user)) for user in state.scram_users]
+    sections = {"broker": "broker_configs", "group": "group_configs", "client_metrics": "client_metrics"}
+    written += [
+        (resource_type, name, (sections[resource_type], name))
+        for resource_type, by_name in state.configs.items()
+        for name in by_name
+    ]
+    return [
+        state.fault(path, f"{name} is not matched by owns.{OWNED[resource_type]}")
+        for resource_type, name, path in written
+        if not state.may_touch(resource_type, name)
+    ]
+
+
+def _in_order(faults: Sequence[str]) -> list[str]:
+    """By line where there are lines, each fault once."""
+
+    def line(fault: str) -> int:
+        match = re.match(r"[^\n]*?:(\d+): ", fault)
+        return int(match[1]) if match else 0
+
+    return sorted(dict.fromkeys(faults), key=line)

@@ -1,0 +1,100 @@
+"""Makes a document of the rows of a table with the columns section, name, key and value, all text.
+
+One row holds one value: ('topics', 'orders', 'partitions', '6'), ('topics', 'orders', 'configs.retention.ms', '86400000'),
+('owns', 'topics', NULL, '["orders-.*"]'), ('cluster_id', NULL, NULL, 'MkU3...'). Entries of `acls`, `quotas` and `actions` are
+numbered by their names, in the order of these. A value in brackets or braces is JSON; numbers and booleans are what they look
+like where a field wants one.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from kafka_lagoon.apply.desired.document import Document, Path
+from kafka_lagoon.errors import ConfigError
+
+LISTS = frozenset({"acls", "quotas", "actions"})
+_WITH_FIELDS = frozenset({"topics", "scram_users"})  # sections whose entries have tables in them
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)")
+
+
+class DesiredRow(NamedTuple):
+    """One value."""
+
+    section: str | None
+    name: str | None
+    key: str | None
+    value: str | None
+
+
+def table_document(name: str, rows: Iterable[DesiredRow]) -> Document:
+    """The document of these rows, in whatever order they come; ConfigError lists every fault."""
+    data: dict[str, Any] = {}
+    places: dict[Path, str] = {}
+    faults: list[str] = []
+    for row in sorted(rows, key=_order):
+        place = f": row {_shown(row)}"
+        try:
+            _put(data, places, row, place)
+        except ValueError as error:
+            faults.append(f"{name}{place}: {error}")
+    if faults:
+        raise ConfigError(faults)
+    for section, entries in data.items():
+        if section in LISTS and isinstance(entries, dict):
+            places.update(_numbered(section, entries, places))
+            data[section] = list(entries.values())
+    return Document(name=name, data=data, places=places)
+
+
+def _order(row: DesiredRow) -> tuple[str, int, str, str]:
+    name = row.name or ""
+    number = int(name) if row.section in LISTS and name.isdecimal() else 0
+    return (row.section or "", number, name, row.key or "")
+
+
+def _shown(row: DesiredRow) -> str:
+    return " ".join(part for part in (row.section, row.name, row.key) if part)
+
+
+def _put(data: dict[str, Any], places: dict[Path, str], row: DesiredRow, place: str) -> None:
+    if not row.section or row.value is None:
+        raise ValueError("section and value must not be null")
+    path = _path(row)
+    branch: Any = data
+    for length, part in enumerate(path[:-1], 1):
+        places.setdefault(path[:length], place)
+        branch = branch.setdefault(part, {})
+        if not isinstance(branch, dict):
+            raise ValueError(f"{'.'.join(path[:length])} is a value and has values within")  # noqa: TRY004
+    if path[-1] in branch:
+        raise ValueError("written a second time")
+    branch[path[-1]] = _value(row.value)
+    places[path] = place
+
+
+def _path(row: DesiredRow) -> tuple[str, ...]:
+    keys = row.key.split(".", 1) if row.key and row.section in _WITH_FIELDS else [row.key or ""]
+    return tuple(part for part in (row.section or "", row.name or "", *keys) if part)
+
+
+def _value(text: str) -> Any:
+    if text[:1] in ("[", "{"):
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise ValueError("a value that begins with a bracket must be JSON") from None
+    if text in ("true", "false"):
+        return text == "true"
+    return int(text) if _NUMBER.fullmatch(text) else text
+
+
+def _numbered(section: str, entries: dict[str, Any], places: dict[Path, str]) -> dict[Path, str]:
+    """Places of the entries of a list by their positions."""
+    index = {name: position for position, name in enumerate(entries)}
+    return {
+        (section, index[str(path[1])], *path[2:]): place
+        for path, place in places.items()
+        if len(path) > 1 and path[0] == section
+    }

@@ -1,0 +1,84 @@
+"""Writes a desired state as TOML or YAML that reads back as the same values."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
+# JSON leaves them as they are; TOML or YAML would refuse them, or a terminal obey them.
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
+
+
+def comments(lines: Sequence[str]) -> list[str]:
+    """Lines that both formats pass over."""
+    return [f"# {_UNPRINTABLE.sub('?', ' '.join(line.split()))}".rstrip() for line in lines]
+
+
+def toml_text(state: Mapping[str, Any], notes: Sequence[str] = ()) -> str:
+    """A desired state as TOML, below comments."""
+    return "\n".join([*comments(notes), *_toml_table(state, ())]) + "\n"
+
+
+def _toml_table(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
+    """Plain values first, then tables under their own headings, as TOML wants it."""
+    for key, value in table.items():
+        if not _has_heading(value):
+            yield f"{_toml_key(key)} = {_inline(value)}"
+    for key, value in table.items():
+        inner = (*path, key)
+        name = ".".join(map(_toml_key, inner))
+        if isinstance(value, Mapping):
+            if not value or not all(isinstance(one, Mapping) for one in value.values()):
+                yield from ("", f"[{name}]")
+            yield from _toml_table(value, inner)
+        elif _has_heading(value):
+            for entry in value:
+                yield from ("", f"[[{name}]]")
+                yield from _toml_table(entry, inner)
+
+
+def _has_heading(value: Any) -> bool:
+    is_tables = isinstance(value, list) and bool(value) and isinstance(value[0], Mapping)
+    return isinstance(value, Mapping) or is_tables
+
+
+def _toml_key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else _quoted(key)
+
+
+def yaml_text(state: Mapping[str, Any], notes: Sequence[str] = ()) -> str:
+    """A desired state as YAML, below comments. All text is quoted, so no reader takes it for something else."""
+    return "\n".join([*comments(notes), *_yaml_table(state, "")]) + "\n"
+
+
+def _yaml_table(table: Mapping[str, Any], indent: str) -> Iterator[str]:
+    for key, value in table.items():
+        name = f"{indent}{key if _PLAIN_KEY.fullmatch(key) else _quoted(key)}:"
+        if isinstance(value, Mapping) and value:
+            yield name
+            yield from _yaml_table(value, f"{indent}  ")
+        elif isinstance(value, list) and _has_heading(value):
+            yield name
+            for entry in value:
+                first, *rest = _yaml_table(entry, f"{indent}  ")
+                yield f"{indent}- {first.strip()}"
+                yield from rest
+        else:
+            yield f"{name} {'{}' if isinstance(value, Mapping) else _inline(value)}"
+
+
+def _inline(value: Any) -> str:
+    """A value that both formats write alike."""
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_inline, value))}]"
+    return str(value)
+
+
+def _quoted(text: str) -> str:
+    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False))

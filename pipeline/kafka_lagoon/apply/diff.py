@@ -1,0 +1,169 @@
+"""Makes the actions that turn a cluster as it is into the desired one: a pure function of both.
+
+Nothing is removed that the patterns of `owns` do not match, so without them nothing is deleted or unset.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from kafka_lagoon.admin.config_values import SENSITIVE, Values
+from kafka_lagoon.admin.scram import FEWEST_ITERATIONS, ScramCredential
+from kafka_lagoon.apply.action import Action
+from kafka_lagoon.apply.config_texts import is_same
+from kafka_lagoon.apply.desired.document import Path
+from kafka_lagoon.apply.desired.state import CONFIG_SECTIONS, DEFAULT, Acl, Credential, DesiredState, ScramUser
+from kafka_lagoon.apply.kinds.acls import acl_of, create_acl, delete_acl
+from kafka_lagoon.apply.kinds.cluster import update_feature
+from kafka_lagoon.apply.kinds.configs import change_configs
+from kafka_lagoon.apply.kinds.quotas import alter_quotas, parse_quota_name
+from kafka_lagoon.apply.kinds.users import MECHANISMS, alter_scram, delete_scram
+from kafka_lagoon.apply.live import Live, config_resource
+from kafka_lagoon.apply.topic_diff import topic_actions
+from kafka_lagoon.secret import Secret
+
+_MIN_ISR = "min.insync.replicas"
+
+
+def diff(desired: DesiredState, live: Live) -> list[Action]:
+    """Actions in no particular order; none if the cluster is as it should be."""
+    return [
+        *topic_actions(desired, live),
+        *_config_actions(desired, live),
+        *_acl_actions(desired, live),
+        *_quota_actions(desired, live),
+        *_scram_actions(desired, live),
+        *_feature_actions(desired, live),
+    ]
+
+
+def _config_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
+    """Changes of resources whose configs were read: a topic that is to be created gets them then."""
+    for resource_type, name, configs, path in written_configs(desired):
+        if values := live.values(resource_type, name):
+            unset_others = desired.is_owned(resource_type, name)
+            yield from _changed(desired, live, resource_type, name, values, configs, path, unset_others=unset_others)
+        elif resource_type == "broker" and name == DEFAULT and name in live.configs.get(resource_type, {}):
+            yield from _changed(desired, live, resource_type, name, {}, configs, path, unset_others=False)
+    for resource_type, section in CONFIG_SECTIONS.items():
+        for name, values in live.configs.get(resource_type, {}).items():
+            if name not in desired.configs[resource_type] and desired.is_owned(resource_type, name):
+                path = ("owns", section)
+                yield from _changed(desired, live, resource_type, name, values, {}, path, unset_others=True)
+
+
+def _changed(
+    desired: DesiredState,
+    live: Live,
+    resource_type: str,
+    name: str,
+    values: Values,
+    wanted: Mapping[str, str],
+    path: Path,
+    *,
+    unset_others: bool,
+) -> Iterator[Action]:
+    changes = _changes(values, wanted, unset_others=unset_others)
+    if changes.get(_MIN_ISR, "") is None and (resource_type, name) == ("broker", DEFAULT) and _has_elr(live):
+        del changes[_MIN_ISR]
+    place = desired.document.place(path)
+    if action := change_configs(config_resource(resource_type, name), values, changes, place):
+        yield action
+
+
+def _has_elr(live: Live) -> bool:
+    """Whether brokers keep a minimum of replicas in sync for the whole cluster (KIP-966), which cannot be unset then."""
+    feature = (live.features or {}).get("eligible.leader.replicas.version")
+    return feature is not None and feature.level > 0
+
+
+def written_configs(desired: DesiredState) -> Iterator[tuple[str, str, Mapping[str, str], Path]]:
+    """Every resource with configs that are written: type, name, configs, and where."""
+    for name, topic in desired.topics.items():
+        yield "topic", name, topic.configs, ("topics", name, "configs")
+    for resource_type, section in CONFIG_SECTIONS.items():
+        for name, configs in desired.configs[resource_type].items():
+            yield resource_type, name, configs, (section, name)
+
+
+def _changes(values: Values, wanted: Mapping[str, str], *, unset_others: bool) -> dict[str, str | Secret | None]:
+    """What has to be set or unset. A sensitive value that is set cannot be compared, and stays."""
+    changes: dict[str, str | Secret | None] = {}
+    for key, text in wanted.items():
+        value = values.get(key)
+        if value is None:
+            changes[key] = text
+        elif value.is_sensitive:
+            changes |= {} if value.own == SENSITIVE else {key: Secret(text)}
+        elif not is_same(key, value.config_type, value.own, text):
+            changes[key] = text
+    if unset_others:
+        kept = {key for key, value in values.items() if value.own in (None, SENSITIVE)}
+        changes |= dict.fromkeys(sorted(set(values) - kept - set(wanted)))
+    return changes
+
+
+def _acl_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
+    if live.acls is None:
+        return
+    for rule, path in desired.acls.items():
+        if rule not in live.acls:
+            yield create_acl(acl_of(rule._asdict()), desired.document.place(path))
+    for rule in live.acls - set(desired.acls):
+        if desired.is_owned("acl", rule.principal) and is_known(rule):
+            yield delete_acl(acl_of(rule._asdict()), desired.document.place(("owns", "principals")))
+
+
+def is_known(rule: Acl) -> bool:
+    """Whether we know every word of it: a later Kafka may have more operations."""
+    return not any(word.startswith("UNKNOWN") for word in (rule.resource_type, rule.pattern_type, rule.operation))
+
+
+def _quota_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
+    if live.quotas is None:
+        return
+    for name, limits in desired.quotas.items():
+        known = live.quotas.get(name, {})
+        others = dict.fromkeys(set(known) - set(limits)) if desired.is_owned("quota", name) else {}
+        place = desired.document.place(desired.quota_paths[name])
+        if action := alter_quotas(parse_quota_name(name), known, {**limits, **others}, place):
+            yield action
+    for name, known in live.quotas.items():
+        if name not in desired.quotas and desired.is_owned("quota", name):
+            place = desired.document.place(("owns", "quotas"))
+            if action := alter_quotas(parse_quota_name(name), known, dict.fromkeys(known), place):
+                yield action
+
+
+def _scram_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
+    if live.scram_users is None:
+        return
+    for user, credential in desired.scram_users.items():
+        if credential.password and differs(user, credential, live.scram_users):
+            before = live.scram_users.get(user)
+            yield alter_scram(
+                _credential(user),
+                None if before is None else {"iterations": before},
+                credential.iterations or FEWEST_ITERATIONS,
+                credential.password,
+                desired.document.place(("scram_users", *user)),
+            )
+    for user, iterations in live.scram_users.items():
+        if user not in desired.scram_users and desired.is_owned("scram_user", f"User:{user.name}"):
+            place = desired.document.place(("owns", "principals"))
+            yield delete_scram(_credential(user), {"iterations": iterations}, place)
+
+
+def differs(user: ScramUser, credential: Credential, live: Mapping[ScramUser, int]) -> bool:
+    """Whether the user has to be created, or to be hashed another number of times."""
+    return user not in live or credential.iterations not in (None, live[user])
+
+
+def _credential(user: ScramUser) -> ScramCredential:
+    return ScramCredential(user.name, MECHANISMS[user.mechanism])
+
+
+def _feature_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
+    for name, level in desired.features.items():
+        known = (live.features or {}).get(name)
+        place = desired.document.place(("features", name))
+        if known and (action := update_feature(name, known.level, level, source=place)):
+            yield action

@@ -1,0 +1,315 @@
+"""Reads from a cluster what a desired state is about, and no more.
+
+What could not be read is a failure beside what could: a plan that was made of it may not be carried out.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kafka_lagoon.admin.acls import AclFilter, describe_acls
+from kafka_lagoon.admin.config_values import ConfigResource, Values, config_values
+from kafka_lagoon.admin.configs import resources_with_configs
+from kafka_lagoon.admin.features import FeatureLevels, feature_levels
+from kafka_lagoon.admin.quotas import describe_client_quotas
+from kafka_lagoon.admin.reassignments import list_reassignments
+from kafka_lagoon.admin.scram import describe_scram_users
+from kafka_lagoon.admin.topics import describe_topics
+from kafka_lagoon.apply.desired.state import DEFAULT, Acl, ScramUser
+from kafka_lagoon.apply.kinds.quotas import quota_name, quotas_of
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol import acls
+from kafka_lagoon.protocol.messages.describe_configs import (
+    BROKER,
+    CLIENT_METRICS,
+    GROUP,
+    TOPIC,
+)
+from kafka_lagoon.protocol.messages.describe_user_scram_credentials import SCRAM_MECHANISMS
+from kafka_lagoon.protocol.messages.metadata import MetadataPartition, MetadataTopic
+from kafka_lagoon.row_classes import named
+
+# By the resource types of actions.
+CONFIG_TYPES: Mapping[str, int] = {
+    "topic": TOPIC,
+    "broker": BROKER,
+    "group": GROUP,
+    "client_metrics": CLIENT_METRICS,
+}
+_ANY_NAME = "-"  # brokers describe groups and client metrics that do not exist
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LivePartition:
+    """A partition; `adding` and `removing` are not empty while it is moved."""
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader_id: int | None
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+
+    @property
+    def placement(self) -> dict[str, list[int]]:
+        """The state of its moves, in the shape that actions have."""
+        moving = {"adding": list(self.adding), "removing": list(self.removing)}
+        return {"replicas": list(self.replicas)} | (moving if self.adding or self.removing else {})
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        """The replicas that it will have when moves under way are done."""
+        return tuple(broker_id for broker_id in self.replicas if broker_id not in self.removing)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveTopic:
+    """A topic as metadata shows it."""
+
+    metadata: MetadataTopic
+    partitions: Mapping[int, LivePartition]
+
+    @property
+    def is_internal(self) -> bool:
+        """Whether brokers keep their own state in it."""
+        return self.metadata.is_internal
+
+    @property
+    def replication_factor(self) -> int | None:
+        """How many replicas each partition has or will have; None if they differ."""
+        factors = {len(partition.target) for partition in self.partitions.values()}
+        return factors.pop() if len(factors) == 1 else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What to read. `configs` are names by resource type; None means all that have configs of their own, and `named`."""
+
+    configs: Mapping[str, Collection[str] | None] = field(default_factory=dict)
+    named: Mapping[str, Collection[str]] = field(default_factory=dict)
+    acls: bool = False
+    quotas: bool = False
+    scram_users: bool = False
+    features: bool = False
+    reassignments: Callable[[Mapping[str, LiveTopic]], bool] = lambda _: False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    """A cluster as it is, as far as it was read. `known_configs` are names and types by resource type.
+
+    `configs` is by resource type and name, without those that could not be read. ACLs, quotas and users are None if they were
+    not read.
+    """
+
+    cluster_id: str | None
+    racks: Mapping[int, str | None]
+    topics: Mapping[str, LiveTopic]
+    configs: Mapping[str, Mapping[str, Values]]
+    known_configs: Mapping[str, Values]
+    acls: frozenset[Acl] | None
+    quotas: Mapping[str, Mapping[str, float]] | None
+    scram_users: Mapping[ScramUser, int] | None
+    features: Mapping[str, FeatureLevels] | None
+    failures: Sequence[Failure]
+
+    def values(self, resource_type: str, name: str) -> Values:
+        """Configs of a resource; none if there is no such resource or it was not read."""
+        return self.configs.get(resource_type, {}).get(name, {})
+
+    def own_configs(self, resource_type: str, name: str) -> dict[str, str]:
+        """Configs that are set on the resource itself."""
+        values = self.values(resource_type, name)
+        return {key: value.own for key, value in sorted(values.items()) if value.own is not None}
+
+    def partition(self, partition: TopicPartition) -> LivePartition | None:
+        """A partition; None if there is none of this name."""
+        topic = self.topics.get(partition.topic)
+        return topic.partitions.get(partition.partition) if topic else None
+
+
+def read_live(cluster: Cluster, wanted: Wanted, deadline: Deadline) -> Live:
+    """What is wanted of the cluster, with its brokers and topics."""
+    failures: list[Failure] = []
+    metadata = cluster.refresh(None, deadline)
+    topics = {topic.name: _live_topic(topic) for topic in metadata.topics if topic.name and not topic.error_code}
+    failures += _hidden(cluster, set(wanted.configs.get("topic") or ()) - set(topics), deadline)
+    if wanted.reassignments(topics):
+        topics = _moving(cluster, topics, failures, deadline)
+    configs, known = _configs(cluster, wanted, topics, failures, deadline)
+    return Live(
+        cluster_id=metadata.cluster_id,
+        racks={broker.node_id: broker.rack for broker in metadata.brokers},
+        topics=topics,
+        configs=configs,
+        known_configs=known,
+        acls=_acls(cluster, failures, deadline) if wanted.acls else None,
+        quotas=_quotas(cluster, failures, deadline) if wanted.quotas else None,
+        scram_users=_scram_users(cluster, failures, deadline) if wanted.scram_users else None,
+        features=_features(cluster, failures, deadline) if wanted.features else None,
+        failures=failures,
+    )
+
+
+def _hidden(cluster: Cluster, names: Collection[str], deadline: Deadline) -> list[Failure]:
+    """Topics that are not listed although they may be there: they are not described to this user, or just now."""
+    described = describe_topics(cluster, sorted(names), deadline)
+    return [failure for failure in described.values() if isinstance(failure, Failure)]
+
+
+def _live_topic(topic: MetadataTopic) -> LiveTopic:
+    return LiveTopic(
+        metadata=topic,
+        partitions={one.partition_index: _live_partition(one) for one in sorted(topic.partitions, key=_index)},
+    )
+
+
+def _index(partition: MetadataPartition) -> int:
+    return partition.partition_index
+
+
+def _live_partition(partition: MetadataPartition) -> LivePartition:
+    leader_id = partition.leader_id if partition.leader_id >= 0 else None
+    return LivePartition(replicas=partition.replica_nodes, isr=partition.isr_nodes, leader_id=leader_id)
+
+
+def _moving(
+    cluster: Cluster, topics: Mapping[str, LiveTopic], failures: list[Failure], deadline: Deadline
+) -> dict[str, LiveTopic]:
+    """The topics, with the moves of their partitions."""
+    moves = list_reassignments(cluster, deadline)
+    moved = dict(topics)
+    if isinstance(moves, Failure):
+        failures.append(moves)
+        return moved
+    for topic in moves.topics:
+        if topic.name not in moved:
+            continue
+        known = moved[topic.name]
+        partitions = dict(known.partitions)
+        for move in topic.partitions:
+            before = partitions.get(move.partition_index)
+            partitions[move.partition_index] = LivePartition(
+                replicas=move.replicas,
+                isr=before.isr if before else (),
+                leader_id=before.leader_id if before else None,
+                adding=move.adding_replicas,
+                removing=move.removing_replicas,
+            )
+        moved[topic.name] = LiveTopic(metadata=known.metadata, partitions=dict(sorted(partitions.items())))
+    return moved
+
+
+def _configs(
+    cluster: Cluster,
+    wanted: Wanted,
+    topics: Mapping[str, LiveTopic],
+    failures: list[Failure],
+    deadline: Deadline,
+) -> tuple[dict[str, dict[str, Values]], dict[str, Values]]:
+    """Configs by resource type and name; and of each type those of any resource, for the names that there are."""
+    configs: dict[str, dict[str, Values]] = {}
+    known: dict[str, Values] = {}
+    for resource_type, names in _names(cluster, wanted, topics, failures, deadline).items():
+        samples = _samples(cluster, resource_type, names, topics)
+        resources = [config_resource(resource_type, name) for name in [*names, *samples]]
+        described: dict[str, Values] = {}
+        for resource, values in config_values(cluster, resources, deadline).items():
+            if isinstance(values, Failure):
+                failures.append(values)
+            else:
+                described[resource.name or DEFAULT] = values
+        configs[resource_type] = {name: values for name, values in described.items() if name in names}
+        known[resource_type] = {key: value for values in described.values() for key, value in values.items()}
+    return configs, known
+
+
+def config_resource(resource_type: str, name: str) -> ConfigResource:
+    """A resource as brokers are asked about it."""
+    return ConfigResource(CONFIG_TYPES[resource_type], "" if name == DEFAULT else name)
+
+
+def _names(
+    cluster: Cluster, wanted: Wanted, topics: Mapping[str, LiveTopic], failures: list[Failure], deadline: Deadline
+) -> dict[str, list[str]]:
+    """The resources to describe: of those that were named, topics and brokers that are there."""
+    there = {"topic": list(topics), "broker": [DEFAULT, *map(str, sorted(cluster.brokers))]}
+    if any(wanted.configs.get(name, ()) is None for name in ("group", "client_metrics")):
+        there |= _with_configs(cluster, failures, deadline)
+    chosen: dict[str, list[str]] = {}
+    for resource_type, names in wanted.configs.items():
+        known = there.get(resource_type, [])
+        if resource_type in ("topic", "broker"):
+            chosen[resource_type] = [name for name in known if names is None or name in names]
+        else:
+            named = wanted.named.get(resource_type, ()) if names is None else names
+            chosen[resource_type] = sorted({*named, *(known if names is None else ())})
+    return chosen
+
+
+def _with_configs(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> dict[str, list[str]]:
+    listed = resources_with_configs(cluster, deadline)
+    if isinstance(listed, Failure):
+        failures.append(listed)
+        return {}
+    return {"group": list(listed.get(GROUP, ())), "client_metrics": list(listed.get(CLIENT_METRICS, ()))}
+
+
+def _samples(
+    cluster: Cluster, resource_type: str, names: Collection[str], topics: Mapping[str, LiveTopic]
+) -> list[str]:
+    """A resource that shows which configs there are, if none of those that are described does: <default> has what is set."""
+    if resource_type == "broker":
+        return [] if set(names) - {DEFAULT} else [str(broker_id) for broker_id in sorted(cluster.brokers)[:1]]
+    if names:
+        return []
+    return list(topics)[:1] if resource_type == "topic" else [_ANY_NAME]
+
+
+def _acls(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> frozenset[Acl] | None:
+    response = describe_acls(cluster, AclFilter(), deadline)
+    if isinstance(response, Failure):
+        failures.append(response)
+        return None
+    return frozenset(
+        Acl(
+            resource_type=named(acls.RESOURCE_TYPES, resource.resource_type),
+            resource_name=resource.resource_name,
+            pattern_type=named(acls.PATTERN_TYPES, resource.pattern_type),
+            principal=rule.principal,
+            host=rule.host,
+            operation=named(acls.OPERATIONS, rule.operation),
+            permission=named(acls.PERMISSION_TYPES, rule.permission_type),
+        )
+        for resource in response.resources
+        for rule in resource.acls
+    )
+
+
+def _quotas(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> dict[str, dict[str, float]] | None:
+    entries = describe_client_quotas(cluster, deadline)
+    if isinstance(entries, Failure):
+        failures.append(entries)
+        return None
+    return {quota_name(entity): limits for entity, limits in quotas_of(entries).items()}
+
+
+def _scram_users(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> dict[ScramUser, int] | None:
+    users = describe_scram_users(cluster, deadline)
+    if isinstance(users, Failure):
+        failures.append(users)
+        return None
+    return {
+        ScramUser(user.user, named(SCRAM_MECHANISMS, info.mechanism)): info.iterations
+        for user in users
+        if not user.error_code
+        for info in user.credential_infos
+    }
+
+
+def _features(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> Mapping[str, FeatureLevels] | None:
+    levels = feature_levels(cluster, deadline)
+    if isinstance(levels, Failure):
+        failures.append(levels)
+        return None
+    return levels

@@ -1,0 +1,184 @@
+"""Decides where partitions are to be: what topics and actions assign, replication factors, and brokers to be emptied.
+
+A pure function of the desired state and the cluster. What was assigned first counts for the load of what is proposed after.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from kafka_lagoon.apply.action import Action
+from kafka_lagoon.apply.checks import brokers_text
+from kafka_lagoon.apply.desired.document import Path
+from kafka_lagoon.apply.desired.state import CancelReassignments, DesiredState, DesiredTopic, EmptyBroker, Reassign
+from kafka_lagoon.apply.kinds.moves import cancel, reassign
+from kafka_lagoon.apply.live import Live, LiveTopic
+from kafka_lagoon.apply.proposals import Replicas, with_factor, without_broker
+from kafka_lagoon.client.cluster import TopicPartition
+
+
+@dataclass(slots=True)
+class _Moves:
+    """Targets of partitions as they are decided, and where each is written."""
+
+    desired: DesiredState
+    live: Live
+    targets: dict[TopicPartition, Replicas]
+    decided: dict[TopicPartition, Path] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+
+    def decide(self, partition: TopicPartition, replicas: Replicas, path: Path) -> None:
+        first = self.decided.get(partition)
+        if first is not None and self.targets[partition] != replicas:
+            place = self.desired.document.place(first)
+            self.faults.append(self.desired.fault(path, f"{partition} is assigned elsewhere too, at {place}"))
+            return
+        self.decided.setdefault(partition, path)
+        self.targets[partition] = replicas
+
+
+def needs_moves(desired: DesiredState, topics: Mapping[str, LiveTopic]) -> bool:
+    """Whether replicas may have to be moved, so that the moves under way must be known."""
+    wanted = any(isinstance(one, Reassign | EmptyBroker | CancelReassignments) for one in desired.actions)
+    return wanted or any(_differs(topic, topics[name]) for name, topic in desired.topics.items() if name in topics)
+
+
+def _differs(topic: DesiredTopic, live: LiveTopic) -> bool:
+    if topic.assignments:
+        return any(topic.assignments.get(number) != one.target for number, one in live.partitions.items())
+    return topic.replication_factor not in (None, live.replication_factor)
+
+
+def move_actions(desired: DesiredState, live: Live) -> tuple[list[Action], list[str]]:
+    """Moves, and ends of moves under way; and the faults of what is written about them."""
+    current = {
+        TopicPartition(name, number): partition.target
+        for name, topic in live.topics.items()
+        for number, partition in topic.partitions.items()
+    }
+    moves = _Moves(desired, live, dict(current))
+    _of_topics(moves)
+    for one in desired.actions:
+        if isinstance(one, Reassign):
+            _assigned(moves, one)
+    for one in desired.actions:
+        if isinstance(one, EmptyBroker):
+            _emptied(moves, one)
+    cancelled = {
+        partition: one.path
+        for one in desired.actions
+        if isinstance(one, CancelReassignments)
+        for partition in _cancelled(moves, one)
+    }
+    actions = [*_reassigned(moves), *_cancellations(moves, cancelled)]
+    return actions, moves.faults
+
+
+def _of_topics(moves: _Moves) -> None:
+    for name, topic in moves.desired.topics.items():
+        known = moves.live.topics.get(name)
+        if known is None or not _differs(topic, known):
+            continue
+        if topic.assignments:
+            for number, replicas in topic.assignments.items():
+                if number in known.partitions:
+                    moves.decide(TopicPartition(name, number), replicas, ("topics", name, "assignments"))
+            continue
+        chosen = {TopicPartition(name, number) for number in known.partitions}
+        proposed = with_factor(moves.targets, moves.live.racks, chosen, topic.replication_factor or 0)
+        for partition, replicas in proposed.items():
+            moves.decide(partition, replicas, ("topics", name, "replication_factor"))
+
+
+def _assigned(moves: _Moves, wanted: Reassign) -> None:
+    for partition, replicas in wanted.assignments.items():
+        path = (*wanted.path, "assignments", str(partition))
+        known = moves.live.partition(partition)
+        unknown = [one for one in replicas if one not in moves.live.racks and not (known and one in known.replicas)]
+        if known is None:
+            moves.faults.append(moves.desired.fault(path, "there is no such partition"))
+        elif unknown:
+            there = brokers_text(moves.live)
+            moves.faults.append(moves.desired.fault(path, f"there is no broker {unknown[0]} (there are {there})"))
+        elif may_touch(moves.desired, partition.topic, path, moves.faults):
+            moves.decide(partition, replicas, path)
+
+
+def may_touch(desired: DesiredState, topic: str, path: Path, faults: list[str]) -> bool:
+    """Whether actions may be about a topic; a fault if not."""
+    if desired.may_touch("topic", topic):
+        return True
+    faults.append(desired.fault(path, f"topic {topic} is not matched by owns.topics"))
+    return False
+
+
+def _emptied(moves: _Moves, wanted: EmptyBroker) -> None:
+    desired, broker_id = moves.desired, wanted.broker_id
+    if broker_id not in moves.live.racks and not any(broker_id in replicas for replicas in moves.targets.values()):
+        there = brokers_text(moves.live)
+        moves.faults.append(
+            desired.fault((*wanted.path, "broker"), f"there is no broker {broker_id} (there are {there})")
+        )
+        return
+    for topic in wanted.topics:
+        if topic not in moves.live.topics:
+            moves.faults.append(desired.fault((*wanted.path, "topics"), f"there is no topic {topic}"))
+    chosen = {
+        partition
+        for partition in moves.targets
+        if (not wanted.topics or partition.topic in wanted.topics) and desired.may_touch("topic", partition.topic)
+    }
+    proposed, impossible = without_broker(moves.targets, moves.live.racks, broker_id, chosen)
+    for partition in impossible:
+        reason = (
+            f"{partition} has {len(moves.targets[partition])} replicas, and no other broker is left for one of them"
+        )
+        moves.faults.append(desired.fault(wanted.path, reason))
+    for partition, replicas in proposed.items():
+        moves.decide(partition, replicas, wanted.path)
+
+
+def left_on(desired: DesiredState, live: Live) -> list[str]:
+    """Notes on brokers to be emptied that keep replicas of topics which the file is not responsible for."""
+    notes = []
+    for wanted in desired.actions:
+        if isinstance(wanted, EmptyBroker) and not wanted.topics:
+            others = [name for name in live.topics if not desired.may_touch("topic", name)]
+            kept = sum(
+                wanted.broker_id in partition.target
+                for name in others
+                for partition in live.topics[name].partitions.values()
+            )
+            notes += (
+                [f"broker {wanted.broker_id} keeps {kept} replicas of topics that owns.topics does not match"]
+                if kept
+                else []
+            )
+    return notes
+
+
+def _cancelled(moves: _Moves, wanted: CancelReassignments) -> Iterator[TopicPartition]:
+    for name, topic in moves.live.topics.items():
+        for number, known in topic.partitions.items():
+            partition = TopicPartition(name, number)
+            is_chosen = not wanted.chosen or name in wanted.chosen.topics or partition in wanted.chosen.partitions
+            if is_chosen and (known.adding or known.removing) and moves.desired.may_touch("topic", name):
+                yield partition
+
+
+def _reassigned(moves: _Moves) -> Iterator[Action]:
+    for partition, path in moves.decided.items():
+        known = moves.live.partition(partition)
+        place = moves.desired.document.place(path)
+        action = reassign(partition, known.placement, moves.targets[partition], place) if known else None
+        if action:
+            yield action
+
+
+def _cancellations(moves: _Moves, cancelled: Mapping[TopicPartition, Path]) -> Iterator[Action]:
+    for partition, path in cancelled.items():
+        known = moves.live.partition(partition)
+        if partition in moves.decided:
+            reason = f"the move of {partition} is to be cancelled, and another is wanted"
+            moves.faults.append(moves.desired.fault(path, reason))
+        elif known and (action := cancel(partition, known.placement, moves.desired.document.place(path))):
+            yield action

@@ -1,0 +1,238 @@
+"""Plans what a desired state wants to be done once, as far as the cluster shows that it is not done yet.
+
+Moves between brokers are not here: they depend on each other and are planned together (`move_plan`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_lagoon.admin.groups import GroupListings, list_groups
+from kafka_lagoon.admin.log_dirs import Replica, describe_log_dirs, replica_places
+from kafka_lagoon.admin.transactions import describe_producers
+from kafka_lagoon.apply.action import Action
+from kafka_lagoon.apply.desired.document import Path
+from kafka_lagoon.apply.desired.state import (
+    AbortTransaction,
+    ChangeVoter,
+    Chosen,
+    DeleteGroup,
+    DeleteRecords,
+    DesiredState,
+    ElectLeaders,
+    MoveReplicas,
+    OneOff,
+    ResetOffsets,
+)
+from kafka_lagoon.apply.kinds.cluster import add_voter, remove_voter, voters
+from kafka_lagoon.apply.kinds.groups import delete_group_action, group_state
+from kafka_lagoon.apply.kinds.moves import move_replica
+from kafka_lagoon.apply.kinds.partitions import delete_records_before, elect_leader
+from kafka_lagoon.apply.kinds.transactions import abort_transaction
+from kafka_lagoon.apply.live import Live
+from kafka_lagoon.apply.move_plan import may_touch
+from kafka_lagoon.apply.offset_resets import ShiftBy, reset_actions
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.fetch.log_bounds import ask_log_bounds
+from kafka_lagoon.fetch.offset_resolution import resolve
+from kafka_lagoon.fetch.offset_specs import OffsetSpecs
+
+_EVERY_RECORD = "read_uncommitted"
+_WITHOUT_MEMBERS = ("Empty", "Dead")
+
+
+@dataclass(slots=True)
+class OneOffPlan:
+    """Actions, and what is wrong with those that were asked for, could not be read, or is worth a line."""
+
+    actions: list[Action] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Planner:
+    """Reads what one-off actions need, groups only once."""
+
+    cluster: Cluster
+    desired: DesiredState
+    live: Live
+    deadline: Deadline
+    plan: OneOffPlan = field(default_factory=OneOffPlan)
+    _listings: GroupListings | None = None
+
+    def groups(self) -> GroupListings:
+        if self._listings is None:
+            self._listings = list_groups(self.cluster, self.deadline)
+        return self._listings
+
+    def fault(self, path: Path, reason: str) -> None:
+        self.plan.faults.append(self.desired.fault(path, reason))
+
+    def place(self, wanted: OneOff) -> str:
+        return self.desired.document.place(wanted.path)
+
+    def add(self, action: Action | None) -> None:
+        if action:
+            self.plan.actions.append(action)
+
+    def partitions(self, wanted: OneOff, chosen: Chosen) -> list[TopicPartition]:
+        """The chosen partitions that there are and that may be touched; of all topics if none is chosen."""
+        if not chosen:
+            names = [name for name in self.live.topics if self.desired.may_touch("topic", name)]
+            return [partition for name in names for partition in self._of_topic(name)]
+        partitions: list[TopicPartition] = []
+        for name in chosen.topics:
+            if name not in self.live.topics:
+                self.fault((*wanted.path, "topics"), f"there is no topic {name}")
+            elif may_touch(self.desired, name, (*wanted.path, "topics"), self.plan.faults):
+                partitions += self._of_topic(name)
+        for partition in chosen.partitions:
+            if self.live.partition(partition) is None:
+                self.fault((*wanted.path, "partitions"), f"there is no partition {partition}")
+            elif may_touch(self.desired, partition.topic, (*wanted.path, "partitions"), self.plan.faults):
+                partitions.append(partition)
+        return list(dict.fromkeys(partitions))
+
+    def _of_topic(self, name: str) -> Iterator[TopicPartition]:
+        return (TopicPartition(name, number) for number in self.live.topics[name].partitions)
+
+    def may_touch_group(self, wanted: OneOff, group_id: str) -> bool:
+        if self.desired.may_touch("group", group_id):
+            return True
+        self.fault((*wanted.path, "group"), f"{group_id} is not matched by owns.groups")
+        return False
+
+
+def plan_one_offs(cluster: Cluster, desired: DesiredState, live: Live, deadline: Deadline) -> OneOffPlan:
+    """What is still to be done."""
+    planner = _Planner(cluster, desired, live, deadline)
+    for wanted in desired.actions:
+        if plan := _PLANS.get(type(wanted)):
+            plan(planner, wanted)
+    return planner.plan
+
+
+def _elect(planner: _Planner, wanted: ElectLeaders) -> None:
+    is_unclean = wanted.election == "unclean"
+    described = {
+        TopicPartition(name, partition.partition_index): partition
+        for name, topic in planner.live.topics.items()
+        for partition in topic.metadata.partitions
+    }
+    waiting = 0
+    for partition in planner.partitions(wanted, wanted.chosen):
+        metadata = described[partition]
+        action = elect_leader(partition, metadata, unclean=is_unclean, source=planner.place(wanted))
+        if action and not is_unclean and metadata.replica_nodes[0] not in metadata.isr_nodes:
+            waiting += 1
+        else:
+            planner.add(action)
+    if waiting:
+        planner.plan.notes.append(
+            f"{planner.place(wanted)}: {waiting} preferred leaders are not in sync: not elected yet"
+        )
+
+
+def _move(planner: _Planner, wanted: MoveReplicas) -> None:
+    there = describe_log_dirs(planner.cluster, [wanted.broker_id], planner.deadline)
+    answer = there.answers.get(wanted.broker_id)
+    if wanted.broker_id not in planner.live.racks:
+        planner.fault((*wanted.path, "broker"), f"there is no broker {wanted.broker_id}")
+        return
+    if answer is None:
+        planner.plan.failures += there.failures
+        return
+    folders = sorted(folder.log_dir for folder in answer.results)
+    if wanted.log_dir not in folders:
+        planner.fault((*wanted.path, "log_dir"), f"broker {wanted.broker_id} has {', '.join(folders)}")
+        return
+    chosen = planner.partitions(wanted, wanted.chosen)
+    replicas = [Replica(*partition, wanted.broker_id) for partition in chosen]
+    places = replica_places(planner.cluster, replicas, planner.deadline)
+    for replica in replicas:
+        if replica in places.failures:
+            planner.plan.failures.append(places.failures[replica])
+        else:
+            planner.add(move_replica(replica, places.answers[replica], wanted.log_dir, planner.place(wanted)))
+
+
+def _change_voter(planner: _Planner, wanted: ChangeVoter) -> None:
+    known = voters(planner.cluster, planner.deadline)
+    if isinstance(known, Failure):
+        planner.plan.failures.append(known)
+        return
+    live = known.get(wanted.voter_id)
+    if wanted.verb == "add" and live is None:
+        planner.add(add_voter(wanted.voter_id, wanted.directory_id, wanted.listeners, planner.place(wanted)))
+    elif wanted.verb == "add" and live and live.directory_id != wanted.directory_id:
+        planner.fault(wanted.path, f"voter {wanted.voter_id} votes with directory {live.directory_id}: remove it first")
+    elif wanted.verb == "remove" and live and live.directory_id == wanted.directory_id:
+        planner.add(remove_voter(wanted.voter_id, wanted.directory_id, planner.place(wanted)))
+
+
+def _delete_records(planner: _Planner, wanted: DeleteRecords) -> None:
+    partitions = planner.partitions(wanted, wanted.chosen)
+    logs, failures = ask_log_bounds(planner.cluster, partitions, _EVERY_RECORD, planner.deadline)
+    specs = OffsetSpecs(name="before", default=wanted.before)
+    resolved = resolve(planner.cluster, specs, logs, planner.deadline)
+    planner.plan.failures += [*failures.values(), *resolved.failures.values()]
+    for partition, offset in resolved.offsets.items():
+        log = logs[partition]
+        if offset > log.high_watermark:
+            planner.fault((*wanted.path, "before"), f"{partition} ends at {log.high_watermark}, before {offset}")
+        else:
+            planner.add(delete_records_before(partition, log.log_start_offset, offset, planner.place(wanted)))
+
+
+def _reset(planner: _Planner, wanted: ResetOffsets) -> None:
+    if not planner.may_touch_group(wanted, wanted.group_id):
+        return
+    spec = wanted.to if wanted.shift is None else ShiftBy(wanted.shift)
+    specs = {partition: spec for partition in planner.partitions(wanted, wanted.chosen) if spec is not None}
+    actions, failures = reset_actions(planner.cluster, wanted.group_id, specs, planner.deadline, planner.place(wanted))
+    planner.plan.actions += actions
+    planner.plan.failures += failures
+
+
+def _delete_group(planner: _Planner, wanted: DeleteGroup) -> None:
+    if not planner.may_touch_group(wanted, wanted.group_id):
+        return
+    state = group_state(planner.groups(), wanted.group_id)
+    if isinstance(state, Failure):
+        planner.plan.failures.append(state)
+    elif state is not None:
+        planner.add(delete_group_action(wanted.group_id, state, planner.place(wanted)))
+        if state["state"] not in (None, *_WITHOUT_MEMBERS):
+            planner.plan.notes.append(
+                f"{planner.place(wanted)}: group {wanted.group_id} has members, so brokers will refuse to delete it"
+            )
+
+
+def _abort(planner: _Planner, wanted: AbortTransaction) -> None:
+    partition = wanted.partition
+    if planner.live.partition(partition) is None:
+        planner.fault((*wanted.path, "partition"), f"there is no partition {partition}")
+        return
+    if not may_touch(planner.desired, partition.topic, (*wanted.path, "partition"), planner.plan.faults):
+        return
+    producers = describe_producers(planner.cluster, [partition], planner.deadline)
+    planner.plan.failures += producers.failures.values()
+    for answer in producers.answers.values():
+        for producer in answer.active_producers:
+            if producer.current_txn_start_offset == wanted.start_offset:
+                planner.add(abort_transaction(partition, producer, planner.place(wanted)))
+
+
+_PLANS: Mapping[type[OneOff], Callable[[_Planner, Any], None]] = {
+    ElectLeaders: _elect,
+    MoveReplicas: _move,
+    ChangeVoter: _change_voter,
+    DeleteRecords: _delete_records,
+    ResetOffsets: _reset,
+    DeleteGroup: _delete_group,
+    AbortTransaction: _abort,
+}

@@ -1,0 +1,108 @@
+"""Makes a plan of a desired state: reads what it is about, refuses what cannot be, and lists the actions in their order."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from kafka_lagoon.apply.action import Action, plan_id
+from kafka_lagoon.apply.checks import faults_of
+from kafka_lagoon.apply.desired.state import CONFIG_SECTIONS, OWNED, DesiredState
+from kafka_lagoon.apply.diff import diff
+from kafka_lagoon.apply.kinds.registry import KINDS
+from kafka_lagoon.apply.live import Live, Wanted, read_live
+from kafka_lagoon.apply.move_plan import left_on, move_actions, needs_moves
+from kafka_lagoon.apply.one_off_plan import plan_one_offs
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanResult:
+    """Actions in the order in which they are carried out. With failures the plan is incomplete, and must not be."""
+
+    cluster_id: str
+    actions: Sequence[Action]
+    notes: Sequence[str]
+    failures: Sequence[Failure]
+
+    @property
+    def plan_id(self) -> str:
+        """Names the plan by what it does."""
+        return plan_id(self.cluster_id, self.actions)
+
+
+def plan_state(cluster: Cluster, desired: DesiredState, deadline: Deadline) -> PlanResult:
+    """The plan that makes the cluster as desired; ConfigError lists every fault that the cluster shows."""
+    live = read_live(cluster, wanted_of(desired), deadline)
+    if faults := faults_of(desired, live):
+        raise ConfigError(faults)
+    moves, faults = move_actions(desired, live)
+    once = plan_one_offs(cluster, desired, live, deadline)
+    actions = in_order([*diff(desired, live), *moves, *once.actions])
+    faults += [*once.faults, *_twice(actions)]
+    if faults:
+        raise ConfigError(faults)
+    return PlanResult(
+        cluster_id=desired.cluster_id,
+        actions=actions,
+        notes=[*once.notes, *left_on(desired, live), *_notes(desired, live)],
+        failures=[*live.failures, *once.failures],
+    )
+
+
+def wanted_of(desired: DesiredState) -> Wanted:
+    """What has to be read for a desired state."""
+    configs: dict[str, Collection[str] | None] = {"topic": list(desired.topics)} if desired.topics else {}
+    for resource_type in CONFIG_SECTIONS:
+        if OWNED[resource_type] in desired.owns:
+            configs[resource_type] = None
+        elif desired.configs[resource_type]:
+            configs[resource_type] = list(desired.configs[resource_type])
+    owns_principals = "principals" in desired.owns
+    return Wanted(
+        configs=configs,
+        named={resource_type: list(desired.configs[resource_type]) for resource_type in CONFIG_SECTIONS},
+        acls=bool(desired.acls) or owns_principals,
+        quotas=bool(desired.quotas) or "quotas" in desired.owns,
+        scram_users=bool(desired.scram_users) or owns_principals,
+        features=bool(desired.features) or "brokers" in desired.owns,
+        reassignments=lambda topics: needs_moves(desired, topics),
+    )
+
+
+def in_order(actions: Sequence[Action]) -> list[Action]:
+    """In the order of their kinds, then by name; the same action that is written twice once."""
+    order = {name: position for position, name in enumerate(KINDS)}
+    by_place = sorted(actions, key=lambda action: (order[action.kind], action.resource, action.source or ""))
+    kept: list[Action] = []
+    for action in by_place:
+        if not kept or not _is_same(kept[-1], action):
+            kept.append(action)
+    return kept
+
+
+def _is_same(one: Action, other: Action) -> bool:
+    return (one.kind, one.resource, one.after) == (other.kind, other.resource, other.after)
+
+
+def _twice(actions: Sequence[Action]) -> list[str]:
+    """Two actions of a kind for one resource, which want different things."""
+    first: dict[tuple[str, str, str], Action] = {}
+    faults = []
+    for action in actions:
+        known = first.setdefault((action.kind, *action.resource), action)
+        if known is not action:
+            faults.append(f"{action.source}: {action.resource} is to be another at {known.source}")
+    return faults
+
+
+def _notes(desired: DesiredState, live: Live) -> list[str]:
+    """What a reader of the plan should know beside it."""
+    notes = []
+    for name, topic in desired.topics.items():
+        known = live.topics.get(name)
+        is_extended = known and topic.partitions is not None and topic.partitions > len(known.partitions)
+        if known and is_extended and topic.replication_factor not in (None, known.replication_factor):
+            notes.append(f"topic {name}: the new partitions get the replication factor by the next plan")
+    return notes

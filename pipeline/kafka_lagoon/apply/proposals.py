@@ -1,0 +1,103 @@
+"""Proposes on which brokers partitions should be: as little as possible is moved, racks are kept apart, leaders are spread.
+
+Pure functions of the replicas and racks of a cluster. A proposal depends on nothing but them, so the same plan is made again.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+
+from kafka_lagoon.client.cluster import TopicPartition
+
+Replicas = tuple[int, ...]
+Racks = Mapping[int, str | None]
+
+
+class _Loads:
+    """How many replicas, and how many preferred leaders, each broker has, as a proposal grows."""
+
+    def __init__(self, replicas: Mapping[TopicPartition, Replicas]) -> None:
+        self.replicas = Counter(broker_id for brokers in replicas.values() for broker_id in brokers)
+        self.leaders = Counter(brokers[0] for brokers in replicas.values() if brokers)
+
+    def change(self, before: Replicas, after: Replicas) -> None:
+        self.replicas.subtract(before)
+        self.replicas.update(after)
+        self.leaders.subtract(before[:1])
+        self.leaders.update(after[:1])
+
+
+def without_broker(
+    replicas: Mapping[TopicPartition, Replicas],
+    racks: Racks,
+    broker_id: int,
+    chosen: Collection[TopicPartition] | None = None,
+) -> tuple[dict[TopicPartition, Replicas], list[TopicPartition]]:
+    """New replicas of the partitions that a broker has, without it; and those for which there is no other broker.
+
+    `replicas` are those of all partitions, for the load of each broker; `chosen`, where given, are those that may be moved.
+    """
+    loads, proposed, impossible = _Loads(replicas), {}, []
+    for partition in sorted(replicas):
+        before = replicas[partition]
+        if broker_id not in before or (chosen is not None and partition not in chosen):
+            continue
+        kept = tuple(other for other in before if other != broker_id)
+        added = _next_broker(kept, {other: rack for other, rack in racks.items() if other != broker_id}, loads)
+        if added is None:
+            impossible.append(partition)
+            continue
+        after = tuple(added if other == broker_id else other for other in before)
+        if before[0] == broker_id:
+            after = _led_by_the_least_loaded(after, loads)
+        proposed[partition] = after
+        loads.change(before, after)
+    return proposed, impossible
+
+
+def with_factor(
+    replicas: Mapping[TopicPartition, Replicas], racks: Racks, chosen: Collection[TopicPartition], factor: int
+) -> dict[TopicPartition, Replicas]:
+    """New replicas of the chosen partitions that do not have so many; there must be as many brokers.
+
+    The preferred leader stays. Added are brokers of racks that the partition does not have yet, removed those of racks that
+    it has twice.
+    """
+    loads, proposed = _Loads(replicas), {}
+    for partition in sorted(chosen):
+        before = after = replicas[partition]
+        while len(after) < factor and (added := _next_broker(after, racks, loads)) is not None:
+            after = (*after, added)
+        while len(after) > factor:
+            after = _without_one(after, racks, loads)
+        if after != before:
+            proposed[partition] = after
+            loads.change(before, after)
+    return proposed
+
+
+def _next_broker(replicas: Replicas, racks: Racks, loads: _Loads) -> int | None:
+    """The best broker for one more replica: in a rack with the fewest of them, then with the fewest replicas of all."""
+    used = Counter(racks.get(broker_id) for broker_id in replicas)
+    candidates = [broker_id for broker_id in racks if broker_id not in replicas]
+    return min(candidates, key=lambda one: (used[racks[one]], loads.replicas[one], one), default=None)
+
+
+def _led_by_the_least_loaded(replicas: Replicas, loads: _Loads) -> Replicas:
+    """The same brokers, first the one that leads the fewest partitions: the order moves no data."""
+    leader = min(replicas, key=lambda one: (loads.leaders[one], replicas.index(one)))
+    return (leader, *(other for other in replicas if other != leader))
+
+
+def _without_one(replicas: Replicas, racks: Racks, loads: _Loads) -> Replicas:
+    """The last of the brokers that can best be spared: gone ones, then those of a rack that is there twice."""
+    used = Counter(racks.get(broker_id) for broker_id in replicas)
+
+    def order(broker_id: int) -> tuple[bool, int, int, int]:
+        return (broker_id not in racks, used[racks.get(broker_id)], loads.replicas[broker_id], broker_id)
+
+    spare = max(_followers(replicas), key=order)
+    return tuple(broker_id for broker_id in replicas if broker_id != spare)
+
+
+def _followers(replicas: Replicas) -> Sequence[int]:
+    return replicas[1:]

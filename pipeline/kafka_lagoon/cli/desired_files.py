@@ -1,0 +1,40 @@
+"""Reads a desired state from where a command line names it: a file, or the folder of a Delta table."""
+
+from pathlib import Path
+
+from kafka_lagoon.apply.desired.reading import desired_state, read_desired
+from kafka_lagoon.apply.desired.state import DesiredState
+from kafka_lagoon.apply.desired.table_document import DesiredRow, table_document
+from kafka_lagoon.errors import ConfigError, TableError
+
+HELP = "desired state: a file that ends with .toml, .yaml or .yml, or the folder of a Delta table"
+
+
+def desired_of(place: str, now_ms: int) -> DesiredState:
+    """The desired state there; ConfigError lists every fault."""
+    if (Path(place) / "_delta_log").is_dir():
+        return desired_state(table_document(place, _rows(Path(place))), now_ms)
+    return read_desired(place, now_ms)
+
+
+def _rows(folder: Path) -> list[DesiredRow]:
+    """All rows of the table, by DuckDB."""
+    import duckdb  # noqa: PLC0415  an extra
+
+    from kafka_lagoon.query.duckdb_tables import select_rows  # noqa: PLC0415
+
+    names = ", ".join(f"CAST({name} AS VARCHAR)" for name in DesiredRow._fields)
+    try:
+        with duckdb.connect() as database:
+            rows = database.sql(f"SELECT {names} FROM ({select_rows(str(folder), folder)})").fetchall()  # noqa: S608
+    except duckdb.Error as error:
+        raise ConfigError(
+            [f"{folder}: {_first_line(error)}: the columns must be {', '.join(DesiredRow._fields)}"]
+        ) from None
+    except TableError as error:
+        raise ConfigError([str(error)]) from None
+    return [DesiredRow(*row) for row in rows]
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]

@@ -1,0 +1,45 @@
+"""Runs `lagoon import`: writes a cluster as it is to standard output, as a desired state."""
+
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from kafka_lagoon.apply.desired.writing import toml_text, yaml_text
+from kafka_lagoon.apply.imports import Imported, import_state
+from kafka_lagoon.cli.asking import AskingParser, connected
+from kafka_lagoon.cli.kafka.arguments import chosen_cluster
+from kafka_lagoon.cli.kafka.output import failure_lines
+from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, warn
+from kafka_lagoon.clock import Clock
+
+_SUMMARY = "Writes a cluster as it is to standard output, as a desired state; `lagoon plan` of it is empty."
+_ABOUT = (
+    "What is not written here is left alone. What patterns of [owns] match (topics, principals, groups, quotas, brokers,",
+    'client_metrics; regular expressions of whole names) and is not written is deleted or unset: topics = ["orders-.*"]',
+)
+
+
+def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
+    """The exit code: incomplete if something could not be read, which is then not in the file."""
+    options = _parse(argv)
+    with connected(chosen_cluster(options, environ), options, clock) as (cluster, deadline):
+        imported = import_state(cluster, deadline, with_assignments=options.assignments)
+    say(_text(imported, options.format, clock).rstrip("\n"))
+    for line in failure_lines(imported.failures):
+        warn(line)
+    return INCOMPLETE if imported.failures else COMPLETE
+
+
+def _parse(argv: Sequence[str]) -> Namespace:
+    parser = AskingParser("import", _SUMMARY)
+    parser.add_argument("--format", choices=("toml", "yaml"), default="toml", help="default: toml")
+    parser.add_argument("--assignments", action="store_true", help="also on which brokers each partition is")
+    return parser.parse_args(argv)
+
+
+def _text(imported: Imported, form: str, clock: Clock) -> str:
+    cluster_id = imported.state["cluster_id"]
+    missing = [f"not read: {line}" for line in failure_lines(imported.failures)]
+    now = datetime.fromtimestamp(clock.now_ms() // 1000, UTC).isoformat()
+    notes = [f"Cluster {cluster_id} as it was at {now}.", *_ABOUT, *missing, *imported.notes]
+    return (toml_text if form == "toml" else yaml_text)(imported.state, notes)

@@ -1,0 +1,224 @@
+from pathlib import Path
+
+import pytest
+
+from kafka_lagoon.apply.desired.reading import read_desired
+from kafka_lagoon.apply.desired.state import Acl, DesiredTopic, ElectLeaders, ResetOffsets, ScramUser
+from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.fetch.offset_specs import AtTime
+
+TOML = """
+cluster_id = "abc"
+[owns]
+topics = ["orders.*"]
+principals = ["User:.*"]
+[topics.orders]
+partitions = 6
+replication_factor = 3
+configs = { retention.ms = 86400000, "cleanup.policy" = ["compact", "delete"] }
+[topics."orders.v2"]
+assignments = [[1, 2], [2, 3]]
+[broker_configs."<default>"]
+log.cleaner.threads = 2
+[[acls]]
+principal = "User:alice"
+operations = ["READ", "DESCRIBE"]
+resource_type = "TOPIC"
+resource_name = "orders"
+[[quotas]]
+user = "alice"
+client_id = "<default>"
+producer_byte_rate = 1048576
+[scram_users.alice.SCRAM-SHA-256]
+iterations = 8192
+password = "env:ALICE"
+[features]
+"kraft.version" = 1
+[[actions]]
+action = "elect_leaders"
+partitions = ["orders-0"]
+[[actions]]
+action = "reset_offsets"
+group = "billing"
+topics = ["orders"]
+to = "1970-01-01T00:00:01Z"
+"""
+YAML = """
+cluster_id: abc
+owns:
+  topics: ["orders.*"]
+  principals: ["User:.*"]
+topics:
+  orders:
+    partitions: 6
+    replication_factor: 3
+    configs: {retention.ms: 86400000, cleanup.policy: "compact,delete"}
+  orders.v2:
+    assignments: {0: [1, 2], 1: [2, 3]}
+broker_configs:
+  <default>: {log.cleaner.threads: 2}
+acls:
+- {principal: "User:alice", operation: READ, resource_type: TOPIC, resource_name: orders}
+- {principal: "User:alice", operation: DESCRIBE, resource_type: TOPIC, resource_name: orders}
+quotas:
+- {user: alice, client_id: <default>, producer_byte_rate: 1048576}
+scram_users:
+  alice:
+    SCRAM-SHA-256: {iterations: 8192, password: "env:ALICE"}
+features:
+  kraft.version: 1
+actions:
+- {action: elect_leaders, partitions: [orders-0]}
+- {action: reset_offsets, group: billing, topics: [orders], to: 1970-01-01T00:00:01Z}
+"""
+
+
+def write(folder: Path, name: str, text: str) -> str:
+    path = folder / name
+    path.write_text(text)
+    return str(path)
+
+
+def test_toml_and_yaml_of_the_same_content_are_the_same_state(tmp_path: Path) -> None:
+    """But for the places: they are where each file has them."""
+    toml = read_desired(write(tmp_path, "x.toml", TOML), 0)
+    yaml = read_desired(write(tmp_path, "x.yaml", YAML), 0)
+    for field in ("cluster_id", "owns", "topics", "configs", "quotas", "scram_users", "features"):
+        assert getattr(toml, field) == getattr(yaml, field), field
+    assert list(toml.acls) == list(yaml.acls)
+    assert toml.actions == yaml.actions
+    assert toml.topics["orders"] == DesiredTopic(
+        partitions=6,
+        replication_factor=3,
+        assignments=None,
+        configs={"retention.ms": "86400000", "cleanup.policy": "compact,delete"},
+    )
+    assert toml.topics["orders.v2"].assignments == {0: (1, 2), 1: (2, 3)}
+    assert (toml.topics["orders.v2"].partitions, toml.topics["orders.v2"].replication_factor) == (2, 2)
+    assert list(toml.acls)[1] == Acl("TOPIC", "orders", "LITERAL", "User:alice", "*", "DESCRIBE", "ALLOW")
+    assert toml.quotas == {"user=alice, client-id=<default>": {"producer_byte_rate": 1048576.0}}
+    assert toml.scram_users[ScramUser("alice", "SCRAM-SHA-256")].iterations == 8192
+    elect, reset = toml.actions
+    assert isinstance(elect, ElectLeaders)
+    assert elect.chosen.partitions == [TopicPartition("orders", 0)]
+    assert isinstance(reset, ResetOffsets)
+    assert reset.to == AtTime(1000)
+    assert toml.document.place(("topics", "orders", "partitions")).endswith("x.toml:7")
+    assert yaml.document.place(("topics", "orders", "partitions")).endswith("x.yaml:8")
+
+
+FAULTY = """owner = "me"
+[owns]
+topics = ["orders.*", "("]
+things = ["x"]
+[topics."bad name"]
+[topics.payments]
+partitions = 0
+replication_factor = "3"
+partition = 5
+configs = { "retention.ms" = {}, "x" = [[1]] }
+[topics.orders]
+partitions = 3
+assignments = [[1, 2], [2, 2], [1]]
+[broker_configs.one]
+[[acls]]
+principal = "Usr:alice"
+operation = "REED"
+resource_type = "TOPICS"
+[[acls]]
+principal = "User:alice"
+operations = ["READ", "READ"]
+resource_type = "CLUSTER"
+resource_name = "mine"
+[[quotas]]
+producer_byte_rate = 1
+[[quotas]]
+user = "a"
+producer_byte_rate = -1
+connection_creation_rate = 5
+[[quotas]]
+user = "a"
+[scram_users.alice.SCRAM-SHA-1]
+[scram_users.alice.SCRAM-SHA-256]
+iterations = 1
+password = "hunter2"
+[[actions]]
+action = "elect_leader"
+[[actions]]
+action = "reset_offsets"
+group = "g"
+topics = ["orders"]
+to = "soon"
+[[actions]]
+action = "delete_records"
+partitions = ["orders"]
+"""
+
+
+def test_all_faults_at_once_with_their_lines(tmp_path: Path) -> None:
+    """What the text alone shows is known before any cluster is asked, and no password is repeated."""
+    path = write(tmp_path, "x.toml", FAULTY)
+    with pytest.raises(ConfigError) as error:
+        read_desired(path, 0)
+    problems = [problem.removeprefix(path) for problem in error.value.problems]
+    expected = [
+        ": cluster_id is missing",
+        ":1: owner: is not known here",
+        ":3: owns.topics[2]: '(' is not a regular expression: missing ), unterminated subpattern at position 0",
+        ":4: owns.things: is not known here",
+        ":5: topics.bad name: is no name of a topic",
+        ":5: topics.bad name: bad name is not matched by owns.topics",
+        ":6: topics.payments: payments is not matched by owns.topics",
+        ":7: topics.payments.partitions: must be a whole number from 1 on",
+        ":8: topics.payments.replication_factor: must be a whole number from 1 to 32767",
+        ":9: topics.payments.partition: is not known here (did you mean partitions?)",
+        ":10: topics.payments.configs.x: must be text, a number",
+        ":13: topics.orders.assignments[2]: names a broker twice",
+        ":14: broker_configs.one: must be the id of a broker, or <default>",
+        ":16: acls[1].principal: 'Usr' is not a type of principals",
+        ":17: acls[1].operation: 'REED' is not one of",
+        ":18: acls[1].resource_type: 'TOPICS' is not one of TOPIC",
+        ":15: acls[1]: resource_name is missing",
+        ":23: acls[2].resource_name: a cluster has the one name kafka-cluster",
+        ":19: acls[2]: READ is written a second time",
+        ":24: quotas[1]: needs user, client_id, or both, or ip alone",
+        ":28: quotas[2].producer_byte_rate: must be a number above 0",
+        ":29: quotas[2].connection_creation_rate: is not known here",
+        ":30: quotas[3]: user=a is written a second time, first at",
+        ":32: scram_users.alice.SCRAM-SHA-1: is not known here (did you mean SCRAM-SHA-512?)",
+        ":34: scram_users.alice.SCRAM-SHA-256.iterations: must be a whole number from 4096 to 16384",
+        ":35: scram_users.alice.SCRAM-SHA-256.password: must be a reference",
+        ":37: actions[1].action: 'elect_leader' is not one of",
+        ":42: actions[2].to: 'soon' is not a time",
+        ":45: actions[3].partitions[1]: 'orders' is not a partition",
+        ":43: actions[3]: before is missing",
+    ]
+    missing = [line for line in expected if not any(problem.startswith(line) for problem in problems)]
+    assert not missing, "\n".join(problems)
+    assert len(problems) == len(expected), [p for p in problems if not any(p.startswith(e) for e in expected)]
+    numbers = [int(problem[1:].partition(":")[0]) for problem in problems if problem[1].isdigit()]
+    assert numbers == sorted(numbers)
+    assert "hunter2" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fault"),
+    [
+        ("x.toml", "a = 1\na = 2\n", ":2: not TOML: Cannot overwrite a value"),
+        ("x.toml", "a = [", ": not TOML: "),
+        ("x.json", "{}", ": the name of a desired state ends with .toml, .yaml or .yml"),
+    ],
+)
+def test_what_is_no_desired_state(tmp_path: Path, name: str, text: str, fault: str) -> None:
+    """A syntax fault has its line."""
+    path = write(tmp_path, name, text)
+    with pytest.raises(ConfigError) as error:
+        read_desired(path, 0)
+    assert error.value.problems[0].startswith(f"{path}{fault}")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    """One line, and no traceback."""
+    with pytest.raises(ConfigError, match="No such file"):
+        read_desired(str(tmp_path / "x.toml"), 0)

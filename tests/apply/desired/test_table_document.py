@@ -1,0 +1,49 @@
+import pytest
+
+from kafka_lagoon.apply.desired.table_document import DesiredRow, table_document
+from kafka_lagoon.errors import ConfigError
+
+ROWS = [
+    DesiredRow("cluster_id", None, None, "abc"),
+    DesiredRow("owns", "topics", None, '["orders-.*"]'),
+    DesiredRow("topics", "orders", "partitions", "6"),
+    DesiredRow("topics", "orders", "configs.retention.ms", "86400000"),
+    DesiredRow("broker_configs", "1", "log.cleaner.threads", "2"),
+    DesiredRow("acls", "10", "principal", "User:b"),
+    DesiredRow("acls", "9", "principal", "User:a"),
+    DesiredRow("scram_users", "alice", "SCRAM-SHA-256.iterations", "4096"),
+]
+
+
+def test_rows_make_the_same_document_in_any_order() -> None:
+    """Lists are in the order of their numbers, configs keep the dots of their names."""
+    document = table_document("t", ROWS)
+    assert document.data == {
+        "cluster_id": "abc",
+        "owns": {"topics": ["orders-.*"]},
+        "topics": {"orders": {"partitions": 6, "configs": {"retention.ms": 86400000}}},
+        "broker_configs": {"1": {"log.cleaner.threads": 2}},
+        "acls": [{"principal": "User:a"}, {"principal": "User:b"}],
+        "scram_users": {"alice": {"SCRAM-SHA-256": {"iterations": 4096}}},
+    }
+    assert table_document("t", ROWS[::-1]).data == document.data
+    assert document.place(("acls", 1, "principal")) == "t: row acls 10 principal"
+
+
+def test_faults_of_rows() -> None:
+    """All at once: rows that say a thing twice, no section, values within values, broken JSON."""
+    rows = [
+        *ROWS,
+        DesiredRow("topics", "orders", "partitions", "7"),
+        DesiredRow(None, "x", None, "1"),
+        DesiredRow("topics", "orders", "partitions.more", "1"),
+        DesiredRow("owns", "groups", None, "[a"),
+    ]
+    with pytest.raises(ConfigError) as error:
+        table_document("t", rows)
+    assert error.value.problems == (
+        "t: row x: section and value must not be null",
+        "t: row owns groups: a value that begins with a bracket must be JSON",
+        "t: row topics orders partitions: written a second time",
+        "t: row topics orders partitions.more: topics.orders.partitions is a value and has values within",
+    )

@@ -1,0 +1,63 @@
+import pytest
+
+from kafka_lagoon.apply.desired.yaml_document import yaml_document
+from kafka_lagoon.errors import ConfigError
+
+
+def faults(text: str) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as error:
+        yaml_document("x.yaml", text)
+    return error.value.problems
+
+
+def test_plain_values_are_those_of_yaml_1_2() -> None:
+    """Only true, false, null and plain numbers are not text; keys are text."""
+    document = yaml_document(
+        "x.yaml", "a: no\nb: 010\nc: 1:30\nd: true\ne: 12\nf: 1.5\ng: '12'\n5: ~\nno: 2026-01-01\n"
+    )
+    assert document.data == {
+        "a": "no",
+        "b": "010",
+        "c": "1:30",
+        "d": True,
+        "e": 12,
+        "f": 1.5,
+        "g": "12",
+        "5": None,
+        "no": "2026-01-01",
+    }
+
+
+def test_values_have_their_lines() -> None:
+    """Keys, elements of lists, and values over several lines."""
+    document = yaml_document("x.yaml", "a:\n  b: 1\n  c:\n    - 1\n    - x: 2\ntext: |\n  one\n  two\nafter: 1\n")
+    assert document.place(("a", "b")) == "x.yaml:2"
+    assert document.place(("a", "c", 1, "x")) == "x.yaml:5"
+    assert document.place(("after",)) == "x.yaml:9"
+    assert document.place(("a", "c", 7, "nowhere")) == "x.yaml:3"
+
+
+def test_faults_of_the_text() -> None:
+    """Every duplicate key is named with both lines; a text that is no YAML with the line where it ends to be."""
+    assert faults("a: 1\nb: 2\na: 3\nb: 4\n") == (
+        "x.yaml:3: a is written a second time, first in line 1",
+        "x.yaml:4: b is written a second time, first in line 2",
+    )
+    assert faults("a: [1\nb: 2\n")[0].startswith("x.yaml:2: not YAML: ")
+    assert faults("- 1\n") == ("x.yaml:1: must be a mapping of sections",)
+    assert faults("a: 1\n---\nb: 1\n")[0].startswith("x.yaml:2: not YAML")
+
+
+def test_nothing_is_constructed() -> None:
+    """A tag does not make an object, and values that contain themselves or grow beyond all bounds are refused."""
+    assert "is not a type" in faults("a: !!python/object/apply:os.getcwd []\nb: !thing x\n")[-1]
+    assert "nested too deeply" in faults("a: &a [*a]\n")[0]
+    bomb = "a: &x0 [1,1,1,1,1,1,1,1,1,1]\n" + "".join(
+        f"b{i}: &x{i} [{','.join([f'*x{i - 1}'] * 10)}]\n" for i in range(1, 9)
+    )
+    assert "more than" in faults(bomb)[0]
+
+
+def test_an_empty_file_is_an_empty_document() -> None:
+    """What is missing is said by who reads it."""
+    assert yaml_document("x.yaml", "# nothing\n").data == {}
