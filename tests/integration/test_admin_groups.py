@@ -227,7 +227,7 @@ def test_hanging_transactions_are_aborted(administered: Administered, capsys: py
     refused = admin(administered, capsys, "abort-transaction", f"{WRITTEN}-1")
     assert (refused.exit_code, refused.actions, "fence-producer" in refused.lines) == (1, [], True)
     first = admin(administered, capsys, "abort-transaction", f"{WRITTEN}-0", "--producer-id", str(ids[1]))
-    assert one.outcomes() == {f"{WRITTEN}-0 producer {ids[1]}": "done"}
+    assert first.outcomes() == {f"{WRITTEN}-0 producer {ids[1]}": "done"}
     assert hanging(administered) == {("0", str(ids[0]))}
     rest = admin(administered, capsys, "abort-transaction", f"{WRITTEN}-0")
     assert (rest.exit_code, rest.outcomes()) == (3, {f"{WRITTEN}-0 producer {ids[0]}": "done"})
