@@ -12,7 +12,9 @@ def faults(text: str) -> tuple[str, ...]:
 
 def test_plain_values_are_those_of_yaml_1_2() -> None:
     """Only true, false, null and plain numbers are not text; keys are text."""
-    document = yaml_document("x.yaml", "a: no\nb: 010\nc: 1:30\nd: true\ne: 12\nf: 1.5\ng: '12'\n5: ~\nno: 2026-01-01\n")
+    document = yaml_document(
+        "x.yaml", "a: no\nb: 010\nc: 1:30\nd: true\ne: 12\nf: 1.5\ng: '12'\n5: ~\nno: 2026-01-01\n"
+    )
     assert document.data == {
         "a": "no",
         "b": "010",
