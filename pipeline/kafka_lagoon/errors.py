@@ -22,6 +22,8 @@ PipelineError
 +- BrokerError            an error code in an answer, with its scope
 +- PlanOutdated           the cluster is not as it was when a plan was made; nothing was sent
 +- TransactionFailed      a transaction that was not begun, continued or ended
++- OtherAttempt           somebody else writes what a restore writes
++- TargetChanged          what a restore has written is not in its target any more, or something else is
 +- SnapshotIncomplete     policy says that a partial snapshot is a failure
 +- TableError             SchemaChanged, SnapshotExists, ChecksFailed
 +- LockHeld               another run writes to the same warehouse (exit 4)
@@ -129,11 +131,10 @@ class RecordTooLarge(PipelineError):
     def __init__(self, index: int, size: int, limit: int) -> None:
         super().__init__(index, size, limit)
         self.index, self.size, self.limit = index, size, limit
+        self.reason = f"a batch of it alone has {size} bytes, more than max.message.bytes, {limit}"
 
     def __str__(self) -> str:
-        return (
-            f"record {self.index}: a batch of it alone has {self.size} bytes, more than max.message.bytes, {self.limit}"
-        )
+        return f"record {self.index}: {self.reason}"
 
 
 class RowRefused(PipelineError):
@@ -232,6 +233,31 @@ class BrokerError(PipelineError):
     def __str__(self) -> str:
         detail = f" ({self.message})" if self.message else ""
         return f"{self.api} for {self.scope}: {self.name}{detail}"
+
+
+class OtherAttempt(PipelineError):
+    """The broker has other records of a restore in a partition than are known: another attempt may be writing them."""
+
+    def __init__(self, topic: str, partition: int) -> None:
+        super().__init__(topic, partition)
+        self.topic, self.partition = topic, partition
+
+    def __str__(self) -> str:
+        return (
+            f"partition {self.partition} of topic {self.topic} has other records of this restore than are found there: "
+            "another attempt is writing, or some were deleted or compacted"
+        )
+
+
+class TargetChanged(PipelineError):
+    """A partition that a restore writes to is not as the restore left it, so it cannot go on there."""
+
+    def __init__(self, topic: str, partition: int, reason: str) -> None:
+        super().__init__(topic, partition, reason)
+        self.topic, self.partition, self.reason = topic, partition, reason
+
+    def __str__(self) -> str:
+        return f"partition {self.partition} of topic {self.topic} {self.reason}"
 
 
 class PlanOutdated(PipelineError):

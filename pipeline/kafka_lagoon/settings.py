@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import unquote
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
@@ -168,6 +169,27 @@ class RecordsSettings(Strict):
     target_file_mb: int = Field(128, gt=0, description="Size at which a data file is closed, in MiB.")
 
 
+class RestoreSettings(Strict):
+    """How archived records are written back."""
+
+    compression: Literal["as-archived", "none", "gzip", "snappy", "lz4", "zstd"] = Field(
+        "as-archived",
+        description="Codec of the batches; as-archived is the one that the archived batches had, zstd if they had several.",
+    )
+    commit_interval_ms: int = Field(
+        60_000, gt=0, description="After how long what is written is committed to table restore_map, and again."
+    )
+    timeout_ms: int = Field(
+        120_000,
+        gt=0,
+        description="Longest time to wait for a broker, retries included, before a partition is given up.",
+    )
+    task_memory_mb: int = Field(
+        256, ge=64, description="Memory of one Spark task beside that of its process (about 130), in MiB."
+    )
+    lock_wait_ms: int = Field(0, ge=0, description="How long to wait for another restore's lock before exit 4.")
+
+
 class Settings(BaseSettings):
     """Every setting of the jobs and of `lagoon`."""
 
@@ -191,6 +213,7 @@ class Settings(BaseSettings):
     )
     ingest: IngestSettings = Field(IngestSettings(), description="What an ingest reads, and how much at once.")
     records: RecordsSettings = Field(RecordsSettings(), description="How the files of table records are written.")
+    restore: RestoreSettings = Field(RestoreSettings(), description="How archived records are written back.")
 
     @model_validator(mode="after")
     def _one_of_each(self) -> "Settings":
@@ -215,10 +238,20 @@ class Settings(BaseSettings):
         return self.warehouse or f"{self.catalog}.{self.schema_name}"
 
 
+def local_folder(warehouse: str) -> Path | None:
+    """The folder of a warehouse on this machine, None if it is elsewhere."""
+    scheme, colon, path = warehouse.partition(":")
+    if not colon or "/" in scheme:
+        return Path(warehouse)
+    host, path = ("", path) if not path.startswith("//") else path[2:].partition("/")[::2]
+    return Path("/", unquote(path)) if scheme.lower() == "file" and host in ("", "localhost") else None
+
+
 SECTIONS: Mapping[str, type[Strict]] = {  # beside [kafka] and [clusters.NAME]
     "snapshot": SnapshotSettings,
     "ingest": IngestSettings,
     "records": RecordsSettings,
+    "restore": RestoreSettings,
 }
 
 

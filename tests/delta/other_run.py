@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from pyspark.java_gateway import launch_gateway
 
@@ -66,7 +66,7 @@ def main(location: str, number: str, *death: str) -> None:
     delta = kernel.in_jvm(jvm, jvm.org.apache.hadoop.conf.Configuration())
     locations = {table.name: f"{location}/{table.name}" for table in TABLES}
     warehouse = Warehouse(
-        spark=cast("Any", None), kernel=delta, name=location, in_catalog=False, identifiers={}, locations=locations
+        session=None, kernel=delta, name=location, in_catalog=False, identifiers={}, locations=locations
     )
     try:
         with snapshot_lock(warehouse, "default", CLOCK) as lock:

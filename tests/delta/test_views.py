@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 import kafka_lagoon.delta
 from kafka_lagoon.delta import publish as publishing
+from kafka_lagoon.delta.admin_actions import recording
 from kafka_lagoon.delta.schema import RECORD_RANGES, RECORDS, STATE_TABLES, TABLES, Table
 from kafka_lagoon.delta.views import CHANGES, HISTORY, VIEWS
 from kafka_lagoon.delta.warehouse import Warehouse, open_warehouse
@@ -24,6 +25,7 @@ from kafka_lagoon.query.statements import mentioned, type_name
 from kafka_lagoon.snapshot import group_rows
 from kafka_lagoon.snapshot import state_rows as rows
 from tests.clock import CLOCK
+from tests.delta import action_samples
 from tests.delta.samples import lag_row, row, snapshot
 from tests.delta.test_publish import publish_once
 from tests.warehouses import records_like, settings
@@ -77,6 +79,9 @@ def filled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> War
         publish_once(made, snapshot(1, groups[1], lag_row("idle", "z", 9, lag=1), cluster="other"))
         publish_facts_only(made, snapshot(3, *groups, lag_row("busy", "a", 0, lag=777)), patch)
         publish_facts_only(made, snapshot(4, *groups, lag_row("busy", "a", 0, lag=888), cluster="other"), patch)
+    with recording(made, "default", CLOCK) as recorder:
+        recorder.write(action_samples.started(CLOCK.now_ms()))
+        recorder.write(action_samples.finished(CLOCK.now_ms()))
     archive_a_truncation(made)
     return made
 
@@ -171,6 +176,19 @@ def test_records_now_leaves_out_what_a_truncation_took_back(filled: Warehouse) -
         filled,
         "SELECT topic, ingest_id, min(records_now.offset) AS first, count(*) AS n FROM records_now GROUP BY 1, 2",
         [("a", "1", 0, 4), ("a", "2", 4, 2), ("b", "1", 0, 4), ("b", "2", 4, 2)],
+    )
+
+
+def test_actions_without_a_second_row_are_unknown(filled: Warehouse) -> None:
+    """One row an action: what it was, who wanted it and how it ended, as far as its run came."""
+    check(
+        filled,
+        "SELECT kind, outcome, error_name, source, user, finished_at IS NULL AS open FROM admin_outcomes",
+        [
+            ("create_topic", "done", None, None, "alice", False),
+            ("delete_topic", "failed", "NOT_SENT", "state.toml:7", "alice", False),
+            ("alter_configs", "unknown", None, None, "alice", True),
+        ],
     )
 
 

@@ -41,6 +41,7 @@ class FakePartition:
     epoch_ends: dict[int, int] = field(default_factory=dict)  # leader epoch -> offset after its last record
     times: tuple[tuple[int, int], ...] = ()  # (timestamp, offset) of some records, ascending
     size: int = 0
+    produce_errors: list[int] = field(default_factory=list)  # what the next Produce requests get; nothing is written
     preferred: dict[str, int] = field(default_factory=dict)  # rack -> replica that readers there are sent to
 
     def append(self, *batches: FakeBatch) -> None:
@@ -56,6 +57,7 @@ class FakeTopic:
     topic_id: bytes
     partitions: list[FakePartition]
     min_insync_replicas: int = 1
+    max_message_bytes: int | None = None
 
 
 @dataclass(slots=True)

@@ -41,6 +41,8 @@ def _refused(requested: Any, code: int) -> produce.PartitionProduceResponse:
 def _written(log: FakePartition, node: int, requested: Any) -> produce.PartitionProduceResponse:
     if log.leader_id != node:
         return _refused(requested, NOT_LEADER)
+    if log.produce_errors and (code := log.produce_errors.pop(0)):
+        return _refused(requested, code)
     data = bytes(requested.records)
     (last_delta,) = struct.unpack_from(">i", data, 23)
     producer_id, _, sequence = struct.unpack_from(">qhi", data, 43)

@@ -65,8 +65,10 @@ class Administered:
         }
 
     def arguments(self, user: str | None = None, password: str = PASSWORD) -> list[str]:
-        """The same for a command line: one argument `--set NAME=VALUE` each."""
-        return [part for name, value in self.settings(user, password).items() for part in ("--set", f"{name}={value}")]
+        """The same for a command line: `--set kafka.NAME=VALUE` each."""
+        return [
+            part for name, value in self.settings(user, password).items() for part in ("--set", f"kafka.{name}={value}")
+        ]
 
     @contextmanager
     def cluster(self, user: str | None = None) -> Iterator[Cluster]:

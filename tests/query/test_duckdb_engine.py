@@ -19,8 +19,9 @@ from kafka_lagoon.delta.schema import RECORDS, TABLES
 from kafka_lagoon.delta.views import NAMES, column_comments
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.query import duckdb_tables
-from kafka_lagoon.query.duckdb_engine import columns_of, local_folder, quoted_offset
+from kafka_lagoon.query.duckdb_engine import columns_of, quoted_offset
 from kafka_lagoon.query.duckdb_tables import NeedsSpark
+from kafka_lagoon.settings import local_folder
 from tests.query.duckdb_rows import rows_of
 from tests.warehouses import records_like
 

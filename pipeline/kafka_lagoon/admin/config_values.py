@@ -22,6 +22,16 @@ from kafka_lagoon.protocol.messages.describe_configs import (
 SENSITIVE = "(sensitive)"  # stands for a value that is set and that nobody can read
 _OF_ALL_BROKERS = 3  # sources, see CONFIG_SOURCES
 _OWN_SOURCES: Mapping[int, int] = {TOPIC: 1, BROKER: 2, BROKER_LOGGER: 6, CLIENT_METRICS: 7, GROUP: 8}
+# Kafka's configs of type PASSWORD end so. Brokers do not list one that is not set under the prefix of a listener.
+_SECRET_ENDINGS = (
+    "password",
+    "secret",
+    "secret.key",
+    "jaas.config",
+    "keystore.key",
+    "certificate.chain",
+    "certificates",
+)
 _MILLISECONDS = {".hours": 3_600_000, ".minutes": 60_000, ".ms": 1}
 
 
@@ -67,6 +77,11 @@ class ConfigValue:
 
 
 Values = Mapping[str, ConfigValue]
+
+
+def is_sensitive(values: Values, name: str) -> bool:
+    """Whether a config holds a secret: as the broker says, or by its name if the broker does not list it."""
+    return values[name].is_sensitive if name in values else name.endswith(_SECRET_ENDINGS)
 
 
 def config_values(

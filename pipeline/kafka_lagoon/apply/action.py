@@ -57,19 +57,19 @@ class Action:
     source: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Answered:
     """What a cluster said about an action that it carried out, beyond that it did: shown to who asked, and not recorded.
 
-    Secrets among the values are revealed in the output of the command, and nowhere else: a delegation token is told once.
+    Secrets among the values are revealed in the output of the command, and nowhere else: a delegation token is shown once.
     """
 
     values: Mapping[str, Any]
 
 
-def same_state(one: State, other: State) -> bool:
+def same_state(first: State, second: State) -> bool:
     """Whether two states are the same as JSON, to which a tuple and a list are the same."""
-    return _canonical(one) == _canonical(other)
+    return _canonical(first) == _canonical(second)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

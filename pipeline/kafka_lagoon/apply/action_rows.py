@@ -29,12 +29,13 @@ class AdminActionRow:
     )
     guards: tuple[str, ...] = column("Options without which it is refused.")
     outcome: str | None = column(
-        "done; failed: refused, nothing changed; unknown: sent, and neither an answer nor the live state tells.",
+        "done; failed: refused, or nothing changed; unknown: sent, and neither an answer nor the live state tells.",
         null_if=_UNFINISHED,
     )
     error_code: Int32 | None = column("Kafka's error code; null if no broker gave one.", null_if=ALWAYS)
     error_name: str | None = column(
-        "Name of the error; null if there is none.", null_if="outcome IS NULL OR outcome = 'done'"
+        "Name of the error; null if there is none. An action without an answer may be done, as the live state shows.",
+        null_if="outcome IS NULL OR outcome = 'done'",
     )
     message: str | None = column("What the broker said, or we; null if there is nothing to say.", null_if=ALWAYS)
     source: str | None = column("File and line that asked for it; null if a command line did.", null_if=ALWAYS)

@@ -15,11 +15,11 @@ from kafka_lagoon.apply.action import Action, ActionKind, Answered, Guard, Plan,
 from kafka_lagoon.apply.guards import require_guards
 from kafka_lagoon.apply.kinds.registry import KINDS
 from kafka_lagoon.apply.outcomes import ActionResult, Outcome, decided, is_unsure, not_read, not_sent
-from kafka_lagoon.apply.recording import Journal, Run
+from kafka_lagoon.apply.recording import Recorder, Run
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.errors import ConfigError, PlanOutdated, TableError
+from kafka_lagoon.errors import ConfigError, PipelineError, PlanOutdated
 from kafka_lagoon.uuid7 import new_id
 
 Kinds = Mapping[str, ActionKind]
@@ -83,21 +83,21 @@ def execute(
     plan: Plan,
     allowed: Collection[Guard],
     run: Run,
-    journal: Journal,
+    recorder: Recorder,
     deadline: Deadline,
     kinds: Kinds = KINDS,
 ) -> Execution:
-    """Carry out a plan, and record it in the journal.
+    """Carry out a plan, and record it in the recorder.
 
     Nothing is sent where this raises: ConfigError for guards that were not allowed, PlanOutdated where the cluster changed,
-    TableError where the journal cannot be written.
+    TableError where the recorder cannot be written.
     """
     require_guards(plan.actions, allowed, kinds)
     refused = check(cluster, plan, deadline, kinds)
     ids = {_key(action): new_id(cluster.clock.now_ms()) for action in plan.actions}
     now_ms = cluster.clock.now_ms()
-    journal.write([run.started(plan, action, ids[_key(action)], now_ms) for action in plan.actions])
-    return _Executing(cluster, plan, run, journal, deadline, kinds, refused, ids).execution()
+    recorder.write([run.started(plan, action, ids[_key(action)], now_ms) for action in plan.actions])
+    return _Executing(cluster, plan, run, recorder, deadline, kinds, refused, ids).execution()
 
 
 class _Executing:
@@ -108,13 +108,13 @@ class _Executing:
         cluster: Cluster,
         plan: Plan,
         run: Run,
-        journal: Journal,
+        recorder: Recorder,
         deadline: Deadline,
         kinds: Kinds,
         refused: Refused,
         ids: Mapping[tuple[str, Resource], str],
     ) -> None:
-        self._cluster, self._plan, self._run, self._journal = cluster, plan, run, journal
+        self._cluster, self._plan, self._run, self._recorder = cluster, plan, run, recorder
         self._deadline, self._kinds, self._refused, self._ids = deadline, kinds, refused, ids
         self._all_done = not refused
         self._unrecorded: str | None = None
@@ -135,8 +135,8 @@ class _Executing:
             return
         now_ms = self._cluster.clock.now_ms()
         try:
-            self._journal.write([self._run.finished(self._plan, result, now_ms) for result in results])
-        except TableError as error:
+            self._recorder.write([self._run.finished(self._plan, result, now_ms) for result in results])
+        except PipelineError as error:
             self._unrecorded = str(error)
 
     def _results(self, kind: ActionKind, actions: Sequence[Action]) -> list[ActionResult]:
@@ -144,7 +144,9 @@ class _Executing:
         held = {_key(action): failure for action in actions if (failure := self._hindrance(action))}
         sent = [action for action in actions if _key(action) not in held]
         answers = kind.send(self._cluster, sent, False, self._deadline) if sent else {}
-        failures = {action.resource: one for action in sent if isinstance(one := answers.get(action.resource), Failure)}
+        failures = {
+            action.resource: answer for action in sent if isinstance(answer := answers.get(action.resource), Failure)
+        }
         unsure = [
             (action, failures[action.resource])
             for action in sent
@@ -195,13 +197,13 @@ def _by_kind(actions: Sequence[Action], kinds: Kinds) -> Iterator[tuple[ActionKi
 
 def _invalid(cluster: Cluster, plan: Plan, refused: Refused, deadline: Deadline, kinds: Kinds) -> Refused:
     """What brokers say of actions that they can check without carrying them out."""
-    found: dict[tuple[str, Resource], Failure] = {}
+    invalid: dict[tuple[str, Resource], Failure] = {}
     for kind, actions in _by_kind(plan.actions, kinds):
         readable = [action for action in actions if _key(action) not in refused]
         if kind.can_validate and readable:
             answers = kind.send(cluster, readable, True, deadline)
-            found |= {(kind.name, resource): one for resource, one in answers.items() if isinstance(one, Failure)}
-    return found
+            invalid |= {(kind.name, resource): one for resource, one in answers.items() if isinstance(one, Failure)}
+    return invalid
 
 
 def _key(action: Action) -> tuple[str, Resource]:

@@ -23,7 +23,7 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds
 from kafka_lagoon.fetch.offset_resolution import resolve
-from kafka_lagoon.fetch.offset_specs import OffsetSpec, OffsetSpecs
+from kafka_lagoon.fetch.offset_specs import OffsetSpec, OffsetSpecs, Partition
 from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.split import READ_UNCOMMITTED
 from kafka_lagoon.protocol.messages.metadata import METADATA
@@ -113,7 +113,9 @@ def _targets(
 ) -> tuple[dict[TopicPartition, int | ShiftBy], list[Failure]]:
     """The offsets that the specs name; shifts as they are."""
     shifts = {partition: spec for partition, spec in specs.items() if isinstance(spec, ShiftBy)}
-    others = {partition: spec for partition, spec in specs.items() if not isinstance(spec, ShiftBy)}
+    others: dict[Partition, OffsetSpec] = {
+        partition: spec for partition, spec in specs.items() if not isinstance(spec, ShiftBy)
+    }
     resolved = resolve(
         cluster,
         OffsetSpecs(name=_API, by_partition=others),

@@ -1,4 +1,4 @@
-"""Says how an action ended, and decides by the live state where no answer told it."""
+"""Says how an action ended, and decides by the live state where no answer says it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

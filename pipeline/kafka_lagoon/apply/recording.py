@@ -18,14 +18,14 @@ from kafka_lagoon.uuid7 import new_id
 STARTED, FINISHED = "started", "finished"
 
 
-class Journal(Protocol):
+class Recorder(Protocol):
     """Keeps the rows of actions, so that what was asked of a cluster is known even when the run dies."""
 
     def write(self, rows: Sequence[AdminActionRow]) -> None:
         """Keep some rows for good before returning; TableError if that is not possible."""
 
 
-class NoJournal:
+class NoRecorder:
     """Keeps nothing: for runs whose settings name no warehouse."""
 
     def write(self, rows: Sequence[AdminActionRow]) -> None:

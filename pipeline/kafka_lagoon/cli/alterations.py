@@ -6,7 +6,7 @@
 import json
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from kafka_lagoon.apply.action import Action, Plan
@@ -14,36 +14,57 @@ from kafka_lagoon.apply.execution import Execution, Refused, check, execute, mak
 from kafka_lagoon.apply.guards import require_guards
 from kafka_lagoon.apply.kinds.registry import KINDS
 from kafka_lagoon.apply.outcomes import ActionResult, Outcome
-from kafka_lagoon.apply.recording import Journal, NoJournal, Run
+from kafka_lagoon.apply.recording import Run
+from kafka_lagoon.apply.rendering import as_json, render, summary
 from kafka_lagoon.cli.admin.arguments import allowed_guards
 from kafka_lagoon.cli.admin.verb import Planned
 from kafka_lagoon.cli.kafka.arguments import ChosenCluster
 from kafka_lagoon.cli.kafka.output import failure_lines
-from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, say, warn
+from kafka_lagoon.cli.recorder import OpeningRecorder
+from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, is_confirmed, say, warn
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import PlanOutdated
 from kafka_lagoon.secret import Secret
 
-ADMIN, APPLY = "admin", "apply"
-_NOT_RECORDED = "the settings name no warehouse: nothing is recorded in table admin_actions"
+ADMIN = "admin"
 
 
-def alter(job: str, cluster: Cluster, chosen: ChosenCluster, planned: Planned, options: Namespace) -> int:
-    """The exit code once the actions were shown, confirmed, carried out and recorded."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Altered:
+    """How a plan ended; `execution` is None if nothing was sent."""
+
+    exit_code: int
+    plan: Plan
+    execution: Execution | None = None
+
+
+def alter(
+    cluster: Cluster, chosen: ChosenCluster, planned: Planned, recorder: OpeningRecorder, options: Namespace
+) -> Altered:
+    """Have actions shown, confirmed, carried out and recorded.
+
+    PlanOutdated if `options.plan` names another plan than the one that they are now.
+    """
     plan = make_plan(chosen.name, cluster.cluster_id or "", planned.actions)
     _show_plan(plan, planned, options)
+    wanted = getattr(options, "plan", None)
+    if wanted not in (None, plan.id):
+        raise PlanOutdated([f"the plan is {plan.id} now, and not {wanted}"])
     if not plan.actions:
-        return FAILED if planned.failures else COMPLETE
+        return Altered(exit_code=FAILED if planned.failures else COMPLETE, plan=plan)
     if options.dry_run:
-        return _show_refused(check(cluster, plan, _deadline(cluster, options)))
+        return Altered(exit_code=_show_refused(check(cluster, plan, _deadline(cluster, options))), plan=plan)
     require_guards(plan.actions, allowed_guards(options))
-    if not options.yes and not _is_confirmed(cluster, plan, options):
-        return FAILED
-    run = Run.new(job, chosen.kafka, cluster.clock.now_ms())
-    with _journal(chosen) as journal:
-        execution = execute(cluster, plan, allowed_guards(options), run, journal, _deadline(cluster, options))
-    return _show_execution(execution, planned.failures, options)
+    if not options.yes:
+        recorder.begin()
+        if not _is_confirmed(cluster, plan, options):
+            return Altered(exit_code=FAILED, plan=plan)
+    run = Run.new(recorder.job, chosen.kafka, cluster.clock.now_ms())
+    with recorder.opened() as opened:
+        execution = execute(cluster, plan, allowed_guards(options), run, opened, _deadline(cluster, options))
+    return Altered(exit_code=_show_execution(execution, planned.failures, options), plan=plan, execution=execution)
 
 
 def exit_code(execution: Execution, failures: Sequence[Failure] = ()) -> int:
@@ -60,30 +81,23 @@ def _deadline(cluster: Cluster, options: Namespace) -> Deadline:
     return Deadline.after(cluster.clock, budget_ms)
 
 
-@contextmanager
-def _journal(_chosen: ChosenCluster) -> Iterator[Journal]:
-    """Table admin_actions of the warehouse that the settings name, if they name one."""
-    warn(_NOT_RECORDED)
-    yield NoJournal()
-
-
 def _is_confirmed(cluster: Cluster, plan: Plan, options: Namespace) -> bool:
     """Whether somebody at the terminal wants it, knowing what brokers refuse beforehand."""
     _show_refused(check(cluster, plan, _deadline(cluster, options)))
-    question = f"Carry this out on cluster {plan.cluster} ({plan.cluster_id})? Only yes is taken for yes: "
-    try:
-        answer = input(question)
-    except EOFError:
-        answer = ""
-    if answer.strip() == "yes":
+    if is_confirmed(f"Carry this out on cluster {plan.cluster} ({plan.cluster_id})?"):
         return True
     warn("nothing was sent")
     return False
 
 
-def _show_plan(plan: Plan, planned: Planned, options: Namespace) -> None:
-    for line in failure_lines(planned.failures):
+def warn_of(failures: Sequence[Failure]) -> None:
+    """Say what could not be read."""
+    for line in failure_lines(failures):
         warn(line)
+
+
+def _show_plan(plan: Plan, planned: Planned, options: Namespace) -> None:
+    warn_of(planned.failures)
     for note in planned.notes:
         warn(note)
     if options.json:
@@ -98,10 +112,8 @@ def _plan_lines(plan: Plan) -> Iterator[str]:
     if not plan.actions:
         yield "nothing to do"
         return
-    for action in plan.actions:
-        guards = "".join(f", needs --{guard}" for guard in sorted(action.guards))
-        yield f"{KINDS[action.kind].title} {action.resource.name}: {action.before} -> {action.after}{guards}"
-    yield f"plan {plan.id}"
+    yield from render(plan.actions)
+    yield f"plan {plan.id} for cluster {plan.cluster_id}: {summary(plan.actions)}"
 
 
 def _show_refused(refused: Refused) -> int:
@@ -143,17 +155,7 @@ def _reason(failure: Failure) -> str:
 
 def _action_fields(plan: Plan, action: Action) -> dict[str, Any]:
     """An action for scripts."""
-    return {
-        "kind": "action",
-        "plan_id": plan.id,
-        "action": action.kind,
-        "resource_type": action.resource.type,
-        "resource_name": action.resource.name,
-        "before": action.before,
-        "after": action.after,
-        "guards": sorted(action.guards),
-        "source": action.source,
-    }
+    return {"kind": "action", "plan_id": plan.id, **as_json(action)}
 
 
 def _result_fields(execution: Execution, result: ActionResult) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.query import duckdb_engine
 from kafka_lagoon.query.duckdb_tables import NeedsSpark
 from kafka_lagoon.query.statements import Ask
-from kafka_lagoon.settings import Settings
+from kafka_lagoon.settings import Settings, local_folder
 
 DUCKDB, SPARK = ENGINES = ("duckdb", "spark")
 
@@ -24,7 +24,7 @@ def opened(settings: Settings, names: Iterable[str], engine: str | None = None) 
 
 
 def _ask(stack: ExitStack, settings: Settings, names: set[str], engine: str | None) -> Ask:
-    folder = duckdb_engine.local_folder(settings.warehouse) if settings.warehouse else None
+    folder = local_folder(settings.warehouse) if settings.warehouse else None
     if folder is None and engine == DUCKDB:
         raise ConfigError([f"--engine duckdb reads folders of this machine: {settings.place()} needs --engine spark"])
     if folder is not None and engine != SPARK:

@@ -115,17 +115,28 @@ def _desired(name: str) -> Callable[[Sequence[str]], int]:
     return run
 
 
+def _compare(argv: Sequence[str]) -> int:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from kafka_lagoon.cli.compare import run  # noqa: PLC0415
+    from kafka_lagoon.clock import SYSTEM_CLOCK  # noqa: PLC0415
+
+    return piped(lambda: reported(lambda: run(argv, os.environ, SYSTEM_CLOCK)))
+
+
 COMMANDS: Mapping[str, Command] = {
     "snapshot": _job("snapshot", "one snapshot of one or more clusters into the state tables"),
     "ingest": _job("ingest", "records since the last run into table records, exactly once"),
+    "restore": _job("restore", "archived records back into a cluster, exactly once, with a receipt"),
     "maintain": _job("maintain", "small files joined and old ones removed"),
     "lag": _tables("lag", "how far groups were behind in the newest snapshot, the worst first; exit 3 above limits"),
     "health": _tables("health", "what is not as it should be in the newest snapshot, and since when"),
     "changes": _tables("changes", "what changed between snapshots; exit 3 above limits, as with lag and health"),
     "plan": Command("what has to be done so that a cluster is as a file says", _desired("plan"), extra="yaml"),
     "import": Command("a cluster as it is, as such a file", _desired("import_state"), extra="yaml"),
+    "apply": _job("apply", "make a cluster what such a file says, after showing the plan"),
     "sql": Command("run one SQL statement over the tables and views", _sql, extra="sql"),
     "path": Command("where the jobs, Spark's settings and Delta's jars are, for spark-submit", _path),
+    "compare": Command("how the records of two topics differ, in one cluster or two", _compare, extra="records"),
     "kafka": Command(
         "ask a cluster itself: versions, metadata, health, offsets, groups, lag and more", _kafka, extra="records"
     ),

@@ -1,6 +1,7 @@
 """The permissions that each command needs on the cluster, for README and for the help of `lagoon kafka`.
 
-Every list is enough, and no entry can be left out: tests/integration/test_least_permissions.py proves both on real brokers.
+Every list is enough, and no entry can be left out: tests/integration/test_least_permissions.py proves both on real brokers, and
+the tests of verbs of `lagoon admin` do so for theirs.
 DESCRIBE comes with READ, WRITE, ALTER and DELETE, and DESCRIBE_CONFIGS with ALTER_CONFIGS.
 """
 
@@ -9,7 +10,11 @@ from dataclasses import dataclass
 
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.protocol.acls import (
+    ALTER,
+    ALTER_CONFIGS,
     CLUSTER,
+    CREATE,
+    DELETE,
     DESCRIBE,
     DESCRIBE_CONFIGS,
     GROUP,
@@ -43,6 +48,13 @@ _CLUSTER_SETTINGS = Permission(DESCRIBE_CONFIGS, CLUSTER, "refused")
 _TRANSACTIONS = Permission(DESCRIBE, TRANSACTIONAL_ID, "transactions are left out of the list")
 _TOPICS_OF_TRANSACTIONS = Permission(DESCRIBE, TOPIC, "partitions are left out of transactions")
 _READ = Permission(READ, TOPIC, "refused")
+_DESCRIBED_TOPIC = Permission(DESCRIBE, TOPIC, "refused for each topic")
+_ALTER_CLUSTER = Permission(ALTER, CLUSTER, "refused")
+_ALTER_CLUSTER_CONFIGS = Permission(ALTER_CONFIGS, CLUSTER, "refused")
+_MOVES = Requirement(permissions=(_ALTER_CLUSTER, _DESCRIBED_TOPIC))
+_OF_CLUSTER = Requirement(permissions=(_ALTER_CLUSTER,))
+_READ_GROUP = Permission(READ, GROUP, "refused")
+_DELETE_GROUP = Permission(DELETE, GROUP, "refused")
 
 # By command as it is typed; words in capitals stand for names.
 REQUIRED_PERMISSIONS: Mapping[str, Requirement] = {
@@ -100,6 +112,47 @@ REQUIRED_PERMISSIONS: Mapping[str, Requirement] = {
     "kafka produce": Requirement(
         permissions=(Permission(WRITE, TOPIC, "refused"),),
         remark="Brokers from 2.8 on do not want IDEMPOTENT_WRITE on Cluster for it.",
+    ),
+    "admin create-topic": Requirement(
+        permissions=(Permission(CREATE, TOPIC, "refused for each topic"), _DESCRIBED_TOPIC),
+        remark="CREATE on Cluster does for all topics.",
+    ),
+    "admin create-partitions": Requirement(permissions=(Permission(ALTER, TOPIC, "refused for each topic"),)),
+    "admin delete-topic": Requirement(permissions=(Permission(DELETE, TOPIC, "refused for each topic"),)),
+    "admin delete-records": Requirement(permissions=(Permission(DELETE, TOPIC, "refused for each topic"),)),
+    "admin alter-configs topic": Requirement(permissions=(Permission(ALTER_CONFIGS, TOPIC, "refused for each topic"),)),
+    "admin alter-configs group": Requirement(permissions=(Permission(ALTER_CONFIGS, GROUP, "refused for each group"),)),
+    "admin alter-configs broker": Requirement(permissions=(_ALTER_CLUSTER_CONFIGS,)),
+    "admin alter-configs broker-logger": Requirement(permissions=(_ALTER_CLUSTER_CONFIGS,)),
+    "admin alter-configs client-metrics": Requirement(permissions=(_ALTER_CLUSTER_CONFIGS,)),
+    "admin elect-leaders": _MOVES,
+    "admin reassign": _MOVES,
+    "admin cancel-reassignment": _MOVES,
+    "admin move-replica": _MOVES,
+    "admin add-voter": _OF_CLUSTER,
+    "admin remove-voter": _OF_CLUSTER,
+    "admin unregister-broker": _OF_CLUSTER,
+    "admin update-feature": _OF_CLUSTER,
+    "admin create-acl": _OF_CLUSTER,
+    "admin delete-acl": _OF_CLUSTER,
+    "admin alter-quotas": Requirement(permissions=(Permission(ALTER_CONFIGS, CLUSTER, "refused"),)),
+    "admin alter-scram": _OF_CLUSTER,
+    "admin delete-scram": _OF_CLUSTER,
+    "admin create-token": Requirement(remark="With --owner CREATE_TOKENS on User, for that user."),
+    "admin renew-token": Requirement(remark="Only the owner of a token and its renewers may do it."),
+    "admin expire-token": Requirement(remark="Only the owner of a token and its renewers may do it."),
+    "admin reset-offsets": Requirement(permissions=(_READ_GROUP, _READ)),
+    "admin delete-offsets": Requirement(permissions=(_DELETE_GROUP, _READ)),
+    "admin delete-group": Requirement(permissions=(_DELETE_GROUP,)),
+    "admin abort-transaction": Requirement(
+        permissions=(
+            _READ,
+            Permission(DESCRIBE, TRANSACTIONAL_ID, "transactions that their coordinator has are taken for hanging"),
+            Permission(ALTER, CLUSTER, "refused"),
+        )
+    ),
+    "admin fence-producer": Requirement(
+        permissions=(Permission(WRITE, TRANSACTIONAL_ID, "the transaction is not listed, or refused"),)
     ),
 }
 

@@ -107,6 +107,11 @@ def _status() -> "Status":
 _LIVE_LINE = _LiveLine()
 
 
+def show_live(name: str, text: str | None) -> None:
+    """On a terminal, what something of this name is at, in a line that goes away; None when it has ended."""
+    _LIVE_LINE.show(name, text)
+
+
 def say(line: str) -> None:
     """A line for whoever started the run."""
     with _LIVE_LINE.hidden():
@@ -123,6 +128,16 @@ def warn(line: str) -> None:
     """A line beside the output, for whoever started the run."""
     with _LIVE_LINE.hidden():
         print(f"lagoon: {printable(line)}", file=sys.stderr, flush=True)  # noqa: T201  this is where the product speaks
+
+
+def is_confirmed(request: str) -> bool:
+    """Whether somebody at the terminal answers yes to a request."""
+    with _LIVE_LINE.hidden():
+        print(f"{request} Only yes is taken for yes: ", end="", file=sys.stderr, flush=True)  # noqa: T201
+    try:
+        return input().strip() == "yes"
+    except (EOFError, KeyboardInterrupt):
+        return False
 
 
 def problems_of(error: PipelineError) -> Sequence[str]:

@@ -5,10 +5,12 @@ that has an order gets bounds: delta-rs takes a missing bound, of a boolean colu
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +18,7 @@ import pyarrow.compute as pc
 Value = str | int | bool | float | date | datetime
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TEXT_BOUND = 32  # characters, as Delta's own writer has it
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _LAST_CHARACTER = "\U0010ffff"
 
 
@@ -48,6 +51,30 @@ class LiveFile:
     size: int
     modified_at_ms: int
     rows: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedFile:
+    """A file that a version of a table names, with bounds of its columns as the log has them (text may be cut)."""
+
+    url: str
+    size: int
+    rows: int | None
+    least: Mapping[str, Any]
+    greatest: Mapping[str, Any]
+
+
+def described_file(location: str, add: Mapping[str, Any]) -> DescribedFile:
+    """The file of one of the log's `add` actions, in the table at `location`."""
+    statistics = json.loads(add.get("stats") or "{}")
+    path = unquote(add["path"])
+    return DescribedFile(
+        url=path if _SCHEME.match(path) else f"{location}/{path}",
+        size=add["size"],
+        rows=statistics.get("numRecords"),
+        least=statistics.get("minValues") or {},
+        greatest=statistics.get("maxValues") or {},
+    )
 
 
 def live_file(add: Mapping[str, Any], column: str) -> LiveFile:

@@ -18,7 +18,15 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from kafka_lagoon import log
-from kafka_lagoon.delta.files import DataFile, LiveFile, add_action, live_file, remove_action
+from kafka_lagoon.delta.files import (
+    DataFile,
+    DescribedFile,
+    LiveFile,
+    add_action,
+    described_file,
+    live_file,
+    remove_action,
+)
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, reason
 from kafka_lagoon.errors import PipelineError, TableError
 
@@ -197,19 +205,28 @@ class Kernel:
         scan = state.snapshot.getScanBuilder().withFilter(self._predicate(wanted)).build()
         return [str(utils.getAddFileStatus(row).getPath()) for row in self._scan_files(scan)]
 
+    def described_files(self, state: State, wanted: Mapping[str, str | date]) -> list[DescribedFile]:
+        """The files that may hold rows with all values `wanted`, and what the log says of them."""
+        builder = state.snapshot.getScanBuilder()
+        scan = (builder.withFilter(self._predicate(wanted)) if wanted else builder).build()
+        return [described_file(state.location, add) for add in self._adds(scan)]
+
     def live_files(self, state: State) -> list[LiveFile]:
         """All files of a table; a quarter of a millisecond each."""
         (column,) = state.partition_by
+        return [live_file(add, column) for add in self._adds(state.snapshot.getScanBuilder().build())]
+
+    def _adds(self, scan: Any) -> Iterator[Mapping[str, Any]]:
+        """The log's `add` actions of a scan's files, with their statistics."""
         to_json = self.classes.defaults.internal.json.JsonUtils.rowToJson
-        batches, files = state.snapshot.getScanBuilder().build().getScanFiles(self.engine, True), []
+        batches = scan.getScanFiles(self.engine, True)
         try:
             while batches.hasNext():
-                rows = batches.next().getRows().toInMemoryList()
-                numbers = range(rows.size())  # to iterate ends by an exception of Java's, 12 ms
-                files += [live_file(json.loads(to_json(rows.get(number)))["add"], column) for number in numbers]
+                some = batches.next().getRows().toInMemoryList()
+                numbers = range(some.size())  # to iterate ends by an exception of Java's, 12 ms
+                yield from (json.loads(to_json(some.get(number)))["add"] for number in numbers)
         finally:
             batches.close()
-        return files
 
     def _scan_files(self, scan: Any) -> Iterator[Any]:
         batches = scan.getScanFiles(self.engine)

@@ -258,6 +258,12 @@ def _file_system(url: str) -> tuple[Any, str]:
     return file_system
 
 
+def arrow_file(url: str) -> Any:
+    """A data file, opened for reading by Arrow; OSError if it cannot be."""
+    files, path = _file_system(url)
+    return files.open_input_file(path)
+
+
 def arrow_uri(url: str) -> str:
     """A URL of Hadoop's as Arrow wants it: Amazon's scheme by its own name, and escaped."""
     scheme, _, rest = url.partition(":")

@@ -263,13 +263,13 @@ def _archive(name: str, row: type[Any], features: Mapping[str, str], bounded_in_
     )
 
 
-def _writing(name: str, row: type[Any]) -> Table:
+def _writing(name: str, row: type[Any], features: Mapping[str, str] | None = None) -> Table:
     return Table(
         name=name,
         row=row,
         comment=_comment(row),
         columns=(*columns_of(row), _day(WRITE_DATE, "the row")),
-        features={},
+        features=features or {},
         bounded_in_0_1=(),
         log_days=_STATE_LOG_DAYS,
         is_optional=True,
@@ -296,7 +296,7 @@ RECORD_TABLES = (RECORDS, RECORD_RANGES, RECORD_PROBLEMS)
 
 # What was written to clusters. The days of these tables are those of the rows.
 ADMIN_ACTIONS = _writing("admin_actions", AdminActionRow)
-RESTORE_MAP = _writing("restore_map", RestoreMapRow)
+RESTORE_MAP = _writing("restore_map", RestoreMapRow, _WITH_DOMAINS)
 RESTORE_RECEIPTS = _writing("restore_receipts", RestoreReceiptRow)
 WRITE_TABLES = (ADMIN_ACTIONS, RESTORE_MAP, RESTORE_RECEIPTS)
 

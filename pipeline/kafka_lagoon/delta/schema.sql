@@ -618,9 +618,9 @@ CREATE TABLE IF NOT EXISTS admin_actions (
   before STRING COMMENT 'What the cluster had, as JSON; null if the resource did not exist.',
   after STRING COMMENT 'What was asked for, as JSON; null if it is removed. Secrets are left out.',
   guards ARRAY<STRING> NOT NULL COMMENT 'Options without which it is refused.',
-  outcome STRING COMMENT 'done; failed: refused, nothing changed; unknown: sent, and neither an answer nor the live state tells.',
+  outcome STRING COMMENT 'done; failed: refused, or nothing changed; unknown: sent, and neither an answer nor the live state tells.',
   error_code INT COMMENT 'Kafka\'s error code; null if no broker gave one.',
-  error_name STRING COMMENT 'Name of the error; null if there is none.',
+  error_name STRING COMMENT 'Name of the error; null if there is none. An action without an answer may be done, as the live state shows.',
   message STRING COMMENT 'What the broker said, or we; null if there is nothing to say.',
   source STRING COMMENT 'File and line that asked for it; null if a command line did.',
   user STRING NOT NULL COMMENT 'Who ran it: the name that the operating system gives.',
@@ -655,7 +655,7 @@ CREATE TABLE IF NOT EXISTS restore_map (
 USING delta
 PARTITIONED BY (write_date)
 COMMENT 'Which offset each restored record has in the target, as ranges in which source and target count alike.'
-TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'restore_id,source_cluster,source_cluster_id,source_topic,source_topic_id,source_partition,source_offset,target_cluster,target_cluster_id,target_topic,target_topic_id,target_partition,target_offset,records,written_at');
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.feature.domainMetadata' = 'supported', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'restore_id,source_cluster,source_cluster_id,source_topic,source_topic_id,source_partition,source_offset,target_cluster,target_cluster_id,target_topic,target_topic_id,target_partition,target_offset,records,written_at');
 
 CREATE TABLE IF NOT EXISTS restore_receipts (
   restore_id STRING NOT NULL COMMENT 'The restore (UUIDv7 of its first run).',

@@ -77,7 +77,15 @@ CHANGES = (
 VIEWS = (  # each after those that it reads
     *(
         _view(name, name)
-        for name in ("snapshots_now", "lag_now", "lag_by_group", "records_now", "ingests", "table_states")
+        for name in (
+            "snapshots_now",
+            "lag_now",
+            "lag_by_group",
+            "records_now",
+            "ingests",
+            "table_states",
+            "admin_outcomes",
+        )
     ),
     *map(_published, STATE_TABLES[:-1]),  # every row of the last one, snapshots, is published
     *(_view(name, name) for name in (*HISTORY, *CHANGES)),

@@ -5,7 +5,7 @@ It is opened before a cluster is captured, so that nothing is requested that can
 
 import json
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -28,6 +28,7 @@ from kafka_lagoon.delta.schema import (
     Column,
     Table,
 )
+from kafka_lagoon.delta.session import session as start_session
 from kafka_lagoon.delta.storage import reason
 from kafka_lagoon.errors import ConfigError, SchemaChanged, TableError
 from kafka_lagoon.settings import Settings
@@ -42,7 +43,7 @@ _S3 = ("s3", "s3a", "s3n")
 class Warehouse:
     """The tables of one place: a folder with one folder each, or a schema of a catalog."""
 
-    spark: SparkSession
+    session: SparkSession | None  # None where no session runs: one starts when a statement needs it
     kernel: Kernel
     name: str  # a folder's URL, or catalog and schema, quoted
     in_catalog: bool
@@ -50,6 +51,11 @@ class Warehouse:
     locations: Mapping[str, str]  # their URLs
     committing: Lock = field(default_factory=Lock)
     opened: dict[str, State] = field(default_factory=dict)  # the versions that `open_warehouse` found
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that runs statements over these tables."""
+        return self.session or start_session("lagoon")
 
     def state(self, table: str) -> State:
         """The latest version of a table; TableError if it is gone."""
@@ -95,13 +101,17 @@ def at_path(spark: SparkSession, path: str) -> Warehouse:
     """
     delta = kernel.start(spark)
     _keep_writers_apart(spark, delta, path, "warehouse")
+    return _at_path(spark, delta, path)
+
+
+def _at_path(session: SparkSession | None, delta: Kernel, path: str) -> Warehouse:
     try:
         root = delta.storage.qualified(path)
     except TableError as error:
         raise ConfigError([f"warehouse: {error}"]) from error
     locations = {table.name: f"{root}/{table.name}" for table in TABLES}
     names = {table: f"delta.{_quoted(location)}" for table, location in locations.items()}
-    return Warehouse(spark=spark, kernel=delta, name=root, in_catalog=False, identifiers=names, locations=locations)
+    return Warehouse(session=session, kernel=delta, name=root, in_catalog=False, identifiers=names, locations=locations)
 
 
 def in_catalog(spark: SparkSession, catalog: str, schema: str) -> Warehouse:
@@ -111,7 +121,7 @@ def in_catalog(spark: SparkSession, catalog: str, schema: str) -> Warehouse:
     names = {table.name: f"{place}.{table.name}" for table in TABLES}
     locations = dict(_catalog_locations(spark, names))
     _keep_writers_apart(spark, delta, locations["snapshots"], "catalog")
-    return Warehouse(spark=spark, kernel=delta, name=place, in_catalog=True, identifiers=names, locations=locations)
+    return Warehouse(session=spark, kernel=delta, name=place, in_catalog=True, identifiers=names, locations=locations)
 
 
 def find_warehouse(spark: SparkSession, settings: Settings) -> Warehouse:
@@ -133,9 +143,25 @@ def open_warehouse(spark: SparkSession, settings: Settings, clock: Clock) -> War
     warehouse = _warehouse(spark, settings)
     if settings.warehouse:
         _check_writable(warehouse)
-    with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS), ThreadPoolExecutor(PARALLEL) as threads:
-        list(threads.map(lambda table: _prepare(warehouse, table), TABLES))
+    _prepare_all(warehouse, TABLES, clock)
     return warehouse
+
+
+def open_folder(delta: Kernel, path: str, table: Table, clock: Clock) -> Warehouse:
+    """The warehouse in a local folder, for writing to one table, without a session of Spark.
+
+    All tables are created if there are none. Errors are those of `open_warehouse`.
+    """
+    warehouse = _at_path(None, delta, path)
+    _check_writable(warehouse)
+    is_new = delta.load(warehouse.locations["snapshots"]) is None
+    _prepare_all(warehouse, TABLES if is_new else (table,), clock)
+    return warehouse
+
+
+def _prepare_all(warehouse: Warehouse, tables: Sequence[Table], clock: Clock) -> None:
+    with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS), ThreadPoolExecutor(PARALLEL) as threads:
+        list(threads.map(lambda table: _prepare(warehouse, table), tables))
 
 
 def columns_to_add(table: Table, state: State) -> tuple[Column, ...]:

@@ -99,6 +99,12 @@ class Reconciled:
     waiting: list[TopicPartition] = field(default_factory=list)
     stale: list[TopicPartition] = field(default_factory=list)
 
+    def take(self, partition: TopicPartition, batch: Batch) -> None:
+        """Count a batch that has its answer."""
+        offset = batch.answer.base_offset if batch.answer and batch.answer.base_offset >= 0 else None
+        self.written.append(Written(partition=partition, first=batch.first, count=batch.count, base_offset=offset))
+        self.freed_bytes += len(batch.data)
+
 
 class BatchQueues:
     """Queues by partition. A partition is given up when its first batch has been refused for `timeout_ms`."""
@@ -122,7 +128,11 @@ class BatchQueues:
 
     def first(self, most_bytes: int) -> dict[TopicPartition, list[Batch]]:
         """The first batches of every partition: one of each in turn, until there are so many bytes, one at least."""
-        waiting = {partition: list(queue.batches) for partition, queue in self._queues.items() if queue.batches}
+        waiting = {
+            partition: [batch for batch in queue.batches if batch.answer is None]
+            for partition, queue in self._queues.items()
+            if queue.batches
+        }
         depth = max(map(len, waiting.values()), default=0) if self._is_idempotent else 1
         chosen: dict[TopicPartition, list[Batch]] = {}
         size = 0
@@ -168,13 +178,8 @@ class BatchQueues:
 
     @staticmethod
     def _take_answered(partition: TopicPartition, queue: _Queue, reconciled: Reconciled) -> None:
-        while queue.batches and (answer := queue.batches[0].answer):
-            batch = queue.batches.popleft()
-            offset = answer.base_offset if answer.base_offset >= 0 else None
-            reconciled.written.append(
-                Written(partition=partition, first=batch.first, count=batch.count, base_offset=offset)
-            )
-            reconciled.freed_bytes += len(batch.data)
+        while queue.batches and queue.batches[0].answer:
+            reconciled.take(partition, queue.batches.popleft())
             queue.failing_since, queue.rounds = None, 0
 
     def _is_final(self, queue: _Queue, refusal: Refusal, now: float) -> bool:
@@ -210,19 +215,22 @@ class BatchQueues:
         reconciled: Reconciled,
         answer: PartitionProduceResponse | None = None,
     ) -> None:
+        """Give up what waits: the first batch for the failure, those after it for being after it."""
         queue.failure = failure
-        while queue.batches:
-            batch = queue.batches.popleft()
+        named = refused_records(answer) if answer else {}
+        for position, batch in enumerate(queue.batches):
+            if batch.answer:
+                reconciled.take(partition, batch)
+                continue
             reconciled.freed_bytes += len(batch.data)
-            if not reconciled.unwritten or reconciled.unwritten[-1].partition != partition:
-                named = refused_records(answer) if answer else {}
-                refused = {batch.first + position: reason for position, reason in named.items()}
-                unwritten = Unwritten(
-                    partition=partition, first=batch.first, count=batch.count, failure=failure, refused=refused
-                )
-            else:
-                unwritten = follower(partition, batch, failure)
-            reconciled.unwritten.append(unwritten)
+            if position:
+                reconciled.unwritten.append(follower(partition, batch, failure))
+                continue
+            refused = {batch.first + place: reason for place, reason in named.items()}
+            reconciled.unwritten.append(
+                Unwritten(partition=partition, first=batch.first, count=batch.count, failure=failure, refused=refused)
+            )
+        queue.batches.clear()
 
 
 def follower(partition: TopicPartition, batch: Batch, failure: Failure) -> Unwritten:

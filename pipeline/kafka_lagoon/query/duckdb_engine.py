@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import unquote
 
 import duckdb
 import pyarrow as pa
@@ -28,15 +27,6 @@ _MACROS = (
 )
 _ROWS_PER_BATCH = 2048  # what DuckDB works on at once
 _INTERRUPT_EVERY_S = 0.05
-
-
-def local_folder(warehouse: str) -> Path | None:
-    """The folder of a warehouse on this machine, None if it is elsewhere."""
-    scheme, colon, path = warehouse.partition(":")
-    if not colon or "/" in scheme:
-        return Path(warehouse)
-    host, path = ("", path) if not path.startswith("//") else path[2:].partition("/")[::2]
-    return Path("/", unquote(path)) if scheme.lower() == "file" and host in ("", "localhost") else None
 
 
 @contextmanager

@@ -60,6 +60,10 @@ class Sink:
         """What the transactional ids of tasks begin with, and no other write's."""
         return f"{self.prefix}.task-"
 
+    def claim(self, partition: int) -> str:
+        """The transactional id that the only attempt of a task takes, new for each write."""
+        return f"{self.prefix}.claim-{self.run_id}-{partition}"
+
     def deadline(self) -> Deadline:
         """The time for one step between records."""
         return Deadline.after(SYSTEM_CLOCK, self.kafka.default_api_timeout_ms)

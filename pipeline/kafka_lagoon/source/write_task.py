@@ -6,7 +6,7 @@ refusing every attempt but the first.
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,12 +15,13 @@ from pyspark import TaskContext
 from kafka_lagoon import log
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError, ConfigError, PipelineError
-from kafka_lagoon.produce.arrow_writer import ArrowWriter, TargetTopic, WriteOptions, describe_targets
+from kafka_lagoon.produce.arrow_writer import ArrowWriter, WriteOptions
 from kafka_lagoon.produce.producer_state import ProducerState
 from kafka_lagoon.produce.sequences import init_producer_id
-from kafka_lagoon.produce.transaction_requests import explain
-from kafka_lagoon.produce.transactions import Transaction, abort, add_partitions, init_transactions
+from kafka_lagoon.produce.targets import TargetTopic, describe_targets
+from kafka_lagoon.produce.transactions import Transaction, abort, init_transactions
 from kafka_lagoon.protocol.error_codes import OUT_OF_ORDER_SEQUENCE_NUMBER
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS
 from kafka_lagoon.source.sink import CURE_OF_SHARING, MicroBatch, Sink, SparkTask, TaskWritten
@@ -29,6 +30,11 @@ from kafka_lagoon.source.write_options import NO_TRANSACTIONS, OF_TASKS, OF_THE_
 _NO_CODE = -1
 _QUERY_ID, _BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"  # what Spark tells the tasks of a micro-batch
 _INT32 = pa.int32()
+_CLAIM_MS = 60_000
+_REPEATED = (
+    "task {partition} was run before and may have written already, so it is not run again; "
+    "with transactions=task Spark may repeat tasks, and run them twice"
+)
 
 
 def this_task() -> SparkTask:
@@ -56,14 +62,18 @@ def write_task(
     """Write all records of a task, in the transaction that all tasks share, in one of its own, or in none."""
     log.configure()
     _refuse_second_attempt(sink, task)
+    first = next(batches, None)
+    if first is None:
+        return TaskWritten(task=task, transaction=None)
     deadline = sink.deadline()
     with sink.connect(deadline) as cluster:
+        _claim(cluster, sink, task, deadline)
         transaction = shared
         if sink.options.transactions == OF_TASKS:
             name = transactional_id(sink, task.partition, task.attempt)
             transaction = init_transactions(cluster, name, sink.options.transaction_timeout_ms, deadline)
         try:
-            records = _Writing(cluster, sink, transaction).write(batches)
+            records = _Writing(cluster, sink, transaction).write(chain([first], batches))
         except BaseException:
             if transaction and transaction is not shared:
                 with suppress(PipelineError):  # else its timeout aborts it
@@ -80,75 +90,90 @@ def _refuse_second_attempt(sink: Sink, task: SparkTask) -> None:
         raise ConfigError([f"{repeats}; with transactions=task Spark may repeat tasks, and run them twice"])
 
 
-@dataclass(frozen=True, slots=True)
-class _Writing:
-    """The records of one task on their way."""
+def _claim(cluster: Cluster, sink: Sink, task: SparkTask, deadline: Deadline) -> None:
+    """Be the only attempt of a task in the transaction of all tasks.
 
-    cluster: Cluster
-    sink: Sink
-    transaction: Transaction | None
+    The attempt number is not enough: it begins again at 0 where Spark runs a stage again because shuffled data are lost.
+    Whoever takes a new transactional id first gets epoch 0. A stream would use up an id for each task of each micro-batch.
+    """
+    if sink.options.transactions == OF_THE_RUN and task.batch is None:
+        claim = init_transactions(cluster, sink.claim(task.partition), _CLAIM_MS, deadline)
+        if claim.epoch:
+            raise ConfigError([_REPEATED.format(partition=task.partition)])
+
+
+class _Writing:
+    """The records of one task on their way, and how many were written to each partition."""
+
+    def __init__(self, cluster: Cluster, sink: Sink, transaction: Transaction | None) -> None:
+        self._cluster, self._sink, self._transaction = cluster, sink, transaction
+        self._places = written_columns(sink.columns, sink.options.topic)
+        self._state = self._new_state()
+        self._topics: dict[str, TargetTopic] = {}
+        self._writer: ArrowWriter | None = None
+        self._written: dict[TopicPartition, int] = {}
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> Mapping[TopicPartition, int]:
-        """How many records were written to each partition."""
-        options, targets = self.sink.options, dict[str, TargetTopic]()
-        places = written_columns(self.sink.columns, options.topic)
-        records: dict[TopicPartition, int] = {}
-        if options.topic is not None:
-            self._describe({options.topic}, targets)
-        with ArrowWriter(
-            self.cluster, targets, self._state(), self._options(), on_new_partitions=self._add_partitions
-        ) as writer:
+        """Write everything; returns the records of each partition."""
+        try:
             for batch in batches:
-                named = _named(batch, places)
-                if "topic" in places:
-                    self._describe(_topics(named), targets)
-                writer.write(named, topic=options.topic)
-                self._count(writer, records)
-            writer.flush()
-            self._count(writer, records)
-        return records
+                named = _named(batch, self._places)
+                writer = self._writer_to(self._topics_of(named))
+                writer.write(named, topic=self._sink.options.topic)
+                self._count(writer)
+            self._flush()
+        finally:
+            if self._writer:
+                self._writer.close()
+        return self._written
 
-    def _state(self) -> ProducerState:
-        if self.transaction:
-            return ProducerState(self.transaction.producer)
-        if self.sink.options.acks != ALL_ACKS:
+    def _new_state(self) -> ProducerState:
+        """Who numbers the batches: the transaction's producer, one of this task, or nobody."""
+        if self._transaction:
+            return ProducerState(self._transaction.producer)
+        if self._sink.options.acks != ALL_ACKS:
             return ProducerState()
-        producer = init_producer_id(self.cluster, self.sink.deadline()).producer
+        producer = init_producer_id(self._cluster, self._sink.deadline()).producer
         return ProducerState(producer._replace(sequence=0))
 
-    def _options(self) -> WriteOptions:
-        options = self.sink.options
-        return WriteOptions(
-            acks=options.acks,
-            codec=options.codec,
-            target_batch_bytes=options.batch_bytes,
-            buffer_bytes=options.buffer_bytes,
-            delivery_timeout_ms=options.delivery_timeout_ms,
-            transaction=self.transaction,
-        )
+    def _topics_of(self, named: pa.RecordBatch) -> set[str]:
+        topic = self._sink.options.topic
+        return {name for name in pc.unique(named.column("topic")).to_pylist() if name} if topic is None else {topic}
 
-    def _describe(self, topics: set[str], targets: dict[str, TargetTopic]) -> None:
-        new = topics - targets.keys()
-        if new:
-            targets |= describe_targets(self.cluster, new, self.sink.deadline())
+    def _writer_to(self, topics: set[str]) -> ArrowWriter:
+        """The writer, or one that knows further topics too: while a writer sends, the cluster must not be asked."""
+        new = topics - self._topics.keys()
+        if self._writer is None or new:
+            self._flush()
+            self._topics |= describe_targets(self._cluster, new, self._sink.deadline())
+            options = self._sink.options
+            how = WriteOptions(
+                acks=options.acks,
+                codec=options.codec,
+                target_batch_bytes=options.batch_bytes,
+                buffer_bytes=options.buffer_bytes,
+                delivery_timeout_ms=options.delivery_timeout_ms,
+            )
+            self._writer = ArrowWriter(self._cluster, self._topics, self._state, how, self._transaction)
+        return self._writer
 
-    def _add_partitions(self, partitions: Iterator[TopicPartition]) -> None:
-        if self.transaction:
-            failures = add_partitions(self.cluster, self.transaction, list(partitions), self.sink.deadline())
-            for failure in failures.values():
-                raise self._error(failure)
+    def _flush(self) -> None:
+        if self._writer:
+            self._writer.flush()
+            self._count(self._writer)
+            self._writer.close()
 
-    def _count(self, writer: ArrowWriter, records: dict[TopicPartition, int]) -> None:
+    def _count(self, writer: ArrowWriter) -> None:
         for written in writer.take_written():
-            records[written.partition] = records.get(written.partition, 0) + written.count
+            self._written[written.partition] = self._written.get(written.partition, 0) + written.count
         for unwritten in writer.failures:
             raise self._error(unwritten.failure)
 
     def _error(self, failure: Failure) -> BrokerError:
-        remarks = [failure.message or explain(failure.code, self.sink.options.transaction_timeout_ms)]
-        if self.sink.options.transactions == OF_THE_RUN and failure.code == OUT_OF_ORDER_SEQUENCE_NUMBER:
+        remarks = [failure.message]
+        if self._sink.options.transactions == OF_THE_RUN and failure.code == OUT_OF_ORDER_SEQUENCE_NUMBER:
             remarks.append(f"another task writes to this partition: {CURE_OF_SHARING}")
-        if self.sink.options.transactions == NO_TRANSACTIONS:
+        if self._sink.options.transactions == NO_TRANSACTIONS:
             remarks.append("what was written before stays written")
         code = _NO_CODE if failure.code is None else failure.code
         return BrokerError(
@@ -164,10 +189,3 @@ def _named(batch: pa.RecordBatch, places: Mapping[str, int]) -> pa.RecordBatch:
         for name, array in zip(places, arrays, strict=True)
     ]
     return pa.RecordBatch.from_arrays(arrays, names=list(places))
-
-
-def _topics(batch: pa.RecordBatch) -> set[str]:
-    names = set(pc.unique(batch.column("topic")).to_pylist())
-    if None in names:
-        raise ConfigError(["column topic: null, and option topic is not set"])
-    return names

@@ -10,7 +10,7 @@ Another client's change between reading and sending is not undone: configs that 
 from collections.abc import Mapping, Sequence
 
 from kafka_lagoon.admin.config_changes import alter_configs
-from kafka_lagoon.admin.config_values import SENSITIVE, ConfigResource, Values, config_values
+from kafka_lagoon.admin.config_values import SENSITIVE, ConfigResource, Values, config_values, is_sensitive
 from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
@@ -86,7 +86,7 @@ def change_configs(
 
 
 def _is_secret(values: Values, name: str, value: str | Secret | None) -> bool:
-    return value is not None and (isinstance(value, Secret) or (name in values and values[name].is_sensitive))
+    return value is not None and (isinstance(value, Secret) or is_sensitive(values, name))
 
 
 def _secret(value: str | Secret | None) -> Secret:

@@ -62,7 +62,11 @@ def allowed_guards(options: argparse.Namespace) -> frozenset[Guard]:
 
 
 def confirmation_problems(options: argparse.Namespace) -> list[str]:
-    """A line if nobody could confirm a plan: no terminal to ask on, and no --yes."""
-    if options.yes or options.dry_run or sys.stdin.isatty():
+    """A line if nobody can confirm a plan: no terminal to ask on, and no --yes."""
+    if options.yes or options.dry_run:
+        return []
+    if options.json:
+        return ["--json is for scripts, which cannot be asked: give --yes or --dry-run as well"]
+    if sys.stdin.isatty():
         return []
     return ["there is no terminal to ask on: give --yes to carry it out, or --dry-run to see what it would do"]

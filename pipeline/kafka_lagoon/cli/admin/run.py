@@ -26,7 +26,34 @@ class Listed(NamedTuple):
 
 
 # Name -> module and summary, in the order of the help.
-VERBS: Mapping[str, Listed] = {}
+VERBS: Mapping[str, Listed] = {
+    "create-topic": Listed("topics", "create topics"),
+    "create-partitions": Listed("topics", "extend topics to a number of partitions"),
+    "delete-topic": Listed("topics", "delete topics with all their records"),
+    "delete-records": Listed("topics", "delete the oldest records of partitions"),
+    "alter-configs": Listed("configs", "set and unset configs of topics, brokers and others"),
+    "elect-leaders": Listed("partitions", "let preferred replicas lead again, or any that lives"),
+    "reassign": Listed("partitions", "move partitions to other brokers"),
+    "cancel-reassignment": Listed("partitions", "call such moves off"),
+    "move-replica": Listed("partitions", "move replicas to another log directory of their broker"),
+    "add-voter": Listed("brokers", "give a controller a vote in the metadata quorum"),
+    "remove-voter": Listed("brokers", "take a controller's vote"),
+    "unregister-broker": Listed("brokers", "forget brokers that are stopped for good"),
+    "update-feature": Listed("brokers", "change the level of features that all brokers obey"),
+    "create-acl": Listed("acls", "create ACLs"),
+    "delete-acl": Listed("acls", "delete the ACLs that a filter matches"),
+    "alter-quotas": Listed("quotas", "set and remove quotas of users, clients and addresses"),
+    "alter-scram": Listed("users", "set passwords of users that log in by SCRAM"),
+    "delete-scram": Listed("users", "delete such passwords"),
+    "create-token": Listed("tokens", "create a delegation token"),
+    "renew-token": Listed("tokens", "let delegation tokens live on"),
+    "expire-token": Listed("tokens", "end delegation tokens"),
+    "reset-offsets": Listed("groups", "set the offsets of a group"),
+    "delete-offsets": Listed("groups", "forget offsets of a group"),
+    "delete-group": Listed("groups", "delete groups with their offsets"),
+    "abort-transaction": Listed("transactions", "abort transactions that hang"),
+    "fence-producer": Listed("transactions", "fence the producers of transactional ids"),
+}
 
 
 def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
@@ -59,14 +86,18 @@ def _carried_out(verb: "AdminVerb", options: Namespace, chosen: "ChosenCluster",
     """The exit code once the verb's actions were carried out, or shown."""
     from kafka_lagoon.cli.alterations import ADMIN, alter  # noqa: PLC0415
     from kafka_lagoon.cli.kafka.verb import Context  # noqa: PLC0415
+    from kafka_lagoon.cli.recorder import OpeningRecorder  # noqa: PLC0415
     from kafka_lagoon.client.cluster import Cluster  # noqa: PLC0415
     from kafka_lagoon.client.request_stats import RequestStats  # noqa: PLC0415
 
     budget_ms = round(options.timeout * 1000) if options.timeout else chosen.kafka.default_api_timeout_ms
     deadline = Deadline.after(clock, budget_ms)
+    recorder = OpeningRecorder(ADMIN, chosen, clock)
+    if options.yes and not options.dry_run:
+        recorder.begin()
     with Cluster.connect(chosen.kafka, clock, RequestStats(), deadline) as cluster:
         planned = verb.plan(Context(cluster=cluster, options=options, deadline=deadline))
-        return alter(ADMIN, cluster, chosen, planned, options)
+        return alter(cluster, chosen, planned, recorder, options).exit_code
 
 
 def usage() -> str:

@@ -11,7 +11,7 @@ from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.error_codes import SECURITY_DISABLED
 from kafka_lagoon.snapshot.acls import acl_rows
 
-_NO_AUTHORIZER = "the brokers have no authorizer: there are no ACLs, and everybody may do everything"
+NO_AUTHORIZER = "the brokers have no authorizer: there are no ACLs, and everybody may do everything"
 
 
 def declare_filter(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +62,7 @@ def _answer(context: Context) -> Answer:
     answer = describe_acls(context.cluster, filter_of(context.options), context.deadline)
     columns = ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission")
     if isinstance(answer, Failure):
-        message = _NO_AUTHORIZER if answer.code == SECURITY_DISABLED else answer.message
+        message = NO_AUTHORIZER if answer.code == SECURITY_DISABLED else answer.message
         return Answer(parts=[], failures=[replace(answer, message=message)])
     return Answer(parts=[Part(kind="acl", rows=acl_rows(answer), columns=columns)])
 

@@ -1,0 +1,152 @@
+"""Verbs of `lagoon admin` about ACLs."""
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+
+from kafka_lagoon.admin.acls import Acl, AclFilter, acls_of, describe_acls
+from kafka_lagoon.apply.action import Guard
+from kafka_lagoon.apply.kinds.acls import CREATABLE, create_acl, delete_acl
+from kafka_lagoon.apply.kinds.tokens import parse_principal
+from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
+from kafka_lagoon.cli.arguments import names
+from kafka_lagoon.cli.kafka.acls import NO_AUTHORIZER, declare_filter, filter_of
+from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.protocol import acls
+from kafka_lagoon.protocol.error_codes import SECURITY_DISABLED
+
+_CLUSTER = acls.RESOURCE_TYPES[acls.CLUSTER]
+
+
+def _declare_creation(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--principal", action="append", default=[], metavar="User:NAME", help="who; may be given several times"
+    )
+    parser.add_argument("--operation", type=names, default=[], metavar="A,B", help=_list(CREATABLE["operation"]))
+    parser.add_argument("--resource-type", default="", metavar="TYPE", help=_list(CREATABLE["resource_type"]))
+    parser.add_argument(
+        "--resource-name", action="append", default=[], metavar="NAME", help="of what; may be given several times"
+    )
+    parser.add_argument("--pattern-type", default="LITERAL", metavar="TYPE", help=_list(CREATABLE["pattern_type"]))
+    parser.add_argument("--host", action="append", default=[], metavar="ADDRESS", help="from where; default: * (all)")
+    parser.add_argument("--permission", default="ALLOW", metavar="WHICH", help=_list(CREATABLE["permission"]))
+
+
+def _list(known: Iterable[str]) -> str:
+    return ", ".join(known)
+
+
+def _name(word: str) -> str:
+    return word.upper().replace("-", "_")
+
+
+def _check_creation(options: argparse.Namespace) -> list[str]:
+    """All faults of what an ACL is made of."""
+    problems = [
+        f"--{field.replace('_', '-')}: {word or 'nothing'!r}; there are {_list(CREATABLE[field])}"
+        for field, given in _words(options).items()
+        for word in given
+        if _name(word) not in CREATABLE[field]
+    ]
+    if not options.principal:
+        problems.append("--principal: name who the ACL is about, e.g. User:alice")
+    for principal in options.principal:
+        try:
+            parse_principal(principal)
+        except ValueError as error:
+            problems.append(f"--principal: {error}")
+    if not options.operation:
+        problems.append("--operation: name at least one")
+    if not _resource_names(options):
+        problems.append("--resource-name: name at least one; * is all of them")
+    if _name(options.resource_type) == _CLUSTER and set(_resource_names(options)) != {acls.CLUSTER_NAME}:
+        problems.append(f"--resource-name: the cluster is called {acls.CLUSTER_NAME}, and may be left out")
+    return problems
+
+
+def _words(options: argparse.Namespace) -> Mapping[str, Sequence[str]]:
+    return {
+        "resource_type": [options.resource_type],
+        "pattern_type": [options.pattern_type],
+        "permission": [options.permission],
+        "operation": options.operation,
+    }
+
+
+def _resource_names(options: argparse.Namespace) -> Sequence[str]:
+    is_cluster = _name(options.resource_type) == _CLUSTER
+    return options.resource_name or ([acls.CLUSTER_NAME] if is_cluster else [])
+
+
+def _wanted(options: argparse.Namespace) -> list[Acl]:
+    """An ACL for each principal, operation, resource and host."""
+    numbers = {field: [CREATABLE[field][_name(word)] for word in given] for field, given in _words(options).items()}
+    return [
+        Acl(
+            resource_type=numbers["resource_type"][0],
+            resource_name=name,
+            pattern_type=numbers["pattern_type"][0],
+            principal=principal,
+            host=host,
+            operation=operation,
+            permission=numbers["permission"][0],
+        )
+        for principal, operation, name, host in product(
+            options.principal, numbers["operation"], _resource_names(options), options.host or [acls.WILDCARD]
+        )
+    ]
+
+
+def _plan_creation(context: Context) -> Planned:
+    live = _live(context, AclFilter())
+    if isinstance(live, Failure):
+        return Planned(actions=(), failures=[live])
+    wanted = list(dict.fromkeys(_wanted(context.options)))
+    existing = [acl for acl in wanted if acl in live]
+    notes = [f"{len(existing)} of {len(wanted)} ACLs are there already"] if existing else []
+    return Planned(actions=[create_acl(acl) for acl in wanted if acl not in live], notes=notes)
+
+
+def _live(context: Context, acl_filter: AclFilter) -> list[Acl] | Failure:
+    answer = describe_acls(context.cluster, acl_filter, context.deadline)
+    if isinstance(answer, Failure):
+        return replace(answer, message=NO_AUTHORIZER) if answer.code == SECURITY_DISABLED else answer
+    return acls_of(answer)
+
+
+def _declare_deletion(parser: argparse.ArgumentParser) -> None:
+    declare_filter(parser)
+    parser.add_argument("--all", action="store_true", help="delete every ACL of the cluster")
+
+
+def _check_deletion(options: argparse.Namespace) -> list[str]:
+    if (filter_of(options) == AclFilter()) != options.all:
+        return ["say which ACLs are to be deleted, by at least one option, or give --all alone"]
+    return []
+
+
+def _plan_deletion(context: Context) -> Planned:
+    matching = _live(context, filter_of(context.options))
+    if isinstance(matching, Failure):
+        return Planned(actions=(), failures=[matching])
+    notes = () if matching else ["no ACL matches"]
+    return Planned(actions=[delete_acl(acl) for acl in matching], notes=notes)
+
+
+VERBS = {
+    "create-acl": AdminVerb(
+        summary="Creates ACLs: one for each principal, operation, resource and host.",
+        declare=_declare_creation,
+        check=_check_creation,
+        plan=_plan_creation,
+    ),
+    "delete-acl": AdminVerb(
+        summary="Deletes the ACLs that all options match; they are shown first.",
+        declare=_declare_deletion,
+        check=_check_deletion,
+        plan=_plan_deletion,
+        guards=(Guard.DELETIONS,),
+    ),
+}

@@ -1,0 +1,101 @@
+"""`lagoon admin alter-configs`: sets, unsets and edits configs of topics, brokers, groups, client metrics and loggers."""
+
+import argparse
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import chain
+
+from kafka_lagoon.admin.config_values import ConfigResource, ConfigValue, Values, config_values
+from kafka_lagoon.admin.configs import PER_BROKER, RESOURCE_TYPES
+from kafka_lagoon.apply.action import Action, Guard
+from kafka_lagoon.apply.kinds.configs import ALL_BROKERS, change_configs
+from kafka_lagoon.cli.admin.topics import config
+from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
+from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.client.failures import Failure, own_failure
+from kafka_lagoon.protocol.messages.describe_configs import BROKER, CONFIG_TYPES
+from kafka_lagoon.protocol.messages.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
+
+_NOT_A_LIST = "NOT_A_LIST"
+
+
+def _declare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kind", choices=tuple(RESOURCE_TYPES), help="what has the configs")
+    parser.add_argument(
+        "names", nargs="+", metavar="NAME", help=f"topics, groups, broker ids, or {ALL_BROKERS}: all brokers"
+    )
+    edits = (
+        ("--config", "set it; a secret may be env:NAME or file:PATH"),
+        ("--append", "add to a list what is not in it, values separated by commas"),
+        ("--subtract", "remove from a list, values separated by commas"),
+    )
+    for option, meaning in edits:
+        parser.add_argument(option, action="append", type=config, default=[], metavar="CONFIG=VALUE", help=meaning)
+    parser.add_argument("--unset", action="append", default=[], metavar="CONFIG", help="back to what holds without it")
+
+
+def _check(options: argparse.Namespace) -> Iterator[str]:
+    edits = [name for name, _ in chain(options.config, options.append, options.subtract)]
+    times = Counter([*edits, *options.unset])
+    if not times:
+        yield "nothing to change: give --config, --unset, --append or --subtract"
+    yield from (f"{name}: given {count} times" for name, count in times.items() if count > 1)
+    resource_type = RESOURCE_TYPES[options.kind]
+    if resource_type in PER_BROKER:
+        for name in options.names:
+            if not name.isdecimal() and (resource_type, name) != (BROKER, ALL_BROKERS):
+                yield f"{name}: not the id of a broker"
+
+
+def _plan(context: Context) -> Planned:
+    resource_type = RESOURCE_TYPES[context.options.kind]
+    names = dict.fromkeys("" if name == ALL_BROKERS else name for name in context.options.names)
+    resources = [ConfigResource(resource_type, name) for name in names]
+    actions: list[Action] = []
+    failures: list[Failure] = []
+    for resource, values in config_values(context.cluster, resources, context.deadline).items():
+        if isinstance(values, Failure):
+            failures.append(values)
+            continue
+        unlisted = list(_not_lists(resource, values, context.options))
+        failures += unlisted
+        action = None if unlisted else change_configs(resource, values, _changes(values, context.options))
+        actions += [action] if action else []
+    return Planned(actions=actions, failures=failures)
+
+
+def _not_lists(resource: ConfigResource, values: Values, options: argparse.Namespace) -> Iterator[Failure]:
+    for name, _ in chain(options.append, options.subtract):
+        if name in values and CONFIG_TYPES.get(values[name].config_type) not in ("LIST", "UNKNOWN"):
+            text = f"{name} is not a list, so nothing can be added to it or removed"
+            yield own_failure(INCREMENTAL_ALTER_CONFIGS, resource.scope(), _NOT_A_LIST, text)
+
+
+def _changes(values: Values, options: argparse.Namespace) -> Mapping[str, str | None]:
+    """The value that each named config is to have; lists are edited here, so that the plan shows the result."""
+    changes: dict[str, str | None] = {**dict(options.config), **dict.fromkeys(options.unset)}
+    for name, text in options.append:
+        known = _words(values.get(name))
+        changes[name] = ",".join([*known, *(word for word in _split(text) if word not in known)])
+    for name, text in options.subtract:
+        changes[name] = ",".join(word for word in _words(values.get(name)) if word not in _split(text))
+    return changes
+
+
+def _words(value: ConfigValue | None) -> list[str]:
+    return _split(value.effective or "") if value else []
+
+
+def _split(text: str) -> list[str]:
+    return [word for part in text.split(",") if (word := part.strip())]
+
+
+VERBS = {
+    "alter-configs": AdminVerb(
+        summary="Sets and unsets configs; those that are not named stay as they are.",
+        declare=_declare,
+        check=lambda options: list(_check(options)),
+        plan=_plan,
+        guards=(Guard.SHRINKING_RETENTION,),
+    )
+}

@@ -1,0 +1,270 @@
+"""Verbs of `lagoon admin` about groups and what they have stored: commits, and start offsets of share groups."""
+
+import argparse
+import re
+from collections.abc import Mapping, Sequence
+
+from kafka_lagoon.admin.groups import SHARE, GroupListings, described_as, list_groups
+from kafka_lagoon.admin.share_groups import GroupTopic
+from kafka_lagoon.apply.action import Action, Guard
+from kafka_lagoon.apply.kinds.groups import (
+    GroupCommits,
+    delete_group_action,
+    delete_offsets_action,
+    delete_share_offsets_action,
+    group_state,
+    read_commits,
+    read_share_offsets,
+    share_topic_state,
+)
+from kafka_lagoon.apply.offset_resets import ResetSpec, ShiftBy, members_failure, reset_actions
+from kafka_lagoon.cli.admin.offsets_file import read_offsets_file
+from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
+from kafka_lagoon.cli.kafka.verb import Context, refuse
+from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
+from kafka_lagoon.fetch.offset_specs import SPELLINGS, AtOffset, OffsetSpecs, parse_offset_specs
+from kafka_lagoon.protocol.messages.metadata import METADATA
+
+_TOPIC = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})(?::(?P<partitions>\d{1,10}(?:,\d{1,10})*))?", re.ASCII)
+_NOT_LISTED = "no broker lists it: it is not there, or we may not describe it"
+
+
+def _declare_topics(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--topic",
+        action="append",
+        default=[],
+        metavar="TOPIC[:0,1]",
+        help="a topic, or some of its partitions; may be given several times",
+    )
+    parser.add_argument("--all-topics", action="store_true", help="all that the group has stored something about")
+
+
+def _topic_problems(options: argparse.Namespace) -> list[str]:
+    problems = [f"--topic: {text!r} is not TOPIC or TOPIC:0,1" for text in options.topic if not _TOPIC.fullmatch(text)]
+    if options.all_topics and options.topic:
+        problems.append("--all-topics and --topic exclude each other")
+    return problems
+
+
+def _chosen(options: argparse.Namespace) -> Mapping[str, Sequence[int] | None]:
+    """The topics that are named, each with the partitions that are, None for all of them."""
+    chosen: dict[str, list[int] | None] = {}
+    for text in options.topic:
+        match = _TOPIC.fullmatch(text)
+        assert match  # noqa: S101  `_topic_problems` has refused others
+        some = None if match["partitions"] is None else [int(number) for number in match["partitions"].split(",")]
+        known = chosen.get(match["topic"], [])
+        chosen[match["topic"]] = None if some is None or known is None else sorted({*known, *some})
+    return chosen
+
+
+def _partitions(
+    context: Context, chosen: Mapping[str, Sequence[int] | None]
+) -> tuple[list[TopicPartition], list[Failure]]:
+    """The partitions of the chosen topics; a topic that is not there is a failure, a partition a fault."""
+    metadata = context.cluster.refresh(chosen, context.deadline) if chosen else None
+    topics = {topic.name: topic for topic in metadata.topics if topic.name is not None} if metadata else {}
+    failures = [
+        failure_of(METADATA, Scope.of_topic(name), topic.error_code)
+        for name, topic in topics.items()
+        if topic.error_code
+    ]
+    partitions, unknown = [], []
+    for name, topic in sorted(topics.items()):
+        existing = sorted(one.partition_index for one in topic.partitions)
+        wanted = chosen[name]
+        partitions += [TopicPartition(name, index) for index in (existing if wanted is None else wanted)]
+        unknown += [f"{name}-{index}" for index in wanted or () if not topic.error_code and index not in existing]
+    if unknown:
+        refuse(*(f"--topic: there is no partition {name}" for name in unknown))
+    return ([one for one in partitions if not topics[one.topic].error_code], failures)
+
+
+def _declare_reset(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("group", metavar="GROUP", help="of any type, without members; one that is not there is made")
+    _declare_topics(parser)
+    parser.add_argument("--to", metavar="WHERE", help=SPELLINGS.replace(" topic:partition=offset,...,", ""))
+    parser.add_argument("--shift-by", type=int, metavar="N", help="so many offsets on, or back if N is negative")
+    parser.add_argument(
+        "--from-file", metavar="FILE", help="lines of TOPIC,PARTITION,OFFSET, as kafka-consumer-groups exports them"
+    )
+
+
+def _check_reset(options: argparse.Namespace) -> list[str]:
+    problems = _topic_problems(options)
+    given = [target for target in (options.to, options.shift_by, options.from_file) if target is not None]
+    if len(given) != 1:
+        problems.append("give one of --to, --shift-by and --from-file")
+    if options.from_file is None and not options.topic and not options.all_topics:
+        problems.append("give --topic, or --all-topics for all that the group has stored something about")
+    if options.from_file is not None and (options.topic or options.all_topics):
+        problems.append("--from-file names its partitions itself: it goes without --topic and --all-topics")
+    if options.to is not None and "=" in options.to:
+        problems.append("--to: name partitions by --topic, or all of them in a file")
+    elif options.to is not None:
+        try:
+            parse_offset_specs("--to", options.to, 0)
+        except ValueError as error:
+            problems.append(f"--to: {error}")
+    if options.from_file is not None:
+        problems += read_offsets_file(options.from_file, options.group)[1]
+    return problems
+
+
+def _plan_reset(context: Context) -> Planned:
+    options = context.options
+    if options.from_file is not None:
+        specs: dict[TopicPartition, ResetSpec] = {
+            partition: AtOffset(offset)
+            for partition, offset in read_offsets_file(options.from_file, options.group)[0].items()
+        }
+        _, failures = _partitions(context, _by_topic(specs))
+    else:
+        partitions, failures = _partitions(context, _chosen(options) or _stored(context))
+        specs = dict.fromkeys(partitions, _spec(context))
+    missing = {failure.scope.topic for failure in failures}
+    wanted = {partition: spec for partition, spec in specs.items() if partition.topic not in missing}
+    actions, unread = reset_actions(context.cluster, options.group, wanted, context.deadline)
+    return Planned(actions=actions, failures=[*failures, *unread])
+
+
+def _by_topic(partitions: Mapping[TopicPartition, object]) -> Mapping[str, Sequence[int]]:
+    topics: dict[str, list[int]] = {}
+    for partition in partitions:
+        topics.setdefault(partition.topic, []).append(partition.partition)
+    return topics
+
+
+def _spec(context: Context) -> ResetSpec:
+    if context.options.shift_by is not None:
+        return ShiftBy(context.options.shift_by)
+    specs: OffsetSpecs = parse_offset_specs("--to", context.options.to, context.cluster.clock.now_ms())
+    assert specs.default is not None  # noqa: S101  `_check_reset` has refused partitions
+    return specs.default
+
+
+def _stored(context: Context) -> Mapping[str, Sequence[int]]:
+    """The partitions that the group has stored something about."""
+    group_id = context.options.group
+    listings = list_groups(context.cluster, context.deadline)
+    stored = _read(context, listings, [group_id])
+    partitions = {item.topic_partition: None for item in stored.states if item.group_id == group_id}
+    if not partitions:
+        refuse(f"--all-topics: group {group_id} has stored no offsets, or is not there")
+    return _by_topic(partitions)
+
+
+def _is_share(listings: GroupListings, group_id: str) -> bool:
+    listing = listings.groups.get(group_id)
+    return listing is not None and described_as(listing) == SHARE
+
+
+def _read(context: Context, listings: GroupListings, group_ids: Sequence[str]) -> GroupCommits:
+    read = read_share_offsets if _is_share(listings, group_ids[0]) else read_commits
+    return read(context.cluster, listings, group_ids, context.deadline)
+
+
+def _declare_deletion(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("group", metavar="GROUP", help="of any type; its members must not read the topics")
+    _declare_topics(parser)
+
+
+def _check_deletion(options: argparse.Namespace) -> list[str]:
+    problems = _topic_problems(options)
+    if not options.topic and not options.all_topics:
+        problems.append("give --topic, or --all-topics for all that the group has stored something about")
+    return problems
+
+
+def _plan_deletion(context: Context) -> Planned:
+    options = context.options
+    listings = list_groups(context.cluster, context.deadline)
+    state = group_state(listings, options.group)
+    if isinstance(state, Failure):
+        return Planned(actions=(), failures=[state])
+    if state is None:
+        return Planned(actions=(), failures=[_missing(options.group)])
+    stored = _read(context, listings, [options.group])
+    chosen = _chosen(options)
+    if _is_share(listings, options.group):
+        return _plan_share_deletion(stored, options.group, chosen)
+    refused = list(stored.failures.values())
+    items = [
+        item
+        for item in sorted(stored.states)
+        if not chosen or (item.topic in chosen and _is_chosen(item.partition, chosen[item.topic]))
+    ]
+    actions = [delete_offsets_action(item, stored.states[item]) for item in items]
+    notes = () if actions else ["the group has stored nothing about these partitions"]
+    return Planned(actions=actions, failures=refused, notes=notes)
+
+
+def _is_chosen(partition: int, wanted: Sequence[int] | None) -> bool:
+    return wanted is None or partition in wanted
+
+
+def _plan_share_deletion(stored: GroupCommits, group_id: str, chosen: Mapping[str, Sequence[int] | None]) -> Planned:
+    """Share groups forget whole topics only."""
+    partial = [name for name, partitions in chosen.items() if partitions is not None]
+    if partial:
+        refuse(*(f"--topic: {group_id} is a share group, which forgets {name} as a whole" for name in partial))
+    topics = sorted({item.topic for item in stored.states}) if not chosen else list(chosen)
+    actions: list[Action] = []
+    failures: list[Failure] = []
+    for topic in topics:
+        item = GroupTopic(group_id, topic)
+        state = share_topic_state(stored, item)
+        if isinstance(state, Failure):
+            failures.append(state)
+        elif state is not None:
+            actions.append(delete_share_offsets_action(item, state))
+    return Planned(actions=actions, failures=failures)
+
+
+def _missing(group_id: str) -> Failure:
+    return own_failure("ListGroups", Scope.group(group_id), "NOT_LISTED", _NOT_LISTED)
+
+
+def _declare_groups(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("groups", nargs="+", metavar="GROUP", help="of any type, without members")
+
+
+def _plan_groups(context: Context) -> Planned:
+    listings = list_groups(context.cluster, context.deadline)
+    actions: list[Action] = []
+    failures: list[Failure] = []
+    for group_id in dict.fromkeys(context.options.groups):
+        state = group_state(listings, group_id)
+        problem = state if isinstance(state, Failure) else members_failure(listings, group_id)
+        if problem:
+            failures.append(problem)
+        elif state is None or isinstance(state, Failure):
+            failures.append(_missing(group_id))
+        else:
+            actions.append(delete_group_action(group_id, state))
+    return Planned(actions=actions, failures=failures)
+
+
+VERBS = {
+    "reset-offsets": AdminVerb(
+        summary="Sets the offsets of a group: to the start, the end, an offset, a time, or by a number.",
+        declare=_declare_reset,
+        check=_check_reset,
+        plan=_plan_reset,
+    ),
+    "delete-offsets": AdminVerb(
+        summary="Forgets what a group has stored about topics or partitions.",
+        declare=_declare_deletion,
+        check=_check_deletion,
+        plan=_plan_deletion,
+        guards=(Guard.DELETIONS,),
+    ),
+    "delete-group": AdminVerb(
+        summary="Deletes groups with all that they have stored.",
+        declare=_declare_groups,
+        plan=_plan_groups,
+        guards=(Guard.DELETIONS,),
+    ),
+}

@@ -1,0 +1,173 @@
+"""Verbs of `lagoon admin` for leaders and replicas of partitions: elections, moves, and moves that are called off."""
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from kafka_lagoon.admin.log_dirs import Replica, replica_places
+from kafka_lagoon.admin.reassignments import list_reassignments
+from kafka_lagoon.apply.action import Guard
+from kafka_lagoon.apply.kinds.moves import cancel, move_replica, placements, reassign
+from kafka_lagoon.apply.kinds.partitions import elect_leader
+from kafka_lagoon.cli.admin.selection import SPELLING, Partitions, Selected, find, moved, selected
+from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
+from kafka_lagoon.cli.arguments import number_from
+from kafka_lagoon.cli.kafka.verb import Context, refuse
+from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.client.failures import Failure
+
+_WITHOUT_LEADER = "an unclean election is for partitions without a leader only, and may lose records"
+
+
+def _declare_election(parser: argparse.ArgumentParser) -> None:
+    _add_partitions(parser, "default: all partitions")
+    parser.add_argument("--unclean", action="store_true", help=_WITHOUT_LEADER)
+
+
+def _add_partitions(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument(
+        "partitions", nargs="*", type=selected, metavar=SPELLING, help=f"partitions of topics; {default}"
+    )
+
+
+def _plan_election(context: Context) -> Planned:
+    selection, unclean = find(context, context.options.partitions), context.options.unclean
+    wanted = (elect_leader(one, described, unclean=unclean) for one, described in selection.described.items())
+    return Planned(actions=[action for action in wanted if action], failures=selection.failures)
+
+
+def _declare_reassignment(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "moves",
+        nargs="*",
+        type=moved,
+        metavar="TOPIC:PARTITION=BROKERS",
+        help="the brokers that a partition is to be on, the preferred leader first: orders:0=2,3,1",
+    )
+    parser.add_argument(
+        "--file", type=Path, metavar="FILE", help="moves as kafka-reassign-partitions takes them (JSON)"
+    )
+
+
+def _check_reassignment(options: argparse.Namespace) -> list[str]:
+    named = [partition for partition, _ in options.moves]
+    twice = sorted({str(one) for one in named if named.count(one) > 1})
+    nothing = [] if named or options.file else ["nothing to move: name partitions, or a file with --file"]
+    return [*nothing, *(f"{one}: named twice" for one in twice)]
+
+
+def _plan_reassignment(context: Context) -> Planned:
+    moves = {**_moves_in(context.options.file), **dict(context.options.moves)}
+    placed = placements(context.cluster, list(moves), context.deadline)
+    wanted = (
+        reassign(partition, known, moves[partition])
+        for partition, known in placed.items()
+        if not isinstance(known, Failure)
+    )
+    failures = [known for known in placed.values() if isinstance(known, Failure)]
+    return Planned(actions=[action for action in wanted if action], failures=failures)
+
+
+def _moves_in(file: Path | None) -> Mapping[TopicPartition, Sequence[int]]:
+    """The moves of a file; the log directories that it may name too are for move-replica."""
+    if file is None:
+        return {}
+    try:
+        listed = json.loads(file.read_text("utf-8"))["partitions"]
+        return {
+            TopicPartition(str(one["topic"]), int(one["partition"])): [int(broker) for broker in one["replicas"]]
+            for one in listed
+        }
+    except OSError as error:
+        refuse(f"--file: {file}: {error.strerror}")
+    except (ValueError, KeyError, TypeError) as error:
+        refuse(f"--file: {file}: not a list of moves as kafka-reassign-partitions has it ({error!r})")
+    return {}
+
+
+def _declare_cancelling(parser: argparse.ArgumentParser) -> None:
+    _add_partitions(parser, "default: all that are being moved")
+
+
+def _plan_cancelling(context: Context) -> Planned:
+    wanted = context.options.partitions
+    selection = find(context, wanted) if wanted else _all_moving(context)
+    placed = placements(context.cluster, list(selection.described), context.deadline)
+    actions = [
+        action
+        for partition, known in placed.items()
+        if not isinstance(known, Failure) and (action := cancel(partition, known))
+    ]
+    unknown = [known for known in placed.values() if isinstance(known, Failure)]
+    return Planned(actions=actions, failures=[*selection.failures, *unknown])
+
+
+def _all_moving(context: Context) -> Partitions:
+    listed = list_reassignments(context.cluster, context.deadline)
+    if isinstance(listed, Failure):
+        return Partitions(failures=[listed])
+    moving = [
+        Selected(topic.name, frozenset(one.partition_index for one in topic.partitions)) for topic in listed.topics
+    ]
+    return find(context, moving) if moving else Partitions()
+
+
+def _declare_move(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("partitions", nargs="+", type=selected, metavar=SPELLING, help="partitions of topics")
+    parser.add_argument(
+        "--broker", type=number_from(0), required=True, metavar="ID", help="the broker that has the replicas"
+    )
+    parser.add_argument("--to", required=True, metavar="DIRECTORY", help="one of its log.dirs, as an absolute path")
+
+
+def _check_move(options: argparse.Namespace) -> list[str]:
+    return [] if options.to.startswith("/") else [f"--to: {options.to}: not an absolute path"]
+
+
+def _plan_move(context: Context) -> Planned:
+    selection, broker_id = find(context, context.options.partitions), context.options.broker
+    replicas = [
+        Replica(*partition, broker_id)
+        for partition, described in selection.described.items()
+        if broker_id in described.replica_nodes or _is_named(context, partition)
+    ]
+    gathered = replica_places(context.cluster, replicas, context.deadline)
+    wanted = (move_replica(replica, place, context.options.to) for replica, place in gathered.answers.items())
+    failures = [*selection.failures, *gathered.failures.values()]
+    return Planned(actions=[action for action in wanted if action], failures=failures)
+
+
+def _is_named(context: Context, partition: TopicPartition) -> bool:
+    """Whether the partition itself was named, and not its whole topic: then its absence on the broker is a failure."""
+    return any(
+        one.topic == partition.topic and one.partitions is not None and partition.partition in one.partitions
+        for one in context.options.partitions
+    )
+
+
+VERBS = {
+    "elect-leaders": AdminVerb(
+        summary="Lets preferred replicas lead again, or with --unclean any that lives.",
+        declare=_declare_election,
+        plan=_plan_election,
+        guards=(Guard.UNCLEAN_ELECTIONS,),
+    ),
+    "reassign": AdminVerb(
+        summary="Moves partitions to other brokers; copying goes on after it.",
+        declare=_declare_reassignment,
+        check=_check_reassignment,
+        plan=_plan_reassignment,
+    ),
+    "cancel-reassignment": AdminVerb(
+        summary="Calls moves off: partitions stay where they were.",
+        declare=_declare_cancelling,
+        plan=_plan_cancelling,
+    ),
+    "move-replica": AdminVerb(
+        summary="Moves replicas to another log directory of their broker; copying goes on after it.",
+        declare=_declare_move,
+        check=_check_move,
+        plan=_plan_move,
+    ),
+}

@@ -1,0 +1,83 @@
+"""The verb of `lagoon admin` about quotas."""
+
+import argparse
+
+from kafka_lagoon.admin.quotas import QuotaEntity, describe_client_quotas
+from kafka_lagoon.apply.kinds.quotas import DEFAULT, alter_quotas, entity, quotas_of
+from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
+from kafka_lagoon.cli.arguments import names
+from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.protocol.messages.describe_client_quotas import CLIENT_ID, IP, USER
+
+_PARTS = {USER: "user", CLIENT_ID: "client_id", IP: "ip"}
+
+
+def _declare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "limits",
+        nargs="*",
+        metavar="KEY=VALUE",
+        help="producer_byte_rate, consumer_byte_rate (bytes a second and broker), request_percentage, "
+        "controller_mutation_rate; of an address connection_creation_rate",
+    )
+    parser.add_argument("--user", metavar="NAME", help=f"{DEFAULT} is every user without quotas of its own")
+    parser.add_argument("--client-id", metavar="NAME", help="likewise; with --user that user's client")
+    parser.add_argument("--ip", metavar="ADDRESS", help="likewise, alone")
+    parser.add_argument("--remove", type=names, default=[], metavar="A,B", help="keys whose limits are removed")
+
+
+def _check(options: argparse.Namespace) -> list[str]:
+    problems = []
+    try:
+        _entity(options)
+    except ValueError as error:
+        problems.append(f"--user, --client-id, --ip: {error}")
+    for text in options.limits:
+        try:
+            _limit(text)
+        except ValueError as error:
+            problems.append(str(error))
+    if not options.limits and not options.remove:
+        problems.append("give at least one KEY=VALUE, or --remove")
+    keys = [text.partition("=")[0] for text in options.limits] + options.remove
+    problems += [f"{key} is given twice" for key in sorted({key for key in keys if keys.count(key) > 1})]
+    return problems
+
+
+def _entity(options: argparse.Namespace) -> QuotaEntity:
+    given = {kind: getattr(options, name) for kind, name in _PARTS.items()}
+    return entity({kind: None if name == DEFAULT else name for kind, name in given.items() if name is not None})
+
+
+def _limit(text: str) -> tuple[str, float]:
+    """A key and its limit. Brokers check both further, before anything is changed."""
+    key, separator, value = text.partition("=")
+    try:
+        number = float(value)
+    except ValueError:
+        number = 0.0
+    if not key or not separator or not 0 < number < float("inf"):
+        raise ValueError(f"{text!r} is not KEY=VALUE with a value above 0; --remove {key or 'KEY'} removes a limit")
+    return key, number
+
+
+def _plan(context: Context) -> Planned:
+    options = context.options
+    described = describe_client_quotas(context.cluster, context.deadline)
+    if isinstance(described, Failure):
+        return Planned(actions=(), failures=[described])
+    about = _entity(options)
+    wanted: dict[str, float | None] = {**dict(map(_limit, options.limits)), **dict.fromkeys(options.remove)}
+    action = alter_quotas(about, quotas_of(described).get(about, {}), wanted)
+    return Planned(actions=[action] if action else ())
+
+
+VERBS = {
+    "alter-quotas": AdminVerb(
+        summary="Sets or removes the quotas of a user, a client or an address.",
+        declare=_declare,
+        check=_check,
+        plan=_plan,
+    )
+}

@@ -1,0 +1,100 @@
+"""Reads partitions and replica lists from arguments of verbs, and finds the partitions in the live cluster.
+
+Partitions are written as TOPIC, all of its partitions, or TOPIC:0,1. Topics have no colons in their names.
+"""
+
+import argparse
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kafka_lagoon.admin.topics import describe_topics
+from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
+from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataPartition, MetadataTopic
+
+_SELECTED = re.compile(r"([a-zA-Z0-9._-]{1,249})(?::(\d+(?:,\d+)*))?", re.ASCII)
+_PLACED = re.compile(r"(\d+)=(\d+(?:,\d+)*)", re.ASCII)
+_MOVED = re.compile(r"([a-zA-Z0-9._-]{1,249}):(\d+)=(\d+(?:,\d+)*)", re.ASCII)
+SPELLING = "TOPIC[:0,1]"
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A topic, and the partitions of it that are selected; None: all of them."""
+
+    topic: str
+    partitions: frozenset[int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Partitions:
+    """The selected partitions that exist, as metadata describe them, and failures of the others."""
+
+    described: Mapping[TopicPartition, MetadataPartition] = field(default_factory=dict)
+    failures: Sequence[Failure] = ()
+
+
+def selected(text: str) -> Selected:
+    """Partitions on the command line."""
+    match = _SELECTED.fullmatch(text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {SPELLING}")
+    return Selected(match[1], frozenset(map(int, match[2].split(","))) if match[2] else None)
+
+
+def placed(text: str) -> tuple[int, list[int]]:
+    """The brokers of a partition on the command line, the preferred leader first."""
+    match = _PLACED.fullmatch(text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not PARTITION=BROKER,BROKER")
+    return int(match[1]), _brokers(text, match[2])
+
+
+def moved(text: str) -> tuple[TopicPartition, list[int]]:
+    """The brokers of a topic's partition on the command line."""
+    match = _MOVED.fullmatch(text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not TOPIC:PARTITION=BROKER,BROKER")
+    return TopicPartition(match[1], int(match[2])), _brokers(text, match[3])
+
+
+def _brokers(text: str, listed: str) -> list[int]:
+    brokers = [int(part) for part in listed.split(",")]
+    if len(set(brokers)) < len(brokers):
+        raise argparse.ArgumentTypeError(f"{text!r} names a broker twice")
+    return brokers
+
+
+def find(context: Context, wanted: Sequence[Selected]) -> Partitions:
+    """The selected partitions; without a selection those of all topics."""
+    if not wanted:
+        topics = context.cluster.refresh(None, context.deadline).topics
+        return _partitions([topic for topic in topics if not topic.error_code], {})
+    by_topic = {one.topic: one.partitions for one in wanted}
+    described = describe_topics(context.cluster, list(by_topic), context.deadline)
+    failures = [_missing(topic) for topic, known in described.items() if known is None]
+    failures += [known for known in described.values() if isinstance(known, Failure)]
+    selection = _partitions([known for known in described.values() if isinstance(known, MetadataTopic)], by_topic)
+    return Partitions(selection.described, [*failures, *selection.failures])
+
+
+def _partitions(topics: Sequence[MetadataTopic], wanted: Mapping[str, frozenset[int] | None]) -> Partitions:
+    described: dict[TopicPartition, MetadataPartition] = {}
+    failures = []
+    for topic in topics:
+        numbered = {one.partition_index: one for one in topic.partitions}
+        numbers = wanted.get(topic.name or "")
+        for number in sorted(numbered if numbers is None else numbers):
+            if number in numbered:
+                described[TopicPartition(topic.name or "", number)] = numbered[number]
+            else:
+                failures.append(_missing(topic.name or "", number))
+    return Partitions(described, failures)
+
+
+def _missing(topic: str, partition: int | None = None) -> Failure:
+    scope = Scope.of_topic(topic) if partition is None else Scope.of_partition(topic, partition)
+    return failure_of(METADATA, scope, UNKNOWN_TOPIC_OR_PARTITION)

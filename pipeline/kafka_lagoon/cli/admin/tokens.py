@@ -1,0 +1,113 @@
+"""Verbs of `lagoon admin` about delegation tokens.
+
+Brokers answer them on listeners that know who asks, and not to those who come by a token. The secret of a new token is printed
+once; it can neither be read again nor is it recorded.
+"""
+
+import argparse
+from collections.abc import Callable
+
+from kafka_lagoon.admin.delegation_tokens import BROKERS_LIMIT, NOW, NewToken
+from kafka_lagoon.apply.action import Action, Guard, State
+from kafka_lagoon.apply.kinds.tokens import create_token, expire_token, parse_principal, read_tokens, renew_token
+from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
+from kafka_lagoon.cli.arguments import number_from
+from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
+
+_MISSING = "there is no such token, or we may not see it"
+
+
+def _declare_creation(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--owner", metavar="User:NAME", help="who the token stands for; default: who asks")
+    parser.add_argument(
+        "--renewer", action="append", default=[], metavar="User:NAME", help="who may renew it besides; several times"
+    )
+    parser.add_argument(
+        "--max-lifetime-ms",
+        type=number_from(1),
+        default=BROKERS_LIMIT,
+        metavar="MS",
+        help="how long it can live, renewed or not; default: the brokers' limit",
+    )
+
+
+def _check_creation(options: argparse.Namespace) -> list[str]:
+    problems = []
+    for option, text in [("--owner", options.owner), *(("--renewer", one) for one in options.renewer)]:
+        try:
+            if text is not None:
+                parse_principal(text)
+        except ValueError as error:
+            problems.append(f"{option}: {error}")
+    return problems
+
+
+def _plan_creation(context: Context) -> Planned:
+    options = context.options
+    wanted = NewToken(
+        owner=parse_principal(options.owner) if options.owner else None,
+        renewers=tuple(map(parse_principal, options.renewer)),
+        max_lifetime_ms=options.max_lifetime_ms,
+    )
+    return Planned(actions=[create_token(wanted)])
+
+
+def _declare_tokens(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("tokens", nargs="+", metavar="TOKEN_ID", help="ids of tokens that we own or may renew")
+
+
+def _declare_renewal(parser: argparse.ArgumentParser) -> None:
+    _declare_tokens(parser)
+    parser.add_argument(
+        "--period-ms",
+        type=number_from(1),
+        default=BROKERS_LIMIT,
+        metavar="MS",
+        help="how long it lives from now on; default: the brokers' limit",
+    )
+
+
+def _declare_expiry(parser: argparse.ArgumentParser) -> None:
+    _declare_tokens(parser)
+    parser.add_argument(
+        "--after-ms", type=number_from(1), default=NOW, metavar="MS", help="when it ends, from now; default: at once"
+    )
+
+
+def _plan_renewal(context: Context) -> Planned:
+    return _plan(context, lambda token_id, before: renew_token(token_id, before, context.options.period_ms))
+
+
+def _plan_expiry(context: Context) -> Planned:
+    return _plan(context, lambda token_id, before: expire_token(token_id, before, context.options.after_ms))
+
+
+def _plan(context: Context, action_of: Callable[[str, State], Action]) -> Planned:
+    states = read_tokens(context.cluster, context.deadline)
+    if isinstance(states, Failure):
+        return Planned(actions=(), failures=[states])
+    wanted = list(dict.fromkeys(context.options.tokens))
+    missing = [
+        own_failure("DescribeDelegationToken", Scope.list(f"delegation token {one}"), "NOT_LISTED", _MISSING)
+        for one in wanted
+        if one not in states
+    ]
+    return Planned(actions=[action_of(one, states[one]) for one in wanted if one in states], failures=missing)
+
+
+VERBS = {
+    "create-token": AdminVerb(
+        summary="Creates a delegation token; prints its id and its secret, once.",
+        declare=_declare_creation,
+        check=_check_creation,
+        plan=_plan_creation,
+    ),
+    "renew-token": AdminVerb(summary="Lets delegation tokens live on.", declare=_declare_renewal, plan=_plan_renewal),
+    "expire-token": AdminVerb(
+        summary="Ends delegation tokens, at once or later.",
+        declare=_declare_expiry,
+        plan=_plan_expiry,
+        guards=(Guard.DELETIONS,),
+    ),
+}

@@ -1,0 +1,233 @@
+"""Verbs of `lagoon admin` for topics: create, extend and delete them, and delete their records."""
+
+import argparse
+from collections.abc import Sequence
+
+from kafka_lagoon.admin.topics import describe_topics
+from kafka_lagoon.apply.action import Action, Guard
+from kafka_lagoon.apply.kinds.partitions import delete_records_before
+from kafka_lagoon.apply.kinds.topics import create_topic, delete_topic, extend_topic
+from kafka_lagoon.cli.admin.selection import SPELLING, find, placed, selected
+from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
+from kafka_lagoon.cli.arguments import number_from
+from kafka_lagoon.cli.kafka.verb import Context, refuse
+from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
+from kafka_lagoon.clock import SYSTEM_CLOCK
+from kafka_lagoon.fetch.log_bounds import ask_log_bounds
+from kafka_lagoon.fetch.offset_resolution import ResolvedOffsets, resolve
+from kafka_lagoon.fetch.offset_specs import SPELLINGS, OffsetSpecs, parse_offset_specs
+from kafka_lagoon.fetch.split import READ_UNCOMMITTED
+from kafka_lagoon.protocol.error_codes import (
+    INVALID_PARTITIONS,
+    TOPIC_ALREADY_EXISTS,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from kafka_lagoon.protocol.messages.create_partitions import CREATE_PARTITIONS
+from kafka_lagoon.protocol.messages.create_topics import CREATE_TOPICS
+from kafka_lagoon.protocol.messages.delete_records import DELETE_RECORDS
+from kafka_lagoon.protocol.messages.metadata import METADATA
+
+_EXISTS = "it exists already: alter-configs, create-partitions and reassign change it"
+
+
+def config(text: str) -> tuple[str, str]:
+    """A config on the command line: NAME=VALUE."""
+    name, separator, value = text.partition("=")
+    if not (name and separator):
+        raise argparse.ArgumentTypeError(f"{text!r} is not CONFIG=VALUE")
+    return name, value
+
+
+def _declare_create(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("topics", nargs="+", metavar="TOPIC", help="names of topics that do not exist")
+    parser.add_argument("--partitions", type=number_from(1), metavar="N", help="default: the brokers' num.partitions")
+    parser.add_argument(
+        "--replication-factor",
+        type=number_from(1),
+        metavar="N",
+        help="default: the brokers' default.replication.factor",
+    )
+    parser.add_argument(
+        "--assignment",
+        action="append",
+        type=placed,
+        default=[],
+        metavar="PARTITION=BROKERS",
+        help="brokers of a partition, the preferred leader first: 0=1,2,3; one option for each partition",
+    )
+    parser.add_argument(
+        "--config", action="append", type=config, default=[], metavar="CONFIG=VALUE", help="retention.ms=86400000"
+    )
+    parser.add_argument("--if-not-exists", action="store_true", help="a topic that exists is no failure")
+
+
+def _check_create(options: argparse.Namespace) -> list[str]:
+    numbers = [partition for partition, _ in options.assignment]
+    problems = []
+    if numbers and (options.partitions or options.replication_factor):
+        problems.append("--assignment: leaves nothing for --partitions and --replication-factor to say")
+    if sorted(numbers) != list(range(len(numbers))):
+        problems.append("--assignment: name every partition once, from 0 on")
+    if len({name for name, _ in options.config}) < len(options.config):
+        problems.append("--config: names a config twice")
+    return problems
+
+
+def _plan_create(context: Context) -> Planned:
+    options, actions, failures = context.options, [], []
+    names = list(dict.fromkeys(options.topics))
+    for name, known in describe_topics(context.cluster, names, context.deadline).items():
+        if isinstance(known, Failure):
+            failures.append(known)
+        elif known is None:
+            actions.append(_creation(name, options))
+        elif not options.if_not_exists:
+            scope = Scope.of_topic(name)
+            failures.append(failure_of(CREATE_TOPICS, scope, TOPIC_ALREADY_EXISTS, explanation=_EXISTS))
+    return Planned(actions=actions, failures=failures)
+
+
+def _creation(name: str, options: argparse.Namespace) -> Action:
+    return create_topic(
+        name,
+        partitions=options.partitions,
+        replication_factor=options.replication_factor,
+        assignments=dict(options.assignment),
+        configs=dict(options.config),
+    )
+
+
+def _declare_delete(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("topics", nargs="+", metavar="TOPIC", help="names of topics")
+    parser.add_argument("--if-exists", action="store_true", help="a topic that does not exist is no failure")
+
+
+def _plan_delete(context: Context) -> Planned:
+    actions, failures = [], []
+    names = list(dict.fromkeys(context.options.topics))
+    for name, known in describe_topics(context.cluster, names, context.deadline).items():
+        if isinstance(known, Failure):
+            failures.append(known)
+        elif known is not None:
+            actions.append(delete_topic(known))
+        elif not context.options.if_exists:
+            failures.append(_unknown(name))
+    return Planned(actions=actions, failures=failures)
+
+
+def _unknown(name: str) -> Failure:
+    return failure_of(METADATA, Scope.of_topic(name), UNKNOWN_TOPIC_OR_PARTITION)
+
+
+def _declare_extend(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("topics", nargs="+", metavar="TOPIC", help="names of topics")
+    parser.add_argument(
+        "--partitions", type=number_from(1), required=True, metavar="N", help="how many it will have in total"
+    )
+    parser.add_argument(
+        "--assignment",
+        action="append",
+        type=placed,
+        default=[],
+        metavar="PARTITION=BROKERS",
+        help="brokers of a new partition: 6=2,3; one option for each new one",
+    )
+
+
+def _plan_extend(context: Context) -> Planned:
+    options, actions, failures = context.options, [], []
+    names = list(dict.fromkeys(options.topics))
+    for name, known in describe_topics(context.cluster, names, context.deadline).items():
+        if known is None or isinstance(known, Failure):
+            failures.append(known or _unknown(name))
+            continue
+        count = len(known.partitions)
+        problem = _extension_problem(count, options)
+        if problem:
+            failures.append(
+                failure_of(CREATE_PARTITIONS, Scope.of_topic(name), INVALID_PARTITIONS, explanation=problem)
+            )
+        elif count < options.partitions:
+            actions.append(extend_topic(name, count, options.partitions, dict(options.assignment)))
+    note = "keys go to other partitions from then on: the order of records with the same key is broken once"
+    return Planned(actions=actions, failures=failures, notes=[note] if actions else ())
+
+
+def _extension_problem(count: int, options: argparse.Namespace) -> str | None:
+    """Why a topic cannot be extended so; that it has so many already is no problem."""
+    if count > options.partitions:
+        return f"it has {count} partitions, and cannot have fewer"
+    numbers = sorted(partition for partition, _ in options.assignment)
+    if count < options.partitions and numbers not in ([], list(range(count, options.partitions))):
+        return f"--assignment has to name each new partition once: {count} to {options.partitions - 1}"
+    return None
+
+
+def _declare_records(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("partitions", nargs="+", type=selected, metavar=SPELLING, help="partitions of topics")
+    parser.add_argument(
+        "--before", type=_before, required=True, metavar="WHERE", help=f"delete the records before it: {SPELLINGS}"
+    )
+
+
+def _before(text: str) -> OffsetSpecs:
+    try:
+        return parse_offset_specs("--before", text, SYSTEM_CLOCK.now_ms())
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}; it takes {SPELLINGS}") from None
+
+
+def _plan_records(context: Context) -> Planned:
+    selection, specs = find(context, context.options.partitions), context.options.before
+    partitions = list(selection.described)
+    if problems := specs.problems(partitions, {}):
+        refuse(*problems)
+    logs, unknown = ask_log_bounds(context.cluster, partitions, READ_UNCOMMITTED, context.deadline)
+    resolved = resolve(context.cluster, specs, logs, context.deadline)
+    beyond = {partition: offset for partition, offset in resolved.outside.items() if offset > logs[partition].end}
+    actions = [
+        action
+        for partition, offset in resolved.offsets.items()
+        if partition not in beyond
+        and (action := delete_records_before(partition, logs[partition].log_start_offset, offset))
+    ]
+    refused = [_beyond(partition, offset) for partition, offset in beyond.items()]
+    failures = [*selection.failures, *unknown.values(), *resolved.failures.values(), *refused]
+    return Planned(actions=actions, failures=failures, notes=_record_notes(resolved))
+
+
+def _beyond(partition: TopicPartition, offset: int) -> Failure:
+    text = f"{offset} is beyond the end of the log"
+    return own_failure(DELETE_RECORDS, Scope.of_partition(*partition), "OFFSET_OUT_OF_RANGE", text)
+
+
+def _record_notes(resolved: ResolvedOffsets) -> Sequence[str]:
+    return [
+        f"{partition}: no record is as late as that, so all of them are deleted"
+        for partition in resolved.without_record
+    ]
+
+
+VERBS = {
+    "create-topic": AdminVerb(
+        summary="Creates topics.", declare=_declare_create, check=_check_create, plan=_plan_create
+    ),
+    "delete-topic": AdminVerb(
+        summary="Deletes topics with all their records. This cannot be undone.",
+        declare=_declare_delete,
+        plan=_plan_delete,
+        guards=(Guard.DELETIONS,),
+    ),
+    "create-partitions": AdminVerb(
+        summary="Extends topics to a number of partitions; there is no way back.",
+        declare=_declare_extend,
+        plan=_plan_extend,
+    ),
+    "delete-records": AdminVerb(
+        summary="Deletes the oldest records of partitions, up to an offset or a time.",
+        declare=_declare_records,
+        plan=_plan_records,
+        guards=(Guard.RECORD_DELETION,),
+    ),
+}

@@ -1,0 +1,124 @@
+"""Verbs of `lagoon admin` about transactions: aborting those that hang, and fencing producers."""
+
+import argparse
+from collections.abc import Sequence
+
+from kafka_lagoon.admin.transactions import describe_producers, transactions_of_producers
+from kafka_lagoon.apply.action import Action
+from kafka_lagoon.apply.kinds.names import parse_partition
+from kafka_lagoon.apply.kinds.transactions import abort_transaction, fence_producer, read_transactional_ids
+from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
+from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
+from kafka_lagoon.protocol.messages.describe_producers import ProducerState
+from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.snapshot.producers import IN_TRANSACTION, NO_TRANSACTION, RECENT, Verdict, candidates, verdict
+
+_API = "abort-transaction"
+_REASONS = {
+    RECENT: "its last record is at most 15 minutes old, so that its coordinator may still end it",
+    IN_TRANSACTION: "its coordinator has it, and ends it at its timeout; `lagoon admin fence-producer` does it now",
+}
+_UNLISTED = (
+    "no coordinator lists such a producer; they leave out transactional ids that we may not describe, "
+    "so make sure that we may describe all"
+)
+
+
+def _declare_abort(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("partitions", nargs="+", metavar="TOPIC-PARTITION", help="all that hangs in these partitions")
+    parser.add_argument("--producer-id", type=int, metavar="ID", help="only the transaction of this producer")
+    parser.add_argument("--start-offset", type=int, metavar="OFFSET", help="only the one that begins at this offset")
+
+
+def _check_abort(options: argparse.Namespace) -> list[str]:
+    problems = []
+    for name in options.partitions:
+        try:
+            parse_partition(name)
+        except ValueError as error:
+            problems.append(str(error))
+    return problems
+
+
+def _plan_abort(context: Context) -> Planned:
+    """Open transactions that no coordinator will end, by the rules of kafka-transactions.sh find-hanging."""
+    partitions = list(dict.fromkeys(map(parse_partition, context.options.partitions)))
+    metadata = context.cluster.refresh({partition.topic for partition in partitions}, context.deadline)
+    missing = {topic.name: topic.error_code for topic in metadata.topics if topic.error_code}
+    failures = [failure_of(METADATA, Scope.of_topic(name), code) for name, code in missing.items()]
+    producers = describe_producers(
+        context.cluster, [one for one in partitions if one.topic not in missing], context.deadline
+    )
+    now_ms = context.cluster.clock.now_ms()
+    transactions = transactions_of_producers(context.cluster, candidates(producers, now_ms), context.deadline)
+    actions: list[Action] = []
+    notes: list[str] = []
+    refused: list[Failure] = [*failures, *producers.failures.values()]
+    for partition, answer in sorted(producers.answers.items()):
+        for producer in _chosen(answer.active_producers, context.options):
+            found_verdict = verdict(partition, producer, transactions, now_ms)
+            if found_verdict.is_hanging:
+                actions.append(abort_transaction(partition, producer))
+                notes += [_UNLISTED] if found_verdict.evidence == NO_TRANSACTION and _UNLISTED not in notes else []
+            else:
+                refused.append(_refusal(partition, producer, found_verdict))
+    if not actions and not refused:
+        notes.append("no transaction is open there")
+    return Planned(actions=actions, failures=refused, notes=notes)
+
+
+def _chosen(producers: Sequence[ProducerState], options: argparse.Namespace) -> list[ProducerState]:
+    return [
+        producer
+        for producer in producers
+        if producer.current_txn_start_offset >= 0
+        and options.producer_id in (None, producer.producer_id)
+        and options.start_offset in (None, producer.current_txn_start_offset)
+    ]
+
+
+def _refusal(partition: TopicPartition, producer: ProducerState, found_verdict: Verdict) -> Failure:
+    scope = Scope.of_partition(*partition, f"producer {producer.producer_id}")
+    if found_verdict.evidence is None:
+        return own_failure(_API, scope, found_verdict.problem or "UNKNOWN", "whether it hangs is not known")
+    return own_failure(_API, scope, "NOT_HANGING", _REASONS[found_verdict.evidence])
+
+
+def _declare_fence(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ids", nargs="+", metavar="ID", help="transactional ids")
+
+
+def _plan_fence(context: Context) -> Planned:
+    wanted = list(dict.fromkeys(context.options.ids))
+    states = read_transactional_ids(context.cluster, wanted, context.deadline)
+    failures = [state for state in states.values() if isinstance(state, Failure)]
+    failures += [
+        own_failure(
+            "ListTransactions", Scope.transaction(one), "NOT_LISTED", "no broker lists it, or we may not see it"
+        )
+        for one, state in states.items()
+        if state is None
+    ]
+    actions = [
+        fence_producer(one, state)
+        for one, state in states.items()
+        if state is not None and not isinstance(state, Failure)
+    ]
+    return Planned(actions=actions, failures=failures)
+
+
+VERBS = {
+    "abort-transaction": AdminVerb(
+        summary="Aborts transactions that hang: open in a partition, and forgotten by their coordinator.",
+        declare=_declare_abort,
+        check=_check_abort,
+        plan=_plan_abort,
+    ),
+    "fence-producer": AdminVerb(
+        summary="Fences the producers of transactional ids; what they have open is aborted.",
+        declare=_declare_fence,
+        plan=_plan_fence,
+    ),
+}

@@ -1,0 +1,98 @@
+"""Verbs of `lagoon admin` about the passwords of SCRAM users.
+
+A password is given as a reference only (env:NAME, file:PATH): everybody on the machine sees what stands on a command line.
+"""
+
+import argparse
+from collections.abc import Sequence
+
+from kafka_lagoon.admin.scram import FEWEST_ITERATIONS, MOST_ITERATIONS, ScramCredential, describe_scram_users
+from kafka_lagoon.apply.action import Guard, State
+from kafka_lagoon.apply.kinds.users import MECHANISMS, alter_scram, delete_scram, scram_states
+from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
+from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.secret import Secret
+
+_REFERENCES = ("env:", "file:")
+
+
+def _declare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("users", nargs="+", metavar="USER", help="names without the type User:")
+    parser.add_argument("--mechanism", choices=MECHANISMS, default="SCRAM-SHA-512", help="default: %(default)s")
+
+
+def _declare_password(parser: argparse.ArgumentParser) -> None:
+    _declare(parser)
+    parser.add_argument("--password", metavar="REFERENCE", help="env:NAME or file:PATH; never the password itself")
+    parser.add_argument(
+        "--iterations",
+        type=int,
+        default=FEWEST_ITERATIONS,
+        metavar="N",
+        help=f"how often it is hashed, {FEWEST_ITERATIONS} to {MOST_ITERATIONS}; default: %(default)s",
+    )
+
+
+def _check_password(options: argparse.Namespace) -> list[str]:
+    problems = []
+    if not FEWEST_ITERATIONS <= options.iterations <= MOST_ITERATIONS:
+        problems.append(f"--iterations: brokers take {FEWEST_ITERATIONS} to {MOST_ITERATIONS}")
+    if options.password is None or not options.password.startswith(_REFERENCES):
+        return [*problems, "--password: give env:NAME or file:PATH, where the password is"]
+    try:
+        if not Secret(options.password).reveal():
+            problems.append(f"--password: {options.password} is empty")
+    except ConfigError as error:
+        problems += [f"--password: {problem}" for problem in error.problems]
+    return problems
+
+
+def _plan_password(context: Context) -> Planned:
+    options = context.options
+    states = _states(context)
+    if isinstance(states, Failure):
+        return Planned(actions=(), failures=[states])
+    password = Secret(options.password)
+    return Planned(
+        actions=[alter_scram(one, states.get(one), options.iterations, password) for one in _credentials(options)]
+    )
+
+
+def _plan_deletion(context: Context) -> Planned:
+    states = _states(context)
+    if isinstance(states, Failure):
+        return Planned(actions=(), failures=[states])
+    wanted = _credentials(context.options)
+    missing = [
+        own_failure("delete-scram", Scope.list(f"SCRAM user {one.user}"), "NOT_LISTED", "it has no such password")
+        for one in wanted
+        if one not in states
+    ]
+    return Planned(actions=[delete_scram(one, states[one]) for one in wanted if one in states], failures=missing)
+
+
+def _states(context: Context) -> dict[ScramCredential, State] | Failure:
+    described = describe_scram_users(context.cluster, context.deadline)
+    return described if isinstance(described, Failure) else scram_states(described)
+
+
+def _credentials(options: argparse.Namespace) -> Sequence[ScramCredential]:
+    return [ScramCredential(user, MECHANISMS[options.mechanism]) for user in dict.fromkeys(options.users)]
+
+
+VERBS = {
+    "alter-scram": AdminVerb(
+        summary="Sets the password of users that log in by SCRAM.",
+        declare=_declare_password,
+        check=_check_password,
+        plan=_plan_password,
+    ),
+    "delete-scram": AdminVerb(
+        summary="Deletes the password of users that log in by SCRAM.",
+        declare=_declare,
+        plan=_plan_deletion,
+        guards=(Guard.DELETIONS,),
+    ),
+}

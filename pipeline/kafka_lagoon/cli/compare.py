@@ -1,0 +1,311 @@
+"""`lagoon compare` says how the records of two topics differ, in one cluster or two."""
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from kafka_lagoon.cli.arguments import Parser, add_settings_options, number_from
+from kafka_lagoon.cli.kafka.output import failure_lines
+from kafka_lagoon.cli.people import screen, table
+from kafka_lagoon.cli.pipes import write
+from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, show_live, warn
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.compare.differences import NOT_COMPARED, Kind
+from kafka_lagoon.compare.result import Comparison, How
+from kafka_lagoon.compare.sequences import NOTHING_IN_COMMON
+from kafka_lagoon.compare.sides import TopicOfCluster, Wanted
+from kafka_lagoon.compare.topics import compare_topics
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, SPELLINGS, AtTime, OffsetSpecs, parse_offset_specs
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.records.digests import ALL_FIELDS
+from kafka_lagoon.settings import load
+
+_IGNORED = {"timestamp": "timestamp_ms", "key": "key", "value": "value", "headers": "headers", "order": None}
+_SHOWN_EVERY = 1 << 18  # records, after which a terminal shows how many are done
+_NOTHING_ALIKE = "nothing is alike (a broker's own timestamps? --ignore timestamp)"
+_COLUMNS = ("partition", "what", "records", "left", "right")
+
+_WORDS: Mapping[Kind, str] = {
+    Kind.MISSING: "missing in {right}",
+    Kind.EXTRA: "only in {right}",
+    Kind.DOUBLED_LEFT: "doubled in {left}",
+    Kind.DOUBLED_RIGHT: "doubled in {right}",
+    Kind.ALTERED: "altered",
+    Kind.REORDERED: "reordered",
+    Kind.EXPIRED_LEFT: "before what {left} still has",
+    Kind.EXPIRED_RIGHT: "before what {right} still has",
+    Kind.COMPACTED_LEFT: "compacted in {left}",
+    Kind.COMPACTED_RIGHT: "compacted in {right}",
+}
+
+_EPILOG = """\
+what is compared:
+  key, value, headers in their order, and timestamp of every record that readers of committed records see now; null and empty
+  differ. Offsets are not: a mirror or a restore has its own. Partitions are compared one by one and in order; if the topics
+  have different numbers of them, or with --ignore order, all records of the topics as a whole and without order.
+
+what is found:
+  missing         the first topic has it, the second has not        only in B  the other way round
+  doubled in A/B  that topic has it more often than the other       altered    another record of the same key in its place
+  reordered       both have it, at another place
+  Of no importance to the exit code: what retention has removed from one side's start (before what A/B still has), and what
+  compaction has removed because a later record has its key (compacted in A/B).
+  Logs that are equal are read once; the partitions that differ are read again to count what is doubled.
+
+Exit codes: 0 equal, 1 failed or not all could be read, 2 bad arguments or settings, 3 different.
+Required permissions: READ on both topics.
+"""
+
+
+def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
+    """The exit code of `lagoon compare` with these arguments."""
+    options = _parser().parse_args(argv)
+    left, right, wanted, how = _checked(options, environ, clock)
+    progress = _Progress(f"{left} and {right}")
+    try:
+        comparison = compare_topics(left, right, wanted, how, clock, progress.add)
+    finally:
+        progress.end()
+    write(f"{line}\n" for line in (_json(comparison) if options.json else _lines(comparison, options.number)))
+    if not options.json:
+        for line in [*comparison.notes, *failure_lines(comparison.failures)]:
+            warn(line)
+    if comparison.failures:
+        return FAILED
+    return COMPLETE if comparison.is_equal() else INCOMPLETE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser("compare", "Say how the records of two topics differ, in one cluster or two.")
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EPILOG
+    parser.add_argument("left", metavar="A:TOPIC", help="a topic of cluster A of [clusters.NAME] in the settings")
+    parser.add_argument("right", metavar="B:TOPIC", help="the topic to compare with it; B may be A")
+    parser.add_argument("--partitions", type=_numbers, metavar="0,1", help="only some partitions")
+    parser.add_argument("--from", dest="start", metavar="WHERE", help=f"where both sides begin: {SPELLINGS}")
+    parser.add_argument("--until", metavar="WHERE", help="where both sides end: like --from (default: latest)")
+    parser.add_argument(
+        "--ignore", type=_ignored, default=(), metavar="A,B", help=f"what may differ: some of {', '.join(_IGNORED)}"
+    )
+    parser.add_argument(
+        "-n", "--number", type=number_from(0), default=100, metavar="N", help="show so many ranges (default: 100)"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a line: every range, then a summary")
+    add_settings_options(parser)
+    return parser
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    if not all(part.isdecimal() for part in text.split(",")):
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of partitions, such as 0,1")
+    return tuple(int(part) for part in text.split(","))
+
+
+def _ignored(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(","))
+    if unknown := [name for name in names if name not in _IGNORED]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(_IGNORED)}")
+    return names
+
+
+def _checked(
+    options: argparse.Namespace, environ: Mapping[str, str], clock: Clock
+) -> tuple[TopicOfCluster, TopicOfCluster, Wanted, How]:
+    """What is to be compared, and how; ConfigError lists every fault."""
+    problems: list[str] = []
+    start = _specs("--from", options.start, OffsetSpecs(name="--from", default=EARLIEST), clock, problems)
+    end = _specs("--until", options.until, OffsetSpecs(name="--until", default=LATEST), clock, problems)
+    fields = ALL_FIELDS - {_IGNORED[name] for name in options.ignore}
+    if not fields:
+        problems.append("--ignore: nothing is left to compare")
+    sides: list[TopicOfCluster] = []
+    try:
+        settings = load(options.conf, environ, options.set, options.kafka_properties, tables_needed=False)
+    except ConfigError as error:
+        problems += error.problems
+    else:
+        known = settings.named_clusters()
+        sides = [side for text in (options.left, options.right) if (side := _side(text, known, problems))]
+    if problems:
+        raise ConfigError(problems)
+    left, right = sides
+    wanted = Wanted(partitions=options.partitions, start=start, end=end)
+    return left, right, wanted, How(fields=frozenset(fields), in_order="order" not in options.ignore)
+
+
+def _specs(name: str, text: str | None, default: OffsetSpecs, clock: Clock, problems: list[str]) -> OffsetSpecs:
+    if text is None:
+        return default
+    try:
+        specs = parse_offset_specs(name, text, clock.now_ms())
+    except ValueError as error:
+        problems.append(f"{name}: {error}")
+        return default
+    if specs.by_partition or specs.default is None:
+        problems.append(f"{name}: the same for all partitions, because both topics have their own offsets")
+    if isinstance(specs.default, AtTime) and specs.default.timestamp_ms > clock.now_ms():
+        problems.append(f"{name}: that time is still to come")
+    return specs
+
+
+def _side(text: str, known: Mapping[str, KafkaSettings], problems: list[str]) -> TopicOfCluster | None:
+    cluster, colon, topic = text.partition(":")
+    if not colon or not topic:
+        problems.append(f"{text}: not CLUSTER:TOPIC")
+    elif cluster not in known:
+        problems.append(f"{text}: no cluster {cluster} in the settings ({', '.join(known)})")
+    else:
+        return TopicOfCluster(cluster=cluster, kafka=known[cluster], topic=topic)
+    return None
+
+
+class _Progress:
+    """Shows on a terminal how many records were compared; several threads add to it."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._records, self._shown = name, 0, 0
+
+    def add(self, records: int) -> None:
+        """Some more are compared."""
+        self._records += records
+        if self._records - self._shown >= _SHOWN_EVERY:
+            self._shown = self._records
+            show_live(self._name, f"{self._records:,} records compared")
+
+    def end(self) -> None:
+        """Nothing is under way any more."""
+        show_live(self._name, None)
+
+
+def _names(comparison: Comparison) -> dict[str, str]:
+    """What the sides are called: by their clusters if these differ, else by their topics, else first and second."""
+    left, right = comparison.left.of, comparison.right.of
+    if left.cluster != right.cluster:
+        return {"left": left.cluster, "right": right.cluster}
+    if left.topic != right.topic:
+        return {"left": left.topic, "right": right.topic}
+    return {"left": "the first", "right": "the second"}
+
+
+def _lines(comparison: Comparison, most: int) -> Iterator[str]:
+    names = _names(comparison)
+    rows = list(_rows(comparison, names))
+    if rows and most:
+        headings = (*_COLUMNS[:3], names["left"], names["right"])
+        yield from table(headings, rows[:most], screen())
+        yield ""
+    if len(rows) > most:
+        yield f"{len(rows) - most:,} more ranges: choose -n or --json"
+    yield from _summary(comparison, names)
+
+
+def _summary(comparison: Comparison, names: Mapping[str, str]) -> Iterator[str]:
+    left, right = comparison.left.of, comparison.right.of
+    counts = comparison.counts()
+    for part in comparison.partitions:
+        if part.gave_up:
+            why = _NOTHING_ALIKE if part.gave_up == NOTHING_IN_COMMON else "too many differences"
+            yield f"partition {part.partition}: {why} after {part.equal:,} equal records: the rest was not compared"
+    different = [f"{counts[kind]:,} {_WORDS[kind].format(**names)}" for kind in counts if kind not in NOT_COMPARED]
+    left_out = [f"{counts[kind]:,} {_WORDS[kind].format(**names)}" for kind in counts if kind in NOT_COMPARED]
+    order = "" if comparison.in_order else ", without regard to order"
+    yield f"{left}: {comparison.left_records:,} records; {right}: {comparison.right_records:,}{order}"
+    if left_out:
+        yield f"not compared: {', '.join(left_out)}"
+    if different:
+        yield f"different: {', '.join(different)}"
+    elif comparison.failures:
+        yield "no difference in what could be read"
+    else:
+        yield "equal" if comparison.is_equal() else "different"
+
+
+def _rows(comparison: Comparison, names: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
+    for part in comparison.partitions:
+        for difference in part.differences:
+            left = _span(difference.left_first, difference.left_last)
+            right = _span(difference.right_first, difference.right_last)
+            yield part.partition, _WORDS[difference.kind].format(**names), difference.records, left, right
+    for of_set in comparison.sets:
+        partition = (of_set.left or of_set.right or (0, 0, 0))[0]
+        ends = _span_of(of_set.left, partition), _span_of(of_set.right, partition)
+        yield (partition, _WORDS[of_set.kind].format(**names), of_set.records, *ends)
+
+
+def _span(first: int | None, last: int | None) -> str | None:
+    """Offsets of records, or where they would be."""
+    if last is None:
+        return None if first is None else f"at {first}"
+    return f"{first}" if first == last else f"{first} to {last}"
+
+
+def _span_of(place: tuple[int, int, int] | None, partition: int) -> str | None:
+    if place is None:
+        return None
+    number, first, last = place
+    return f"{_span(first, last)}" + ("" if number == partition else f" of partition {number}")
+
+
+def _json(comparison: Comparison) -> Iterator[str]:
+    for part in comparison.partitions:
+        for difference in part.differences:
+            yield _object("difference", {"partition": part.partition, **asdict(difference)})
+        yield _object(
+            "partition",
+            {
+                "partition": part.partition,
+                "left_from": part.left.from_offset,
+                "left_to": part.left.to_offset,
+                "right_from": part.right.from_offset,
+                "right_to": part.right.to_offset,
+                "left_records": part.left_records,
+                "right_records": part.right_records,
+                "equal": part.equal,
+                "gave_up": part.gave_up,
+            },
+        )
+    for of_set in comparison.sets:
+        yield _object("difference", _of_set(of_set.left, of_set.right, of_set.kind, of_set.records))
+    for failure in comparison.failures:
+        yield _object("failure", {"scope": str(failure.scope), "problem": failure.name, "message": failure.message})
+    yield _object(
+        "summary",
+        {
+            "left": str(comparison.left.of),
+            "right": str(comparison.right.of),
+            "left_cluster_id": comparison.left.cluster_id,
+            "right_cluster_id": comparison.right.cluster_id,
+            "in_order": comparison.in_order,
+            "left_records": comparison.left_records,
+            "right_records": comparison.right_records,
+            "counts": comparison.counts(),
+            "is_whole": comparison.is_whole,
+            "is_equal": comparison.is_equal() and not comparison.failures,
+            "notes": comparison.notes,
+        },
+    )
+
+
+def _of_set(
+    left: tuple[int, int, int] | None, right: tuple[int, int, int] | None, kind: Kind, records: int
+) -> dict[str, Any]:
+    ours, theirs = left or (None, None, None), right or (None, None, None)
+    return {
+        "left_partition": ours[0],
+        "right_partition": theirs[0],
+        "kind": kind,
+        "records": records,
+        "left_first": ours[1],
+        "left_last": ours[2],
+        "right_first": theirs[1],
+        "right_last": theirs[2],
+    }
+
+
+def _object(kind: str, fields: Mapping[str, Any]) -> str:
+    """A line; `what` is the kind of a difference, because `kind` is that of the line."""
+    renamed = {("what" if name == "kind" else name): value for name, value in fields.items()}
+    return json.dumps({"kind": kind, **renamed})

@@ -1,0 +1,79 @@
+"""Runs `lagoon restore`: archived records back into a cluster, and what is said of it."""
+
+import os
+from collections.abc import Iterator, Sequence
+
+from kafka_lagoon.apply.rendering import render
+from kafka_lagoon.cli.outcome import PARTIAL, RESTORE, Outcome, OutcomeProgress, one_by_one, reported_job
+from kafka_lagoon.cli.restore_arguments import RestoreArguments, restore_arguments
+from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, worst_of_clusters
+from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
+from kafka_lagoon.runs.context import RunContext
+from kafka_lagoon.runs.restore import STEPS, RestoreResult, restore
+
+
+def main(argv: Sequence[str]) -> int:
+    """The exit code of `lagoon restore` and jobs/restore.py with these arguments."""
+    return reported_job(RESTORE, lambda: restore_all(restore_arguments(argv, os.environ, SYSTEM_CLOCK), SYSTEM_CLOCK))
+
+
+def restore_all(arguments: RestoreArguments, clock: Clock) -> int:
+    """Restore, print and report; the exit code."""
+    context = RunContext(RESTORE, arguments.settings, clock)
+    outcome = Outcome(job=RESTORE, cluster=arguments.request.to_cluster)
+    return worst_of_clusters(one_by_one([outcome], clock, lambda one: _restore(context, arguments, one)))
+
+
+def _restore(context: RunContext, arguments: RestoreArguments, outcome: Outcome) -> int:
+    with OutcomeProgress(outcome, STEPS) as steps:
+        result = restore(context, arguments.request, outcome.request_stats, steps)
+    for line in lines(result):
+        say(line)
+    _describe(outcome, result)
+    return COMPLETE if result.is_complete else INCOMPLETE
+
+
+def _describe(outcome: Outcome, result: RestoreResult) -> None:
+    outcome.restore_id = result.plan.restore_id if result.plan else None
+    outcome.topics = len(result.topics)
+    outcome.partitions = sum(len(topic.partitions) for topic in result.topics)
+    outcome.records = result.written
+    outcome.failures = len(result.failures) + sum(1 for row in result.receipts if row.problem)
+    outcome.dry_run = result.is_dry_run
+    outcome.status = None if result.is_complete else PARTIAL
+
+
+def lines(result: RestoreResult) -> Iterator[str]:
+    """What happened, or would happen: topics, notes, what is not restored, and the receipt in one line."""
+    yield from render(result.actions)
+    for note in result.notes:
+        yield f"note: {note}"
+    for target, failure in sorted(result.failures.items()):
+        yield f"{target}: {failure}"
+    for row in result.receipts:
+        if row.problem:
+            yield (
+                f"{row.target_topic}-{row.target_partition}: {row.problem}: {row.records:,} records were written, "
+                f"{'unknown' if row.records_read_back is None else f'{row.records_read_back:,}'} were read back"
+            )
+    yield _last_line(result)
+
+
+def _last_line(result: RestoreResult) -> str:
+    where = f"{result.cluster} ({result.cluster_id})"
+    partitions = sum(len(topic.partitions) for topic in result.topics)
+    if result.is_dry_run:
+        begun = f"; restore {result.plan.restore_id} has begun and would go on" if result.plan else ""
+        counted = f"{result.to_write:,} records" if result.to_write is not None else "records"
+        return f"{where}: {counted} of {partitions:,} partitions would be restored{begun}; nothing was changed"
+    name = result.plan.restore_id if result.plan else ""
+    total = sum(one.written for one in result.progress.positions.values()) if result.progress else 0
+    parts = [f"{result.written:,} records written to {partitions:,} partitions"]
+    if result.went_on:
+        parts.append(f"{total:,} with those of earlier runs")
+    if result.receipts:
+        same = sum(1 for row in result.receipts if not row.problem)
+        parts.append(f"{same:,} of {len(result.receipts):,} partitions read back as they are archived")
+    else:
+        parts.append("not finished: run it again to go on")
+    return f"{where}: restore {name}: {', '.join(parts)} ({result.seconds:.1f} s)"

@@ -1,0 +1,177 @@
+"""Parses the command line of `lagoon restore`. Every fault is known before any I/O with a cluster or a table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kafka_lagoon.cli.arguments import job_parser, names, number_from, overrides
+from kafka_lagoon.cli.terminal import log_to
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.restore.request import RestoreRequest
+from kafka_lagoon.settings import Settings, load
+from kafka_lagoon.text import did_you_mean
+from kafka_lagoon.times import FORMS, parse_time_ms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreArguments:
+    """Settings and options of one run of the restore job."""
+
+    settings: Settings
+    request: RestoreRequest
+
+
+def restore_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> RestoreArguments:
+    """Arguments of `lagoon restore` and jobs/restore.py; ConfigError lists every fault."""
+    parser = job_parser(
+        "restore", "Archived records back into a cluster, exactly once, and a receipt for each partition."
+    )
+    parser.add_argument(
+        "--from-cluster",
+        required=True,
+        metavar="NAME",
+        help="whose records: the name in the tables, or Kafka's id of it",
+    )
+    parser.add_argument("--to-cluster", required=True, metavar="NAME", help="cluster of the settings that gets them")
+    parser.add_argument("--topics", required=True, type=names, metavar="A,B", help="names of archived topics")
+    parser.add_argument(
+        "--partitions", action="append", default=[], metavar="TOPIC:0,1", help="of a topic these partitions only"
+    )
+    parser.add_argument("--rename", action="append", default=[], metavar="OLD=NEW", help="another name in the target")
+    parser.add_argument(
+        "--topic-id",
+        action="append",
+        default=[],
+        metavar="TOPIC=ID",
+        help="an earlier topic of that name; default: the last",
+    )
+    parser.add_argument(
+        "--where", metavar="SQL", help="records that meet a condition over the columns of table records"
+    )
+    parser.add_argument("--until", metavar="TIME", help=f"records with times before this one ({FORMS})")
+    parser.add_argument(
+        "--at",
+        metavar="TIME",
+        help="configs, ACLs and offsets of the last snapshot before this time; default: the newest",
+    )
+    parser.add_argument("--with-configs", action="store_true", help="configs of topics that are created")
+    parser.add_argument(
+        "--with-acls", action="store_true", help="ACLs about the topics, and about groups with --with-offsets"
+    )
+    parser.add_argument(
+        "--with-offsets", action="store_true", help="offsets of groups, translated, once all is written"
+    )
+    parser.add_argument(
+        "--replication-factor",
+        type=number_from(1),
+        metavar="N",
+        help="of topics that are created; default: as they had",
+    )
+    parser.add_argument(
+        "--transactional",
+        action="store_true",
+        help="in transactions: readers of committed records see no part of a batch",
+    )
+    parser.add_argument("--into-existing", action="store_true", help="add to topics that have records")
+    parser.add_argument(
+        "--accept-changes",
+        action="store_true",
+        help="go on where records lose their times, or retention will delete them",
+    )
+    parser.add_argument("--new", action="store_true", help="start another restore, though the last one is not finished")
+    parser.add_argument("--dry-run", action="store_true", help="say what would happen and what would clash, and end")
+    args = parser.parse_args(argv)
+    log_to(args.log_file)
+    problems: list[str] = []
+    try:
+        settings = load(args.conf, environ, overrides(args), args.kafka_properties)
+    except ConfigError as error:
+        problems += error.problems
+        settings = None
+    clusters = settings.named_clusters() if settings else {}
+    if settings and args.to_cluster not in clusters:
+        problems.append(
+            f"--to-cluster: no cluster {args.to_cluster} in the settings{did_you_mean(args.to_cluster, clusters)}"
+        )
+    request = RestoreRequest(
+        from_cluster=args.from_cluster,
+        to_cluster=args.to_cluster,
+        topics=tuple(dict.fromkeys(args.topics)),
+        partitions=_partitions(args.partitions, args.topics, problems),
+        renames=_pairs("--rename", args.rename, args.topics, problems),
+        topic_ids=_pairs("--topic-id", args.topic_id, args.topics, problems),
+        condition=_condition(args.where, args.until, clock, problems),
+        at_ms=_time(args.at, "--at", clock, problems),
+        with_configs=args.with_configs,
+        with_acls=args.with_acls,
+        with_offsets=args.with_offsets,
+        replication_factor=args.replication_factor,
+        is_transactional=args.transactional,
+        into_existing=args.into_existing,
+        accept_changes=args.accept_changes,
+        starts_anew=args.new,
+        is_dry_run=args.dry_run,
+    )
+    problems += _same_names(request)
+    if problems or settings is None:
+        raise ConfigError(problems)
+    return RestoreArguments(settings=settings, request=request)
+
+
+def _partitions(texts: Sequence[str], topics: Sequence[str], problems: list[str]) -> Mapping[str, tuple[int, ...]]:
+    found: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        topic, _, numbers = text.rpartition(":")
+        parts = names(numbers)
+        if not topic or not parts or not all(part.isdecimal() for part in parts):
+            problems.append(f"--partitions {text}: write it as TOPIC:0,1")
+        elif topic not in topics:
+            problems.append(f"--partitions {text}: {topic} is not in --topics")
+        else:
+            found[topic] = tuple(sorted({*found.get(topic, ()), *map(int, parts)}))
+    return found
+
+
+def _pairs(option: str, texts: Sequence[str], topics: Sequence[str], problems: list[str]) -> Mapping[str, str]:
+    pairs: dict[str, str] = {}
+    for text in texts:
+        topic, separator, value = text.partition("=")
+        if not separator or not topic or not value:
+            problems.append(f"{option} {text}: write it as TOPIC=...")
+        elif topic not in topics:
+            problems.append(f"{option} {text}: {topic} is not in --topics")
+        elif pairs.setdefault(topic, value) != value:
+            problems.append(f"{option} {text}: {topic} has {pairs[topic]} already")
+    return pairs
+
+
+def _same_names(request: RestoreRequest) -> list[str]:
+    """Topics that would be written into one another."""
+    targets = [request.target_of(topic) for topic in request.topics]
+    return [
+        f"--rename: several topics would become {name}" for name in dict.fromkeys(targets) if targets.count(name) > 1
+    ]
+
+
+def _condition(where: str | None, until: str | None, clock: Clock, problems: list[str]) -> str | None:
+    """Both conditions as one; the columns of records that they name are checked here."""
+    until_ms = _time(until, "--until", clock, problems)
+    parts = [f"timestamp_ms < {until_ms}"] if until_ms is not None else []
+    if where:
+        from kafka_lagoon.query.duckdb_engine import quoted_offset  # noqa: PLC0415  only a condition needs DuckDB
+        from kafka_lagoon.restore.conditions import faults_of  # noqa: PLC0415
+
+        condition = quoted_offset(where)
+        problems += [f"--where: {fault}" for fault in faults_of(condition)]
+        parts.append(condition)
+    return " AND ".join(f"({part})" for part in parts) or None
+
+
+def _time(text: str | None, option: str, clock: Clock, problems: list[str]) -> int | None:
+    if text is None:
+        return None
+    try:
+        return parse_time_ms(text, clock.now_ms())
+    except ValueError as error:
+        problems.append(f"{option}: {error}")
+        return None

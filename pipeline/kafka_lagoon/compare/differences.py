@@ -1,0 +1,238 @@
+"""Says of each record in the gaps of a comparison what it is (missing, doubled, altered, ...), and joins them to ranges.
+
+Whether a record is one too many is decided by counting: it is doubled on the side that has more of it, if the other has one,
+too. For that the left log is read a second time; logs that are equal are read once.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafka_lagoon.compare.sequences import Compared, Gap, Records, joined
+
+Hash = tuple[int, int]
+
+
+class Kind(StrEnum):
+    """What a range of records is."""
+
+    MISSING = "missing"  # on the right
+    EXTRA = "extra"  # on the right: the left never had it
+    DOUBLED_LEFT = "doubled_left"  # the left has it more often
+    DOUBLED_RIGHT = "doubled_right"  # the right has it more often
+    ALTERED = "altered"  # same place, and same key if there are several
+    REORDERED = "reordered"  # both have it, at another place
+    EXPIRED_LEFT = "expired_left"  # before what the left still has
+    EXPIRED_RIGHT = "expired_right"  # before what the right still has
+    COMPACTED_LEFT = "compacted_left"  # the left has a later record of its key
+    COMPACTED_RIGHT = "compacted_right"  # the right has a later record of its key
+
+
+# What retention and compaction remove at their own times is no difference.
+NOT_COMPARED = frozenset({Kind.EXPIRED_LEFT, Kind.EXPIRED_RIGHT, Kind.COMPACTED_LEFT, Kind.COMPACTED_RIGHT})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """Records one after the other that differ alike, by their first and last offsets on both sides.
+
+    Where a side has none of them, `left_first` or `right_first` is the offset that follows the last equal record there (None
+    if there is none before), and the last one is None.
+    """
+
+    kind: Kind
+    records: int
+    left_first: int | None
+    left_last: int | None
+    right_first: int | None
+    right_last: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What else decides: the starts of both logs, and what a second pass counted.
+
+    `left_counts` has how often the left log has each hash that was asked for. The last offsets of keys on each side are
+    known where logs are compacted.
+    """
+
+    left_counts: Mapping[Hash, int] = field(default_factory=dict)
+    left_start: int = 0
+    right_start: int = 0
+    left_keys: Mapping[int, int] = field(default_factory=dict)
+    right_keys: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Unequal:
+    """The records of all gaps of one side: their hashes, gaps, kinds, and what each belongs to on the other side."""
+
+    records: Records
+    hashes: list[Hash]
+    gap_of: list[int]
+    kinds: list[Kind | None]
+    mates: list[int]
+
+    @classmethod
+    def of(cls, parts: list[Records]) -> "_Unequal":
+        records = joined(parts)
+        hashes = [(low, high) for low, high in records.hashes.tolist()]
+        gap_of = [number for number, part in enumerate(parts) for _ in range(len(part))]
+        return cls(records, hashes, gap_of, [None] * len(records), [-1] * len(records))
+
+    def rest(self) -> Iterator[int]:
+        """Indexes of records of which nothing is decided."""
+        return (index for index, kind in enumerate(self.kinds) if kind is None)
+
+    def set(self, index: int, kind: Kind, mate: int = -1) -> None:
+        """Decide what a record is."""
+        self.kinds[index], self.mates[index] = kind, mate
+
+
+class Unequal:
+    """The records of a comparison that are in gaps, of which moved ones are found at once."""
+
+    def __init__(self, compared: Compared) -> None:
+        self._compared = compared
+        self._left = _Unequal.of([gap.left for gap in compared.gaps])
+        self._right = _Unequal.of([gap.right for gap in compared.gaps])
+        self._pair_moved()
+
+    def _pair_moved(self) -> None:
+        places: dict[Hash, deque[int]] = {}
+        for index, hash_ in enumerate(self._right.hashes):
+            places.setdefault(hash_, deque()).append(index)
+        for index, hash_ in enumerate(self._left.hashes):
+            if others := places.get(hash_):
+                self._pair(index, others.popleft(), Kind.REORDERED)
+
+    def _pair(self, left: int, right: int, kind: Kind) -> None:
+        self._left.set(left, kind, right)
+        self._right.set(right, kind, left)
+
+    def to_count(self) -> NDArray[np.uint64]:
+        """First words of the hashes that must be counted in the left log, sorted."""
+        words = {side.hashes[index][0] for side in (self._left, self._right) for index in side.rest()}
+        return np.array(sorted(words), np.uint64)
+
+    def keys(self) -> NDArray[np.uint64]:
+        """Hashes of the keys of records that one side alone has, sorted."""
+        keys = {int(side.records.keys[index]) for side in (self._left, self._right) for index in side.rest()}
+        return np.array(sorted(keys), np.uint64)
+
+    def differences(self, evidence: Evidence) -> list[Difference]:
+        """What differs, in ranges, by the order of gaps."""
+        self._find_doubled(evidence)
+        self._pair_altered()
+        self._decide_rest(evidence)
+        left, right = self._ranges(self._left, is_left=True), self._ranges(self._right, is_left=False)
+        return [difference for _, difference in sorted([*left, *right], key=lambda numbered: numbered[0])]
+
+    def _find_doubled(self, evidence: Evidence) -> None:
+        """A record is one too many if equal records, which both sides have, are beside those in gaps."""
+        in_gaps = Counter(self._left.hashes)
+        for side, kind in ((self._left, Kind.DOUBLED_LEFT), (self._right, Kind.DOUBLED_RIGHT)):
+            for index in list(side.rest()):
+                hash_ = side.hashes[index]
+                if evidence.left_counts.get(hash_, 0) > (0 if kind == Kind.DOUBLED_RIGHT else in_gaps[hash_]):
+                    side.set(index, kind)
+
+    def _pair_altered(self) -> None:
+        """Within a gap, records of the same key belong together, in order; and all others if both sides have as many."""
+        left_of, right_of = _by_gap(self._left), _by_gap(self._right)
+        for gap in left_of.keys() & right_of.keys():
+            by_key: dict[int, deque[int]] = {}
+            for index in right_of[gap]:
+                by_key.setdefault(int(self._right.records.keys[index]), deque()).append(index)
+            for index in left_of[gap]:
+                if others := by_key.get(int(self._left.records.keys[index])):
+                    self._pair(index, others.popleft(), Kind.ALTERED)
+            left = [index for index in left_of[gap] if self._left.kinds[index] is None]
+            right = [index for index in right_of[gap] if self._right.kinds[index] is None]
+            if len(left) == len(right):
+                for pair in zip(left, right, strict=True):
+                    self._pair(*pair, Kind.ALTERED)
+
+    def _decide_rest(self, evidence: Evidence) -> None:
+        for index in list(self._left.rest()):
+            gap = self._compared.gaps[self._left.gap_of[index]]
+            key = int(self._left.records.keys[index])
+            if self._is_before_all(gap) and evidence.right_start > 0:
+                kind = Kind.EXPIRED_RIGHT
+            else:
+                is_compacted = evidence.right_keys.get(key, -1) >= (gap.right_at or 0)
+                kind = Kind.COMPACTED_RIGHT if is_compacted else Kind.MISSING
+            self._left.set(index, kind)
+        for index in list(self._right.rest()):
+            gap = self._compared.gaps[self._right.gap_of[index]]
+            key = int(self._right.records.keys[index])
+            if self._is_before_all(gap) and evidence.left_start > 0:
+                kind = Kind.EXPIRED_LEFT
+            else:
+                is_compacted = evidence.left_keys.get(key, -1) >= (gap.left_at or 0)
+                kind = Kind.COMPACTED_LEFT if is_compacted else Kind.EXTRA
+            self._right.set(index, kind)
+
+    def _is_before_all(self, gap: Gap) -> bool:
+        return gap.left_at is None and self._compared.equal > 0
+
+    def _ranges(self, side: _Unequal, *, is_left: bool) -> Iterator[tuple[int, Difference]]:
+        """Ranges of a side with the number of their gap; pairs are the left side's."""
+        last, run = -1, list[int]()
+        for index, kind in enumerate(side.kinds):
+            if kind in (Kind.ALTERED, Kind.REORDERED) and not is_left:
+                continue
+            if run and index == last + 1 and self._continues(side, last, index):
+                run.append(index)
+            else:
+                yield from self._range(side, run, is_left=is_left)
+                run = [index]
+            last = index
+        yield from self._range(side, run, is_left=is_left)
+
+    @staticmethod
+    def _continues(side: _Unequal, last: int, index: int) -> bool:
+        mate = side.mates[last]
+        same = side.kinds[last] == side.kinds[index] and side.gap_of[last] == side.gap_of[index]
+        return same and side.mates[index] == (mate + 1 if mate >= 0 else -1)
+
+    def _range(self, side: _Unequal, run: list[int], *, is_left: bool) -> Iterator[tuple[int, Difference]]:
+        if not run:
+            return
+        number = side.gap_of[run[0]]
+        gap, kind = self._compared.gaps[number], side.kinds[run[0]]
+        ends = (int(side.records.offsets[run[0]]), int(side.records.offsets[run[-1]]))
+        left, right = (ends, (gap.right_at, None)) if is_left else ((gap.left_at, None), ends)
+        if side.mates[run[0]] >= 0:
+            offsets = self._right.records.offsets
+            right = (int(offsets[side.mates[run[0]]]), int(offsets[side.mates[run[-1]]]))
+        yield (
+            number,
+            Difference(
+                kind=kind or Kind.MISSING,
+                records=len(run),
+                left_first=left[0],
+                left_last=left[1],
+                right_first=right[0],
+                right_last=right[1],
+            ),
+        )
+
+
+def _by_gap(side: _Unequal) -> dict[int, list[int]]:
+    indexes: dict[int, list[int]] = {}
+    for index in side.rest():
+        indexes.setdefault(side.gap_of[index], []).append(index)
+    return indexes
+
+
+def count_kinds(differences: Iterable[Difference]) -> dict[Kind, int]:
+    """Records of each kind."""
+    counts: Counter[Kind] = Counter()
+    for difference in differences:
+        counts[difference.kind] += difference.records
+    return dict(counts)

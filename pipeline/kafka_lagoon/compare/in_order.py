@@ -1,0 +1,109 @@
+"""Compares one partition of two topics in order, both sides read at once."""
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.compare.connections import Connections
+from kafka_lagoon.compare.differences import Evidence, Hash, Unequal
+from kafka_lagoon.compare.reading import HashedReader, read_ahead
+from kafka_lagoon.compare.result import ComparedPartition, How, failures_of
+from kafka_lagoon.compare.sequences import Report, compare_sequences
+from kafka_lagoon.compare.sides import Side
+from kafka_lagoon.fetch.split import Outcome, Split
+
+_NO_WORDS = np.empty(0, np.uint64)
+
+
+def compare_partition(
+    connections: Connections, sides: tuple[Side, Side], number: int, how: How, report: Report
+) -> tuple[ComparedPartition, list[Failure]]:
+    """The comparison of a partition, and what could not be read of it."""
+    with connections.lend() as clusters:
+        splits = [side.splits[number] for side in sides]
+        readers = [
+            HashedReader(cluster, split, how.read, how.fields) for cluster, split in zip(clusters, splits, strict=True)
+        ]
+        with ExitStack() as stack:
+            left, right = (stack.enter_context(closing(read_ahead(reader.chunks()))) for reader in readers)
+            compared = compare_sequences(left, right, how.limits, report)
+        unequal = Unequal(compared)
+        second = _Second(clusters, [reader.outcome for reader in readers], how)
+        evidence = second.evidence(unequal, [side.log_starts[number] for side in sides])
+    outcomes = [[reader.outcome, *more] for reader, more in zip(readers, second.outcomes, strict=True)]
+    failures = [
+        failure
+        for side, of_side in zip(sides, outcomes, strict=True)
+        for failure in next(filter(None, (failures_of(side.of, outcome) for outcome in of_side)), [])
+    ]
+    part = ComparedPartition(
+        partition=number,
+        left=splits[0],
+        right=splits[1],
+        left_records=compared.equal + sum(len(gap.left) for gap in compared.gaps),
+        right_records=compared.equal + sum(len(gap.right) for gap in compared.gaps),
+        equal=compared.equal,
+        differences=unequal.differences(evidence),
+        gave_up=compared.gave_up,
+    )
+    return part, failures
+
+
+class _Second:
+    """A second pass over a partition that differs, for what must be counted in all of it."""
+
+    def __init__(self, clusters: Sequence[Cluster], first: Sequence[Outcome], how: How) -> None:
+        self._clusters, self._first, self._how = clusters, first, how
+        self.outcomes: tuple[list[Outcome], list[Outcome]] = ([], [])
+
+    def evidence(self, unequal: Unequal, log_starts: Sequence[int]) -> Evidence:
+        """What decides about the records in gaps. Keys are looked for where compaction has left offsets without records."""
+        words, keys = unequal.to_count(), unequal.keys()
+        is_compacted = [outcome.counts.compacted > 0 for outcome in self._first]
+        left = self._look_up(0, words, keys if is_compacted[0] else _NO_WORDS) if len(words) else _LookedUp()
+        right = self._look_up(1, _NO_WORDS, keys) if len(words) and is_compacted[1] else _LookedUp()
+        return Evidence(
+            left_counts=left.counts,
+            left_start=log_starts[0],
+            right_start=log_starts[1],
+            left_keys=left.last_offsets,
+            right_keys=right.last_offsets,
+        )
+
+    def _look_up(self, index: int, words: NDArray[np.uint64], keys: NDArray[np.uint64]) -> "_LookedUp":
+        split: Split = self._first[index].split
+        reader = HashedReader(self._clusters[index], split, self._how.read, self._how.fields)
+        result = _LookedUp()
+        for chunk in reader.chunks():
+            is_wanted = _is_in(chunk.hashes[:, 0], words)
+            result.counts.update((low, high) for low, high in chunk.hashes[is_wanted].tolist())
+            if len(keys):
+                of_chunk = chunk.keys()
+                is_wanted = _is_in(of_chunk, keys)
+                pairs = zip(of_chunk[is_wanted].tolist(), chunk.offsets[is_wanted].tolist(), strict=True)
+                result.last_offsets.update(pairs)
+        self.outcomes[index].append(reader.outcome)
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class _LookedUp:
+    """How often a log has each hash, and the last offsets of its keys."""
+
+    counts: Counter[Hash] = field(default_factory=Counter)
+    last_offsets: dict[int, int] = field(default_factory=dict)
+
+
+def _is_in(words: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which of these words are among some that are sorted."""
+    if not len(wanted):
+        return np.zeros(len(words), np.bool_)
+    index = np.searchsorted(wanted, words).clip(max=len(wanted) - 1)
+    is_equal: NDArray[np.bool_] = wanted[index] == words
+    return is_equal

@@ -1,0 +1,86 @@
+"""Declares how topics are compared, and the result of a comparison."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
+from kafka_lagoon.compare.differences import NOT_COMPARED, Difference, Kind
+from kafka_lagoon.compare.multisets import SetDifference
+from kafka_lagoon.compare.reading import unread
+from kafka_lagoon.compare.sequences import CompareLimits
+from kafka_lagoon.compare.sides import Side, TopicOfCluster
+from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
+from kafka_lagoon.protocol.messages.fetch import FETCH
+from kafka_lagoon.records.decoding import DecodeOptions
+from kafka_lagoon.records.digests import ALL_FIELDS
+
+PARTITIONS_AT_ONCE = 4
+_CHUNK_BYTES = 4 << 20  # of plain records in an Arrow batch; of each side of a partition two are kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class How:
+    """By which fields records are compared, and whether in order where both topics have as many partitions."""
+
+    fields: frozenset[str] = ALL_FIELDS
+    in_order: bool = True
+    limits: CompareLimits = field(default_factory=CompareLimits)
+    read: ReadOptions = field(default_factory=lambda: ReadOptions(decoding=DecodeOptions(expanded_bytes=_CHUNK_BYTES)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedPartition:
+    """What was compared of a partition in order. `gave_up`: why the rest was not; the records are those until then."""
+
+    partition: int
+    left: Split
+    right: Split
+    left_records: int
+    right_records: int
+    equal: int
+    differences: Sequence[Difference]
+    gave_up: str | None
+
+
+@dataclass(slots=True, kw_only=True)
+class Comparison:
+    """The result: `partitions` if they were compared in order, else `sets` for the topics as a whole.
+
+    `is_whole`: the differences are all that there are between what was read.
+    """
+
+    left: Side
+    right: Side
+    in_order: bool
+    partitions: list[ComparedPartition] = field(default_factory=list)
+    sets: list[SetDifference] = field(default_factory=list)
+    left_records: int = 0
+    right_records: int = 0
+    is_whole: bool = True
+    failures: list[Failure] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def counts(self) -> dict[Kind, int]:
+        """Records of each kind, of those that there are."""
+        counts: Counter[Kind] = Counter()
+        for part in self.partitions:
+            for difference in part.differences:
+                counts[difference.kind] += difference.records
+        for of_set in self.sets:
+            counts[of_set.kind] += of_set.records
+        return {kind: counts[kind] for kind in Kind if counts[kind]}
+
+    def is_equal(self) -> bool:
+        """Whether nothing differs of what could be compared."""
+        return self.is_whole and not self.counts().keys() - NOT_COMPARED
+
+
+def failures_of(of: TopicOfCluster, outcome: Outcome) -> list[Failure]:
+    """Why not all of a split was read, if something kept it from that."""
+    name = unread(outcome)
+    if name is None:
+        return []
+    scope = Scope.of_partition(outcome.split.topic, outcome.split.partition)
+    detail = outcome.detail or next((problem.detail for problem in outcome.problems if problem.reason == name), None)
+    return [own_failure(FETCH, scope, name, f"{of.cluster}: {detail or 'not all of it could be read'}")]

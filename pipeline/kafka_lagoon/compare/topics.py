@@ -1,0 +1,124 @@
+"""Compares two topics, in one cluster or two: partition by partition in order, or as multisets if their partitions differ."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.compare.connections import Connections
+from kafka_lagoon.compare.in_order import compare_partition
+from kafka_lagoon.compare.multisets import BucketSums, fitting, records_in, set_differences
+from kafka_lagoon.compare.reading import Chunk, HashedReader
+from kafka_lagoon.compare.result import PARTITIONS_AT_ONCE, Comparison, How, failures_of
+from kafka_lagoon.compare.sequences import Report
+from kafka_lagoon.compare.sides import Side, TopicOfCluster, Wanted, choose_side
+from kafka_lagoon.fetch.split import Outcome, Split
+
+T = TypeVar("T")
+
+
+def compare_topics(
+    left: TopicOfCluster, right: TopicOfCluster, wanted: Wanted, how: How, clock: Clock, report: Report = lambda _: None
+) -> Comparison:
+    """Compare what both sides have now; ConfigError if a topic or partition does not exist.
+
+    `report` hears how many records were compared. A side that cannot be reached at all is a ConnectionFailed.
+    """
+    with Connections(left, right, clock) as connections:
+        with connections.lend() as clusters:
+            sides = (
+                choose_side(clusters[0], left, wanted, connections.deadline(left)),
+                choose_side(clusters[1], right, wanted, connections.deadline(right)),
+            )
+        comparison = _begin(sides, how)
+        if comparison.in_order:
+            _compare_in_order(connections, sides, how, report, comparison)
+        else:
+            _compare_sets(connections, sides, how, report, comparison)
+        return comparison
+
+
+def _begin(sides: tuple[Side, Side], how: How) -> Comparison:
+    left, right = sides
+    is_alike = left.partitions == right.partitions
+    notes = list[str]()
+    if how.in_order and not is_alike:
+        notes.append(
+            f"{left.of} has {left.partitions} partitions, {right.of} {right.partitions}: compared as a whole, without order"
+        )
+    return Comparison(
+        left=left,
+        right=right,
+        in_order=how.in_order and is_alike,
+        failures=[*left.failures, *right.failures],
+        notes=notes,
+    )
+
+
+def _compare_in_order(
+    connections: Connections, sides: tuple[Side, Side], how: How, report: Report, comparison: Comparison
+) -> None:
+    shared = sorted(sides[0].splits.keys() & sides[1].splits.keys())
+    with ThreadPoolExecutor(PARTITIONS_AT_ONCE, thread_name_prefix="partition") as threads:
+        results = threads.map(lambda number: compare_partition(connections, sides, number, how, report), shared)
+        for part, failures in results:
+            comparison.partitions.append(part)
+            comparison.failures += failures
+            comparison.left_records += part.left_records
+            comparison.right_records += part.right_records
+            comparison.is_whole &= part.gave_up is None
+
+
+def _compare_sets(
+    connections: Connections, sides: tuple[Side, Side], how: How, report: Report, comparison: Comparison
+) -> None:
+    sums = [_summed(connections, sides[index], index, how, report, comparison) for index in (0, 1)]
+    comparison.left_records, comparison.right_records = sums[0].records, sums[1].records
+    differing = sums[0].differing(sums[1])
+    if not len(differing):
+        return
+    buckets = fitting(sums[0], sums[1], how.limits.different)
+    if len(buckets) < len(differing):
+        comparison.is_whole = False
+        share = len(buckets) / len(differing)
+        comparison.notes.append(f"too many differences: those below are a sample, about {share:.1%} of all")
+
+    left, right = (
+        _of_each(connections, sides[index], index, how, lambda chunks: records_in(chunks, buckets))[0]
+        for index in (0, 1)
+    )
+    comparison.sets = set_differences(left, right)
+
+
+def _summed(
+    connections: Connections, side: Side, index: int, how: How, report: Report, comparison: Comparison
+) -> BucketSums:
+    def of_partition(chunks: Iterable[Chunk]) -> BucketSums:
+        sums = BucketSums()
+        for chunk in chunks:
+            sums.add(chunk.hashes)
+            report(len(chunk.offsets))
+        return sums
+
+    total = BucketSums()
+    parts, outcomes = _of_each(connections, side, index, how, of_partition)
+    for sums in parts.values():
+        total.add_all(sums)
+    comparison.failures += [failure for outcome in outcomes for failure in failures_of(side.of, outcome)]
+    return total
+
+
+def _of_each(
+    connections: Connections, side: Side, index: int, how: How, read: Callable[[Iterable[Chunk]], T]
+) -> tuple[dict[int, T], list[Outcome]]:
+    """What `read` makes of the chunks of each partition of a side, several at once."""
+
+    def of_one(split: Split) -> tuple[T, Outcome]:
+        with connections.lend() as clusters:
+            reader = HashedReader(clusters[index], split, how.read, how.fields)
+            return read(reader.chunks()), reader.outcome
+
+    with ThreadPoolExecutor(PARTITIONS_AT_ONCE, thread_name_prefix="partition") as threads:
+        done = list(threads.map(of_one, side.splits.values()))
+    results = dict(zip(side.splits, (result for result, _ in done), strict=True))
+    return results, [outcome for _, outcome in done]

@@ -1,0 +1,59 @@
+"""Writes the rows of table admin_actions, each write a commit of its own: what a run that dies has written stays.
+
+Where the warehouse is a local folder this needs no session of Spark, so that `lagoon admin` starts at once.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from kafka_lagoon.apply.action_rows import AdminActionRow
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.delta.arrow import plain_table
+from kafka_lagoon.delta.plain_jvm import has_platform_settings, plain_kernel
+from kafka_lagoon.delta.schema import ADMIN_ACTIONS, WRITE_DATE
+from kafka_lagoon.delta.session import session
+from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, open_folder, open_warehouse
+from kafka_lagoon.errors import ChecksFailed
+from kafka_lagoon.settings import Settings, local_folder
+
+
+class AdminActions:
+    """Table admin_actions of a warehouse; a recorder for apply/execution.py."""
+
+    def __init__(self, warehouse: Warehouse, clock: Clock) -> None:
+        self._warehouse, self._clock = warehouse, clock
+
+    def write(self, rows: Sequence[AdminActionRow]) -> None:
+        """Append rows in one commit, and read the commit back; TableError or LockHeld if that fails."""
+        name, kernel = ADMIN_ACTIONS.name, self._warehouse.kernel
+        location = self._warehouse.locations[name]
+        day = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC).date()
+        url = f"{location}/{WRITE_DATE}={day}/{uuid4().hex}.parquet"
+        file = kernel.storage.write_rows(url, plain_table(ADMIN_ACTIONS, rows))
+        with self._warehouse.exclusively("commit", self._clock, COMMIT_LOCK_WAIT_MS):
+            version = kernel.append(self._warehouse.base(name), [file], (WRITE_DATE, day))
+        if url not in kernel.added(location, version):
+            raise ChecksFailed(f"version {version} of table {name} does not have the rows that were written to it")
+
+
+@contextmanager
+def recording(warehouse: Warehouse, cluster: str, clock: Clock) -> Iterator[AdminActions]:
+    """Holds the lock on alterations of a cluster, and gives its table of actions; LockHeld if another run has the lock."""
+    with warehouse.exclusively(f"alter-{cluster}", clock, 0):
+        yield AdminActions(warehouse, clock)
+
+
+@contextmanager
+def warehouse_for_actions(settings: Settings, clock: Clock, job: str) -> Iterator[Warehouse]:
+    """The warehouse of the settings, open for rows of admin_actions.
+
+    A local folder is opened without a session, unless the platform has settings of its own. Errors are those of
+    `open_warehouse`.
+    """
+    if not settings.warehouse or local_folder(settings.warehouse) is None or has_platform_settings():
+        yield open_warehouse(session(f"lagoon {job}"), settings, clock)
+        return
+    with plain_kernel() as kernel:
+        yield open_folder(kernel, settings.warehouse, ADMIN_ACTIONS, clock)

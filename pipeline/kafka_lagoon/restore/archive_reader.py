@@ -1,0 +1,210 @@
+"""Reads the archived records of one partition from the data files of table `records`, in the order of their offsets.
+
+It runs on executors, without a JVM. As an ingest writes them, files hold one partition's run of offsets after the other, so
+one row group is in memory at a time. OPTIMIZE mixes rows: row groups whose offsets overlap are read together, and in
+several passes, each for some of the offsets, where they would take too much memory.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from kafka_lagoon.delta.record_files import arrow_file
+from kafka_lagoon.delta.schema import RECORDS
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.restore.conditions import matching
+
+_SCHEMA = RECORDS.file_schema()
+WRITTEN = ("offset", "timestamp_ms", "key", "value", "headers")
+_IDENTITY = ("cluster_id", "topic", "topic_id", "partition")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A data file; `is_one_topic` if the log says that all its rows are of the wanted cluster and topic id."""
+
+    url: str
+    is_one_topic: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overwritten:
+    """Records from `offset` on that runs before `ingest_id` archived: their log was truncated and went on differently."""
+
+    ingest_id: str
+    offset: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArchivedPartition:
+    """Which records of a partition are wanted: offsets from `from_offset` to `to_offset` (not included).
+
+    `condition` is SQL over the columns of `records`. `escaped` are ranges of offsets whose header keys are not UTF-8.
+    """
+
+    cluster_id: str
+    topic: str
+    topic_id: str | None
+    partition: int
+    from_offset: int
+    to_offset: int
+    condition: str | None = None
+    overwritten: tuple[Overwritten, ...] = ()
+    escaped: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Its topic and number."""
+        return self.topic, self.partition
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that the choice depends on, beside those that name the partition."""
+        text = (self.condition or "").lower()
+        named = [name for name in _SCHEMA.names if name.lower() in text]
+        more = ["is_aborted", *(["ingest_id"] if self.overwritten else ())]
+        return ("offset", *more, *named)
+
+
+@dataclass(frozen=True, slots=True)
+class _RowGroup:
+    file: SourceFile
+    number: int
+    first: int  # bounds of the offsets, of whichever partition
+    last: int
+    size: int
+    is_one_partition: bool
+
+
+def read_archived(
+    files: Sequence[SourceFile], wanted: ArchivedPartition, limit_bytes: int, columns: Sequence[str] = WRITTEN
+) -> Iterator[pa.RecordBatch]:
+    """The wanted records by offset, as they are archived; `offset` must be among the columns.
+
+    Records of aborted and of open transactions are left out. TableError if a file cannot be read, or if an offset is there
+    twice.
+    """
+    groups = sorted((group for file in files for group in _row_groups(file, wanted)), key=lambda group: group.first)
+    for some in _overlapping(groups):
+        low, high = max(some[0].first, wanted.from_offset), min(max(one.last for one in some) + 1, wanted.to_offset)
+        passes = 1 if len(some) == 1 else -(-sum(group.size for group in some) // limit_bytes)
+        edges = [low + (high - low) * number // passes for number in range(passes + 1)]
+        for first, end in pairwise(edges):
+            yield from _sorted(some, wanted, first, end, columns)
+
+
+def _overlapping(groups: Sequence[_RowGroup]) -> Iterator[list[_RowGroup]]:
+    """Row groups, sorted by their first offsets, in sets whose ranges of offsets do not overlap."""
+    some: list[_RowGroup] = []
+    end = -1
+    for group in groups:
+        if some and group.first > end:
+            yield some
+            some = []
+        some.append(group)
+        end = max(end, group.last)
+    if some:
+        yield some
+
+
+def _row_groups(file: SourceFile, wanted: ArchivedPartition) -> Iterator[_RowGroup]:
+    """The row groups of a file that may have wanted records, by their statistics."""
+    with arrow_file(file.url) as opened:
+        metadata = pq.ParquetFile(opened, pre_buffer=False).metadata
+    places = {metadata.schema.column(place).path: place for place in range(metadata.num_columns)}
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        bounds = {name: _bounds(group.column(places[name])) for name in ("topic", "partition", "offset")}
+        if not _may_have(bounds["topic"], wanted.topic) or not _may_have(bounds["partition"], wanted.partition):
+            continue
+        first, last = bounds["offset"] or (wanted.from_offset, wanted.to_offset - 1)
+        if first >= wanted.to_offset or last < wanted.from_offset:
+            continue
+        alone = bounds["topic"] == (wanted.topic,) * 2 and bounds["partition"] == (wanted.partition,) * 2
+        yield _RowGroup(file, number, first, last, group.total_byte_size, file.is_one_topic and alone)
+
+
+def _bounds(column: pq.ColumnChunkMetaData) -> tuple[Any, Any] | None:
+    statistics = column.statistics
+    return (statistics.min, statistics.max) if statistics is not None and statistics.has_min_max else None
+
+
+def _may_have(bounds: tuple[Any, Any] | None, value: Any) -> bool:
+    return bounds is None or bounds[0] <= value <= bounds[1]
+
+
+def _sorted(
+    groups: Sequence[_RowGroup], wanted: ArchivedPartition, first: int, end: int, columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """The wanted records of row groups with offsets from `first` to `end`, by offset."""
+    tables = [_chosen(_read(group, wanted, columns), group, wanted, first, end) for group in groups]
+    table = pa.concat_tables([one for one in tables if one.num_rows] or tables[:1], promote_options="default")
+    offsets = table["offset"].to_numpy()
+    if not (offsets[1:] > offsets[:-1]).all():
+        table = table.take(pa.array(np.argsort(offsets, kind="stable")))
+        _refuse_repeated(table["offset"].to_numpy(), wanted)
+    yield from table.select(columns).combine_chunks().to_batches()
+
+
+def _refuse_repeated(offsets: "np.ndarray[tuple[int], np.dtype[np.int64]]", wanted: ArchivedPartition) -> None:
+    repeated = offsets[1:][offsets[1:] == offsets[:-1]]
+    if len(repeated):
+        raise TableError(
+            f"table records has offset {repeated[0]} of partition {wanted.partition} of topic {wanted.topic} "
+            f"({wanted.topic_id}) more than once: which of them was in the log is not known"
+        )
+
+
+def _read(group: _RowGroup, wanted: ArchivedPartition, columns: Sequence[str]) -> pa.Table:
+    """The needed columns of a row group; those that the file leaves out are null."""
+    identity = () if group.is_one_partition else _IDENTITY
+    names = tuple(dict.fromkeys([*columns, *wanted.columns, *identity]))
+    try:
+        with arrow_file(group.file.url) as opened:
+            parquet = pq.ParquetFile(opened, pre_buffer=False)
+            present = [name for name in names if name in parquet.schema_arrow.names]
+            table = parquet.read_row_group(group.number, columns=present, use_threads=False)
+    except (OSError, pa.ArrowException) as error:
+        raise TableError(f"{group.file.url} cannot be read: {str(error).partition(chr(10))[0]}") from error
+    arrays = [
+        table[name].cast(_SCHEMA.field(name).type)
+        if name in present
+        else pa.nulls(table.num_rows, _SCHEMA.field(name).type)
+        for name in names
+    ]
+    return pa.table(arrays, names=list(names))
+
+
+def _chosen(table: pa.Table, group: _RowGroup, wanted: ArchivedPartition, first: int, end: int) -> pa.Table:
+    """The rows that are wanted, with offsets from `first` to `end`."""
+    keep = []
+    if group.first < first or group.last >= end:
+        keep.append(pc.and_(pc.greater_equal(table["offset"], first), pc.less(table["offset"], end)))
+    if not group.is_one_partition:
+        identity = (wanted.cluster_id, wanted.topic, wanted.topic_id, wanted.partition)
+        keep += [
+            pc.is_null(table[name]) if value is None else pc.fill_null(pc.equal(table[name], value), False)
+            for name, value in zip(_IDENTITY, identity, strict=True)
+        ]
+    # Null: the transaction was still open, and nobody knows how it ended.
+    if pc.any(pc.is_null(table["is_aborted"])).as_py() or pc.any(table["is_aborted"]).as_py():
+        keep.append(pc.fill_null(pc.invert(table["is_aborted"]), False))
+    for one in wanted.overwritten:
+        is_old = pc.and_(pc.less(table["ingest_id"], one.ingest_id), pc.greater_equal(table["offset"], one.offset))
+        keep.append(pc.invert(is_old))
+    for condition in keep:
+        table = (
+            table.append_column("keep", condition)
+            if "keep" not in table.column_names
+            else table.set_column(table.column_names.index("keep"), "keep", pc.and_(table["keep"], condition))
+        )
+    if keep:
+        table = table.filter(table["keep"]).drop_columns(["keep"])
+    return matching(table, wanted.condition) if wanted.condition and table.num_rows else table

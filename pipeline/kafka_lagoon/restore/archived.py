@@ -1,0 +1,199 @@
+"""Finds what is archived of the topics to be restored: ranges of offsets, and the data files that hold them.
+
+The history of each topic is in `record_ranges`: which id the topic had last, where its log was truncated, and what is missing.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from kafka_lagoon.delta.arrow import table_of
+from kafka_lagoon.delta.files import DescribedFile
+from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORDS, Table
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
+from kafka_lagoon.restore.archive_reader import ArchivedPartition, Overwritten, SourceFile
+from kafka_lagoon.text import did_you_mean
+
+_RANGE = [
+    "ingest_id",
+    "cluster",
+    "cluster_id",
+    "topic",
+    "topic_id",
+    "partition",
+    "from_offset",
+    "to_offset",
+    "records",
+    "lost",
+    "corrupt",
+    "codec",
+]
+_PROBLEM = ["cluster_id", "topic", "topic_id", "partition", "base_offset", "last_offset", "reason"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedTopic:
+    """What is archived of a topic under one of its ids; `other_ids` are ids that it had before, and `missing` counts."""
+
+    cluster_id: str
+    topic: str
+    topic_id: str | None
+    other_ids: Sequence[str | None]
+    partitions: Mapping[int, ArchivedPartition]
+    records: Mapping[int, int]
+    codecs: frozenset[str]
+    missing: Counter[str] = field(default_factory=Counter)
+
+    def only(self, numbers: Iterable[int], condition: str | None) -> "ArchivedTopic":
+        """Some of its partitions, and of those the records that meet a condition."""
+        wanted = {number: self.partitions[number] for number in numbers if number in self.partitions}
+        return replace(self, partitions={number: replace(one, condition=condition) for number, one in wanted.items()})
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """The columns by which files of table `records` are found."""
+        known = {"cluster_id": self.cluster_id, "topic": self.topic}
+        return known if self.topic_id is None else {**known, "topic_id": self.topic_id}
+
+
+def find_archived(
+    warehouse: Warehouse, cluster: str, topics: Sequence[str], topic_ids: Mapping[str, str]
+) -> list[ArchivedTopic]:
+    """What is archived of topics of a cluster, given by its name or by Kafka's own id of it.
+
+    Of a topic that was re-created what it has had since, unless `topic_ids` says otherwise. ConfigError lists every topic that
+    is not archived, and a name that several clusters had.
+    """
+    faults, found = list[str](), list[ArchivedTopic]()
+    by_topic = {topic: _rows(warehouse, RECORD_RANGES, {"topic": topic}, _RANGE) for topic in topics}
+    named = [row for rows in by_topic.values() for row in rows if cluster in (row["cluster"], row["cluster_id"])]
+    cluster_ids = sorted({row["cluster_id"] for row in named})
+    if len(cluster_ids) > 1:
+        raise ConfigError(
+            [
+                f"--from-cluster: {cluster} was the name of several clusters: give one of their ids, {', '.join(cluster_ids)}"
+            ]
+        )
+    for topic, rows in by_topic.items():
+        of_cluster = [row for row in rows if row["cluster_id"] in cluster_ids]
+        ids = {row["topic_id"]: None for row in sorted(of_cluster, key=lambda row: row["ingest_id"], reverse=True)}
+        chosen = topic_ids.get(topic, next(iter(ids), None))
+        if not of_cluster:
+            faults.append(f"--topics: nothing is archived of topic {topic} of cluster {cluster}")
+        elif chosen not in ids:
+            faults.append(
+                f"--topics: nothing is archived of topic {topic} with id {chosen}{did_you_mean(str(chosen), map(str, ids))}"
+            )
+        else:
+            found.append(_topic(warehouse, topic, chosen, ids, of_cluster))
+    if faults:
+        raise ConfigError(faults)
+    return found
+
+
+def _topic(
+    warehouse: Warehouse,
+    topic: str,
+    topic_id: str | None,
+    ids: Mapping[str | None, None],
+    rows: Sequence[Mapping[str, Any]],
+) -> ArchivedTopic:
+    """What is archived of one topic under one id, from its ranges."""
+    ranges = [row for row in rows if row["topic_id"] == topic_id]
+    cluster_id: str = ranges[0]["cluster_id"]
+    escaped = _escaped(warehouse, cluster_id, topic, topic_id)
+    partitions: dict[int, ArchivedPartition] = {}
+    for number in sorted({row["partition"] for row in ranges}):
+        of_one = [row for row in ranges if row["partition"] == number]
+        ends = [offset for row in of_one for offset in (row["from_offset"], row["to_offset"])]
+        partitions[number] = ArchivedPartition(
+            cluster_id=cluster_id,
+            topic=topic,
+            topic_id=topic_id,
+            partition=number,
+            from_offset=min(ends),
+            to_offset=max(ends),
+            overwritten=tuple(
+                Overwritten(ingest_id=row["ingest_id"], offset=row["to_offset"])
+                for row in of_one
+                if row["to_offset"] < row["from_offset"]
+            ),
+            escaped=tuple(escaped.get(number, ())),
+        )
+    records, missing = Counter[int](), Counter[str]()
+    for row in ranges:
+        records[row["partition"]] += row["records"]
+        missing.update(lost=row["lost"], corrupt=row["corrupt"])
+    codecs = {name for row in ranges for name in (row["codec"] or "").split(",") if name}
+    return ArchivedTopic(
+        cluster_id=cluster_id,
+        topic=topic,
+        topic_id=topic_id,
+        other_ids=[one for one in ids if one != topic_id],
+        partitions=partitions,
+        records=records,
+        codecs=frozenset(codecs),
+        missing=missing,
+    )
+
+
+def _escaped(
+    warehouse: Warehouse, cluster_id: str, topic: str, topic_id: str | None
+) -> Mapping[int, list[tuple[int, int]]]:
+    """Ranges of offsets, by partition, whose header keys are not UTF-8."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for row in _rows(warehouse, RECORD_PROBLEMS, {"cluster_id": cluster_id, "reason": HEADER_KEY_NOT_UTF8}, _PROBLEM):
+        if row["topic"] == topic and row["topic_id"] == topic_id:
+            found.setdefault(row["partition"], []).append((row["base_offset"], row["last_offset"]))
+    return found
+
+
+def _rows(
+    warehouse: Warehouse, table: Table, wanted: Mapping[str, str], columns: Sequence[str]
+) -> list[Mapping[str, Any]]:
+    """Rows of a table with all values `wanted`, from the files that may have some."""
+    rows: list[Mapping[str, Any]] = []
+    for url in warehouse.kernel.files(warehouse.state(table.name), wanted):
+        arrow: pa.Table = table_of(warehouse.kernel.storage.read(url))
+        present = [name for name in columns if name in arrow.column_names]
+        rows += [
+            {**dict.fromkeys(columns), **row}
+            for row in arrow.select(present).to_pylist()
+            if all(row[name] == value for name, value in wanted.items())
+        ]
+    return rows
+
+
+def files_of(warehouse: Warehouse, topic: ArchivedTopic) -> list[DescribedFile]:
+    """The data files that may have records of a topic, in the latest version of table `records`."""
+    return warehouse.kernel.described_files(warehouse.state(RECORDS.name), topic.identity)
+
+
+def source_files(files: Sequence[DescribedFile], partition: ArchivedPartition) -> list[SourceFile]:
+    """Those of a topic's files that may have records of a partition, by the log's bounds."""
+    bounds = {"partition": (partition.partition, partition.partition)}
+    bounds["offset"] = partition.from_offset, partition.to_offset - 1
+    return [
+        SourceFile(file.url, _is_one_topic(file, partition))
+        for file in files
+        if all(_may_have(file, name, *pair) for name, pair in bounds.items())
+    ]
+
+
+def _may_have(file: DescribedFile, column: str, low: int, high: int) -> bool:
+    least, greatest = file.least.get(column), file.greatest.get(column)
+    return least is None or greatest is None or (least <= high and greatest >= low)
+
+
+def _is_one_topic(file: DescribedFile, partition: ArchivedPartition) -> bool:
+    """Whether all rows of a file are of the partition's cluster and topic id; ids are too short to be cut by the log."""
+    ids = {"cluster_id": partition.cluster_id, "topic_id": partition.topic_id}
+    return all(
+        value is not None and file.least.get(name) == value and file.greatest.get(name) == value
+        for name, value in ids.items()
+    )

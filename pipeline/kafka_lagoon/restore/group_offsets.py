@@ -1,0 +1,141 @@
+"""Translates the offsets that groups had committed, as a snapshot has them, to those of restored partitions."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from kafka_lagoon.admin.group_offsets import Commit, GroupPartition
+from kafka_lagoon.admin.groups import list_groups
+from kafka_lagoon.apply.action import Action, same_state
+from kafka_lagoon.apply.kinds.groups import alter_offsets_action, read_commits
+from kafka_lagoon.apply.offset_resets import members_failure
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.query.statements import Ask
+from kafka_lagoon.restore.offset_map import PartitionMap, Position
+from kafka_lagoon.restore.saved_rows import rows_of
+
+VIEWS = ("committed_offsets_published",)  # that `saved_commits` reads
+NOT_RESTORED, OTHER_TOPIC = "NOT_RESTORED", "TOPIC_RECREATED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedCommit:
+    """What a group had committed of a partition; `problem` is why it could not be read, or why it may be out of date."""
+
+    group_id: str
+    topic: str
+    topic_id: str | None
+    partition: int
+    committed_offset: int | None
+    metadata: str | None
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoredPartition:
+    """Where a partition of the source was restored to, and the map of its offsets."""
+
+    topic_id: str | None  # of the source
+    target: TopicPartition
+    offset_map: PartitionMap
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranslatedCommit:
+    """What a group is to commit in the target, so that it reads on at the first record that it had not read."""
+
+    group_id: str
+    target: TopicPartition
+    committed_offset: int
+    metadata: str | None
+    saved: SavedCommit
+    position: Position
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Untranslated:
+    """A commit that has no offset in the target, and why: NOT_RESTORED, TOPIC_RECREATED, or why it could not be read."""
+
+    saved: SavedCommit
+    problem: str
+
+
+def saved_commits(ask: Ask, snapshot_id: str, topics: Collection[str]) -> list[SavedCommit]:
+    """The commits of a published snapshot on these topics, ordered by group and partition."""
+    rows = rows_of(
+        ask,
+        "SELECT group_id, topic, topic_id, partition, committed_offset, metadata, problem "  # noqa: S608  a view of ours
+        f"FROM {VIEWS[0]} WHERE snapshot_id = ? ORDER BY group_id, topic, partition",
+        snapshot_id,
+    )
+    return [SavedCommit(**row) for row in rows if row["topic"] in topics]
+
+
+def translated(
+    commits: Sequence[SavedCommit], partitions: Mapping[TopicPartition, RestoredPartition]
+) -> tuple[list[TranslatedCommit], list[Untranslated]]:
+    """The commits in the target, and those that cannot be translated.
+
+    A partition that the group had not committed anything of is neither: its consumers begin where their settings say.
+    """
+    done: list[TranslatedCommit] = []
+    failed: list[Untranslated] = []
+    for saved in commits:
+        restored = partitions.get(TopicPartition(saved.topic, saved.partition))
+        if problem := _problem(saved, restored):
+            failed.append(Untranslated(saved=saved, problem=problem))
+        elif restored and saved.committed_offset is not None:
+            done.append(_translated(saved, saved.committed_offset, restored))
+    return done, failed
+
+
+def _problem(saved: SavedCommit, restored: RestoredPartition | None) -> str | None:
+    if saved.committed_offset is None:
+        return saved.problem
+    if restored is None:
+        return NOT_RESTORED
+    if None not in (saved.topic_id, restored.topic_id) and saved.topic_id != restored.topic_id:
+        return OTHER_TOPIC
+    return None
+
+
+def _translated(saved: SavedCommit, committed_offset: int, restored: RestoredPartition) -> TranslatedCommit:
+    place = restored.offset_map.translate(committed_offset)
+    return TranslatedCommit(
+        group_id=saved.group_id,
+        target=restored.target,
+        committed_offset=place.offset,
+        metadata=saved.metadata,
+        saved=saved,
+        position=place.position,
+    )
+
+
+def offset_actions(
+    cluster: Cluster, commits: Sequence[TranslatedCommit], deadline: Deadline
+) -> tuple[list[Action], list[Failure]]:
+    """Actions that commit these offsets in the target, and why there is none for others: a group that has members.
+
+    None is needed where the group has committed that offset already. The leader epochs of the source mean nothing there.
+    """
+    if not commits:
+        return [], []
+    listings = list_groups(cluster, deadline)
+    group_ids = sorted({commit.group_id for commit in commits})
+    stored = read_commits(cluster, listings, group_ids, deadline)
+    refused = {group_id: failure for group_id in group_ids if (failure := members_failure(listings, group_id))}
+    actions: list[Action] = []
+    failures = list(refused.values())
+    for commit in commits:
+        item = GroupPartition(commit.group_id, *commit.target)
+        before = stored.of(item)
+        if commit.group_id in refused:
+            continue
+        if isinstance(before, Failure):
+            failures.append(before)
+            continue
+        action = alter_offsets_action(item, before, Commit(commit.committed_offset, metadata=commit.metadata or ""))
+        if not same_state(action.before, action.after):
+            actions.append(action)
+    return actions, list(dict.fromkeys(failures))

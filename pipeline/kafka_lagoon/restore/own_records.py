@@ -1,0 +1,96 @@
+"""Finds in a partition of the target the records that a restore wrote there and lost count of, when it goes on.
+
+They are known by the producer id of the plan; others may write to the same partition.
+"""
+
+from collections.abc import Collection, Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LAST_STABLE, list_offsets
+from kafka_lagoon.admin.transactions import describe_producers
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import BrokerError, TargetChanged
+from kafka_lagoon.fetch.reader import SplitReader
+from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, ReadOptions, Split
+from kafka_lagoon.protocol.messages.fetch import FETCH
+
+
+def find_own_records(
+    cluster: Cluster,
+    partition: TopicPartition,
+    topic_id: str | None,
+    from_offset: int,
+    producer_ids: Collection[int],
+    options: ReadOptions,
+    deadline: Deadline,
+    *,
+    in_transactions: bool,
+) -> NDArray[np.int64]:
+    """The offsets, from `from_offset` on, of records that one of the producers wrote, with or without transactions.
+
+    TargetChanged if the log ends before `from_offset` or no longer has all that followed; BrokerError if it cannot be read.
+    """
+    kinds = (HIGH_WATERMARK, LAST_STABLE)
+    gathered = list_offsets(cluster, [partition], kinds, deadline)
+    for failure in (failure for kind in kinds for failure in gathered[kind].failures.values()):
+        raise BrokerError(failure.code or -1, failure.name, failure.api, str(failure.scope), failure.message)
+    high_watermark, last_stable = (gathered[kind].answers[partition].offset for kind in kinds)
+    end = last_stable if in_transactions else high_watermark
+    if high_watermark < from_offset:
+        raise TargetChanged(*partition, f"ends at {high_watermark}, and records up to {from_offset} were restored")
+    if end <= from_offset:
+        return np.empty(0, np.int64)
+    split = Split(
+        topic=partition.topic,
+        topic_id=topic_id,
+        partition=partition.partition,
+        from_offset=from_offset,
+        to_offset=end,
+        stable_end=last_stable,
+    )
+    reader = SplitReader(cluster, split, _options(options, in_transactions=in_transactions))
+    found = [_offsets(batch, producer_ids, in_transactions=in_transactions) for batch in reader.batches()]
+    outcome = reader.outcome
+    if outcome.failure:
+        raise BrokerError(-1, outcome.failure, FETCH.name, f"{partition.topic}-{partition.partition}", outcome.detail)
+    if outcome.counts.lost or outcome.counts.corrupt:
+        raise TargetChanged(*partition, f"no longer has all records that were written since offset {from_offset}")
+    return np.concatenate([np.empty(0, np.int64), *found])
+
+
+def last_sequence(
+    cluster: Cluster, partition: TopicPartition, producer_ids: Collection[int], deadline: Deadline
+) -> int | None:
+    """The last sequence number that the leader has of the producers; None if it knows none of them.
+
+    It forgets a producer some time after its last record (producer.id.expiration.ms), and cannot be asked before Kafka 2.8.
+    """
+    described = describe_producers(cluster, [partition], deadline).answers.get(partition)
+    known = (
+        [one.last_sequence for one in described.active_producers if one.producer_id in producer_ids]
+        if described
+        else []
+    )
+    return max(known, default=None)
+
+
+def _options(options: ReadOptions, *, in_transactions: bool) -> ReadOptions:
+    return ReadOptions(
+        isolation_level=READ_COMMITTED if in_transactions else READ_UNCOMMITTED,
+        fetch_bytes=options.fetch_bytes,
+        stall_timeout_ms=options.stall_timeout_ms,
+        ends_at_ms=options.ends_at_ms,
+        decoding=options.decoding,
+    )
+
+
+def _offsets(batch: pa.RecordBatch, producer_ids: Iterable[int], *, in_transactions: bool) -> NDArray[np.int64]:
+    ours = pc.is_in(batch.column("producer_id"), value_set=pa.array(sorted(producer_ids), pa.int64()))
+    alike = pc.equal(batch.column("is_transactional"), in_transactions)
+    offsets: NDArray[np.int64] = batch.column("offset").filter(pc.and_(ours, alike)).to_numpy()
+    return offsets

@@ -1,0 +1,193 @@
+"""Keeps the plan of a restore and how far it is, so that it can be killed anywhere and go on.
+
+The plan is a file beside table `restore_map`. Rows of that table and the positions after them are one commit, the positions as
+domain metadata, under a transaction id that counts: of two runs only one can commit. Restores with equal requests share a
+domain, in which the last of them stands.
+"""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.delta.arrow import plain_table, table_of
+from kafka_lagoon.delta.files import DataFile
+from kafka_lagoon.delta.kernel import Fence, Fenced
+from kafka_lagoon.delta.schema import RESTORE_MAP, RESTORE_RECEIPTS, Table
+from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
+from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
+from kafka_lagoon.produce.restore_rows import RestoreMapRow, RestoreReceiptRow
+from kafka_lagoon.records.digests import SequenceDigest
+from kafka_lagoon.restore.offset_map import OffsetRange
+from kafka_lagoon.restore.plan import PartitionKey, RestorePlan, from_json, to_json
+
+_FOLDER = "_lagoon"
+_RANGE = ["restore_id", "target_topic", "target_partition", "source_offset", "target_offset", "records"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """How far a partition is restored: `written` records, those of the source before `next_offset`.
+
+    `target_offset` is the first offset of the target after them, `digest` the digest of them.
+    """
+
+    next_offset: int
+    target_offset: int
+    digest: SequenceDigest = field(default_factory=SequenceDigest)
+    is_done: bool = False
+
+    @property
+    def written(self) -> int:
+        """Records that are written."""
+        return self.digest.records
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a restore is, as of its last commit; `sequence` counts the commits under its domain."""
+
+    restore_id: str
+    sequence: int
+    positions: Mapping[PartitionKey, Position]
+    is_finished: bool = False
+
+
+def start_of(plan: RestorePlan, sequence: int = 0) -> Progress:
+    """The progress of a restore that has written nothing."""
+    positions = {
+        one.target: Position(next_offset=one.source.from_offset, target_offset=one.base_offset)
+        for one in plan.partitions
+    }
+    return Progress(restore_id=plan.restore_id, sequence=sequence, positions=positions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Journal:
+    """The stored plan and progress of restores with one request into one cluster."""
+
+    warehouse: Warehouse
+    clock: Clock
+    target_cluster_id: str
+    request: Mapping[str, Any]
+
+    def last(self) -> tuple[RestorePlan, Progress] | None:
+        """The last restore with this request; None if there is none. TableError if its plan is gone or cannot be read."""
+        stored = self._stored()
+        if stored is None:
+            return None
+        url = self._plan_url(stored.restore_id)
+        try:
+            return from_json(self.warehouse.kernel.storage.read(url)), stored
+        except ValueError as error:
+            raise TableError(f"{url} is no plan of a restore: {error}; start another with --new") from error
+
+    def begin(self, plan: RestorePlan) -> Progress:
+        """Store the plan, and then that its restore has begun; nothing may be written before this returns."""
+        before = self._stored()
+        self.warehouse.kernel.storage.write(self._plan_url(plan.restore_id), to_json(plan))
+        progress = start_of(plan, before.sequence if before else 0)
+        return self.commit(progress, [])
+
+    def commit(self, progress: Progress, rows: Sequence[RestoreMapRow]) -> Progress:
+        """Commit positions together with the rows that led to them; returns the progress with its new number.
+
+        LockHeld if another run has committed since: then nothing of this is stored.
+        """
+        made = replace(progress, sequence=progress.sequence + 1)
+        text = _to_json(made)
+        state_before = self.warehouse.state(RESTORE_MAP.name)
+        fence = Fence(f"lagoon/restore/{self._domain}", made.sequence)
+        with self.warehouse.exclusively("commit", self.clock, COMMIT_LOCK_WAIT_MS):
+            files, partition = self._file(RESTORE_MAP, rows)
+            try:
+                self.warehouse.kernel.append(state_before, files, partition, fence=fence, domains={self._domain: text})
+            except Fenced as error:
+                raise LockHeld(f"restores into {self.target_cluster_id}", "it committed in the meantime") from error
+        if self.warehouse.kernel.domain(self.warehouse.state(RESTORE_MAP.name), self._domain) != text:
+            raise ChecksFailed(
+                "table restore_map does not hold what was committed: does its log store keep writers apart?"
+            )
+        return made
+
+    def ranges(self, restore_id: str) -> Mapping[PartitionKey, Sequence[OffsetRange]]:
+        """The committed rows of a restore, by partition of the target."""
+        found: dict[PartitionKey, list[OffsetRange]] = {}
+        state = self.warehouse.state(RESTORE_MAP.name)
+        for url in self.warehouse.kernel.files(state, {"restore_id": restore_id}):
+            arrow = table_of(self.warehouse.kernel.storage.read(url), _RANGE)
+            for row in arrow.to_pylist():
+                if row["restore_id"] == restore_id:
+                    key = PartitionKey(row["target_topic"], row["target_partition"])
+                    one = OffsetRange(row["source_offset"], row["target_offset"], row["records"])
+                    found.setdefault(key, []).append(one)
+        return found
+
+    def add_receipts(self, rows: Sequence[RestoreReceiptRow]) -> None:
+        """Add receipts; a restore that died after this and goes on adds them again, with a later `checked_at`."""
+        if rows:
+            with self.warehouse.exclusively("commit", self.clock, COMMIT_LOCK_WAIT_MS):
+                files, partition = self._file(RESTORE_RECEIPTS, rows)
+                self.warehouse.kernel.append(self.warehouse.state(RESTORE_RECEIPTS.name), files, partition)
+
+    def _file(self, table: Table, rows: Sequence[Any]) -> tuple[list[DataFile], tuple[str, Any]]:
+        """Rows as a data file of today's partition; no file without rows."""
+        day = datetime.fromtimestamp(self.clock.now_ms() / 1000, tz=UTC).date()
+        partition = table.partition_by, day
+        if not rows:
+            return [], partition
+        name = f"{table.partition_by}={day}/{uuid.uuid4().hex}.parquet"
+        url = f"{self.warehouse.locations[table.name]}/{name}"
+        return [self.warehouse.kernel.storage.write_rows(url, plain_table(table, rows))], partition
+
+    def _stored(self) -> Progress | None:
+        text = self.warehouse.kernel.domain(self.warehouse.state(RESTORE_MAP.name), self._domain)
+        return _from_json(text) if text else None
+
+    @property
+    def _domain(self) -> str:
+        digest = hashlib.sha256(json.dumps(self.request, sort_keys=True).encode()).hexdigest()[:16]
+        return f"lagoon.restore.{self.target_cluster_id}.{digest}"
+
+    def _plan_url(self, restore_id: str) -> str:
+        # Readers and VACUUM pass over folders that begin with an underscore (ingest/pending_files.py).
+        folder = f"{self.warehouse.locations[RESTORE_MAP.name]}/{_FOLDER}/{quote(self.target_cluster_id, safe='')}"
+        return f"{folder}/{restore_id}.json"
+
+
+def _to_json(progress: Progress) -> str:
+    positions = [
+        [*key, one.next_offset, one.target_offset, one.digest.records, str(one.digest), int(one.is_done)]
+        for key, one in sorted(progress.positions.items())
+    ]
+    stored = {
+        "restore_id": progress.restore_id,
+        "sequence": progress.sequence,
+        "is_finished": progress.is_finished,
+        "positions": positions,
+    }
+    return json.dumps(stored, separators=(",", ":"))
+
+
+def _from_json(text: str) -> Progress:
+    stored = json.loads(text)
+    positions = {
+        PartitionKey(topic, partition): Position(
+            next_offset=next_offset,
+            target_offset=target_offset,
+            digest=SequenceDigest.parse(records, digest),
+            is_done=bool(is_done),
+        )
+        for topic, partition, next_offset, target_offset, records, digest, is_done in stored["positions"]
+    }
+    return Progress(
+        restore_id=stored["restore_id"],
+        sequence=stored["sequence"],
+        positions=positions,
+        is_finished=stored["is_finished"],
+    )

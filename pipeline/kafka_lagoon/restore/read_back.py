@@ -1,0 +1,40 @@
+"""Reads restored partitions back, on executors."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Clock, Deadline
+from kafka_lagoon.errors import PipelineError
+from kafka_lagoon.fetch.split import ReadOptions
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.restore.plan import PartitionKey
+from kafka_lagoon.restore.receipts import ReadBack, Restored, read_back
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSettings:
+    """What all tasks have in common; `fields` are those that the digest of each partition is about."""
+
+    kafka: KafkaSettings
+    clock: Clock
+    reading: ReadOptions
+    timeout_ms: int
+    fields: Mapping[PartitionKey, frozenset[str]]
+
+
+def read_back_partitions(settings: CheckSettings, several: Sequence[Restored]) -> list[ReadBack]:
+    """What is read back of some partitions, one after the other; what cannot be read is a result, too."""
+    with Cluster(settings.kafka, settings.clock, RequestStats()) as cluster:
+        return [_read_back(cluster, settings, one) for one in several]
+
+
+def _read_back(cluster: Cluster, settings: CheckSettings, restored: Restored) -> ReadBack:
+    deadline = Deadline.after(settings.clock, settings.timeout_ms)
+    fields = settings.fields[PartitionKey(restored.target_topic, restored.target_partition)]
+    try:
+        cluster.refresh({restored.target_topic}, deadline)
+        return read_back(cluster, restored, settings.reading, deadline, fields)
+    except PipelineError as error:
+        return ReadBack(digest=None, problem=str(error))

@@ -1,0 +1,48 @@
+"""Declares what a user asks a restore to do."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreRequest:
+    """The arguments of `lagoon restore`. Names of clusters are those of the settings; `from_cluster` may be Kafka's id of it.
+
+    `condition` is SQL over the columns of `records`. `partitions`, `renames` and `topic_ids` are by source topic. `at_ms`
+    chooses the snapshot for configs, ACLs and offsets; None is the newest.
+    """
+
+    from_cluster: str
+    to_cluster: str
+    topics: Sequence[str]
+    partitions: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    renames: Mapping[str, str] = field(default_factory=dict)
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    condition: str | None = None
+    at_ms: int | None = None
+    with_configs: bool = False
+    with_acls: bool = False
+    with_offsets: bool = False
+    replication_factor: int | None = None
+    is_transactional: bool = False
+    into_existing: bool = False
+    accept_changes: bool = False
+    starts_anew: bool = False
+    is_dry_run: bool = False
+
+    def target_of(self, topic: str) -> str:
+        """The name that a topic has in the target."""
+        return self.renames.get(topic, topic)
+
+    def identity(self) -> Mapping[str, Any]:
+        """What decides which records are written where: a run with the same identity goes on with an unfinished restore."""
+        return {
+            "from_cluster": self.from_cluster,
+            "topics": sorted(self.topics),
+            "partitions": {topic: sorted(numbers) for topic, numbers in self.partitions.items()},
+            "renames": dict(self.renames),
+            "topic_ids": dict(self.topic_ids),
+            "condition": self.condition,
+            "is_transactional": self.is_transactional,
+        }

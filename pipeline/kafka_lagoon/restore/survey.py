@@ -1,0 +1,80 @@
+"""Counts the archived records that a restore would write, and finds the bounds of their times, on executors.
+
+Only the columns that decide are read. Where each data file has one topic alone, the log of the table has the times already.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from kafka_lagoon.delta.files import DescribedFile
+from kafka_lagoon.restore.archive_reader import ArchivedPartition, SourceFile, read_archived
+
+_UNTIMED = -1
+
+
+class Times(NamedTuple):
+    """Bounds of the times of records."""
+
+    oldest_ms: int
+    newest_ms: int
+
+
+class SurveyItem(NamedTuple):
+    """A partition, and the data files that may have its records."""
+
+    source: ArchivedPartition
+    files: Sequence[SourceFile]
+
+
+class Survey(NamedTuple):
+    """How many records are wanted of a partition, and their times; None if none of them has one."""
+
+    records: int
+    times: Times | None
+
+
+def survey_partitions(limit_bytes: int, items: Sequence[SurveyItem]) -> list[Survey]:
+    """Count the records of some partitions."""
+    return [_survey(item, limit_bytes) for item in items]
+
+
+def _survey(item: SurveyItem, limit_bytes: int) -> Survey:
+    records, times = 0, list[Times]()
+    for batch in read_archived(item.files, item.source, limit_bytes, ("offset", "timestamp_ms")):
+        records += batch.num_rows
+        values = batch.column("timestamp_ms").to_numpy()
+        values = values[values != _UNTIMED]
+        if len(values):
+            times.append(Times(int(np.min(values)), int(np.max(values))))
+    return Survey(records, _all_of(times))
+
+
+def times_by_topic(surveys: Mapping[tuple[str, int], Survey]) -> Mapping[str, Times]:
+    """The bounds over all partitions of each topic."""
+    topics = dict.fromkeys(topic for topic, _ in surveys)
+    bounds = {
+        name: _all_of([one.times for (topic, _), one in surveys.items() if topic == name and one.times])
+        for name in topics
+    }
+    return {name: times for name, times in bounds.items() if times}
+
+
+def logged_times(files: Mapping[str, Sequence[DescribedFile]]) -> Mapping[str, Times]:
+    """The bounds of topics whose records stand in files of their own, all with times."""
+    bounds = {topic: [_logged(topic, file) for file in some] for topic, some in files.items()}
+    return {
+        topic: times for topic, some in bounds.items() if all(some) and (times := _all_of([one for one in some if one]))
+    }
+
+
+def _logged(topic: str, file: DescribedFile) -> Times | None:
+    least, greatest = file.least.get("timestamp_ms"), file.greatest.get("timestamp_ms")
+    if file.least.get("topic") != topic or file.greatest.get("topic") != topic or least is None or greatest is None:
+        return None
+    return Times(least, greatest) if least > _UNTIMED else None
+
+
+def _all_of(times: Sequence[Times]) -> Times | None:
+    return Times(min(one.oldest_ms for one in times), max(one.newest_ms for one in times)) if times else None

@@ -1,0 +1,218 @@
+"""Describes the topics that a restore writes to, and says what would clash or change there.
+
+Clashes that only the user can decide about name the option that allows them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from kafka_lagoon.admin.config_values import ConfigResource, Values, config_values
+from kafka_lagoon.admin.topics import describe_topics
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.fetch.log_bounds import ask_log_bounds
+from kafka_lagoon.fetch.ranges import LogBounds
+from kafka_lagoon.fetch.split import READ_UNCOMMITTED
+from kafka_lagoon.protocol.messages.describe_configs import BROKER, TOPIC
+from kafka_lagoon.restore.archived import ArchivedTopic
+from kafka_lagoon.restore.request import RestoreRequest
+from kafka_lagoon.restore.survey import Times
+from kafka_lagoon.wire.primitives import uuid_text
+
+MAX_BATCH_BYTES, TIMESTAMP_TYPE = "max.message.bytes", "message.timestamp.type"
+_RETENTION_MS, _RETENTION_BYTES, _CLEANUP = "retention.ms", "retention.bytes", "cleanup.policy"
+_BEFORE_MS, _AFTER_MS = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
+_BOTH_MS = "message.timestamp.difference.max.ms"  # before Kafka 3.6
+# What a topic has that is created without configs is set on brokers, under other names.
+_OF_BROKERS = {
+    _RETENTION_MS: "log.retention.ms",
+    _RETENTION_BYTES: "log.retention.bytes",
+    _CLEANUP: "log.cleanup.policy",
+    MAX_BATCH_BYTES: "message.max.bytes",
+    TIMESTAMP_TYPE: "log.message.timestamp.type",
+    _BEFORE_MS: "log.message.timestamp.before.max.ms",
+    _AFTER_MS: "log.message.timestamp.after.max.ms",
+    _BOTH_MS: "log.message.timestamp.difference.max.ms",
+}
+_APPEND_TIME = "LogAppendTime"
+_DEFAULT_MAX_BATCH_BYTES = 1_048_588
+_FOREVER = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetTopic:
+    """A topic of the target. One that is still to be created has no id, no `logs`, and the configs that it will have."""
+
+    name: str
+    topic_id: str | None
+    partitions: int
+    logs: Mapping[int, LogBounds]
+    configs: Mapping[str, str] = field(default_factory=dict)
+    exists: bool = True
+
+    @property
+    def max_batch_bytes(self) -> int:
+        """The largest batch that it takes."""
+        return int(self.configs.get(MAX_BATCH_BYTES, _DEFAULT_MAX_BATCH_BYTES))
+
+    @property
+    def keeps_time(self) -> bool:
+        """Whether records keep the times that they come with."""
+        return self.configs.get(TIMESTAMP_TYPE) != _APPEND_TIME
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """`faults` keep a restore from beginning; `notes` are what the user should know."""
+
+    faults: Sequence[str]
+    notes: Sequence[str]
+
+
+def describe_target(
+    cluster: Cluster, names: Sequence[str], deadline: Deadline
+) -> tuple[Mapping[str, TargetTopic | None], Sequence[Failure]]:
+    """The topics of these names, None for one that does not exist; and what could not be learned."""
+    described = describe_topics(cluster, names, deadline)
+    failures = [topic for topic in described.values() if isinstance(topic, Failure)]
+    topics = {name: topic for name, topic in described.items() if topic is not None and not isinstance(topic, Failure)}
+    partitions = [
+        TopicPartition(name, one.partition_index) for name, topic in topics.items() for one in topic.partitions
+    ]
+    logs, not_read = ask_log_bounds(cluster, partitions, READ_UNCOMMITTED, deadline) if partitions else ({}, {})
+    resources = {name: ConfigResource(TOPIC, name) for name in topics}
+    values = config_values(cluster, list(resources.values()), deadline) if resources else {}
+    failures += [*not_read.values(), *(one for one in values.values() if isinstance(one, Failure))]
+    found: dict[str, TargetTopic | None] = dict.fromkeys(names)
+    for name, topic in topics.items():
+        configs = values.get(resources[name])
+        found[name] = TargetTopic(
+            name=name,
+            topic_id=uuid_text(topic.topic_id),
+            partitions=len(topic.partitions),
+            logs={one.partition: logs[one] for one in logs if one.topic == name},
+            configs={}
+            if configs is None or isinstance(configs, Failure)
+            else {
+                key: value
+                for key, one in configs.items()
+                if (value := one.own if one.own is not None else one.inherited)
+            },
+            exists=True,
+        )
+    return found, failures
+
+
+def default_configs(cluster: Cluster, deadline: Deadline) -> Mapping[str, str]:
+    """The configs that a new topic has by default, as far as they can be learned."""
+    broker = ConfigResource(BROKER, str(min(cluster.brokers)))
+    values = config_values(cluster, [broker], deadline)[broker]
+    if isinstance(values, Failure):
+        return {}
+    return {name: value for name, of_broker in _OF_BROKERS.items() if (value := _effective(values, of_broker))}
+
+
+def _effective(values: Values, name: str) -> str | None:
+    """The value of a config; log.retention.ms stands for log.retention.hours, too."""
+    if name == _OF_BROKERS[_RETENTION_MS] and (name not in values or values[name].effective is None):
+        hours = values["log.retention.hours"].effective if "log.retention.hours" in values else None
+        return None if hours is None else str(int(hours) * 3_600_000)
+    return values[name].effective if name in values else None
+
+
+def verdict(
+    request: RestoreRequest,
+    pairs: Sequence[tuple[ArchivedTopic, TargetTopic]],
+    now_ms: int,
+    times: Mapping[str, Times],
+) -> Verdict:
+    """What clashes, and what will be different; `times` are those of the records by source topic, where known."""
+    faults, notes = list[str](), list[str]()
+    for source, target in pairs:
+        faults += _clashes(request, source, target)
+        changes = list(_changes(target, now_ms, times.get(source.topic)))
+        if request.accept_changes:
+            notes += changes
+        else:
+            faults += [f"{change} (--accept-changes goes on all the same)" for change in changes]
+        faults += _refusals(target, now_ms, times.get(source.topic))
+        notes += _remarks(source, target)
+    return Verdict(faults=faults, notes=notes)
+
+
+def _clashes(request: RestoreRequest, source: ArchivedTopic, target: TargetTopic) -> Iterator[str]:
+    """What stands in the way."""
+    highest = max(source.partitions, default=-1)
+    if highest >= target.partitions:
+        yield (
+            f"topic {target.name} has {target.partitions} partitions, and partition {highest} of {source.topic} is to be "
+            "restored: extend it, or restore under another name with --rename"
+        )
+    full = sorted(number for number, log in target.logs.items() if log.high_watermark > log.log_start_offset)
+    if target.exists and not request.into_existing and full:
+        yield (
+            f"topic {target.name} has records in {len(full)} of {target.partitions} partitions: --into-existing adds to them, "
+            "--rename restores under another name"
+        )
+
+
+def _changes(target: TargetTopic, now_ms: int, times: Times | None) -> Iterator[str]:
+    """What would not be as it was."""
+    if not target.keeps_time:
+        yield (
+            f"topic {target.name}: {TIMESTAMP_TYPE}={_APPEND_TIME} gives records the time of the restore instead of theirs"
+        )
+        return
+    retention_ms = int(target.configs.get(_RETENTION_MS, -1))
+    expires_ms = now_ms - retention_ms
+    deletes = "delete" in target.configs.get(_CLEANUP, "delete") and retention_ms >= 0
+    if deletes and times and times.oldest_ms < expires_ms:
+        yield (
+            f"topic {target.name}: {_RETENTION_MS}={retention_ms} deletes segments without a record after "
+            f"{_spelled(expires_ms)}, and the oldest record is from {_spelled(times.oldest_ms)}"
+        )
+
+
+def _refusals(target: TargetTopic, now_ms: int, times: Times | None) -> Iterator[str]:
+    """What the brokers would refuse."""
+    if not target.keeps_time or times is None:
+        return
+    for name, apart_ms, one_ms in (
+        (_BEFORE_MS, now_ms - times.oldest_ms, times.oldest_ms),
+        (_AFTER_MS, times.newest_ms - now_ms, times.newest_ms),
+        (_BOTH_MS, max(now_ms - times.oldest_ms, times.newest_ms - now_ms), times.oldest_ms),
+    ):
+        limit_ms = int(target.configs.get(name, _FOREVER))
+        if apart_ms > limit_ms:
+            yield (
+                f"topic {target.name}: {name}={limit_ms} refuses records like the one from {_spelled(one_ms)}: set it to "
+                f"{_FOREVER} until they are restored"
+            )
+
+
+def _remarks(source: ArchivedTopic, target: TargetTopic) -> Iterator[str]:
+    """What is good to know."""
+    if source.other_ids:
+        known = ", ".join(str(one) for one in source.other_ids)
+        yield f"topic {source.topic} was re-created: of its earlier ids ({known}) nothing is restored"
+    gone = {name: count for name, count in source.missing.items() if count}
+    if gone:
+        counts = ", ".join(f"{count:,} {name}" for name, count in gone.items())
+        yield f"topic {source.topic}: the archive lacks offsets ({counts}), and so will {target.name}"
+    if "compact" in target.configs.get(_CLEANUP, ""):
+        yield (
+            f"topic {target.name} is compacted: earlier records of a key, and tombstones, may go before they are read back, "
+            "which the receipt then reports"
+        )
+    if int(target.configs.get(_RETENTION_BYTES, -1)) >= 0:
+        yield f"topic {target.name}: {_RETENTION_BYTES}={target.configs[_RETENTION_BYTES]} may delete what is restored"
+
+
+def _spelled(time_ms: int) -> str:
+    """A time for people; one before the year 1 is a number."""
+    try:
+        return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)).isoformat(timespec="seconds")
+    except OverflowError:
+        return f"{time_ms} ms"

@@ -1,0 +1,323 @@
+"""Writes archived records to partitions of the target, on an executor, each record once.
+
+A task may die anywhere, and another attempt of it may still be running. Each begins by looking for what earlier ones have
+written, and goes on after that. Which record has which sequence number follows from the plan, and brokers refuse every batch
+that is not the next one of its producer, so no attempt can write what another one has written.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kafka_lagoon.admin.committed_offsets import committed_offsets
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Clock, Deadline
+from kafka_lagoon.errors import BrokerError, OtherAttempt, PipelineError, RecordTooLarge, TargetChanged
+from kafka_lagoon.fetch.split import ReadOptions
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.produce.transactions import OffsetToCommit, Transaction, TransactionalProducer
+from kafka_lagoon.produce.writer import find_topic
+from kafka_lagoon.records.digests import record_hashes
+from kafka_lagoon.records.encoding import Producer
+from kafka_lagoon.restore.archive_reader import SourceFile, read_archived
+from kafka_lagoon.restore.batch_sender import BatchSender, SendOptions
+from kafka_lagoon.restore.header_keys import unescaped
+from kafka_lagoon.restore.offset_map import OffsetRange, batch_ranges, joined
+from kafka_lagoon.restore.own_records import find_own_records, last_sequence
+from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
+from kafka_lagoon.restore.progress import Position
+
+_PAUSE_S = 0.5
+_TRANSACTION_BYTES = 64 << 20
+_SEQUENCES = 1 << 31
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """A partition to be restored from a position on, and the data files that may have its records."""
+
+    planned: PlannedPartition
+    position: Position
+    files: Sequence[SourceFile]
+    max_batch_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSettings:
+    """What all tasks of a round have in common; `plan` without its partitions. `ends_at_ms` is when it ends, as wall time."""
+
+    kafka: KafkaSettings
+    clock: Clock
+    plan: RestorePlan
+    reading: ReadOptions
+    memory_bytes: int
+    timeout_ms: int
+    ends_at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkResult:
+    """How far a partition is now, what was found or written for it, and why the rest was not if not for want of time."""
+
+    target: PartitionKey
+    position: Position
+    ranges: Sequence[OffsetRange] = ()
+    failure: str | None = None
+
+
+def restore_partitions(settings: TaskSettings, works: Sequence[Work]) -> list[WorkResult]:
+    """Write what is left of some partitions, one after the other, until the round ends; a failure is a result.
+
+    It may be called again with the same works, at any time and anywhere.
+    """
+    with Cluster(settings.kafka, settings.clock, RequestStats()) as cluster:
+        return [_restore(cluster, settings, work) for work in works]
+
+
+def _restore(cluster: Cluster, settings: TaskSettings, work: Work) -> WorkResult:
+    written = _Written(work)
+    if settings.clock.now_ms() >= settings.ends_at_ms:
+        return written.result()
+    try:
+        written.topic_id = _topic_id(cluster, settings, work.planned)
+        waiting = Deadline.after(settings.clock, settings.timeout_ms)
+        while True:
+            try:
+                return _go_on(cluster, settings, written)
+            except OtherAttempt:
+                if not waiting.pause(_PAUSE_S):
+                    raise
+    except PipelineError as error:
+        return written.result(str(error))
+
+
+def _topic_id(cluster: Cluster, settings: TaskSettings, planned: PlannedPartition) -> bytes:
+    """The target's topic id, after learning its leaders; TargetChanged if it was re-created since the plan was made."""
+    layout = find_topic(cluster, planned.target.topic, Deadline.after(settings.clock, settings.timeout_ms))
+    if not cluster.may_be_topic(planned.target.topic, planned.target_topic_id):
+        raise TargetChanged(*planned.target, "is of another topic: it was re-created since the restore began")
+    return layout.topic_id
+
+
+@dataclass(slots=True)
+class _Written:
+    """What is known to be written of a partition."""
+
+    work: Work
+    topic_id: bytes = bytes(16)
+    position: Position = field(init=False)
+    ranges: list[OffsetRange] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.position = self.work.position
+
+    def add(self, records: pa.RecordBatch, ranges: Sequence[OffsetRange]) -> None:
+        """Count records that are written; `ranges` say where."""
+        *before, last = [*self.ranges[-1:], *ranges]
+        self.ranges = [*self.ranges[:-1], *joined([*before, last])]
+        self.position = replace(
+            self.position,
+            next_offset=last.source_end,
+            target_offset=last.target_end,
+            digest=self.position.digest.then(record_hashes(records, self.work.planned.digested)),
+        )
+
+    def finish(self) -> None:
+        """There is nothing more to write."""
+        self.position = replace(self.position, next_offset=self.work.planned.source.to_offset, is_done=True)
+
+    def result(self, failure: str | None = None) -> WorkResult:
+        """All of it, for the driver."""
+        target = self.work.planned.target
+        return WorkResult(target=target, position=self.position, ranges=self.ranges, failure=failure)
+
+
+def _go_on(cluster: Cluster, settings: TaskSettings, written: _Written) -> WorkResult:
+    """Find what is written after the position, and write what follows until the round ends."""
+    write = _write_in_transactions if settings.plan.is_transactional else _write
+    rows = _Rows(settings, written)
+    write(cluster, settings, written, rows)
+    if rows.at_end:
+        written.finish()
+    return written.result()
+
+
+class _Rows:
+    """The archived records after a position, in batches; `at_end` when there are no more."""
+
+    def __init__(self, settings: TaskSettings, written: _Written) -> None:
+        source = written.work.planned.source
+        wanted = replace(source, from_offset=written.position.next_offset)
+        self._batches = read_archived(written.work.files, wanted, settings.memory_bytes)
+        self._settings = settings
+        self._rest: pa.RecordBatch | None = None
+        self.at_end = False
+
+    def take(self, count: int) -> Iterator[pa.RecordBatch]:
+        """So many records; TargetChanged if there are fewer."""
+        while count:
+            batch = self._next()
+            if batch is None:
+                return
+            self._rest = batch.slice(count) if batch.num_rows > count else None
+            batch = batch.slice(0, count)
+            count -= batch.num_rows
+            yield batch
+
+    def until_round_ends(self) -> Iterator[pa.RecordBatch]:
+        """All that is left, or as much as there is time for."""
+        while self._settings.clock.now_ms() < self._settings.ends_at_ms:
+            batch = self._next()
+            if batch is None:
+                return
+            yield batch
+
+    def _next(self) -> pa.RecordBatch | None:
+        batch, self._rest = self._rest, None
+        while batch is None or not batch.num_rows:
+            batch = next(self._batches, None)
+            if batch is None:
+                self.at_end = True
+                return None
+        return batch
+
+
+def _take_found(cluster: Cluster, settings: TaskSettings, written: _Written, rows: _Rows, producer_id: int) -> None:
+    """Count the records that earlier attempts have written after the position; OtherAttempt if one is still writing."""
+    work, plan = written.work, settings.plan
+    offsets = find_own_records(
+        cluster,
+        TopicPartition(*work.planned.target),
+        work.planned.target_topic_id,
+        written.position.target_offset,
+        {producer_id, plan.producer_id},
+        settings.reading,
+        Deadline.after(settings.clock, settings.timeout_ms),
+        in_transactions=plan.is_transactional,
+    )
+    done = 0
+    for records in rows.take(len(offsets)):
+        where = offsets[done : done + records.num_rows]
+        done += records.num_rows
+        written.add(records, _ranges_between(records, where))
+    if done < len(offsets):
+        raise TargetChanged(*work.planned.target, "has more records of this restore than the archive")
+
+
+def _write(cluster: Cluster, settings: TaskSettings, written: _Written, rows: _Rows) -> None:
+    """Write without transactions: the number of a record in its partition is its sequence number."""
+    plan, target = settings.plan, TopicPartition(*written.work.planned.target)
+    _take_found(cluster, settings, written, rows, plan.producer_id)
+    last = last_sequence(cluster, target, {plan.producer_id}, Deadline.after(settings.clock, settings.timeout_ms))
+    if last is not None and last != (written.position.written - 1) % _SEQUENCES:
+        raise OtherAttempt(*target)
+    producer = Producer(plan.producer_id, plan.producer_epoch, written.position.written % _SEQUENCES)
+    sender = BatchSender(cluster, target, written.topic_id, _options(settings, written.work), producer)
+    for records in rows.until_round_ends():
+        for piece, ranges in _sent(sender, records, written.work):
+            written.add(piece, ranges)
+
+
+def _write_in_transactions(cluster: Cluster, settings: TaskSettings, written: _Written, rows: _Rows) -> None:
+    """Write in transactions, each of which commits the number of the next record as the offset of a group."""
+    plan, target = settings.plan, TopicPartition(*written.work.planned.target)
+    producer = TransactionalProducer(cluster, plan.transactional_id(written.work.planned.target))
+
+    def deadline() -> Deadline:
+        return Deadline.after(settings.clock, settings.timeout_ms)
+
+    first = producer.begin(deadline())  # fences other attempts, and ends what they had not ended
+    _take_found(cluster, settings, written, rows, first.producer_id)
+    _check_committed(cluster, plan, written, deadline())
+    transaction: Transaction | None = first
+    batches = rows.until_round_ends()
+    while some := _of_about(batches, _TRANSACTION_BYTES):
+        transaction = transaction or producer.begin(deadline())
+        for failure in producer.add_partitions([target], deadline()).values():
+            raise _refused(failure)
+        options = _options(settings, written.work)
+        sender = BatchSender(cluster, target, written.topic_id, options, transaction.producer, transaction)
+        sent = [pair for records in some for pair in _sent(sender, records, written.work)]
+        count = sum(piece.num_rows for piece, _ in sent)
+        offsets = {target: OffsetToCommit(committed_offset=written.position.written + count)}
+        for failure in producer.commit_offsets(plan.group_id, offsets, deadline()).values():
+            raise _refused(failure)
+        producer.commit(deadline())
+        transaction = None
+        for piece, ranges in sent:
+            written.add(piece, ranges)
+
+
+def _check_committed(cluster: Cluster, plan: RestorePlan, written: _Written, deadline: Deadline) -> None:
+    """TargetChanged if the group's offset says that another number of records was committed than is found."""
+    topic, partition = target = written.work.planned.target
+    fetched = committed_offsets(cluster, [plan.group_id], deadline)
+    for failure in fetched.failures:
+        raise _refused(failure)
+    committed = 0
+    for group in fetched.answers.values():
+        for one in group.topics:
+            if one.name == topic:
+                committed = next((p.committed_offset for p in one.partitions if p.partition_index == partition), 0)
+    if max(committed, 0) != written.position.written:
+        raise TargetChanged(
+            *target,
+            f"has {written.position.written} records of the restore, and transactions committed {max(committed, 0)}: "
+            "some were deleted or compacted",
+        )
+
+
+def _refused(failure: Failure) -> BrokerError:
+    return BrokerError(failure.code or -1, failure.name, failure.api, str(failure.scope), failure.message)
+
+
+def _ranges_between(records: pa.RecordBatch, target_offsets: NDArray[np.int64]) -> list[OffsetRange]:
+    """Where records are, whose offsets in the target may have gaps, too."""
+    source_offsets = records.column("offset").to_numpy()
+    cuts = [0, *(np.flatnonzero(np.diff(target_offsets) != 1) + 1).tolist(), len(target_offsets)]
+    return [
+        one
+        for first, end in pairwise(cuts)
+        for one in batch_ranges(source_offsets[first:end], int(target_offsets[first]))
+    ]
+
+
+def _of_about(batches: Iterator[pa.RecordBatch], size: int) -> list[pa.RecordBatch]:
+    """The next batches, until they have so many bytes."""
+    some: list[pa.RecordBatch] = []
+    filled = 0
+    for batch in batches:
+        some.append(batch)
+        filled += batch.nbytes
+        if filled >= size:
+            break
+    return some
+
+
+def _sent(
+    sender: BatchSender, records: pa.RecordBatch, work: Work
+) -> Iterator[tuple[pa.RecordBatch, list[OffsetRange]]]:
+    """Send records; yields those that are written, piece by piece, and where."""
+    done = 0
+    try:
+        for count, base_offset in sender.send(unescaped(records, work.planned.source.escaped)):
+            piece = records.slice(done, count)
+            done += count
+            yield piece, batch_ranges(piece.column("offset").to_numpy(), base_offset)
+    except RecordTooLarge as error:
+        offset = records.column("offset")[done].as_py()
+        raise TargetChanged(
+            *work.planned.target,
+            f"takes no batch of {error.size} bytes (max.message.bytes is {error.limit}): record {offset} of the source is too "
+            "large",
+        ) from error
+
+
+def _options(settings: TaskSettings, work: Work) -> SendOptions:
+    return SendOptions(codec=settings.plan.codec, max_batch_bytes=work.max_batch_bytes, timeout_ms=settings.timeout_ms)

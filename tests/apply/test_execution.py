@@ -1,0 +1,145 @@
+"""Plans are carried out as they were shown, or not at all; each action ends on its own, and the rows say how."""
+
+import pytest
+
+from kafka_lagoon.apply.action import Answered, Guard
+from kafka_lagoon.apply.execution import check
+from kafka_lagoon.apply.outcomes import NOT_SENT, Outcome
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import ConfigError, PlanOutdated, TableError
+from tests.apply.kinds_in_memory import Rows, Things, action, failure, resource
+
+DROP = action("old", "drop", None, {"value": 0}, Guard.DELETIONS)
+
+
+def test_kinds_come_in_their_order_and_each_in_one_request() -> None:
+    """Creations before deletions, whatever the order of the plan; the results are in the order of execution."""
+    things = Things(live={"old": {"value": 0}})
+    execution = things.carry_out(DROP, action("a"), action("b"), allowed=[Guard.DELETIONS])
+    assert things.sent == [("put", "a"), ("put", "b"), ("drop", "old")]
+    assert [result.outcome for result in execution.results] == [Outcome.DONE] * 3
+    assert things.live["old"] is None
+
+
+def test_rows_stand_before_requests_and_after_each_kind() -> None:
+    """All actions are recorded in one write before the first request, and each kind when it has ended."""
+    things, rows = Things(live={"old": {"value": 0}}), Rows()
+    things.carry_out(DROP, action("a"), allowed=[Guard.DELETIONS], recorder=rows)
+    assert rows.brief() == [
+        [("started", "a", None), ("started", "old", None)],
+        [("finished", "a", "done")],
+        [("finished", "old", "done")],
+    ]
+    assert len({row.action_id for some in rows.written for row in some}) == 2
+
+
+def test_nothing_is_sent_without_its_guard() -> None:
+    """One action that needs an option stops all of them, and every one of those is named."""
+    things, rows = Things(live={"old": {"value": 0}}), Rows()
+    other = action("older", "drop", None, {"value": 0}, Guard.DELETIONS, Guard.RECORD_DELETION)
+    with pytest.raises(ConfigError) as raised:
+        things.carry_out(action("a"), DROP, other, recorder=rows)
+    assert raised.value.problems == (
+        "drop old needs --allow-deletions",
+        "drop older needs --allow-deletions, --allow-record-deletion",
+    )
+    assert things.sent == rows.written == []
+
+
+def test_nothing_is_sent_when_the_cluster_changed() -> None:
+    """Every resource that is not as it was planned is named with both states."""
+    things, rows = Things(live={"a": {"value": 7}, "old": None}), Rows()
+    with pytest.raises(PlanOutdated) as raised:
+        things.carry_out(action("a"), DROP, action("c"), allowed=[Guard.DELETIONS], recorder=rows)
+    assert raised.value.changes == (
+        'thing a was absent and is {"value": 7}',
+        'thing old was {"value": 0} and is absent',
+    )
+    assert things.sent == rows.written == []
+
+
+def test_nothing_is_sent_that_cannot_be_recorded() -> None:
+    """A recorder that cannot be written stops everything before it begins."""
+    things = Things()
+    with pytest.raises(TableError):
+        things.carry_out(action("a"), recorder=Rows(breaks_at=1))
+    assert things.sent == []
+
+
+def test_after_an_outcome_that_cannot_be_recorded_nothing_else_is_sent() -> None:
+    """What was sent is reported all the same; the next kinds wait for another run."""
+    things, rows = Things(live={"old": {"value": 0}}), Rows(breaks_at=2)
+    execution = things.carry_out(action("a"), DROP, allowed=[Guard.DELETIONS], recorder=rows)
+    assert things.sent == [("put", "a")]
+    assert [result.outcome for result in execution.results] == [Outcome.DONE, Outcome.FAILED]
+    assert execution.unrecorded == "the disk is full"
+    assert rows.brief() == [[("started", "a", None), ("started", "old", None)]]
+
+
+def test_a_failure_concerns_its_own_action() -> None:
+    """Other actions are carried out; what cannot be undone waits until everything before it was done."""
+    things, rows = Things(live={"old": {"value": 0}}, answers={"a": failure("DENIED", code=29)}, undone={"a"}), Rows()
+    execution = things.carry_out(action("a"), action("b"), DROP, allowed=[Guard.DELETIONS], recorder=rows)
+    assert things.sent == [("put", "a"), ("put", "b")]
+    first, second, third = execution.results
+    assert [first.outcome, second.outcome, third.outcome] == [Outcome.FAILED, Outcome.DONE, Outcome.FAILED]
+    assert third.failure is not None
+    assert third.failure.name == NOT_SENT
+    last = rows.written[-1][0]
+    assert (last.event, last.outcome, last.error_name) == ("finished", "failed", NOT_SENT)
+    assert rows.written[1][0].error_code == 29
+
+
+def test_what_cannot_be_read_or_is_invalid_is_not_sent() -> None:
+    """Such actions fail with the reason; the others are sent."""
+    things = Things(live={"a": failure("DENIED")}, invalid={"b": failure("INVALID_CONFIG")})
+    execution = things.carry_out(action("a"), action("b"), action("c"))
+    assert things.sent == [("put", "c")]
+    assert [result.failure and result.failure.name for result in execution.results] == [
+        "DENIED",
+        "INVALID_CONFIG",
+        None,
+    ]
+
+
+def test_a_check_changes_nothing() -> None:
+    """It says what execution would say, and sends nothing but validations."""
+    things = Things(live={"a": failure("DENIED")}, invalid={"b": failure("INVALID_CONFIG")})
+    plan = things.plan(action("a"), action("b"), action("c"))
+    refused = check(things.cluster(), plan, Deadline.after(things.hands.clock(), 1000), things.kinds())
+    assert {name.name: one.name for (_, name), one in refused.items()} == {"a": "DENIED", "b": "INVALID_CONFIG"}
+    assert things.sent == []
+
+
+def test_answers_are_returned_and_not_recorded() -> None:
+    """What a cluster says of an action belongs to who asked for it."""
+    things, rows = Things(answers={"a": Answered({"token": "hunter2"})}), Rows()
+    (result,) = things.carry_out(action("a"), recorder=rows).results
+    assert result.values == {"token": "hunter2"}
+    assert "hunter2" not in repr(rows.written)
+
+
+def test_no_time_is_no_request() -> None:
+    """A kind that would begin after the deadline is not sent, and says so."""
+    things = Things(live={"old": {"value": 0}})
+    times = iter([0, 0, 61, 0, 0])
+    things.on_read = lambda: things.hands.move(next(times, 0))
+    things.answers = {"a": failure("CONNECTION_LOST", may_be_done=True)}  # read for the third time after it
+    execution = things.carry_out(action("a"), DROP, allowed=[Guard.DELETIONS])
+    assert [result.outcome for result in execution.results] == [Outcome.DONE, Outcome.FAILED]
+    assert things.sent == [("put", "a")]
+
+
+def test_an_action_is_asked_for_once() -> None:
+    """Two actions of a kind for one resource are a fault of the plan."""
+    with pytest.raises(ConfigError) as raised:
+        Things().plan(action("a"), action("b"), action("a"))
+    assert raised.value.problems == ("put a: asked for twice",)
+
+
+def test_resources_are_compared_as_json() -> None:
+    """A list that the plan holds as a tuple is the same list."""
+    things = Things(live={"a": {"replicas": [1, 2]}})
+    execution = things.carry_out(action("a", after={"replicas": (2, 1)}, before={"replicas": (1, 2)}))
+    assert execution.count(Outcome.DONE) == 1
+    assert execution.results[0].action.resource == resource("a")

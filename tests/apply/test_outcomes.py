@@ -1,0 +1,73 @@
+"""Where no answer tells how an action ended, the live state decides, and says when it cannot."""
+
+import pytest
+
+from kafka_lagoon.apply.outcomes import DECIDE_MS, Outcome, is_unsure
+from kafka_lagoon.client.failures import Failure
+from tests.apply.kinds_in_memory import Rows, Things, action, failure
+
+LOST = failure("CONNECTION_LOST", may_be_done=True)
+TIMED_OUT = failure("REQUEST_TIMED_OUT", code=7)
+
+
+@pytest.mark.parametrize("answer", [LOST, TIMED_OUT])
+def test_what_was_done_all_the_same_is_done(answer: Failure) -> None:
+    """A timeout is no failure: the resource has the state that was asked for."""
+    things, rows = Things(answers={"a": answer}), Rows()
+    (result,) = things.carry_out(action("a"), recorder=rows).results
+    assert result.outcome is Outcome.DONE
+    assert result.message is not None
+    assert result.message.endswith("but its state shows that it was carried out")
+    assert rows.written[-1][0].error_name == answer.name
+
+
+@pytest.mark.parametrize("answer", [LOST, TIMED_OUT])
+def test_what_is_as_before_failed(answer: Failure) -> None:
+    """It is waited for: brokers may be late. Then nothing has changed."""
+    things = Things(answers={"a": answer}, undone={"a"})
+    (result,) = things.carry_out(action("a")).results
+    assert result.outcome is Outcome.FAILED
+    assert things.hands.seconds == pytest.approx(DECIDE_MS / 1000)
+
+
+def test_what_comes_late_is_done() -> None:
+    """The state is read again and again, not once."""
+    things = Things(answers={"a": TIMED_OUT}, undone={"a"})
+    reads = []
+
+    def late() -> None:
+        reads.append(things.hands.seconds)
+        if things.hands.seconds > 3:
+            things.live["a"] = {"value": 1}
+
+    things.on_read = late
+    (result,) = things.carry_out(action("a")).results
+    assert result.outcome is Outcome.DONE
+    assert 3 < things.hands.seconds < 6
+
+
+def test_another_state_decides_nothing() -> None:
+    """Somebody else may have changed the resource: how the action ended is not known."""
+    things = Things(answers={"a": LOST}, undone={"a"})
+    things.on_read = lambda: things.live.update({"a": {"value": 9}}) if things.sent else None
+    (result,) = things.carry_out(action("a")).results
+    assert result.outcome is Outcome.UNKNOWN
+
+
+def test_a_state_that_cannot_be_read_decides_nothing() -> None:
+    """Neither does a failure to read it."""
+    things = Things(answers={"a": LOST}, undone={"a"})
+    things.on_read = lambda: things.live.update({"a": failure("DENIED")}) if things.sent else None
+    (result,) = things.carry_out(action("a")).results
+    assert result.outcome is Outcome.UNKNOWN
+    assert result.message == "CONNECTION_LOST, and its state cannot be read (DENIED)"
+
+
+def test_only_the_unsure_are_looked_at_again() -> None:
+    """A refusal is an answer, and an address that nothing listens on got no request."""
+    assert is_unsure(failure("UNKNOWN_SERVER_ERROR", code=-1))
+    assert not is_unsure(failure("TOPIC_AUTHORIZATION_FAILED", code=29))
+    assert not is_unsure(failure("CONNECTION_FAILED"))
+    things = Things(answers={"a": failure("DENIED", code=29), "b": LOST}, undone={"a", "b"})
+    outcomes = [result.outcome for result in things.carry_out(action("a"), action("b")).results]
+    assert outcomes == [Outcome.FAILED, Outcome.FAILED]

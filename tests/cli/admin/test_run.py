@@ -1,0 +1,171 @@
+"""Verbs of `lagoon admin` show what they would do, do it when they may, and say how each action ended."""
+
+import json
+
+import pytest
+
+from kafka_lagoon.apply import outcomes
+from kafka_lagoon.apply.action import Answered, Guard
+from kafka_lagoon.apply.kinds.registry import KINDS
+from kafka_lagoon.cli.admin import run
+from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
+from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.cli.main import main
+from kafka_lagoon.secret import Secret
+from tests.apply.kinds_in_memory import Things, action, failure
+from tests.fake.broker import FakeBroker
+
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def things(monkeypatch: pytest.MonkeyPatch) -> Things:
+    """A verb `set NAME ...`, which puts things and drops those that begin with a minus."""
+    made = Things(live={"old": {"value": 0}, "older": {"value": 0}})
+    for name, kind in made.kinds().items():
+        monkeypatch.setitem(KINDS, name, kind)  # type: ignore[index]  # the mapping is a dictionary
+
+    def plan(context: Context) -> Planned:
+        names: list[str] = context.options.names
+        dropped = [action(name[1:], "drop", None, {"value": 0}, Guard.DELETIONS) for name in names if name[0] == "~"]
+        put = [action(name) for name in names if name[0] not in "~?"]
+        unread = [failure("DENIED") for name in names if name[0] == "?"]
+        return Planned(actions=[*dropped, *put], failures=unread, notes=["a note"])
+
+    verb = AdminVerb(
+        summary="Sets things.",
+        declare=lambda parser: parser.add_argument("names", nargs="*"),
+        plan=plan,
+        guards=(Guard.DELETIONS,),
+        check=lambda options: [] if options.names else ["name something"],
+    )
+    monkeypatch.setattr(run, "VERBS", {"set": run.Listed("here", "sets things")})
+    monkeypatch.setattr(run, "declared", lambda _: verb)
+    return made
+
+
+@pytest.fixture
+def server(brokers: dict[int, FakeBroker]) -> str:
+    """Where the cluster is."""
+    broker = next(iter(brokers.values()))
+    return f"--bootstrap-servers=127.0.0.1:{broker.server_address[1]}"
+
+
+def test_actions_are_shown_and_carried_out(things: Things, server: str, capsys: Output) -> None:
+    """With the plan first, then a line for each action, and the counts."""
+    assert main(["admin", "set", "a", "~old", server, "--yes", "--allow-deletions"]) == 0
+    shown = capsys.readouterr()
+    assert things.sent == [("put", "a"), ("drop", "old")]
+    assert "put a: done" in shown.out
+    assert "2 done" in shown.out.splitlines()[-1]
+    assert "a note" in shown.err
+    assert "nothing is recorded" in shown.err
+
+
+def test_without_a_terminal_nobody_says_yes(things: Things, server: str, capsys: Output) -> None:
+    """Exit 2 before the cluster is asked; so with faults of the arguments, all at once."""
+    assert main(["admin", "set", server]) == 2
+    assert things.sent == []
+    error = capsys.readouterr().err
+    assert "name something" in error
+    assert "give --yes" in error
+    assert main(["admin", "set", "a", server, "--json"]) == 2
+
+
+@pytest.mark.parametrize(("answer", "exit_code"), [("yes", 0), ("y", 1), ("", 1)])
+def test_a_terminal_is_asked(
+    things: Things, server: str, monkeypatch: pytest.MonkeyPatch, answer: str, exit_code: int
+) -> None:
+    """Only the whole word is taken for yes."""
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda: answer)
+    assert main(["admin", "set", "a", server]) == exit_code
+    assert things.sent == ([("put", "a")] if answer == "yes" else [])
+
+
+def test_a_missing_guard_is_named(things: Things, server: str, capsys: Output) -> None:
+    """Exit 2, every action that needs it, and nothing is sent; a dry run says what it needs and is no failure."""
+    assert main(["admin", "set", "a", "~old", "~older", server, "--yes"]) == 2
+    error = capsys.readouterr().err
+    assert "drop old needs --allow-deletions" in error
+    assert "drop older needs --allow-deletions" in error
+    assert main(["admin", "set", "a", "~old", server, "--dry-run"]) == 0
+    assert "--allow-deletions" in capsys.readouterr().out
+    assert things.sent == []
+
+
+def test_a_dry_run_validates(things: Things, server: str, capsys: Output) -> None:
+    """What brokers would refuse is exit 3, and named."""
+    things.invalid = {"a": failure("INVALID_CONFIG")}
+    assert main(["admin", "set", "a", "b", server, "--dry-run"]) == 3
+    assert "INVALID_CONFIG" in capsys.readouterr().err
+    assert things.sent == []
+
+
+def test_what_changed_since_is_refused(things: Things, server: str, capsys: Output) -> None:
+    """Exit 1, with both states."""
+    things.live["a"] = {"value": 7}
+    assert main(["admin", "set", "a", server, "--yes"]) == 1
+    assert 'thing a was absent and is {"value": 7}' in capsys.readouterr().err
+    assert things.sent == []
+
+
+@pytest.mark.parametrize(
+    ("names", "exit_code"), [("a b", 3), ("a", 1), ("b", 0), ("b ?c", 3), ("?c", 1), ("lost b", 3), ("lost", 3)]
+)
+def test_the_exit_code_counts_failures(
+    things: Things, server: str, monkeypatch: pytest.MonkeyPatch, names: str, exit_code: int
+) -> None:
+    """0 if everything is done, 1 if nothing is, 3 if only some of it is or may be."""
+    things.answers = {"a": failure("DENIED", code=29), "lost": failure("CONNECTION_LOST", may_be_done=True)}
+    things.undone = {"a", "lost"}
+    monkeypatch.setattr(outcomes, "DECIDE_MS", 50)
+    things.on_read = lambda: things.live.update({"lost": failure("DENIED")}) if things.sent else None
+    assert main(["admin", "set", *names.split(), server, "--yes"]) == exit_code
+
+
+@pytest.mark.usefixtures("things")
+def test_nothing_to_do_is_done(server: str, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+    """A verb may find that everything is as it should be."""
+    monkeypatch.setattr(
+        run, "declared", lambda _: AdminVerb(summary="", declare=lambda _: None, plan=lambda _: Planned(actions=[]))
+    )
+    assert main(["admin", "set", server, "--yes"]) == 0
+    assert capsys.readouterr().out == "nothing to do\n"
+
+
+def test_scripts_get_an_object_an_action(things: Things, server: str, capsys: Output) -> None:
+    """With the outcome and the error; what the cluster answered, secrets too, stands there and nowhere else."""
+    things.answers = {"a": Answered({"id": 7, "hmac": Secret("hunter2")}), "b": failure("DENIED", code=29)}
+    assert main(["admin", "set", "a", "b", server, "--yes", "--json"]) == 3
+    shown = capsys.readouterr()
+    first, second = map(json.loads, shown.out.splitlines())
+    assert (first["action"], first["resource_name"], first["outcome"]) == ("put", "a", "done")
+    assert first["answer"] == {"id": 7, "hmac": "hunter2"}
+    assert (second["outcome"], second["error_code"], second["error_name"]) == ("failed", 29, "DENIED")
+    assert "hunter2" not in shown.err
+    assert main(["admin", "set", "c", server, "--dry-run", "--json"]) == 0
+    (planned,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert planned.keys() < first.keys()
+
+
+def test_people_see_the_answer_too(things: Things, server: str, capsys: Output) -> None:
+    """A value a line, below the action."""
+    things.answers = {"a": Answered({"hmac": Secret("hunter2")})}
+    assert main(["admin", "set", "a", server, "--yes"]) == 0
+    assert "  hmac  hunter2" in capsys.readouterr().out.splitlines()
+
+
+def test_help_and_unknown_verbs(things: Things, capsys: Output) -> None:
+    """The list of verbs is the help; a verb that is not there is one line."""
+    assert main(["admin", "--help"]) == 0
+    assert "  set  sets things" in capsys.readouterr().out
+    assert main(["admin", "sett"]) == 2
+    assert "did you mean set?" in capsys.readouterr().err
+    assert main(["admin"]) == 2
+    with pytest.raises(SystemExit):
+        main(["admin", "set", "--help"])
+    options = capsys.readouterr().out
+    assert "--allow-deletions" in options
+    assert "--allow-unclean-elections" not in options
+    assert things.sent == []

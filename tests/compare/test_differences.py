@@ -1,0 +1,81 @@
+"""What differs is named by what happened to it: each edit of a log is found as it was made, at its offsets."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_lagoon.compare.differences import NOT_COMPARED, Difference, Evidence, Kind, Unequal, count_kinds
+from kafka_lagoon.compare.sequences import compare_sequences
+from tests.compare.test_sequences import chunks, hashes
+
+ENDS = tuple[Kind, int, int | None, int | None, int | None, int | None]
+
+
+def find(left: Sequence[int], right: Sequence[int], **more: int) -> list[Difference]:
+    """The differences between logs of numbers."""
+    compared = compare_sequences(chunks(left), chunks(right))
+    unequal = Unequal(compared)
+    words = set(unequal.to_count().tolist())
+    pairs = [(low, high) for low, high in hashes(left).tolist() if low in words]
+    return unequal.differences(Evidence(left_counts=Counter(pairs), **more))
+
+
+def ends(differences: Sequence[Difference]) -> list[ENDS]:
+    """All of each difference."""
+    return [
+        (one.kind, one.records, one.left_first, one.left_last, one.right_first, one.right_last) for one in differences
+    ]
+
+
+LOG = list(range(100))
+
+
+def test_each_kind_at_its_offsets() -> None:
+    """Ranges on both sides; where a side has none of the records, the offset at which they would be."""
+    assert find(LOG, LOG) == []
+    assert ends(find(LOG, [*LOG[:10], *LOG[15:]])) == [(Kind.MISSING, 5, 10, 14, 10, None)]
+    assert ends(find(LOG, [*LOG[:10], 500, 501, *LOG[10:]])) == [(Kind.EXTRA, 2, 10, None, 10, 11)]
+    assert ends(find(LOG, [*LOG[:20], *LOG[10:]])) == [(Kind.DOUBLED_RIGHT, 10, 20, None, 20, 29)]
+    assert ends(find([*LOG[:20], *LOG[10:]], LOG)) == [(Kind.DOUBLED_LEFT, 10, 20, 29, 20, None)]
+    assert ends(find(LOG, [*LOG[:10], 500, 501, *LOG[12:]])) == [(Kind.ALTERED, 2, 10, 11, 10, 11)]
+    assert ends(find(LOG, [*LOG[:10], 11, 10, *LOG[12:]])) == [(Kind.REORDERED, 1, 10, 10, 11, 11)]
+    assert ends(find(LOG, [*LOG[:10], *LOG[13:50], 10, 11, 12, *LOG[50:]])) == [(Kind.REORDERED, 3, 10, 12, 47, 49)]
+    assert ends(find(LOG, LOG[:97])) == [(Kind.MISSING, 3, 97, 99, 97, None)]
+    assert ends(find(LOG, [])) == [(Kind.MISSING, 100, 0, 99, None, None)]
+
+
+def test_starts_that_retention_moved() -> None:
+    """Records before the first equal one are not compared if the other log has lost its start; without it they are missing."""
+    assert ends(find(LOG, LOG[30:], right_start=7)) == [(Kind.EXPIRED_RIGHT, 30, 0, 29, None, None)]
+    assert ends(find(LOG[30:], LOG, left_start=7)) == [(Kind.EXPIRED_LEFT, 30, None, None, 0, 29)]
+    assert ends(find(LOG, LOG[30:])) == [(Kind.MISSING, 30, 0, 29, None, None)]
+    assert ends(find(LOG, [500], right_start=7)) == [
+        (Kind.ALTERED, 1, 0, 0, 0, 0),
+        (Kind.MISSING, 99, 1, 99, None, None),
+    ]
+
+
+def test_compacted_records_are_no_difference() -> None:
+    """If the other side has a later record of their key; one that comes before does not explain it."""
+    compared = compare_sequences(chunks(LOG), chunks([*LOG[:10], *LOG[11:]]))
+    key = int(compared.gaps[0].left.keys[0])
+    for last, kind in ((10, Kind.COMPACTED_RIGHT), (9, Kind.MISSING)):
+        (difference,) = Unequal(compared).differences(Evidence(right_keys={key: last}))
+        assert difference.kind == kind
+
+
+@settings(max_examples=100)
+@given(st.lists(st.integers(0, 30), max_size=50), st.lists(st.integers(0, 30), max_size=50))
+def test_counts_are_those_of_multisets(left: list[int], right: list[int]) -> None:
+    """Whatever the logs are: what one side has more of is missing, extra, doubled or altered; the rest is equal or moved."""
+    counts = count_kinds(find(left, right))
+    more_left, more_right = Counter(left) - Counter(right), Counter(right) - Counter(left)
+    altered = counts.get(Kind.ALTERED, 0)
+    assert counts.get(Kind.MISSING, 0) + counts.get(Kind.DOUBLED_LEFT, 0) + altered == more_left.total()
+    assert counts.get(Kind.EXTRA, 0) + counts.get(Kind.DOUBLED_RIGHT, 0) + altered == more_right.total()
+    doubled = sum(count for value, count in more_right.items() if value in left)
+    assert counts.get(Kind.DOUBLED_RIGHT, 0) <= doubled
+    assert (not counts) == (left == right)
+    assert not NOT_COMPARED & counts.keys()

@@ -1,0 +1,159 @@
+"""Two topics are compared as their leaders return them: by partition and in order, or as a whole."""
+
+from dataclasses import replace
+
+import pytest
+
+from kafka_lagoon.compare.differences import Kind
+from kafka_lagoon.compare.result import Comparison
+from kafka_lagoon.compare.sequences import CompareLimits
+from kafka_lagoon.compare.sides import Wanted
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.fetch.offset_specs import AtOffset, OffsetSpecs
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.protocol.error_codes import NOT_LEADER_OR_FOLLOWER
+from kafka_lagoon.records.digests import ALL_FIELDS
+from kafka_lagoon.records.encoding import Record
+from tests.compare.logs import HOW, append, compare, record
+from tests.fake.broker import FakeBroker
+from tests.fake.cluster import FakeCluster, FakePartition
+from tests.short_timeouts import short_timeouts
+
+LOG = [record(number) for number in range(100)]
+
+
+@pytest.fixture
+def settings(state: FakeCluster, brokers: dict[int, FakeBroker]) -> KafkaSettings:  # noqa: ARG001
+    """How the cluster is reached."""
+    return short_timeouts(state)
+
+
+def logs(state: FakeCluster, topic: str, partitions: int = 2) -> list[FakePartition]:
+    """The logs of a new topic."""
+    return state.add_topic(topic, partitions, end=0).partitions
+
+
+def kinds(comparison: Comparison) -> list[tuple[int, Kind, int]]:
+    """Partition, kind and number of records of each difference."""
+    return [(part.partition, one.kind, one.records) for part in comparison.partitions for one in part.differences]
+
+
+def test_equal_topics(state: FakeCluster, settings: KafkaSettings) -> None:
+    """Whatever batches and offsets they have."""
+    for topic, size, gap in (("a", 10, 0), ("b", 7, 3)):
+        for log in logs(state, topic):
+            append(log, LOG, size, gap)
+    comparison = compare(settings, "a", "b")
+    assert comparison.is_equal()
+    assert (comparison.left_records, comparison.right_records, comparison.in_order) == (200, 200, True)
+    assert (comparison.counts(), comparison.failures, comparison.notes) == ({}, [], [])
+    assert [part.right.to_offset for part in comparison.partitions] == [142, 142]
+
+
+def test_differences_by_partition(state: FakeCluster, settings: KafkaSettings) -> None:
+    """Each partition has its own; a second pass over the left side tells doubled from extra."""
+    for log in logs(state, "a"):
+        append(log, LOG)
+    first, second = logs(state, "b")
+    append(first, [*LOG[:20], *LOG[25:60], LOG[10], *LOG[60:]])
+    append(
+        second, [*LOG[:30], record(999), *LOG[30:50], record(50, value=b"x"), *LOG[51:70], LOG[71], LOG[70], *LOG[72:]]
+    )
+    comparison = compare(settings, "a", "b")
+    assert kinds(comparison) == [
+        (0, Kind.MISSING, 5),
+        (0, Kind.DOUBLED_RIGHT, 1),
+        (1, Kind.EXTRA, 1),
+        (1, Kind.ALTERED, 1),
+        (1, Kind.REORDERED, 1),
+    ]
+    assert not comparison.is_equal()
+    only_first = compare(settings, "a", "b", Wanted(partitions=[0]))
+    assert kinds(only_first) == [(0, Kind.MISSING, 5), (0, Kind.DOUBLED_RIGHT, 1)]
+
+
+def test_fields_that_may_differ(state: FakeCluster, settings: KafkaSettings) -> None:
+    """Times that another cluster set are no difference if they are left out."""
+    append(logs(state, "a", 1)[0], LOG)
+    append(logs(state, "b", 1)[0], [Record(one.timestamp_ms + 5, one.key, one.value) for one in LOG])
+    assert compare(settings, "a", "b", how=replace(HOW, limits=CompareLimits())).counts() == {Kind.ALTERED: 100}
+    assert compare(settings, "a", "b", how=replace(HOW, fields=ALL_FIELDS - {"timestamp_ms"})).is_equal()
+
+
+def test_ranges(state: FakeCluster, settings: KafkaSettings) -> None:
+    """Both sides begin and end where the arguments say, within what they have."""
+    append(logs(state, "a", 1)[0], LOG)
+    append(logs(state, "b", 1)[0], [*LOG[:50], *LOG[60:]])
+    specs = [OffsetSpecs(name=name, default=AtOffset(offset)) for name, offset in (("--from", 10), ("--until", 50))]
+    comparison = compare(settings, "a", "b", Wanted(start=specs[0], end=specs[1]))
+    assert comparison.is_equal()
+    assert comparison.left_records == 40
+
+
+def test_retention_and_compaction(state: FakeCluster, settings: KafkaSettings) -> None:
+    """What the start of a log has lost, and what compaction has removed, is counted and no difference."""
+    (left,), (right,) = logs(state, "a", 1), logs(state, "b", 1)
+    keyed = [record(number, key=b"k%d" % (number % 30), value=b"v%d" % number) for number in range(100)]
+    append(left, keyed, 1)
+    append(right, keyed, 1)
+    right.log_start_offset = 10
+    del right.log[40:43]
+    comparison = compare(settings, "a", "b")
+    assert kinds(comparison) == [(0, Kind.EXPIRED_RIGHT, 10), (0, Kind.COMPACTED_RIGHT, 3)]
+    assert comparison.is_equal()
+
+
+def test_other_numbers_of_partitions(state: FakeCluster, settings: KafkaSettings) -> None:
+    """Compared as a whole, and a note says so; also on demand. Equal if the records are, wherever they lie."""
+    for log, part in zip(logs(state, "a", 2), (LOG[:50], LOG[50:]), strict=True):
+        append(log, part)
+    parts = (LOG[::3][::-1], LOG[1::3], LOG[2::3])
+    for log, part in zip(logs(state, "b", 3), parts, strict=True):
+        append(log, part)
+    comparison = compare(settings, "a", "b")
+    assert comparison.is_equal()
+    assert (comparison.in_order, comparison.left_records) == (False, 100)
+    assert comparison.notes == ["c:a has 2 partitions, c:b 3: compared as a whole, without order"]
+    append(state.topics["b"].partitions[0], [LOG[5], record(777)])
+    comparison = compare(settings, "a", "b")
+    assert comparison.counts() == {Kind.EXTRA: 1, Kind.DOUBLED_RIGHT: 1}
+    assert not comparison.is_equal()
+    assert compare(settings, "a", "b", how=replace(HOW, in_order=False)).notes == []
+
+
+def test_too_different(state: FakeCluster, settings: KafkaSettings) -> None:
+    """A comparison that is given up is not equal, and says how far it came."""
+    append(logs(state, "a", 1)[0], LOG * 3)
+    append(logs(state, "b", 1)[0], [record(number + 1_000) for number in range(300)])
+    comparison = compare(settings, "a", "b")
+    assert not comparison.is_whole
+    assert comparison.partitions[0].gave_up == "NOTHING_IN_COMMON"
+    assert comparison.left_records < 300
+    sample = compare(settings, "a", "b", how=replace(HOW, in_order=False))
+    assert not sample.is_whole
+    assert "a sample" in sample.notes[0]
+
+
+def test_what_cannot_be_read(state: FakeCluster, settings: KafkaSettings) -> None:
+    """A partition whose leader does not answer is a failure beside the others; a broken batch is one, too."""
+    for topic in ("a", "b"):
+        for log in logs(state, topic):
+            append(log, LOG)
+    state.topics["b"].partitions[1].error_code = NOT_LEADER_OR_FOLLOWER
+    comparison = compare(settings, "a", "b")
+    assert [part.partition for part in comparison.partitions] == [0]
+    assert [(failure.scope.topic, failure.scope.partition) for failure in comparison.failures] == [("b", 1)]
+    state.topics["b"].partitions[1].error_code = 0
+    broken = state.topics["b"].partitions[1].log[3]
+    broken.data = broken.data[:-1] + b"?"
+    comparison = compare(settings, "a", "b")
+    assert [(failure.scope.partition, failure.name) for failure in comparison.failures] == [(1, "CORRUPT_BATCH")]
+
+
+def test_what_does_not_exist(state: FakeCluster, settings: KafkaSettings) -> None:
+    """A topic or a partition that is not there is a fault of the arguments."""
+    logs(state, "a", 2)
+    with pytest.raises(ConfigError, match="c:none: no such topic"):
+        compare(settings, "a", "none")
+    with pytest.raises(ConfigError, match="c:a: no partition 7: it has 2, from 0 on"):
+        compare(settings, "a", "a", Wanted(partitions=[7]))

@@ -1,0 +1,80 @@
+"""Rows of admin_actions are there once they are written, for every reader, whether or not Spark runs."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import deltalake
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_lagoon.delta.admin_actions import recording, warehouse_for_actions
+from kafka_lagoon.delta.plain_jvm import has_platform_settings
+from kafka_lagoon.delta.schema import ADMIN_ACTIONS, TABLES
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.errors import LockHeld, TableError
+from kafka_lagoon.query import duckdb_engine
+from tests.clock import CLOCK, clock_at
+from tests.delta.action_samples import finished, started
+from tests.warehouses import settings
+
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+NOON_MS = round(NOON.timestamp() * 1000)
+OUTCOMES = [("of alter_configs", "unknown"), ("of create_topic", "done"), ("of delete_topic", "failed")]
+
+
+def test_rows_are_written_without_a_session(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new folder gets all tables, and DuckDB, deltalake and Spark read what was written."""
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    folder, clock = tmp_path / "new folder", clock_at(NOON)
+    with warehouse_for_actions(settings(f"warehouse={folder}"), clock, "admin") as warehouse:
+        assert warehouse.session is None
+        with recording(warehouse, "default", clock) as recorder:
+            recorder.write(started(NOON_MS))
+            recorder.write(finished(NOON_MS + 5))
+    assert {path.name for path in folder.iterdir() if path.is_dir()} == {table.name for table in TABLES}
+    with duckdb_engine.opened(folder, {"admin_outcomes"}) as ask:
+        result = ask("SELECT action_id, outcome FROM admin_outcomes ORDER BY 1")
+        assert [tuple(row.values()) for batch in result.batches for row in batch.to_pylist()] == OUTCOMES
+    by_deltalake = deltalake.DeltaTable(str(folder / "admin_actions")).to_pyarrow_dataset().to_table().to_pylist()
+    seen = spark.read.format("delta").load(str(folder / "admin_actions"))
+    assert [row.asDict() for row in seen.orderBy("event", "action_id").collect()] == [
+        row | {"at": row["at"].replace(tzinfo=None)}
+        for row in sorted(by_deltalake, key=lambda row: (row["event"], row["action_id"]))
+    ]
+    assert {(row["event"], row["at"]) for row in by_deltalake} == {
+        ("started", NOON),
+        ("finished", NOON.replace(microsecond=5000)),
+    }
+    assert {str(row["write_date"]) for row in by_deltalake} == {"2026-11-21"}
+
+
+def test_one_run_at_a_time_alters_a_cluster(warehouse: Warehouse) -> None:
+    """Another run over the same cluster ends at once; one over another cluster does not."""
+    with recording(warehouse, "one", CLOCK):
+        with pytest.raises(LockHeld), recording(warehouse, "one", CLOCK):
+            pass
+        with recording(warehouse, "two", CLOCK) as recorder:
+            recorder.write(started(NOON_MS))
+    state = warehouse.state(ADMIN_ACTIONS.name)
+    assert state.version == 1
+
+
+def test_what_cannot_be_written_is_an_error(warehouse: Warehouse) -> None:
+    """Not a row that is missing in silence."""
+    folder = Path(warehouse.locations[ADMIN_ACTIONS.name].removeprefix("file:"))
+    with recording(warehouse, "one", CLOCK) as recorder:
+        folder.rename(folder.with_name("gone"))
+        folder.write_text("a file")
+        with pytest.raises(TableError):
+            recorder.write(started(NOON_MS))
+
+
+def test_a_platform_that_knows_where_files_are_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under spark-submit, or with Hadoop's settings, a path may mean another file system."""
+    for name in ("PYSPARK_GATEWAY_PORT", "HADOOP_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    assert not has_platform_settings()
+    monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
+    assert has_platform_settings()

@@ -1,0 +1,36 @@
+"""Runs verbs of `lagoon admin` in tests, and keeps what they print."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from kafka_lagoon.cli.main import main
+from tests.integration.administered import Administered
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a verb ended: its exit code, what it printed for scripts, and its lines on standard error."""
+
+    exit_code: int
+    actions: list[dict[str, Any]]
+    lines: str
+
+    def outcomes(self) -> dict[str, str]:
+        """By name of the resource: done, or the name of the error."""
+        return {
+            action["resource_name"]: action["outcome"] if action["outcome"] == "done" else action["error_name"]
+            for action in self.actions
+        }
+
+
+def admin(
+    administered: Administered, capsys: pytest.CaptureFixture[str], *arguments: str, user: str | None = None
+) -> Ran:
+    """Carry a verb out as a script does, as a super user or as a user of listener SCRAM."""
+    capsys.readouterr()
+    exit_code = main(["admin", *arguments, *administered.arguments(user), "--yes", "--json"])
+    printed, lines = capsys.readouterr()
+    return Ran(exit_code, [json.loads(line) for line in printed.splitlines()], lines)

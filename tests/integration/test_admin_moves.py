@@ -1,0 +1,198 @@
+"""Leaders, replicas, voters and features, altered by `lagoon admin` and read back with Kafka's own tools."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.clock import CLOCK
+from tests.integration.administered import Administered
+from tests.integration.altering import Hand
+from tests.integration.kafka_tools import TOPICS
+from tests.integration.state import produce
+
+REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
+QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
+FEATURES = "org.apache.kafka.tools.FeatureCommand"
+CONFIGS = "kafka.admin.ConfigCommand"
+SLOW = "leader.replication.throttled.rate=1,follower.replication.throttled.rate=1"
+THROTTLED = "leader.replication.throttled.replicas=*,follower.replication.throttled.replicas=*"
+
+
+@pytest.fixture
+def hand(administered: Administered, capsys: pytest.CaptureFixture[str]) -> Hand:
+    """Runs verbs."""
+    return Hand(administered, capsys)
+
+
+def described(administered: Administered, topic: str, field: str) -> list[str]:
+    """A field of every partition, as kafka-topics shows it."""
+    return re.findall(rf"{field}: (\S+)", administered.tool(TOPICS, "--describe", "--topic", topic))
+
+
+def wait_until(is_true: Callable[[], bool]) -> None:
+    """Wait for something that goes on after an answer."""
+    for _ in range(600):
+        if is_true():
+            return
+        CLOCK.sleep(0.05)
+    raise AssertionError("30 s were not enough")
+
+
+def test_elections(administered: Administered, hand: Hand) -> None:
+    """A preferred replica leads again once it is back; a partition without a leader gets one only with the option."""
+    hand.done("create-topic", "led", "--assignment", "0=3,1", "--config", "min.insync.replicas=1")
+    hand.done("create-topic", "lost", "--assignment", "0=3", "--assignment", "1=1")
+    kafka = administered.kafka
+    kafka.stop(3)
+    wait_until(lambda: described(administered, "led", "Leader") == ["1"])
+    down = hand.run("elect-leaders", "led")
+    assert (down.code, "PREFERRED_LEADER_NOT_AVAILABLE" in down.beside) == (1, True)
+    refused = hand.run("elect-leaders", "lost", "--unclean")
+    assert (refused.code, "--allow-unclean-elections" in refused.beside) == (2, True)
+    dead = hand.run("elect-leaders", "lost", "--unclean", "--allow-unclean-elections")
+    assert (dead.code, "ELIGIBLE_LEADERS_NOT_AVAILABLE" in dead.beside) == (1, True)
+    kafka.start(3)
+    wait_until(
+        lambda: described(administered, "led", "Isr") == ["1,3"] or described(administered, "led", "Isr") == ["3,1"]
+    )
+    hand.done("elect-leaders", "led:0")
+    assert described(administered, "led", "Leader") == ["3"]
+    assert hand.done("elect-leaders", "led") == "nothing to do\n"
+    hand.done("elect-leaders")
+
+
+def test_unclean_election(administered: Administered, hand: Hand) -> None:
+    """The last replica of the ISR is down: another one leads after an unclean election."""
+    hand.done("create-topic", "torn", "--assignment", "0=3,2", "--config", "min.insync.replicas=1")
+    kafka = administered.kafka
+    kafka.stop(2)
+    produce(administered.bootstrap_servers, "torn", 5)
+    wait_until(lambda: described(administered, "torn", "Isr") == ["3"])
+    kafka.kill(3)
+    kafka.start(2)
+    wait_until(lambda: described(administered, "torn", "Leader") == ["none"])
+    hand.done("elect-leaders", "torn", "--unclean", "--allow-unclean-elections")
+    wait_until(lambda: described(administered, "torn", "Leader") == ["2"])
+    kafka.start(3)
+    wait_until(lambda: len(described(administered, "torn", "Isr")[0].split(",")) == 2)
+
+
+def test_reassignments(administered: Administered, hand: Hand, tmp_path: Path) -> None:
+    """Partitions move to where they were told to, from a file too; a move that is throttled is seen, and called off."""
+    hand.done("create-topic", "moved", "--assignment", "0=1,2", "--assignment", "1=2,3", "--assignment", "2=3,1")
+    produce(administered.bootstrap_servers, "moved", 3000)
+    hand.done("reassign", "moved:0=3,1")
+    wait_until(lambda: described(administered, "moved", "Replicas")[0] == "3,1")
+    moves = {"version": 1, "partitions": [{"topic": "moved", "partition": 1, "replicas": [3, 2]}]}
+    (tmp_path / "moves.json").write_text(json.dumps(moves))
+    hand.done("reassign", "--file", str(tmp_path / "moves.json"))
+    verified = administered.tool(REASSIGN, "--verify", "--reassignment-json-file", str(tmp_path / "moves.json"))
+    assert "Reassignment of partition moved-1 is completed." in verified
+    assert hand.done("reassign", "moved:0=3,1", "moved:1=3,2") == "nothing to do\n"
+    absent = hand.run("reassign", "moved:2=9,8")
+    assert (absent.code, "INVALID_REPLICA_ASSIGNMENT" in absent.beside) == (1, True)
+    assert hand.run("cancel-reassignment", "moved").printed == "nothing to do\n"
+
+    brokers = ("1", "2", "3")
+    for broker in brokers:
+        administered.tool(CONFIGS, "--alter", "--entity-type", "brokers", "--entity-name", broker, "--add-config", SLOW)
+    administered.tool(
+        CONFIGS, "--alter", "--entity-type", "topics", "--entity-name", "moved", "--add-config", THROTTLED
+    )
+    try:
+        hand.done("reassign", "moved:2=2,3")
+        listed = administered.tool(REASSIGN, "--list")
+        assert "moved-2: replicas: 2,3,1. adding: 2. removing: 1" in listed
+        hand.done("reassign", "moved:2=2,1")
+        assert "moved-2: replicas: 2,1,3. adding: 2. removing: 3." in administered.tool(REASSIGN, "--list")
+        hand.done("cancel-reassignment")
+        assert "moved-2" not in administered.tool(REASSIGN, "--list")
+        assert set(described(administered, "moved", "Replicas")[2].split(",")) == {"1", "3"}
+    finally:
+        names = "leader.replication.throttled.rate,follower.replication.throttled.rate"
+        for broker in brokers:
+            entity = ("--entity-type", "brokers", "--entity-name", broker)
+            administered.tool(CONFIGS, "--alter", *entity, "--delete-config", names)
+
+
+def test_log_dirs(administered: Administered, hand: Hand) -> None:
+    """A replica is copied to the other directory of its broker, as kafka-log-dirs shows."""
+    hand.done("create-topic", "stored", "--assignment", "0=2", "--assignment", "1=1")
+    before = _directory(administered, "stored", 0)
+    (other,) = {str(folder) for folder in administered.kafka.data_folders(2)} - {before}
+    hand.done("move-replica", "stored", "--broker", "2", "--to", other)
+    wait_until(lambda: _directory(administered, "stored", 0) == other)
+    assert hand.done("move-replica", "stored:0", "--broker", "2", "--to", other) == "nothing to do\n"
+    elsewhere = hand.run("move-replica", "stored:1", "--broker", "2", "--to", other)
+    assert (elsewhere.code, "stored-1 on broker 2: DescribeLogDirs" in elsewhere.beside) == (1, True)
+    unknown = hand.run("move-replica", "stored", "--broker", "2", "--to", "/no/such/directory")
+    assert (unknown.code, "LOG_DIR_NOT_FOUND" in unknown.beside) == (1, True)
+
+
+def _directory(administered: Administered, topic: str, partition: int) -> str:
+    printed = administered.tool(LOG_DIRS, "--describe", "--topic-list", topic, "--broker-list", "2")
+    (directory,) = [
+        log_dir["logDir"]
+        for broker in json.loads(printed[printed.index("{") :])["brokers"]
+        for log_dir in broker["logDirs"]
+        for replica in log_dir["partitions"]
+        if replica["partition"] == f"{topic}-{partition}" and not replica["isFuture"]
+    ]
+    return str(directory)
+
+
+def test_voters(administered: Administered, hand: Hand) -> None:
+    """A controller loses its vote and gets it back; what is no voter, or votes already, is told."""
+    assert _voters(administered) == {1, 2, 3}
+    assert hand.run("remove-voter", "3").code == 2
+    hand.done("remove-voter", "3", "--allow-deletions")
+    assert _voters(administered) == {1, 2}
+    again = hand.run("remove-voter", "3", "--allow-deletions")
+    assert (again.code, "it has no vote" in again.beside) == (1, True)
+    properties = Path(administered.kafka.data_folders(3)[0]).parent.joinpath("server.properties").read_text()
+    (listener,) = re.findall(r"CONTROLLER://127\.0\.0\.1:\d+", properties)
+    wait_until(lambda: hand.run("add-voter", "3", "--listener", listener).code == 0)  # once it follows as an observer
+    assert _voters(administered) == {1, 2, 3}
+    assert hand.done("add-voter", "3", "--listener", listener) == "nothing to do\n"
+
+
+def _voters(administered: Administered) -> set[int]:
+    printed = administered.tool(QUORUM, "describe", "--replication")
+    return {int(line.split()[0]) for line in printed.splitlines() if line.split()[-1:] in (["Leader"], ["Follower"])}
+
+
+def test_features(administered: Administered, hand: Hand) -> None:
+    """A level goes down and up again; one that no broker supports is refused before anything is sent."""
+    name = "eligible.leader.replicas.version"
+    hand.done("update-feature", f"{name}=0")
+    wait_until(lambda: _level(administered, name) == 0)  # a broker may hear of it later
+    hand.done("update-feature", f"{name}=1")
+    wait_until(lambda: _level(administered, name) == 1)
+    assert hand.done("update-feature", f"{name}=1") == "nothing to do\n"
+    assert hand.run("update-feature", f"{name}=7").code == 1
+    assert hand.run("update-feature", "no.such=1").code == 1
+    assert hand.run("update-feature", "metadata.version=20", "--unsafe").code == 2
+
+
+def _level(administered: Administered, name: str) -> int:
+    printed = administered.tool(FEATURES, "describe")
+    (level,) = re.findall(rf"Feature: {re.escape(name)}\s.*FinalizedVersionLevel: (\d+)", printed)
+    return int(level)
+
+
+def test_unregistering(administered: Administered, hand: Hand) -> None:
+    """A broker that runs is refused; one that is down is forgotten, and comes back when it is started again."""
+    running = hand.run("unregister-broker", "3", "--allow-deletions")
+    assert (running.code, "BROKER_IS_RUNNING" in running.beside) == (1, True)
+    administered.kafka.stop(3)
+    try:
+        assert hand.run("unregister-broker", "3").code == 2
+        hand.done("unregister-broker", "3", "--allow-deletions")
+        again = hand.run("unregister-broker", "3", "--allow-deletions")
+        assert (again.code, "it is not registered" in again.beside) == (1, True)
+    finally:
+        administered.kafka.start(3)

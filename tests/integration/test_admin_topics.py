@@ -1,0 +1,157 @@
+"""Topics, their records and configs, altered by `lagoon admin` and read back with Kafka's own tools."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.integration.administered import Administered
+from tests.integration.altering import Hand
+from tests.integration.kafka_tools import GET_OFFSETS, TOPICS
+from tests.integration.state import produce
+
+CONFIGS = "kafka.admin.ConfigCommand"
+
+
+@pytest.fixture
+def hand(administered: Administered, capsys: pytest.CaptureFixture[str]) -> Hand:
+    """Runs verbs."""
+    return Hand(administered, capsys)
+
+
+def described(administered: Administered, topic: str) -> str:
+    """What kafka-topics says of a topic."""
+    return administered.tool(TOPICS, "--describe", "--topic", topic)
+
+
+def configs(administered: Administered, kind: str, *entity: str) -> dict[str, str]:
+    """What kafka-configs says is set on an entity."""
+    printed = administered.tool(CONFIGS, "--describe", "--entity-type", kind, *entity)
+    return dict(re.findall(r"^  ([\w.]+)=(\S*)", printed, re.MULTILINE))
+
+
+def test_create_extend_delete(administered: Administered, hand: Hand) -> None:
+    """A topic is made as asked for, extended to a total, and deleted; a second run of each changes nothing."""
+    hand.done("create-topic", "made", "--partitions", "2", "--replication-factor", "3", "--config", "retention.ms=9000")
+    text = described(administered, "made")
+    assert re.search(r"PartitionCount: 2\s+ReplicationFactor: 3\s", text)
+    assert "retention.ms=9000" in text
+    assert hand.run("create-topic", "made").code == 1
+    assert hand.done("create-topic", "made", "--if-not-exists") == "nothing to do\n"
+
+    assert "keys go to other partitions" in hand.run("create-partitions", "made", "--partitions", "4").beside
+    assert "PartitionCount: 4\t" in described(administered, "made")
+    assert hand.done("create-partitions", "made", "--partitions", "4") == "nothing to do\n"
+    fewer = hand.run("create-partitions", "made", "--partitions", "3")
+    assert (fewer.code, "cannot have fewer" in fewer.beside) == (1, True)
+
+    refused = hand.run("delete-topic", "made")
+    assert (refused.code, "--allow-deletions" in refused.beside) == (2, True)
+    assert "made" in administered.tool(TOPICS, "--list").split()
+    hand.done("delete-topic", "made", "--allow-deletions")
+    assert "made" not in administered.tool(TOPICS, "--list").split()
+    assert hand.done("delete-topic", "made", "--if-exists") == "nothing to do\n"
+
+
+def test_assignments(administered: Administered, hand: Hand) -> None:
+    """Replicas are where they were asked for, those of new partitions too."""
+    hand.done("create-topic", "placed", "--assignment", "0=3,1", "--assignment", "1=2,3")
+    hand.done("create-partitions", "placed", "--partitions", "3", "--assignment", "2=1,2")
+    assert re.findall(r"Replicas: (\S+)", described(administered, "placed")) == ["3,1", "2,3", "1,2"]
+
+
+def test_failures_are_of_each_topic(administered: Administered, hand: Hand) -> None:
+    """What brokers refuse says why, and stops nothing else: exit 3. A dry run finds the same, and changes nothing."""
+    arguments = ("create-topic", "well", "--replication-factor", "2", "--partitions", "1")
+    wrong = ("create-topic", "ill", "--config", "retention.mss=1")
+    assert hand.run(*wrong).code == 1
+    looked = hand.run(*wrong, confirm="--dry-run")
+    assert (looked.code, "Unknown topic config name: retention.mss" in looked.beside) == (3, True)
+    ran = hand.run(*arguments, "in/valid", "--json")
+    assert ran.code == 3, ran.beside
+    assert "INVALID_TOPIC_EXCEPTION" in ran.beside
+    assert [(one["resource_name"], one["outcome"]) for one in ran.results()] == [("well", "done")]
+    listed = administered.tool(TOPICS, "--list").split()
+    assert ("well" in listed, "ill" in listed) == (True, False)
+
+
+def test_delete_records(administered: Administered, hand: Hand) -> None:
+    """Logs start where they were told to; the records after that stay, and an offset beyond the end is refused."""
+    hand.done("create-topic", "logs", "--partitions", "2", "--replication-factor", "3")
+    produce(administered.bootstrap_servers, "logs", 60)
+    ends = _offsets(administered, "latest")
+    assert hand.run("delete-records", "logs", "--before", "5").code == 2
+    hand.done("delete-records", "logs:0", "--before", "5", "--allow-record-deletion")
+    assert _offsets(administered, "earliest") == {0: 5, 1: 0}
+    assert hand.done("delete-records", "logs:0", "--before", "5", "--allow-record-deletion") == "nothing to do\n"
+    hand.done("delete-records", "logs", "--before", "latest-3", "--allow-record-deletion")
+    assert _offsets(administered, "earliest") == {0: ends[0] - 3, 1: ends[1] - 3}
+    beyond = hand.run("delete-records", "logs", "--before", "1000", "--allow-record-deletion")
+    assert (beyond.code, "OFFSET_OUT_OF_RANGE" in beyond.beside) == (1, True)
+    hand.done("delete-records", "logs", "--before", "latest", "--allow-record-deletion")
+    assert _offsets(administered, "earliest") == ends == _offsets(administered, "latest")
+
+
+def _offsets(administered: Administered, time: str) -> dict[int, int]:
+    printed = administered.tool(GET_OFFSETS, "--topic", "logs", "--time", time)
+    return {int(line.split(":")[1]): int(line.split(":")[2]) for line in printed.splitlines()}
+
+
+def test_topic_configs(administered: Administered, hand: Hand) -> None:
+    """Only what is named changes; lists are edited; to keep less needs an option, to keep more does not."""
+    hand.done("create-topic", "set", "--partitions", "1", "--config", "retention.ms=9000", "--config", "flush.ms=7")
+    hand.done("alter-configs", "topic", "set", "--config", "retention.ms=10000", "--config", "segment.ms=60000")
+    set_on = configs(administered, "topics", "--entity-name", "set")
+    assert set_on == {"retention.ms": "10000", "flush.ms": "7", "segment.ms": "60000"}
+
+    lower = ("alter-configs", "topic", "set", "--config", "retention.ms=1000")
+    assert hand.run(*lower).code == 2
+    hand.done(*lower, "--allow-shrinking-retention")
+    hand.done("alter-configs", "topic", "set", "--unset", "flush.ms")
+    hand.done("alter-configs", "topic", "set", "--unset", "retention.ms", "--allow-shrinking-retention")
+    assert configs(administered, "topics", "--entity-name", "set") == {"segment.ms": "60000"}
+    policy = ("alter-configs", "topic", "set", "--append", "cleanup.policy=compact")
+    assert hand.run(*policy).code == 2
+    hand.done(*policy, "--allow-shrinking-retention")
+    assert configs(administered, "topics", "--entity-name", "set")["cleanup.policy"] == "delete,compact"
+    hand.done("alter-configs", "topic", "set", "--subtract", "cleanup.policy=compact")
+    assert configs(administered, "topics", "--entity-name", "set")["cleanup.policy"] == "delete"
+    assert hand.run("alter-configs", "topic", "set", "--append", "segment.ms=5").code == 1
+    assert hand.done("alter-configs", "topic", "set", "--config", "segment.ms=60000") == "nothing to do\n"
+
+
+def test_configs_of_others(administered: Administered, hand: Hand) -> None:
+    """Configs of one broker, of all brokers, of groups and client metrics."""
+    hand.done("alter-configs", "broker", "2", "--config", "log.cleaner.threads=2")
+    hand.done("alter-configs", "broker", "<default>", "--config", "message.max.bytes=1500000")
+    hand.done("alter-configs", "group", "readers", "--config", "consumer.session.timeout.ms=50000")
+    hand.done("alter-configs", "client-metrics", "push", "--config", "interval.ms=20000", "--config", "metrics=")
+    assert configs(administered, "brokers", "--entity-name", "2") == {"log.cleaner.threads": "2"}
+    assert configs(administered, "brokers", "--entity-default")["message.max.bytes"] == "1500000"
+    assert configs(administered, "groups", "--entity-name", "readers")["consumer.session.timeout.ms"] == "50000"
+    assert configs(administered, "client-metrics", "--entity-name", "push")["interval.ms"] == "20000"
+
+    hand.done("alter-configs", "broker", "2", "--unset", "log.cleaner.threads")
+    hand.done("alter-configs", "broker", "<default>", "--unset", "message.max.bytes")
+    hand.done("alter-configs", "group", "readers", "--unset", "consumer.session.timeout.ms")
+    hand.done("alter-configs", "client-metrics", "push", "--unset", "interval.ms", "--unset", "metrics")
+    assert configs(administered, "brokers", "--entity-name", "2") == {}
+    assert "message.max.bytes" not in configs(administered, "brokers", "--entity-default")
+    assert "consumer.session.timeout.ms" not in administered.tool(CONFIGS, "--describe", "--entity-type", "groups")
+    unknown = hand.run("alter-configs", "broker-logger", "3", "--config", "no.such.logger=TRACE")
+    assert (unknown.code, "Logger no.such.logger does not exist!" in unknown.beside) == (1, True)
+
+
+def test_secrets_of_brokers(administered: Administered, hand: Hand, tmp_path: Path) -> None:
+    """A sensitive config is set from a file, and shown nowhere; whether it differs cannot be known, so it is set again."""
+    secret = "Wq7-not-to-be-seen"  # noqa: S105
+    (tmp_path / "password").write_text(f"{secret}\n")
+    listener = "listener.name.unused.ssl.key.password"
+    arguments = ("alter-configs", "broker", "1", "--config", f"{listener}=file:{tmp_path}/password")
+    for _ in range(2):
+        ran = hand.run(*arguments, "--json")
+        assert ran.code == 0, ran.beside
+        assert [one["after"] for one in ran.results()] == [{listener: "(sensitive)"}]
+        assert secret not in ran.printed + ran.beside
+    hand.done("alter-configs", "broker", "1", "--unset", listener)
+    assert configs(administered, "brokers", "--entity-name", "1") == {}

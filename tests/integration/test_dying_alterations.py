@@ -1,0 +1,105 @@
+"""A run that is killed anywhere leaves rows that are true: what they call done is done, and what changed stands in them."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from signal import SIGKILL
+
+import pytest
+from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType
+
+from kafka_lagoon.query import duckdb_engine
+from tests.integration.administered import Administered
+
+Point = tuple[str, str, int, str]
+
+SOME: list[Point] = [
+    ("AdminActions", "write", 1, "after"),  # all are recorded, none is sent
+    ("AdminActions", "write", 2, "before"),  # topics are created, and no row says so
+    ("AdminActions", "write", 3, "after"),  # nothing is deleted yet
+]
+MANY: list[Point] = [
+    *(("AdminActions", "write", count, when) for count in (1, 2, 3, 4) for when in ("before", "after")),
+    *(("Kernel", "append", count, when) for count in (1, 2, 3, 4) for when in ("before", "after")),
+    *(("Transport", "exchange", count, when) for count in range(1, 31, 2) for when in ("before", "after")),
+]
+_COUNTED = iter(range(1000))
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all runs: tables are made once, and runs that died are no obstacle to others."""
+    return tmp_path_factory.mktemp("dying")
+
+
+@pytest.fixture
+def prefix(administered: Administered) -> Iterator[str]:
+    """Of two topics that are there before, and of two that are not."""
+    name = f"dying-{next(_COUNTED)}"
+    made = [NewTopic(f"{name}-{role}", 1, 1) for role in ("old", "kept")]
+    for future in administered.admin.create_topics(made, operation_timeout=30).values():
+        future.result(30)
+    yield name
+    left = [topic for topic in administered.admin.list_topics(timeout=30).topics if topic.startswith(f"{name}-")]
+    for future in administered.admin.delete_topics(left, operation_timeout=30).values():
+        future.result(30)
+
+
+def run(administered: Administered, warehouse: Path, prefix: str, point: Point) -> int:
+    """The exit code of a run that dies there."""
+    words = [administered.bootstrap_servers, str(warehouse), prefix, *map(str, point)]
+    command = [sys.executable, "-m", "tests.integration.dying_alteration", *words]
+    return subprocess.run(command, check=False, timeout=120).returncode
+
+
+def changed(administered: Administered, prefix: str) -> dict[str, bool]:
+    """What the cluster says of each resource: whether it is as the plan wanted it."""
+    topics = administered.admin.list_topics(timeout=30).topics
+    resource = ConfigResource(ResourceType.TOPIC, f"{prefix}-kept")
+    (described,) = administered.admin.describe_configs([resource]).values()
+    return {
+        **{f"{prefix}-new-{number}": f"{prefix}-new-{number}" in topics for number in range(2)},
+        f"{prefix}-kept": described.result(30)["max.message.bytes"].value == "4321",
+        f"{prefix}-old": f"{prefix}-old" not in topics,
+    }
+
+
+def outcomes(warehouse: Path, prefix: str) -> dict[str, str]:
+    """What the table says of each resource."""
+    statement = "SELECT resource_name, outcome FROM admin_outcomes WHERE starts_with(resource_name, ?)"
+    with duckdb_engine.opened(warehouse, {"admin_outcomes"}) as ask:
+        result = ask(statement, f"{prefix}-")
+        return {row["resource_name"]: row["outcome"] for batch in result.batches for row in batch.to_pylist()}
+
+
+def check_point(administered: Administered, warehouse: Path, prefix: str, point: Point) -> tuple[dict[str, str], int]:
+    """Let a run die there, and compare what the table says with what the cluster says."""
+    exit_code = run(administered, warehouse, prefix, point)
+    assert exit_code in (0, -SIGKILL)
+    is_changed, said = changed(administered, prefix), outcomes(warehouse, prefix)
+    assert set(said) in (set(), set(is_changed))
+    for name, was_changed in is_changed.items():
+        assert said.get(name, "unrecorded") in (("done", "unknown") if was_changed else ("unknown", "unrecorded"))
+    return said, exit_code
+
+
+@pytest.mark.parametrize("point", SOME, ids=str)
+def test_rows_are_true(administered: Administered, warehouse: Path, prefix: str, point: Point) -> None:
+    """At the points where rows and requests follow each other."""
+    said, exit_code = check_point(administered, warehouse, prefix, point)
+    assert exit_code == -SIGKILL
+    assert [said[f"{prefix}-{role}"] for role in ("new-0", "kept", "old")] == {
+        1: ["unknown"] * 3,
+        2: ["unknown"] * 3,
+        3: ["done", "done", "unknown"],
+    }[point[2]]
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("point", MANY, ids=str)
+def test_rows_are_true_wherever_a_run_dies(
+    administered: Administered, warehouse: Path, prefix: str, point: Point
+) -> None:
+    """At every write, commit and exchange with a broker; and the next run finds nothing in its way."""
+    check_point(administered, warehouse, prefix, point)

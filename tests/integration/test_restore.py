@@ -1,0 +1,165 @@
+"""Archived records are put back into another cluster, whose consumers then read what those of the first one read."""
+
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import NewTopic
+
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from tests.integration.producers import ODD, by_librdkafka
+from tests.integration.state import create_topics
+from tests.jobs.commands import here, rows
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(300)]
+ANY_TIME = {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2**63 - 1)}
+Read = dict[int, list[tuple[Any, ...]]]
+
+
+def read_all(kafka: LocalKafka, topic: str) -> tuple[Read, dict[int, list[int]]]:
+    """What librdkafka's consumer of committed records reads of each partition: records without offsets, and the offsets."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": kafka.bootstrap_servers,
+            "group.id": "reads-all",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+        }
+    )
+    records: Read = defaultdict(list)
+    offsets: dict[int, list[int]] = defaultdict(list)
+    try:
+        partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
+        consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
+        left = len(partitions)
+        while left:
+            for message in consumer.consume(10_000, timeout=1):
+                if message.error():
+                    left -= 1
+                    continue
+                number = message.partition()
+                headers = tuple(message.headers() or ())
+                records[number].append((message.key(), message.value(), headers, message.timestamp()))
+                offsets[number].append(message.offset())
+    finally:
+        consumer.close()
+    return dict(records), dict(offsets)
+
+
+def produce(kafka: LocalKafka, topic: str, partitions: int, count: int) -> None:
+    """Records in every partition, some of them in transactions that are aborted."""
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "transactional.id": f"fills-{topic}"})
+    producer.init_transactions()
+    now_ms = time.time_ns() // 1_000_000 - 60_000
+    for number, ends in enumerate(
+        (producer.commit_transaction, producer.abort_transaction, producer.commit_transaction)
+    ):
+        producer.begin_transaction()
+        for record in range(count):
+            producer.produce(
+                topic,
+                key=b"k%d" % record if record % 3 else None,
+                value=b"%d of %d" % (record, number) if record % 7 else None,
+                partition=record % partitions,
+                timestamp=now_ms + record * (-1) ** record,
+                headers=[("n", b"%d" % record)] if record % 2 else None,
+            )
+        producer.flush(30)  # a transaction that nothing was sent in cannot be aborted (KIP-890)
+        ends()
+
+
+def arguments(lake: Path, source: LocalKafka, target: LocalKafka, *more: str) -> list[str]:
+    """Of a restore from one cluster into the other."""
+    return [
+        *("restore", "--warehouse", str(lake), "--from-cluster", "old", "--to-cluster", "new"),
+        *("--set", f"clusters.old.bootstrap_servers={source.bootstrap_servers}"),
+        *("--set", f"clusters.new.bootstrap_servers={target.bootstrap_servers}"),
+        *more,
+    ]
+
+
+def ingest(lake: Path, kafka: LocalKafka, topics: Sequence[str]) -> None:
+    """Archive topics of the source."""
+    done = here(
+        *("ingest", "--warehouse", str(lake), "--topics", ",".join(topics)),
+        *("--set", f"clusters.old.bootstrap_servers={kafka.bootstrap_servers}"),
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def lake(kafka: LocalKafka, spark: object, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: ARG001
+    """An archive of two topics of three brokers: one with transactions, one with every odd record."""
+    folder = tmp_path_factory.mktemp("restore") / "lake"
+    create_topics(
+        kafka.bootstrap_servers, [NewTopic("drill", 3, 1, config=ANY_TIME), NewTopic("odd", 1, 1, config=ANY_TIME)]
+    )
+    produce(kafka, "drill", 3, 3_000)
+    by_librdkafka(kafka, "odd", ODD)
+    ingest(folder, kafka, ["drill", "odd"])
+    return folder
+
+
+@pytest.mark.parametrize("form", ["plain", "transactional"])
+def test_consumers_read_the_same(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, form: str) -> None:
+    """Keys, values, headers, times and order are those of the source, in a cluster of another size and release."""
+    renames = {"drill": f"drill-{form}", "odd": f"odd-{form}"}
+    create_topics(kafka_392.bootstrap_servers, [NewTopic(f"odd-{form}", 1, 1, config=ANY_TIME)])
+    options = ["--transactional"] if form == "transactional" else []
+    options += [part for old, new in renames.items() for part in ("--rename", f"{old}={new}")]
+    done = here(*arguments(lake, kafka, kafka_392, "--topics", "drill,odd", *options))
+    assert done.returncode == 0, done.stdout + done.stderr
+    for old, new in renames.items():
+        assert read_all(kafka_392, new)[0] == read_all(kafka, old)[0]
+    receipts = [row for row in rows(lake, "restore_receipts") if row["target_topic"] in renames.values()]
+    assert len(receipts) == 4
+    assert all(row["problem"] is None and row["digest"] == row["digest_read_back"] for row in receipts)
+    check_map(lake, kafka, kafka_392, "drill", renames["drill"])
+
+
+def check_map(lake: Path, source: LocalKafka, target: LocalKafka, old: str, new: str) -> None:
+    """The ranges say of every record where it is."""
+    ranges = [row for row in rows(lake, "restore_map") if row["target_topic"] == new]
+    (_, before), (_, after) = read_all(source, old), read_all(target, new)
+    for partition, offsets in before.items():
+        mapped = {
+            row["source_offset"] + number: row["target_offset"] + number
+            for row in ranges
+            if row["source_partition"] == partition
+            for number in range(row["records"])
+        }
+        assert [mapped[offset] for offset in offsets] == after[partition]
+        assert len(mapped) == len(offsets)
+
+
+def test_a_dry_run_names_what_clashes(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path) -> None:
+    """Retention that would delete the records, times that brokers refuse, topics with records or too few partitions: all at once."""
+    fits = {"message.timestamp.type": "LogAppendTime"}
+    create_topics(
+        kafka_392.bootstrap_servers,
+        [
+            NewTopic("one", 1, 1, config=fits),
+            NewTopic("full", 1, 1, config={"message.timestamp.after.max.ms": "3600000"}),
+        ],
+    )
+    by_librdkafka(kafka_392, "full", ODD[:3])
+    more = ["--rename", "drill=one", "--rename", "odd=full", "--topics", "drill,odd", "--dry-run"]
+    done = here(*arguments(lake, kafka, kafka_392, *more))
+    assert done.returncode == 2
+    for words in (
+        "topic one has 1 partitions, and partition 2 of drill",
+        "topic one: message.timestamp.type=LogAppendTime",
+        "topic full has records in 1 of 1 partitions",
+        "topic full: retention.ms=604800000 deletes",
+        "topic full: message.timestamp.after.max.ms=3600000 refuses",
+    ):
+        assert words in done.stderr
+    done = here(*arguments(lake, kafka, kafka_392, "--topics", "drill", "--rename", "drill=not-yet", "--dry-run"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "+ topic not-yet" in done.stdout
+    assert "6,000 records of 3 partitions would be restored; nothing was changed" in done.stdout

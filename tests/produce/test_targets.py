@@ -1,0 +1,41 @@
+"""Topics that are to be written to, as brokers describe them."""
+
+from collections.abc import Callable
+
+import pytest
+
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.errors import BrokerError
+from kafka_lagoon.produce.targets import TargetTopic, describe_targets
+from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS
+from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Close, Fault
+from tests.produce.conftest import soon
+
+Connect = Callable[[], Cluster]
+
+
+def test_topics_are_described(state: FakeCluster, connect: Connect) -> None:
+    """Partitions, id and the largest batch; afterwards the leaders are known."""
+    state.add_topic("news", 3, end=0)
+    state.topics["news"].max_message_bytes = 5_000
+    state.topics["news"].partitions[1].leader_id = -1
+    cluster = connect()
+    targets = describe_targets(cluster, {"news", "orders"}, soon())
+    news = TargetTopic(topic="news", topic_id=state.topics["news"].topic_id, partitions=3, max_batch_bytes=5_000)
+    assert targets["news"] == news
+    assert targets["orders"].max_batch_bytes is None
+    assert (news.available(cluster), targets["orders"].available(cluster)) == ([0, 2], list(range(6)))
+
+
+def test_configs_that_cannot_be_described(state: FakeCluster, connect: Connect) -> None:
+    """The largest batch is not known then; nothing else is missing."""
+    state.faults.append(Fault(DESCRIBE_CONFIGS.key, Close(), times=100))
+    targets = describe_targets(connect(), {"orders"}, soon())
+    assert (targets["orders"].partitions, targets["orders"].max_batch_bytes) == (6, None)
+
+
+def test_a_topic_that_does_not_exist(connect: Connect) -> None:
+    """Is an error before anything is written, and is not created."""
+    with pytest.raises(BrokerError, match="UNKNOWN_TOPIC_OR_PARTITION"):
+        describe_targets(connect(), {"orders", "nosuch"}, soon())

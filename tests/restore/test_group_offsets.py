@@ -1,0 +1,48 @@
+"""What groups had committed becomes the offset of the next record that was restored, or a named problem."""
+
+from typing import Any
+
+from kafka_lagoon.client.cluster import TopicPartition
+from kafka_lagoon.restore.group_offsets import RestoredPartition, saved_commits, translated
+from kafka_lagoon.restore.offset_map import OffsetRange, PartitionMap, Position
+from tests.restore.saved import saved
+
+
+def _commit(group: str, partition: int, offset: int | None, **more: Any) -> dict[str, Any]:
+    return {
+        "snapshot_id": "s1",
+        "group_id": group,
+        "topic": "orders",
+        "topic_id": "id",
+        "partition": partition,
+        "committed_offset": offset,
+        **more,
+    }
+
+
+def test_commits_are_translated() -> None:
+    """By the map of their partition, with their metadata; commits of other snapshots and topics are left out."""
+    rows = [
+        _commit("a", 0, 105, metadata="x"),
+        _commit("a", 1, 105),
+        _commit("b", 0, 110),
+        _commit("b", 0, 7, snapshot_id="s2"),
+        _commit("c", 0, 99, topic_id="another"),
+        _commit("d", 0, None, problem="GROUP_AUTHORIZATION_FAILED"),
+        _commit("e", 0, None),
+        _commit("f", 0, 1, topic="payments"),
+    ]
+    offsets = PartitionMap(ranges=(OffsetRange(100, 0, 10),), source_end=110, target_start=0)
+    target = TopicPartition("copy", 0)
+    restored = {TopicPartition("orders", 0): RestoredPartition(topic_id="id", target=target, offset_map=offsets)}
+    with saved(committed_offsets_published=rows) as ask:
+        done, failed = translated(saved_commits(ask, "s1", {"orders"}), restored)
+    assert [(one.group_id, one.target, one.committed_offset, one.metadata, one.position) for one in done] == [
+        ("a", target, 5, "x", Position.RECORD),
+        ("b", target, 10, None, Position.END),
+    ]
+    assert [(one.saved.group_id, one.saved.partition, one.problem) for one in failed] == [
+        ("a", 1, "NOT_RESTORED"),
+        ("c", 0, "TOPIC_RECREATED"),
+        ("d", 0, "GROUP_AUTHORIZATION_FAILED"),
+    ]

@@ -1,0 +1,133 @@
+"""A receipt says whether a partition has what was to be written, by what its leader returns."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import pytest
+
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.compare.reading import HashedReader
+from kafka_lagoon.produce.restore_rows import RestoreReceiptRow
+from kafka_lagoon.protocol.error_codes import NOT_LEADER_OR_FOLLOWER
+from kafka_lagoon.records.digests import SequenceDigest
+from kafka_lagoon.restore.offset_map import OffsetRange, PartitionMap
+from kafka_lagoon.restore.receipts import Restored, read_back, receipt
+from tests.clock import CLOCK
+from tests.fake.batches import batch
+from tests.fake.cluster import FakeCluster
+from tests.fetch.reading import QUICK, fill, log, split
+
+Connect = Callable[..., Cluster]
+
+
+@pytest.fixture
+def state() -> FakeCluster:
+    """A topic of one partition, without records."""
+    state = FakeCluster()
+    state.add_topic("t", 1, end=0)
+    return state
+
+
+@pytest.fixture
+def cluster(state: FakeCluster, connect: Connect) -> Cluster:
+    """A client that knows the leader."""
+    fill(state)
+    cluster = connect()
+    cluster.refresh({"t"}, Deadline.after(CLOCK, 5_000))
+    return cluster
+
+
+def written(cluster: Cluster, state: FakeCluster, offsets: Iterable[int] = range(20)) -> Restored:
+    """What the records at these offsets would be, had a restore written them."""
+    digest = SequenceDigest()
+    for offset in offsets:
+        for chunk in HashedReader(cluster, split(state, from_offset=offset, to_offset=offset + 1), QUICK).chunks():
+            digest = digest.then(chunk.hashes)
+    return Restored(
+        source_topic="s",
+        source_topic_id=None,
+        source_partition=3,
+        target_topic="t",
+        target_topic_id=None,
+        target_partition=0,
+        digest=digest,
+        offset_map=PartitionMap(ranges=(OffsetRange(100, 0, 20),), source_end=120, target_start=0),
+    )
+
+
+def receipt_of(cluster: Cluster, restored: Restored) -> RestoreReceiptRow:
+    """The receipt of what is read back."""
+    read = read_back(cluster, restored, QUICK, Deadline.after(CLOCK, 2_000))
+    return receipt(
+        restored, read, restore_id="r", source_cluster_id="a", target_cluster_id="b", checked_at_ms=CLOCK.now_ms()
+    )
+
+
+def test_what_is_equal(cluster: Cluster, state: FakeCluster) -> None:
+    """Both digests, all records, no problem."""
+    receipt_row = receipt_of(cluster, written(cluster, state))
+    assert (receipt_row.records, receipt_row.records_read_back, receipt_row.problem) == (20, 20, None)
+    assert receipt_row.digest == receipt_row.digest_read_back
+    assert (receipt_row.target_from_offset, receipt_row.target_to_offset) == (0, 20)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "problem"),
+    [
+        ([*range(10), 11, 10, *range(12, 20)], "ORDER_DIFFERS"),
+        ([*range(19), 3], "RECORDS_DIFFER"),
+        ([*range(20), 19], "RECORDS_MISSING"),
+        ([*range(19)], "RECORDS_DOUBLED"),
+    ],
+)
+def test_what_differs(cluster: Cluster, state: FakeCluster, offsets: list[int], problem: str) -> None:
+    """Order, contents and number of what was to be written, against the 20 records that are there."""
+    receipt_row = receipt_of(cluster, written(cluster, state, offsets))
+    assert (receipt_row.problem, receipt_row.records_read_back) == (problem, 20)
+    assert receipt_row.digest != receipt_row.digest_read_back
+
+
+def test_records_of_others_are_left_out(cluster: Cluster, state: FakeCluster) -> None:
+    """Those before, between and after the ranges of the restore belong to somebody else."""
+    ours = [*range(3, 8), *range(9, 15)]
+    ranges = (OffsetRange(0, 3, 5), OffsetRange(7, 9, 6))
+    restored = written(cluster, state, ours)
+    restored = replace(restored, offset_map=PartitionMap(ranges=ranges, source_end=13, target_start=3))
+    assert receipt_of(cluster, restored).problem is None
+
+
+def test_a_log_that_ends_before(cluster: Cluster, state: FakeCluster) -> None:
+    """A target that was truncated since has too few records, and one that lost its first ones says so."""
+    restored = written(cluster, state)
+    log(state).log_start_offset = 4
+    receipt_row = receipt_of(cluster, restored)
+    assert (receipt_row.problem, receipt_row.records_read_back, receipt_row.digest_read_back) == ("LOST", None, None)
+    log(state).log_start_offset = 0
+    log(state).log = log(state).log[:2]
+    log(state).high_watermark = 8
+    receipt_row = receipt_of(cluster, restored)
+    assert (receipt_row.problem, receipt_row.records_read_back) == ("RECORDS_MISSING", 8)
+
+
+def test_nothing_was_to_be_written(cluster: Cluster, state: FakeCluster) -> None:
+    """An empty partition has a receipt, too; nobody is asked for records."""
+    empty = replace(written(cluster, state, []), offset_map=PartitionMap(ranges=(), source_end=7, target_start=20))
+    receipt_row = receipt_of(cluster, empty)
+    assert (receipt_row.records, receipt_row.records_read_back, receipt_row.problem) == (0, 0, None)
+    assert (receipt_row.target_from_offset, receipt_row.target_to_offset) == (20, 20)
+
+
+def test_what_cannot_be_read(cluster: Cluster, state: FakeCluster) -> None:
+    """The problem is the reason, and nothing is said to have been read."""
+    restored = written(cluster, state)
+    log(state).error_code = NOT_LEADER_OR_FOLLOWER
+    receipt_row = receipt_of(cluster, restored)
+    assert (receipt_row.records_read_back, receipt_row.digest_read_back) == (None, None)
+    assert receipt_row.problem in {"NOT_LEADER_OR_FOLLOWER", "DEADLINE_PASSED"}
+    log(state).error_code = 0
+    damaged = batch(0, [b"x"] * 4)
+    damaged.data = damaged.data[:-1] + b"?"
+    log(state).log[0] = damaged
+    receipt_row = receipt_of(cluster, restored)
+    assert (receipt_row.problem, receipt_row.records_read_back) == ("CORRUPT_BATCH", None)

@@ -1,0 +1,168 @@
+"""Topics, configs and ACLs of a snapshot become actions for another cluster; what cannot be carried over is named."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.query.statements import Ask
+from kafka_lagoon.restore.topics import SavedAcl, saved_acls, saved_topics, topic_actions
+from tests.restore.saved import saved
+
+SNAPSHOT = "s1"
+
+
+def _topic(name: str, **more: Any) -> dict[str, Any]:
+    return {"snapshot_id": SNAPSHOT, "topic": name, "topic_id": "id", "partitions": 4, "replication_factor": 3, **more}
+
+
+def _config(
+    topic: str, name: str, value: str | None, source: str | None = "TOPIC_CONFIG", **more: Any
+) -> dict[str, Any]:
+    return {
+        "snapshot_id": SNAPSHOT,
+        "resource_type": "topic",
+        "resource_name": topic,
+        "name": name,
+        "value": value,
+        "source": source,
+        "is_default": source == "DEFAULT_CONFIG",
+        "is_sensitive": value is None,
+        **more,
+    }
+
+
+def _acl(
+    name: str, pattern_type: str = "LITERAL", resource_type: str = "TOPIC", operation: str = "READ"
+) -> dict[str, Any]:
+    return {
+        "resource_type": resource_type,
+        "resource_name": name,
+        "pattern_type": pattern_type,
+        "principal": "User:alice",
+        "host": "*",
+        "operation": operation,
+        "permission": "ALLOW",
+    }
+
+
+ACLS = [
+    _acl("orders"),
+    _acl("orders", operation="WRITE"),
+    _acl("ord", "PREFIXED"),
+    _acl("*"),
+    _acl("other"),
+    _acl("billing", resource_type="GROUP"),
+    _acl("unrelated", resource_type="GROUP"),
+    _acl("kafka-cluster", resource_type="CLUSTER"),
+]
+
+
+@pytest.fixture(scope="module")
+def ask() -> Iterator[Ask]:
+    """Two topics of one snapshot, one of which another snapshot has otherwise, and one that could not be described."""
+    topics = [
+        _topic("orders"),
+        _topic("plain", partitions=1, replication_factor=1),
+        _topic("hidden", partitions=None, replication_factor=None, problem="TOPIC_AUTHORIZATION_FAILED"),
+        _topic("orders", partitions=9, snapshot_id="s2"),
+    ]
+    configs = [
+        _config("orders", "retention.ms", "1000"),
+        _config("orders", "cleanup.policy", "delete", "DEFAULT_CONFIG"),
+        _config("orders", "min.insync.replicas", "2"),
+        _config("orders", "segment.bytes", "4096", "STATIC_BROKER_CONFIG"),
+        _config("orders", "follower.replication.throttled.replicas", "0:1"),
+        _config("orders", "secret", None),
+        _config("plain", "old", "1", None, is_default=False),
+        _config("orders", "retention.ms", "7", snapshot_id="s2"),
+        _config("1", "retention.ms", "8", "DYNAMIC_BROKER_CONFIG", resource_type="broker"),
+    ]
+    acls = [{"snapshot_id": SNAPSHOT, **acl} for acl in ACLS] + [
+        {"snapshot_id": "s2", **_acl("orders", operation="ALL")}
+    ]
+    with saved(topics_published=topics, configs_published=configs, acls_published=acls) as ask:
+        yield ask
+
+
+def test_topics_of_the_snapshot(ask: Ask) -> None:
+    """Those that are asked for, with what is set on the topic itself; brokers that name no source say what is no default."""
+    topics = saved_topics(ask, SNAPSHOT, ["orders", "plain"])
+    assert {name: (one.partitions, one.replication_factor) for name, one in topics.items()} == {
+        "orders": (4, 3),
+        "plain": (1, 1),
+    }
+    assert topics["orders"].configs == {"retention.ms": "1000", "min.insync.replicas": "2"}
+    assert topics["orders"].inherited == {"segment.bytes": "4096"}
+    assert set(topics["orders"].left_out) == {"secret", "follower.replication.throttled.replicas"}
+    assert topics["plain"].configs == {"old": "1"}
+
+
+def test_topics_that_the_snapshot_lacks(ask: Ask) -> None:
+    """All of them are named at once."""
+    with pytest.raises(ConfigError) as raised:
+        saved_topics(ask, SNAPSHOT, ["orders", "hidden", "none"])
+    assert raised.value.problems == (
+        "topic none: not in snapshot s1",
+        "topic hidden: snapshot s1 does not say its partitions (TOPIC_AUTHORIZATION_FAILED)",
+    )
+
+
+def test_actions_create_topics(ask: Ask) -> None:
+    """Under their new names, with their configs or without; what is not carried over is in the notes."""
+    topics = list(saved_topics(ask, SNAPSHOT, ["orders", "plain"]).values())
+    names = {"orders": "orders2", "plain": "plain"}
+    actions, notes = topic_actions(topics, names, brokers=3, with_configs=True)
+    assert [(one.kind, one.resource.name, one.before, one.after) for one in actions] == [
+        (
+            "create_topic",
+            "orders2",
+            None,
+            {
+                "partitions": 4,
+                "replication_factor": 3,
+                "configs": {"retention.ms": "1000", "min.insync.replicas": "2"},
+            },
+        ),
+        ("create_topic", "plain", None, {"partitions": 1, "replication_factor": 1, "configs": {"old": "1"}}),
+    ]
+    assert sorted(notes) == [
+        "topic orders: segment.bytes=4096 was set on the source's brokers; the target's brokers decide",
+        "topic orders: without follower.replication.throttled.replicas: it names brokers of the source",
+        "topic orders: without secret: its value is secret and was not stored",
+    ]
+    actions, notes = topic_actions(topics, names, brokers=3, with_configs=False)
+    assert all("configs" not in (action.after or {}) for action in actions)
+    assert notes == [
+        "topic orders: without its configs min.insync.replicas, retention.ms",
+        "topic plain: without its configs old",
+    ]
+
+
+def test_too_few_brokers(ask: Ask) -> None:
+    """Fewer replicas than the source had are the user's decision, and what follows from it is said."""
+    topics = list(saved_topics(ask, SNAPSHOT, ["orders", "plain"]).values())
+    names = {"orders": "orders", "plain": "plain"}
+    with pytest.raises(ConfigError, match="topic orders: 3 replicas, and the target has 1 brokers"):
+        topic_actions(topics, names, brokers=1, with_configs=True)
+    actions, notes = topic_actions(topics, names, brokers=1, with_configs=True, replication_factor=1)
+    assert [(action.after or {})["replication_factor"] for action in actions] == [1, 1]
+    assert "topic orders: 1 replicas instead of 3" in notes
+    assert "topic orders: min.insync.replicas=2 and 1 replicas: acks=all will be refused" in notes
+
+
+def test_acls_of_topics_and_groups(ask: Ask) -> None:
+    """Those of restored topics get the new name; prefixes stay, and what they no longer match is said."""
+    acls, notes = saved_acls(ask, SNAPSHOT, {"orders": "copy"}, ["billing"])
+    assert acls == [
+        SavedAcl(**_acl("billing", resource_type="GROUP")),
+        SavedAcl(**_acl("ord", "PREFIXED")),
+        SavedAcl(**_acl("copy")),
+        SavedAcl(**_acl("copy", operation="WRITE")),
+    ]
+    assert notes == [
+        "ACL ALLOW User:alice READ topic LITERAL * from *: is about every topic; create it by hand if it is wanted",
+        "ACL ALLOW User:alice READ topic PREFIXED ord from *: is not about copy, as the topic is called in the target",
+    ]
+    assert saved_acls(ask, SNAPSHOT, {"nothing": "nothing"})[0] == []

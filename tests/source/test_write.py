@@ -1,0 +1,135 @@
+"""DataFrames written to topics: what arrives, what is refused, and transactions that are committed or aborted."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession, functions
+
+from kafka_lagoon.delta import register_source
+from kafka_lagoon.produce.partitioner import partition_of
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from tests.source.source_topics import admin, create
+
+pytestmark = pytest.mark.timeout(300)
+MODES = ("none", "task", "run")
+
+
+@pytest.fixture
+def lagoon(spark: SparkSession) -> SparkSession:
+    """A session that knows the data source."""
+    register_source(spark)
+    return spark
+
+
+def save(frame: DataFrame, kafka: LocalKafka, **options: str) -> None:
+    writer = frame.write.format("lagoon").mode("append").option("kafka.bootstrap.servers", kafka.bootstrap_servers)
+    for name, value in options.items():
+        writer = writer.option(name.replace("_", "."), value)
+    writer.save()
+
+
+def read(spark: SparkSession, kafka: LocalKafka, topic: str, level: str = "read_committed") -> list[Any]:
+    """The records of a topic, by partition and offset."""
+    reader = spark.read.format("lagoon").option("kafka.bootstrap.servers", kafka.bootstrap_servers)
+    frame = reader.options(**{"subscribe": topic, "includeHeaders": "true", "kafka.isolation.level": level}).load()
+    return sorted(frame.collect(), key=lambda row: (row.partition, row.offset))
+
+
+@pytest.mark.parametrize("transactions", MODES)
+def test_every_column(lagoon: SparkSession, kafka: LocalKafka, transactions: str) -> None:
+    """Keys, values, headers, partitions and times arrive as they are; a key without a partition chooses it."""
+    topic = f"sink-columns-{transactions}"
+    create(kafka, topic, partitions=4)
+    at = datetime(2024, 2, 29, 12, 30, 0, 123_000, UTC)
+    rows = [
+        (bytearray(b"k"), bytearray(b"\0\xff"), [("h", bytearray(b"1")), ("h", None)], 3, at),
+        (None, bytearray(b""), [], 3, at),
+        (bytearray(b"key"), None, None, None, None),
+    ]
+    schema = (
+        "key binary, value binary, headers array<struct<key:string,value:binary>>, partition int, timestamp timestamp"
+    )
+    save(lagoon.createDataFrame(rows, schema).coalesce(1), kafka, topic=topic, transactions=transactions)
+    first, second, third = sorted(read(lagoon, kafka, topic), key=lambda row: (row.value is None, row.offset))
+    assert (first.key, first.value, first.partition) == (b"k", b"\0\xff", 3)
+    assert [tuple(header) for header in first.headers] == [("h", b"1"), ("h", None)]
+    assert first.timestamp.timestamp() == at.timestamp()
+    assert (second.key, second.value, second.headers) == (None, b"", None)
+    assert (third.key, third.value, third.partition) == (b"key", None, partition_of(b"key", 4))
+
+
+@pytest.mark.parametrize("transactions", MODES)
+def test_several_tasks_and_topics(lagoon: SparkSession, kafka: LocalKafka, transactions: str) -> None:
+    """Every row once, in the topic that its column names, whichever task writes it."""
+    names = [f"sink-several-{transactions}-{number}" for number in range(2)]
+    for name in names:
+        create(kafka, name, partitions=3)
+    topic = functions.when(functions.col("id") % 2 == 0, names[0]).otherwise(names[1])
+    rows = lagoon.range(0, 3_000, numPartitions=3).select(
+        topic.alias("topic"),
+        functions.col("id").cast("string").alias("value"),
+        functions.spark_partition_id().alias("partition"),
+    )
+    save(rows, kafka, transactions=transactions, kafka_compression_type="zstd")
+    for number, name in enumerate(names):
+        assert sorted(int(row.value) for row in read(lagoon, kafka, name)) == list(range(number, 3_000, 2))
+
+
+def test_a_failing_task_undoes_all(lagoon: SparkSession, kafka: LocalKafka) -> None:
+    """Within transactions nothing is there for readers of committed records, and the log is not left open."""
+    for transactions in ("task", "run"):
+        topic = f"sink-fails-{transactions}"
+        create(kafka, topic, partitions=2)
+        value = functions.when(
+            functions.col("id") == 1_999, functions.raise_error(functions.lit("the last row"))
+        ).otherwise(functions.col("id").cast("string"))
+        rows = lagoon.range(0, 2_000, numPartitions=2).select(
+            value.alias("value"), functions.spark_partition_id().alias("partition")
+        )
+        with pytest.raises(PySparkException, match="the last row"):
+            save(rows, kafka, topic=topic, transactions=transactions)
+        save(lagoon.createDataFrame([("later",)], "value string"), kafka, topic=topic)
+        assert [row.value for row in read(lagoon, kafka, topic)] == [b"later"]
+        assert len(read(lagoon, kafka, topic, "read_uncommitted")) > 1
+
+
+def test_tasks_that_share_a_partition(lagoon: SparkSession, kafka: LocalKafka) -> None:
+    """One transaction for all needs one writer for each partition: nothing is committed, and the line says what to do."""
+    create(kafka, "sink-shared")
+    rows = lagoon.range(0, 100, numPartitions=2).select(functions.col("id").cast("string").alias("value"))
+    with pytest.raises(PySparkException, match=r"several tasks wrote to sink-shared-0|another task writes"):
+        save(rows, kafka, topic="sink-shared", transactions="run")
+    assert read(lagoon, kafka, "sink-shared") == []
+    save(rows.coalesce(1), kafka, topic="sink-shared", transactions="run")
+    assert len(read(lagoon, kafka, "sink-shared")) == 100
+
+
+def test_what_is_refused_before_a_record_is_written(lagoon: SparkSession, kafka: LocalKafka) -> None:
+    """All faults of options and columns at once; a topic that does not exist is not made."""
+    create(kafka, "sink-refused")
+    rows = lagoon.range(1).select(functions.col("id").alias("vlaue"), functions.col("id").alias("key"))
+    with pytest.raises(PySparkException) as refused:
+        save(rows, kafka, topic="sink-refused", transactions="all", kafka_acks="2", linger="5")
+    for line in (
+        "transactions: 'all' is neither none nor task nor run",
+        "kafka.acks: '2' is neither all nor -1 nor 1 nor 0",
+        "linger: no such option",
+        "column vlaue: records have no such column (did you mean value?)",
+        "column key: it must be string or binary, not bigint: cast it",
+        "column value: must be there",
+    ):
+        assert line in str(refused.value)
+    good = lagoon.range(1).select(functions.col("id").cast("string").alias("value"))
+    with pytest.raises(PySparkException, match=r"there is no topic sink-refusde \(did you mean sink-refused\?\)"):
+        save(good, kafka, topic="sink-refusde")
+    overwriting = good.write.format("lagoon").mode("overwrite").option("topic", "sink-refused")
+    with pytest.raises(PySparkException, match="mode must be append"):
+        overwriting.option("kafka.bootstrap.servers", kafka.bootstrap_servers).save()
+    with pytest.raises(PySparkException, match="row 0: there is no topic"):
+        save(good.withColumn("topic", functions.lit(None).cast("string")), kafka)
+    with pytest.raises(PySparkException, match="UNKNOWN_TOPIC_OR_PARTITION"):
+        save(good.withColumn("topic", functions.lit("sink-unheard-of")), kafka)
+    assert read(lagoon, kafka, "sink-refused") == []
+    assert "sink-unheard-of" not in admin(kafka).list_topics(timeout=10).topics

@@ -1,0 +1,102 @@
+"""Options and columns of the sink: what they mean, and what is refused with what to do instead."""
+
+from collections.abc import Mapping
+
+import pytest
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.source.write_options import SinkOptions, parse_sink, written_columns
+
+KINDS: Mapping[str, DataType] = {
+    "binary": BinaryType(),
+    "string": StringType(),
+    "int": IntegerType(),
+    "bigint": LongType(),
+    "headers": ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())])),
+}
+SERVERS = {"kafka.bootstrap.servers": "broker:9092"}
+
+
+def schema_of(columns: str) -> StructType:
+    """From `name kind` pairs; Spark's own parser needs a session."""
+    pairs = [pair.split() for pair in columns.split(",")]
+    return StructType([StructField(name, KINDS[kind]) for name, kind in pairs])
+
+
+def parsed(options: Mapping[str, str], columns: str = "value binary", *, is_stream: bool = False) -> SinkOptions:
+    return parse_sink({**SERVERS, "topic": "t", **options}, schema_of(columns), overwrite=False, is_stream=is_stream)
+
+
+def problems(options: Mapping[str, str], columns: str = "value binary", *, is_stream: bool = False) -> list[str]:
+    with pytest.raises(ConfigError) as refused:
+        parsed(options, columns, is_stream=is_stream)
+    return list(refused.value.problems)
+
+
+def test_what_options_mean() -> None:
+    """Kafka's properties of a producer, in any case; a batch is without transactions unless it is told otherwise."""
+    plain = parsed({})
+    assert (plain.transactions, plain.acks, plain.codec, plain.prefix) == ("none", -1, 0, None)
+    given = {"Transactions": "run", "kafka.transactional.id": "nightly", "kafka.transaction.timeout.ms": "30000"}
+    options = parsed(given | {"kafka.compression.type": "lz4", "kafka.batch.size": "1000", "kafka.ACKS": "all"})
+    assert (options.transactions, options.prefix, options.transaction_timeout_ms) == ("run", "nightly", 30_000)
+    assert (options.codec, options.batch_bytes) == (3, 1_000)
+    assert parsed({"kafka.acks": "1", "kafka.linger.ms": "5"}).acks == 1
+
+
+def test_streams_are_in_transactions() -> None:
+    """Of the tasks, unless told otherwise, under the name of the query; without a name or an id that is refused."""
+    named = parsed({"queryName": "orders", "checkpointLocation": "/c"}, is_stream=True)
+    assert (named.transactions, named.prefix) == ("task", "orders")
+    assert parsed({"transactions": "none"}, is_stream=True).prefix is None
+    (line,) = problems({}, is_stream=True)
+    assert line.startswith("kafka.transactional.id: must be set, or the query named by queryName")
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"path": "orders"}, "path: save() takes no name: set option topic"),
+        ({"transaction": "run"}, "transaction: no such option (did you mean transactions?)"),
+        ({"kafka.bootstrap.servers": ""}, "kafka.bootstrap.servers: must be set, to host:port of some brokers"),
+        ({"kafka.key.serializer": "x"}, "kafka.key.serializer: keys are strings or binary: cast the column"),
+        ({"kafka.enable.idempotence": "false"}, "kafka.enable.idempotence: with acks=all it is always on; acks=1 writes without it"),
+        ({"kafka.acks": "1", "transactions": "task"}, "kafka.acks: transactions=task needs acks=all"),
+        ({"kafka.transactional.id": "x"}, "kafka.transactional.id: set transactions=task or transactions=run with it"),
+        ({"kafka.batch.size": "0"}, "kafka.batch.size: '0' is not a whole number above 0"),
+        ({"kafka.compression.type": "zip"}, "kafka.compression.type: 'zip' is neither none nor gzip nor snappy nor lz4 nor zstd"),
+    ],
+)  # fmt: skip
+def test_options_that_are_refused(options: Mapping[str, str], line: str) -> None:
+    """Each with its name and what to do."""
+    assert problems(options) == [line]
+
+
+def test_columns_that_are_refused() -> None:
+    """Misspelt, of another type, twice, or missing; those that brokers decide are left out of the records instead."""
+    assert problems({}, "vlaue binary, timestamp bigint, key string, KEY string") == [
+        "column vlaue: records have no such column (did you mean value?)",
+        "column timestamp: it must be timestamp, not bigint: cast it",
+        "column key: there are two of it",
+        "column value: must be there",
+    ]
+    with pytest.raises(ConfigError, match="topic: set the option, or write a column topic"):
+        parse_sink(SERVERS, schema_of("value string"), overwrite=False, is_stream=False)
+    parsed({}, "value string, offset bigint, timestampType int, headers headers")
+
+
+def test_which_columns_are_written() -> None:
+    """Whatever their case; the option's topic and the exact time come first."""
+    names = ["Value", "offset", "topic", "timestamp", "timestamp_ms"]
+    assert written_columns(names, None) == {"value": 0, "topic": 2, "timestamp_ms": 4}
+    assert written_columns(names[:4], "t") == {"value": 0, "timestamp": 3}
