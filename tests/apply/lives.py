@@ -71,7 +71,7 @@ def live(
     **other: Any,
 ) -> Live:
     """A cluster `c`; configs by resource type and name are those that are set there."""
-    set_on = {"topic": dict.fromkeys(topics or {}, {}), "broker": {"1": {}, "<default>": {}}, "group": {}}
+    set_on = {"topic": {name: {} for name in topics or {}}, "broker": {"1": {}, "<default>": {}}, "group": {}}
     for resource_type, by_name in (configs or {}).items():
         set_on[resource_type] = {**set_on.get(resource_type, {}), **by_name}
     facts: dict[str, Any] = {

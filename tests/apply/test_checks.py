@@ -43,8 +43,10 @@ def test_all_faults_with_their_lines() -> None:
     assert problems == [
         "x.toml:4: topics.orders.partitions: 2 are fewer than the 3 that the topic has",
         "x.toml:5: topics.orders.replication_factor: 4 is more than the 3 brokers of the cluster",
-        "x.toml:9: topics.orders.configs.min.insync.replicas: 5 is more than the replication factor, 4: nobody could write "
-        "with acks=all",
+        (
+            "x.toml:9: topics.orders.configs.min.insync.replicas: 5 is more than the replication factor, 4: nobody could write "
+            "with acks=all"
+        ),
         "x.toml:11: topics.assigned.assignments: partition 0: there is no broker 9 (there are 1, 2, 3)",
         "x.toml:13: topics.fewer.assignments: 2 are fewer than the 3 that the topic has",
         "x.toml:7: topics.orders.configs.retention.mss: is no config of a topic (did you mean retention.ms?)",
@@ -52,8 +54,10 @@ def test_all_faults_with_their_lines() -> None:
         "x.toml:14: broker_configs.7: there is no broker 7 (there are 1, 2, 3)",
         "x.toml:16: broker_configs.1.broker.id: is read-only: it is set in the file server.properties of each broker",
         "x.toml:17: broker_configs.1.log.cleaner.thread: is no config of a broker (did you mean log.cleaner.threads?)",
-        "x.toml:18: broker_configs.1.ssl.keystore.password: is sensitive: it must be a reference, env:NAME or file:/path, and "
-        "not the value itself",
+        (
+            "x.toml:18: broker_configs.1.ssl.keystore.password: is sensitive: it must be a reference, env:NAME or file:/path, and "
+            "not the value itself"
+        ),
         "x.toml:20: group_configs.g.consumer.session.timeout.ms: must be a whole number (INT)",
         "x.toml:21: scram_users.alice.SCRAM-SHA-256: password is missing: it is needed to create or change the user",
         "x.toml:22: scram_users.bob.SCRAM-SHA-256: password is missing: it is needed to create or change the user",
