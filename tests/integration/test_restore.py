@@ -161,5 +161,5 @@ def test_a_dry_run_names_what_clashes(kafka: LocalKafka, kafka_392: LocalKafka, 
         assert words in done.stderr
     done = here(*arguments(lake, kafka, kafka_392, "--topics", "drill", "--rename", "drill=not-yet", "--dry-run"))
     assert (done.returncode, done.stderr) == (0, "")
-    assert "topic not-yet would be created with 3 partitions" in done.stdout
+    assert "+ topic not-yet" in done.stdout
     assert "6,000 records of 3 partitions would be restored; nothing was changed" in done.stdout

@@ -1,12 +1,14 @@
-"""Keeps how far a series of numbered batches is written, as committed offsets of a group, where transactions can hold it too.
+"""Keeps how far a series of numbered batches is written, as a committed offset of a group, where a transaction can hold it too.
 
 The offset is the number of the next batch. Its metadata names the series, so that another one under the same group does not
-take the first's batches for its own, and the transactions that belong to a batch whose commits may not all have been sent.
+take the first's batches for its own, and the transactions of a batch whose commits may not all have been sent. Where these
+are many, the rest of them is in the metadata of further groups, which are written before.
 """
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+import os.path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka_lagoon.admin.committed_offsets import committed_offsets
@@ -17,8 +19,8 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError
 from kafka_lagoon.produce.transactions import OffsetToCommit, Transaction
 
-_PART_BYTES = 3_500  # of metadata; brokers take 4,096 by default (offset.metadata.max.bytes)
-_KEYS = {"series", "open"}
+_IN_ONE_GROUP = 100  # transactions: some 25 bytes each, and brokers take 4,096 by default (offset.metadata.max.bytes)
+_KEYS = {"series", "groups", "id", "timeout_ms", "implicit", "open"}
 _NO_CODE = -1
 
 
@@ -28,7 +30,7 @@ class BatchProgress:
 
     series: str
     number: int
-    topic: str
+    topic: str  # beside which the group keeps it
     open_transactions: tuple[Transaction, ...] = ()
 
     def includes(self, series: str, number: int) -> bool:
@@ -36,85 +38,96 @@ class BatchProgress:
         return series == self.series and number <= self.number
 
     def offsets(self) -> dict[TopicPartition, OffsetToCommit]:
-        """What is to be committed for it, under any topic; the partitions need not exist."""
-        parts = _parts([_spelled(one) for one in self.open_transactions])
-        return {
-            TopicPartition(self.topic, index): OffsetToCommit(
-                committed_offset=self.number + 1,
-                metadata=json.dumps({"series": self.series, "open": part}, separators=(",", ":")),
-            )
-            for index, part in enumerate(parts)
-        }
+        """What a transaction is to commit for it; there are no open transactions then."""
+        metadata = _metadata(self, 1)
+        return {TopicPartition(self.topic, 0): OffsetToCommit(committed_offset=self.number + 1, metadata=metadata)}
 
 
 def read_progress(cluster: Cluster, group_id: str, deadline: Deadline) -> list[BatchProgress]:
     """What a group has committed, of each series that it knows. Pending transactions must have ended."""
-    fetched = committed_offsets(cluster, [group_id], deadline)
-    for failure in fetched.failures:
-        raise _error(failure)
-    parts: dict[tuple[str, int, str], dict[int, dict[str, Any]]] = {}
-    for topic in fetched.answers[group_id].topics:
-        for partition in topic.partitions:
-            if (content := _content(partition.metadata)) is not None:
-                number = partition.committed_offset - 1
-                key = content["series"], number, topic.name
-                parts.setdefault(key, {})[partition.partition_index] = content
-    last = {key[0]: key for key in sorted(parts)}
-    return [_progress(*key, parts[key]) for key in last.values()]
+    known: dict[str, BatchProgress] = {}
+    for progress, groups in _committed(cluster, group_id, deadline):
+        rest = [
+            transaction
+            for number in range(1, groups)
+            for part, _ in _committed(cluster, _further(group_id, number), deadline)
+            if (part.series, part.number) == (progress.series, progress.number)
+            for transaction in part.open_transactions
+        ]
+        if progress.series not in known or known[progress.series].number < progress.number:
+            whole = (*progress.open_transactions, *rest)
+            known[progress.series] = replace(progress, open_transactions=whole)
+    return list(known.values())
 
 
 def write_progress(cluster: Cluster, group_id: str, progress: BatchProgress, deadline: Deadline) -> None:
-    """Commit it outside of a transaction, all of it or nothing."""
-    commits = {
-        GroupPartition(group_id, *partition): Commit(offset.committed_offset, metadata=offset.metadata or "")
-        for partition, offset in progress.offsets().items()
-    }
-    for failure in alter_offsets(cluster, commits, deadline).failures.values():
+    """Commit it outside of a transaction; it is in force when all of it is committed."""
+    parts = _parts(progress)
+    for number, part in reversed(list(enumerate(parts))):
+        group = _further(group_id, number) if number else group_id
+        commit = Commit(progress.number + 1, metadata=_metadata(part, len(parts)))
+        item = GroupPartition(group, progress.topic, 0)
+        for failure in alter_offsets(cluster, {item: commit}, deadline).failures.values():
+            raise _error(failure)
+
+
+def _further(group_id: str, number: int) -> str:
+    return f"{group_id}.part-{number}"
+
+
+def _parts(progress: BatchProgress) -> list[BatchProgress]:
+    """Itself, with as many transactions in each part as a group keeps."""
+    every = progress.open_transactions
+    starts = range(0, max(1, len(every)), _IN_ONE_GROUP)
+    return [replace(progress, open_transactions=every[start : start + _IN_ONE_GROUP]) for start in starts]
+
+
+def _committed(cluster: Cluster, group_id: str, deadline: Deadline) -> list[tuple[BatchProgress, int]]:
+    """What a group has committed, each with the number of groups that keep it."""
+    fetched = committed_offsets(cluster, [group_id], deadline)
+    for failure in fetched.failures:
         raise _error(failure)
+    return [
+        (_progress(topic.name, partition.committed_offset - 1, content), content["groups"])
+        for topic in fetched.answers[group_id].topics
+        for partition in topic.partitions
+        if (content := _content(partition.metadata)) is not None
+    ]
 
 
-def _progress(series: str, number: int, topic: str, parts: dict[int, dict[str, Any]]) -> BatchProgress:
-    """Of parts that another series has overwritten since, nothing is left to be done."""
-    spelled = [one for index in sorted(parts) for one in parts[index]["open"]]
-    return BatchProgress(
-        series=series,
-        number=number,
-        topic=topic,
-        open_transactions=tuple(_transaction(one) for one in spelled) if 0 in parts else (),
-    )
+def _metadata(progress: BatchProgress, groups: int) -> str:
+    some = progress.open_transactions
+    common = os.path.commonprefix([one.transactional_id for one in some])  # noqa: RUF071  of the ids, letter by letter
+    content = {
+        "series": progress.series,
+        "groups": groups,
+        "id": common,
+        "timeout_ms": some[0].timeout_ms if some else 0,
+        "implicit": some[0].is_implicit if some else False,
+        "open": _spelled(some, len(common)),
+    }
+    return json.dumps(content, separators=(",", ":"))
 
 
-def _spelled(transaction: Transaction) -> list[object]:
-    one = transaction
-    return [one.transactional_id, one.producer_id, one.epoch, one.timeout_ms, int(one.is_implicit)]
+def _spelled(transactions: Sequence[Transaction], common: int) -> list[tuple[str, int, int]]:
+    return [(one.transactional_id[common:], one.producer_id, one.epoch) for one in transactions]
 
 
-def _transaction(spelled: Sequence[Any]) -> Transaction:
-    name, producer_id, epoch, timeout_ms, is_implicit = spelled
-    return Transaction(
-        transactional_id=name,
-        producer_id=producer_id,
-        epoch=epoch,
-        timeout_ms=timeout_ms,
-        is_implicit=bool(is_implicit),
-    )
+def _progress(topic: str, number: int, content: Mapping[str, Any]) -> BatchProgress:
+    transactions = [
+        Transaction(
+            transactional_id=content["id"] + rest,
+            producer_id=producer_id,
+            epoch=epoch,
+            timeout_ms=content["timeout_ms"],
+            is_implicit=content["implicit"],
+        )
+        for rest, producer_id, epoch in content["open"]
+    ]
+    return BatchProgress(series=content["series"], number=number, topic=topic, open_transactions=tuple(transactions))
 
 
-def _parts(spelled: Sequence[object]) -> list[list[object]]:
-    """The transactions in parts that fit into the metadata of one partition each; one part at least."""
-    parts: list[list[object]] = [[]]
-    size = 0
-    for one in spelled:
-        length = len(json.dumps(one, separators=(",", ":"))) + 1
-        if size + length > _PART_BYTES and parts[-1]:
-            parts.append([])
-            size = 0
-        parts[-1].append(one)
-        size += length
-    return parts
-
-
-def _content(metadata: str | None) -> dict[str, Any] | None:
+def _content(metadata: str | None) -> Mapping[str, Any] | None:
     """What we wrote; None for a commit of somebody else's."""
     try:
         content = json.loads(metadata or "")

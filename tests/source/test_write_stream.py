@@ -1,0 +1,176 @@
+"""Streams written to topics: each micro-batch once, whatever is run again and whoever dies."""
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession, functions
+from pyspark.sql.streaming import StreamingQuery
+
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.delta import register_source
+from kafka_lagoon.errors import TransactionFailed
+from kafka_lagoon.produce.batch_progress import BatchProgress, read_progress, write_progress
+from kafka_lagoon.produce.transactions import init_transactions
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.source.data_source import LagoonSource
+from tests.clock import CLOCK
+from tests.produce.test_transactions import connected, soon, write
+from tests.produce.test_transactions import read as values_of
+from tests.source.source_topics import create, produce
+from tests.source.test_write import read
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+TIMEOUT_S = 60
+
+
+class Copying:
+    """A query from one topic into another, which can be run again and again."""
+
+    def __init__(self, spark: SparkSession, kafka: LocalKafka, folder: Path, name: str) -> None:
+        self.spark, self.kafka, self.folder, self.name = spark, kafka, folder, name
+        self.source, self.target = f"{name}-source", f"{name}-target"
+
+    def run(self, transactions: str, *, checkpoint: str = "checkpoint", coalesced: bool = True) -> StreamingQuery:
+        """Run up to what is there now."""
+        servers = {"kafka.bootstrap.servers": self.kafka.bootstrap_servers}
+        reader = self.spark.readStream.format("lagoon").options(**servers, startingOffsets="earliest")
+        frame = reader.option("subscribe", self.source).option("maxOffsetsPerTrigger", "40").load()
+        frame = frame.select("key", "value", functions.lit(1).alias("partition"))
+        writer = (
+            (frame.coalesce(1) if coalesced else frame.repartition(3)).writeStream.format("lagoon").options(**servers)
+        )
+        writer = writer.option("topic", self.target).option("transactions", transactions).queryName(self.name)
+        writer = writer.option("checkpointLocation", str(self.folder / checkpoint)).trigger(availableNow=True)
+        query = writer.start()
+        assert query.awaitTermination(TIMEOUT_S)
+        return query
+
+    def forget_last_commit(self) -> None:
+        """What a driver leaves that dies after the sink has committed and before Spark has written that down."""
+        last = max((self.folder / "checkpoint" / "commits").glob("[0-9]*"), key=lambda file: int(file.name))
+        last.unlink()
+        (last.parent / f".{last.name}.crc").unlink(missing_ok=True)
+
+    def written(self) -> list[int]:
+        """The values that readers of committed records get."""
+        return sorted(int(row.value) for row in read(self.spark, self.kafka, self.target))
+
+
+@pytest.fixture
+def copying(
+    spark: SparkSession, kafka: LocalKafka, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Copying]:
+    """A query, and 100 records to be copied."""
+    register_source(spark)
+    name = request.node.name.replace("[", "-").replace("]", "").removeprefix("test_")
+    copying = Copying(spark, kafka, tmp_path, name)
+    create(kafka, copying.source, partitions=2)
+    create(kafka, copying.target, partitions=3)
+    for partition in range(2):
+        produce(kafka, copying.source, [str(number).encode() for number in range(partition, 100, 2)], partition)
+    yield copying
+    for query in spark.streams.active:
+        query.stop()
+
+
+@pytest.mark.parametrize("transactions", ["task", "run"])
+def test_a_repeated_micro_batch(copying: Copying, transactions: str) -> None:
+    """Three micro-batches; the last one, run again because Spark does not know that it is written, is not written again."""
+    assert len([one for one in copying.run(transactions).recentProgress if one.numInputRows]) == 3
+    assert copying.written() == list(range(100))
+    copying.forget_last_commit()
+    copying.run(transactions)
+    assert copying.written() == list(range(100))
+    produce(copying.kafka, copying.source, [b"100"], 0)
+    copying.run(transactions)
+    assert copying.written() == list(range(101))
+
+
+def test_a_new_checkpoint_is_another_query(copying: Copying) -> None:
+    """Its micro-batches have the numbers of the first one's, and are written all the same."""
+    copying.run("task")
+    copying.run("task", checkpoint="another")
+    assert copying.written() == sorted([*range(100), *range(100)])
+
+
+def test_without_transactions_a_repeated_micro_batch_is_doubled(copying: Copying) -> None:
+    """As README says of transactions=none."""
+    copying.run("none")
+    copying.forget_last_commit()
+    copying.run("none")
+    assert len(copying.written()) == 120
+
+
+def test_tasks_that_share_partitions(copying: Copying) -> None:
+    """One transaction for all tasks refuses them; transactions of tasks take them."""
+    with pytest.raises(StreamingQueryException, match=r"several tasks wrote to|another task writes"):
+        copying.run("run", coalesced=False)
+    assert copying.written() == []
+    copying.run("task", coalesced=False)
+    assert copying.written() == list(range(100))
+
+
+def _decided(cluster: Cluster, topic: str, *, is_open: bool = True) -> BatchProgress:
+    """A micro-batch of two tasks whose driver died when it had decided to commit it."""
+    transactions = [init_transactions(cluster, f"{topic}.task-{number}-0", 60_000, soon()) for number in range(2)]
+    for number, transaction in enumerate(transactions):
+        assert not write(cluster, transaction, topic, b"%d" % number).failures
+    progress = BatchProgress(series="query", number=7, topic=topic, open_transactions=tuple(transactions))
+    write_progress(cluster, topic, progress, soon())
+    if not is_open:
+        init_transactions(cluster, f"{topic}.task-1-0", 60_000, soon())  # aborts it, as its timeout would
+    return progress
+
+
+def _writer(kafka: LocalKafka, topic: str) -> Any:
+    from pyspark.sql.types import StringType, StructField, StructType  # noqa: PLC0415
+
+    options = {"kafka.bootstrap.servers": kafka.bootstrap_servers, "topic": topic, "queryName": topic}
+    schema = StructType([StructField("value", StringType())])
+    return LagoonSource(options).streamWriter(schema, overwrite=False)
+
+
+def test_a_driver_that_died_between_commits(kafka: LocalKafka) -> None:
+    """Whoever comes next commits what is decided, and keeps that it is; that comes to nothing if it is done twice."""
+    topic = f"decided-{CLOCK.now_ms()}"
+    create(kafka, topic)
+    with connected(kafka, topic) as cluster:
+        decided = _decided(cluster, topic)
+        assert read_progress(cluster, topic, soon()) == [decided]
+        assert values_of(kafka, topic) == []
+        for _ in range(2):
+            pickle.dumps(_writer(kafka, topic))
+            (done,) = read_progress(cluster, topic, soon())
+            assert (done.number, done.open_transactions) == (7, ())
+    assert values_of(kafka, topic) == [b"0", b"1"]
+
+
+def test_a_decided_transaction_that_timed_out(kafka: LocalKafka) -> None:
+    """The query does not go on as if nothing were missing: the error says what is, and what to do."""
+    topic = f"timed-out-{CLOCK.now_ms()}"
+    create(kafka, topic)
+    with connected(kafka, topic) as cluster:
+        _decided(cluster, topic, is_open=False)
+    writer = _writer(kafka, topic)
+    with pytest.raises(
+        TransactionFailed, match=f"micro-batch 7 is committed but for 1 .* the offsets of group {topic}"
+    ):
+        pickle.dumps(writer)
+
+
+def test_many_transactions_are_kept(kafka: LocalKafka) -> None:
+    """More than fit into the metadata of one commit."""
+    topic = f"many-{CLOCK.now_ms()}"
+    create(kafka, topic)
+    with connected(kafka, topic) as cluster:
+        one = init_transactions(cluster, topic, 60_000, soon())
+        every = tuple(replace(one, transactional_id=f"{topic}.task-{number}-0") for number in range(250))
+        progress = BatchProgress(series="query", number=3, topic=topic, open_transactions=every)
+        write_progress(cluster, topic, progress, Deadline.after(CLOCK, 60_000))
+        assert read_progress(cluster, topic, soon()) == [progress]
