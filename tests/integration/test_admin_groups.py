@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka import TopicPartition as Librdkafkas
 from confluent_kafka.admin import AclOperation, NewTopic, ResourceType
 
 from kafka_lagoon.client.cluster import TopicPartition
@@ -184,10 +185,12 @@ def test_streams_groups_are_reset(administered: Administered, capsys: pytest.Cap
     assert producer.flush(30) == 0
     ran = admin(administered, capsys, "reset-offsets", "reset-streams", "--topic", f"{STREAMED}:0", "--to", "4")
     assert ran.outcomes() == {f"reset-streams {STREAMED}-0": "done"}
-    described = administered.tool(STREAMS_GROUPS, "--describe", "--group", "reset-streams", "--offsets")
-    print(described)
-    assert [line.split()[3] for line in described.splitlines() if line.split()[1:3] == [STREAMED, "0"]] == ["4"]
+    assert "reset-streams" in administered.tool(STREAMS_GROUPS, "--list").split()
+    consumer = Consumer({"bootstrap.servers": administered.bootstrap_servers, "group.id": "reset-streams"})
+    assert [one.offset for one in consumer.committed([Librdkafkas(STREAMED, 0)], timeout=30)] == [4]
+    consumer.close()
     assert admin(administered, capsys, "delete-group", "reset-streams", "--allow-deletions").exit_code == 0
+    assert "reset-streams" not in administered.tool(STREAMS_GROUPS, "--list").split()
 
 
 @pytest.fixture
@@ -223,8 +226,8 @@ def test_hanging_transactions_are_aborted(administered: Administered, capsys: py
     assert hanging(administered) == {("0", str(ids[0])), ("0", str(ids[1]))}
     refused = admin(administered, capsys, "abort-transaction", f"{WRITTEN}-1")
     assert (refused.exit_code, refused.actions, "fence-producer" in refused.lines) == (1, [], True)
-    one = admin(administered, capsys, "abort-transaction", f"{WRITTEN}-0", "--producer-id", str(ids[1]))
-    assert one.outcomes() == {f"{WRITTEN}-0 producer {ids[1]}": "done"}
+    first = admin(administered, capsys, "abort-transaction", f"{WRITTEN}-0", "--producer-id", str(ids[1]))
+    assert first.outcomes() == {f"{WRITTEN}-0 producer {ids[1]}": "done"}
     assert hanging(administered) == {("0", str(ids[0]))}
     rest = admin(administered, capsys, "abort-transaction", f"{WRITTEN}-0")
     assert (rest.exit_code, rest.outcomes()) == (3, {f"{WRITTEN}-0 producer {ids[0]}": "done"})

@@ -245,7 +245,7 @@ def login(tmp_path: Path) -> str:
 def test_tokens_equal_kafka_delegation_tokens(
     administered: Administered, capsys: pytest.CaptureFixture[str], login: str
 ) -> None:
-    """Created with its secret told once, usable, renewed, and ended; who owns it may do it, without any permission."""
+    """Created with its secret shown once, usable, renewed, and ended; who owns it may do it, without any permission."""
     created = admin(administered, capsys, "create-token", "--renewer", "User:carol", user=LIMITED)
     assert created.exit_code == 0
     answer = created.actions[0]["answer"]

@@ -66,6 +66,7 @@ def _entry_point(compiled: Any) -> str:
 _WORD: Any = types.int64
 _BITS, _BYTE = 64, 8
 _copy: Any = cgutils.raw_memcpy
+_declared: Any = cgutils.get_or_insert_function
 
 
 def _intrinsic(function: Callable[..., Any]) -> Any:
@@ -126,11 +127,10 @@ def prefetch(_context: Any, _address: Any) -> Any:
     """Ask the processor to load what is at an address, which need not be one that may be read."""
 
     def generate(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        pointer = _pointer(builder, arguments[0], 8)
-        number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
-        ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        builder.call(ask, [pointer, ir.Constant(number, 0), ir.Constant(number, 3), ir.Constant(number, 1)])
+        pointer, word = _pointer(builder, arguments[0], 8), ir.IntType(32)
+        nothing = ir.VoidType()
+        hint = _declared(builder.module, ir.FunctionType(nothing, [pointer.type, word, word, word]), "llvm.prefetch.p0")
+        builder.call(hint, [pointer, *(ir.Constant(word, number) for number in (0, 3, 1))])  # to read, to keep, data
         return target.get_dummy_value()
 
     return types.void(_WORD), generate  # words: ok, a type of LLVM

@@ -121,7 +121,7 @@ def _write_headers(out: int, state: int, first: int, stop: int) -> int:
 
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
-def encode_records(state: int, position: int, stop: int, out: int, limit: int, capacity: int) -> int:  # noqa: C901, PLR0915 - one loop, where all the time is spent
+def encode_records(state: int, position: int, stop: int, out: int, limit: int, capacity: int) -> int:  # noqa: C901, PLR0912, PLR0915 - one loop, where all the time is spent
     """Write rows from `position` up to `stop`, as many as `limit` bytes hold but at least one, as one batch's records to `out`.
 
     Returns the position after them. If not even the first fits into `capacity` bytes nothing is written, and NEEDED_BYTES
