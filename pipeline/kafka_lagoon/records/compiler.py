@@ -128,7 +128,7 @@ def prefetch(_context: Any, _address: Any) -> Any:
 
     def generate(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         pointer, word = _pointer(builder, arguments[0], 8), ir.IntType(32)
-        nothing = ir.VoidType()
+        nothing = ir.VoidType()  # words: ok, a type of LLVM
         hint = _declared(builder.module, ir.FunctionType(nothing, [pointer.type, word, word, word]), "llvm.prefetch.p0")
         builder.call(hint, [pointer, *(ir.Constant(word, number) for number in (0, 3, 1))])  # to read, to keep, data
         return target.get_dummy_value()
