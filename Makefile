@@ -18,7 +18,7 @@ SIDE_BY_SIDE = --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export SPARK_CONF_DIR := $(CURDIR)/conf
 
-.PHONY: help setup demo test quick proof lint types bench snapshot ingest maintain lock clean
+.PHONY: help setup demo test quick proof lint types bench snapshot ingest maintain apply lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ snapshot: $(READY) ## one snapshot of your cluster: make snapshot CONF=conf/loca
 
 ingest: $(READY) ## records since the last run: make ingest CONF=conf/local.toml
 	$(BIN)/spark-submit jobs/ingest.py --conf $(CONF)
+
+apply: $(READY) ## your cluster made what a file says: make apply FILE=state.toml CONF=conf/local.toml
+	$(BIN)/spark-submit jobs/apply.py $(FILE) --conf $(CONF) --yes
 
 maintain: $(READY) ## small files joined, old ones removed: make maintain CONF=conf/local.toml
 	$(BIN)/spark-submit jobs/maintain.py --conf $(CONF)

@@ -131,11 +131,10 @@ class RecordTooLarge(PipelineError):
     def __init__(self, index: int, size: int, limit: int) -> None:
         super().__init__(index, size, limit)
         self.index, self.size, self.limit = index, size, limit
+        self.reason = f"a batch of it alone has {size} bytes, more than max.message.bytes, {limit}"
 
     def __str__(self) -> str:
-        return (
-            f"record {self.index}: a batch of it alone has {self.size} bytes, more than max.message.bytes, {self.limit}"
-        )
+        return f"record {self.index}: {self.reason}"
 
 
 class RowRefused(PipelineError):

@@ -1,12 +1,14 @@
 """Runs verbs of `lagoon admin` in this process, as tests of them need it."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from kafka_lagoon.cli.main import main
+from tests.clock import CLOCK
 from tests.integration.administered import Administered
 
 NOT_RECORDED = "lagoon: the settings name no warehouse: nothing is recorded in table admin_actions"
@@ -44,3 +46,12 @@ class Hand:
         ran = self.run(*arguments, user=user)
         assert ran.code == 0, ran.printed + ran.beside
         return ran.printed
+
+
+def wait_until(is_true: Callable[[], bool]) -> None:
+    """Wait for something that goes on after an answer, or that a broker hears of later."""
+    for _ in range(600):
+        if is_true():
+            return
+        CLOCK.sleep(0.05)
+    raise AssertionError("30 s were not enough")

@@ -25,7 +25,7 @@ from tests.integration.administered import Administered, soon
 from tests.integration.secured import LIMITED, PASSWORD, add_rules, allow
 
 pytestmark = pytest.mark.timeout(300)
-ACLS = "kafka.admin.AclCommand"
+ACLS = "org.apache.kafka.tools.AclCommand"
 CONFIGS = "kafka.admin.ConfigCommand"
 TOKENS = "org.apache.kafka.tools.DelegationTokenCommand"
 NEW_PASSWORD = "Zt9-never-to-be-seen-2208"  # noqa: S105  of a user that lives for a minute
@@ -245,7 +245,7 @@ def login(tmp_path: Path) -> str:
 def test_tokens_equal_kafka_delegation_tokens(
     administered: Administered, capsys: pytest.CaptureFixture[str], login: str
 ) -> None:
-    """Created with its secret told once, usable, renewed, and ended; who owns it may do it, without any permission."""
+    """Created with its secret shown once, usable, renewed, and ended; who owns it may do it, without any permission."""
     created = admin(administered, capsys, "create-token", "--renewer", "User:carol", user=LIMITED)
     assert created.exit_code == 0
     answer = created.actions[0]["answer"]
@@ -254,7 +254,7 @@ def test_tokens_equal_kafka_delegation_tokens(
 
     def described() -> list[list[str]]:
         where = ("--bootstrap-server", administered.kafka.bootstrap("SCRAM"), "--command-config", login)
-        printed = administered.tools.run(TOKENS, *where, "--describe")
+        printed = administered.tools.run(TOKENS, *where, "--describe", "--owner-principal", f"User:{LIMITED}")
         return [line.split() for line in printed.splitlines() if token_id in line]
 
     ((*_, first_expiry, _),) = described()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.administered import Administered
-from tests.integration.altering import Hand
+from tests.integration.altering import Hand, wait_until
 from tests.integration.kafka_tools import GET_OFFSETS, TOPICS
 from tests.integration.state import produce
 
@@ -40,7 +40,7 @@ def test_create_extend_delete(administered: Administered, hand: Hand) -> None:
     assert hand.done("create-topic", "made", "--if-not-exists") == "nothing to do\n"
 
     assert "keys go to other partitions" in hand.run("create-partitions", "made", "--partitions", "4").beside
-    assert "PartitionCount: 4\t" in described(administered, "made")
+    wait_until(lambda: "PartitionCount: 4\t" in described(administered, "made"))
     assert hand.done("create-partitions", "made", "--partitions", "4") == "nothing to do\n"
     fewer = hand.run("create-partitions", "made", "--partitions", "3")
     assert (fewer.code, "cannot have fewer" in fewer.beside) == (1, True)
@@ -49,7 +49,7 @@ def test_create_extend_delete(administered: Administered, hand: Hand) -> None:
     assert (refused.code, "--allow-deletions" in refused.beside) == (2, True)
     assert "made" in administered.tool(TOPICS, "--list").split()
     hand.done("delete-topic", "made", "--allow-deletions")
-    assert "made" not in administered.tool(TOPICS, "--list").split()
+    wait_until(lambda: "made" not in administered.tool(TOPICS, "--list").split())
     assert hand.done("delete-topic", "made", "--if-exists") == "nothing to do\n"
 
 
@@ -57,7 +57,8 @@ def test_assignments(administered: Administered, hand: Hand) -> None:
     """Replicas are where they were asked for, those of new partitions too."""
     hand.done("create-topic", "placed", "--assignment", "0=3,1", "--assignment", "1=2,3")
     hand.done("create-partitions", "placed", "--partitions", "3", "--assignment", "2=1,2")
-    assert re.findall(r"Replicas: (\S+)", described(administered, "placed")) == ["3,1", "2,3", "1,2"]
+    wanted = ["3,1", "2,3", "1,2"]
+    wait_until(lambda: re.findall(r"Replicas: (\S+)", described(administered, "placed")) == wanted)
 
 
 def test_failures_are_of_each_topic(administered: Administered, hand: Hand) -> None:

@@ -16,22 +16,13 @@ from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.kafka_settings import KafkaSettings
-from kafka_lagoon.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from kafka_lagoon.protocol.messages.produce import (
-    ALL_ACKS,
-    PRODUCE,
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
-from kafka_lagoon.records.encoding import Producer, Record, encode_batch
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.snapshot.producers import PartitionProducerRow
 from kafka_lagoon.snapshot.reassignments import ReassignmentRow
 from kafka_lagoon.snapshot.state_rows import Snapshot
 from kafka_lagoon.snapshot.transactions import TransactionRow
-from kafka_lagoon.wire.schema import Versions
 from tests.clock import CLOCK
+from tests.integration.hanging import VERIFICATION, hang
 from tests.integration.releases import OLDER
 from tests.integration.state import create_topics, delete_topics
 from tests.integration.test_against_kafka_tools import snapshot_of
@@ -42,14 +33,9 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 REASSIGNMENTS = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 CONFIGS = "kafka.admin.ConfigCommand"
-VERIFICATION = (
-    "transaction.partition.verification.enable"  # of transactional batches, against their transactions (KIP-890)
-)
 TOPIC, MOVING = "transactions", "moving"
 OPEN, HANGING, OVER = 0, 1, 2  # partitions
 HOUR_MS = 3_600_000
-_UNVERIFIED = Versions(3, 11)  # from v12 on brokers add the partition to the transaction (KIP-890)
-_IS_TRANSACTIONAL = 0x10
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,28 +101,8 @@ def write_outside_of_transactions(kafka: LocalKafka, at_ms: int) -> None:
     deadline = Deadline.after(CLOCK, 60_000)
     settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers)
     with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as cluster:
-        cluster.refresh([TOPIC], deadline)
         for transactional_id in ("seen-idle", None):
-            begin = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=60_000)
-            begun = cluster.ask_any(INIT_PRODUCER_ID, begin, deadline)  # one broker coordinates everything
-            assert not begun.error_code
-            producer = Producer(begun.producer_id, begun.producer_epoch, 0)
-            records = encode_batch([Record(at_ms, None, b"v")], producer=producer, attributes=_IS_TRANSACTIONAL)
-            _write(cluster, transactional_id or "any", records, deadline)
-
-
-def _write(cluster: Cluster, transactional_id: str, records: bytes, deadline: Deadline) -> None:
-    data = PartitionProduceData(index=HANGING, records=records)
-    request = ProduceRequest(
-        transactional_id=transactional_id,
-        acks=ALL_ACKS,
-        timeout_ms=30_000,
-        topic_data=(TopicProduceData(name=TOPIC, partition_data=(data,)),),
-    )
-    leader_id = cluster.leader_of(TopicPartition(TOPIC, HANGING))
-    assert leader_id is not None
-    response = cluster.brokers[leader_id].ask(PRODUCE, request, deadline, _UNVERIFIED)
-    assert not response.responses[0].partition_responses[0].error_code
+            hang(cluster, TopicPartition(TOPIC, HANGING), transactional_id, at_ms, deadline)
 
 
 def ours(seen: Seen) -> dict[str, TransactionRow]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
-from kafka_lagoon.errors import CorruptBatch, RowRefused
+from kafka_lagoon.errors import BrokerError, CorruptBatch, RowRefused
 from kafka_lagoon.produce.arrow_writer import RECORD_TOO_LARGE, ArrowWriter, WriteOptions
 from kafka_lagoon.produce.batch_queues import AFTER_UNWRITTEN
 from kafka_lagoon.produce.partitioner import partition_of
@@ -220,7 +220,7 @@ def test_a_record_that_is_too_large(news: FakeCluster, connect: Connect) -> None
     ("columns", "given", "reason"),
     [
         ({"topic": ["news", None]}, {}, "row 3: there is no topic"),
-        ({"topic": ["news", "nosuch"]}, {}, "row 3: topic nosuch is not one of those that are written to"),
+        ({"topic": ["news", "nosuch"]}, {}, "Metadata for nosuch: UNKNOWN_TOPIC_OR_PARTITION"),
         ({}, {}, "row 2: there is no topic"),
         ({"partition": [0, 3]}, {"topic": "news"}, "row 3: partition 3 is not one of the 3 of topic news"),
         ({"partition": [-1, 0]}, {"topic": "news"}, "row 2: there is no partition -1"),
@@ -235,7 +235,7 @@ def test_rows_without_a_place(
         to.write(rows([b"x", b"y"]), topic="news", partition=0)
         to.flush()
         to.write(rows([b"z", b"z"], **columns), **given)
-        with pytest.raises(RowRefused) as refused:
+        with pytest.raises((RowRefused, BrokerError)) as refused:
             to.flush()
     assert str(refused.value) == reason
     assert values(news, 0) == [b"x", b"y"]
@@ -354,6 +354,16 @@ def test_nothing_to_write(news: FakeCluster, connect: Connect) -> None:
     with writer(connect()) as to:
         to.write(empty, topic="news", partition=0)
     assert values(news, 0) == [None] * 3
+
+
+def test_topics_that_were_not_described(news: FakeCluster, connect: Connect) -> None:
+    """Are described when they are first written to, while nothing else is sent."""
+    with ArrowWriter(connect(), {}, ProducerState(NUMBERED), SMALL) as to:
+        to.write(rows(numbered(50)), topic="news", partition=0)
+        to.write(rows(numbered(100), topic=["news", "other"] * 50), partition=1)
+    assert not to.failures
+    assert values(news, 0) == numbered(50)
+    assert (values(news, 1), values(news, 1, "other")) == (numbered(100)[::2], numbered(100)[1::2])
 
 
 def test_slices_and_different_columns(news: FakeCluster, connect: Connect) -> None:

@@ -15,6 +15,7 @@ from kafka_lagoon.apply.guards import require_guards
 from kafka_lagoon.apply.kinds.registry import KINDS
 from kafka_lagoon.apply.outcomes import ActionResult, Outcome
 from kafka_lagoon.apply.recording import Run
+from kafka_lagoon.apply.rendering import as_json, render, summary
 from kafka_lagoon.cli.admin.arguments import allowed_guards
 from kafka_lagoon.cli.admin.verb import Planned
 from kafka_lagoon.cli.kafka.arguments import ChosenCluster
@@ -111,10 +112,8 @@ def _plan_lines(plan: Plan) -> Iterator[str]:
     if not plan.actions:
         yield "nothing to do"
         return
-    for action in plan.actions:
-        guards = "".join(f", needs --{guard}" for guard in sorted(action.guards))
-        yield f"{KINDS[action.kind].title} {action.resource.name}: {action.before} -> {action.after}{guards}"
-    yield f"plan {plan.id}"
+    yield from render(plan.actions)
+    yield f"plan {plan.id} for cluster {plan.cluster_id}: {summary(plan.actions)}"
 
 
 def _show_refused(refused: Refused) -> int:
@@ -156,16 +155,7 @@ def _reason(failure: Failure) -> str:
 
 def _action_fields(plan: Plan, action: Action) -> dict[str, Any]:
     """An action for scripts."""
-    return {
-        "plan_id": plan.id,
-        "kind": action.kind,
-        "resource_type": action.resource.type,
-        "resource_name": action.resource.name,
-        "before": action.before,
-        "after": action.after,
-        "guards": sorted(action.guards),
-        "source": action.source,
-    }
+    return {"kind": "action", "plan_id": plan.id, **as_json(action)}
 
 
 def _result_fields(execution: Execution, result: ActionResult) -> dict[str, Any]:

@@ -144,7 +144,7 @@ def _specs(name: str, text: str | None, default: OffsetSpecs, clock: Clock, prob
     except ValueError as error:
         problems.append(f"{name}: {error}")
         return default
-    if specs.default is None:
+    if specs.by_partition or specs.default is None:
         problems.append(f"{name}: the same for all partitions, because both topics have their own offsets")
     if isinstance(specs.default, AtTime) and specs.default.timestamp_ms > clock.now_ms():
         problems.append(f"{name}: that time is still to come")

@@ -133,6 +133,7 @@ COMMANDS: Mapping[str, Command] = {
     "changes": _tables("changes", "what changed between snapshots; exit 3 above limits, as with lag and health"),
     "plan": Command("what has to be done so that a cluster is as a file says", _desired("plan"), extra="yaml"),
     "import": Command("a cluster as it is, as such a file", _desired("import_state"), extra="yaml"),
+    "apply": _job("apply", "make a cluster what such a file says, after showing the plan"),
     "sql": Command("run one SQL statement over the tables and views", _sql, extra="sql"),
     "path": Command("where the jobs, Spark's settings and Delta's jars are, for spark-submit", _path),
     "compare": Command("how the records of two topics differ, in one cluster or two", _compare, extra="records"),

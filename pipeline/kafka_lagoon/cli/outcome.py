@@ -31,8 +31,8 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import PipelineError
 
 EVENT = "run_finished"
-SNAPSHOT, INGEST, MAINTAIN, RESTORE = "snapshot", "ingest", "maintain", "restore"
-JOBS = (SNAPSHOT, INGEST, MAINTAIN, RESTORE)
+SNAPSHOT, INGEST, MAINTAIN, RESTORE, APPLY = "snapshot", "ingest", "maintain", "restore", "apply"
+JOBS = (SNAPSHOT, INGEST, MAINTAIN, RESTORE, APPLY)
 PARTIAL = "partial"
 STATUS = {
     COMPLETE: "complete",
@@ -52,11 +52,15 @@ def _value(meaning: str, *jobs: str) -> Any:
 class Outcome:
     """Filled in while the job runs; what is not known at its end stays null."""
 
-    job: str = _value("`snapshot`, `ingest`, `maintain` or `restore`")
+    job: str = _value("`snapshot`, `ingest`, `maintain`, `restore` or `apply`")
     cluster: str | None = _value(
-        "name of the cluster in the settings; of a restore the one that gets the records", SNAPSHOT, INGEST, RESTORE
+        "name of the cluster in the settings; of a restore the one that gets the records",
+        SNAPSHOT,
+        INGEST,
+        RESTORE,
+        APPLY,
     )
-    cluster_id: str | None = _value("Kafka's id of it; null if it did not answer", SNAPSHOT, INGEST, RESTORE)
+    cluster_id: str | None = _value("Kafka's id of it; null if it did not answer", SNAPSHOT, INGEST, RESTORE, APPLY)
     table: str | None = _value("name of the table", MAINTAIN)
     slot: str | None = _value("`--slot`, or when the run began", SNAPSHOT)
     snapshot_id: str | None = _value("the published snapshot", SNAPSHOT)
@@ -68,10 +72,12 @@ class Outcome:
     error: str | None = _value("why nothing was written, or why a partial result is a failure")
     failures: int | None = _value(
         "rows of `collection_failures`; in an ingest, partitions that were not read to their end and requests that failed; in "
-        "a restore, partitions that are not written, or were not read back as they are archived",
+        "a restore, partitions that are not written, or were not read back as they are archived; in an apply, actions that "
+        "failed",
         SNAPSHOT,
         INGEST,
         RESTORE,
+        APPLY,
     )
     brokers: int | None = _value("rows of table `brokers`", SNAPSHOT)
     topics: int | None = _value("topics of the snapshot, or topics that were chosen", SNAPSHOT, INGEST, RESTORE)
@@ -90,12 +96,17 @@ class Outcome:
     lost: int | None = _value("offsets that were deleted before they were read", INGEST)
     corrupt: int | None = _value("offsets in batches that could not be decoded", INGEST)
     unread: int | None = _value("planned offsets that are left to the next run", INGEST)
-    dry_run: bool | None = _value("whether nothing was changed", MAINTAIN, RESTORE)
+    run_id: str | None = _value("the run in `admin_actions`; null if nothing was sent", APPLY)
+    plan_id: str | None = _value("the plan", APPLY)
+    actions: int | None = _value("actions of the plan", APPLY)
+    done: int | None = _value("actions that were carried out", APPLY)
+    unknown: int | None = _value("actions of which it is not known whether they were", APPLY)
+    dry_run: bool | None = _value("whether nothing was changed", MAINTAIN, RESTORE, APPLY)
     files_rewritten: int | None = _value("small files that were joined", MAINTAIN)
     files_removed: int | None = _value("files that no version needs", MAINTAIN)
     seconds: float | None = _value("duration")
     requests: int | None = _value(
-        "requests sent to brokers; those of executors are not counted", SNAPSHOT, INGEST, RESTORE
+        "requests sent to brokers; those of executors are not counted", SNAPSHOT, INGEST, RESTORE, APPLY
     )
     request_stats: RequestStats = field(default_factory=RequestStats)
     lines: list[str] = field(default_factory=list)  # what is printed of it, when it is reported

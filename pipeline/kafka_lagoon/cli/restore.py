@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 
+from kafka_lagoon.apply.rendering import render
 from kafka_lagoon.cli.outcome import PARTIAL, RESTORE, Outcome, OutcomeProgress, one_by_one, reported_job
 from kafka_lagoon.cli.restore_arguments import RestoreArguments, restore_arguments
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, worst_of_clusters
@@ -44,10 +45,7 @@ def _describe(outcome: Outcome, result: RestoreResult) -> None:
 
 def lines(result: RestoreResult) -> Iterator[str]:
     """What happened, or would happen: topics, notes, what is not restored, and the receipt in one line."""
-    would = "would be" if result.is_dry_run else "was"
-    for action in result.created:
-        count = (action.after or {}).get("partitions") or "the default number of"
-        yield f"topic {action.resource.name} {would} created with {count} partitions"
+    yield from render(result.actions)
     for note in result.notes:
         yield f"note: {note}"
     for target, failure in sorted(result.failures.items()):
@@ -66,7 +64,8 @@ def _last_line(result: RestoreResult) -> str:
     partitions = sum(len(topic.partitions) for topic in result.topics)
     if result.is_dry_run:
         begun = f"; restore {result.plan.restore_id} has begun and would go on" if result.plan else ""
-        return f"{where}: {result.to_write or 0:,} records of {partitions:,} partitions would be restored{begun}; nothing was changed"
+        counted = f"{result.to_write:,} records" if result.to_write is not None else "records"
+        return f"{where}: {counted} of {partitions:,} partitions would be restored{begun}; nothing was changed"
     name = result.plan.restore_id if result.plan else ""
     total = sum(one.written for one in result.progress.positions.values()) if result.progress else 0
     parts = [f"{result.written:,} records written to {partitions:,} partitions"]

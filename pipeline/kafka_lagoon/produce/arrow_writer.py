@@ -22,7 +22,7 @@ from kafka_lagoon.produce.batch_sender import BatchSender
 from kafka_lagoon.produce.column_partitioner import ColumnPartitioner, Numbers, group_by_partition
 from kafka_lagoon.produce.producer_state import ProducerState
 from kafka_lagoon.produce.sending import Delivery
-from kafka_lagoon.produce.targets import TargetTopic
+from kafka_lagoon.produce.targets import TargetTopic, describe_targets
 from kafka_lagoon.produce.transactions import Transaction, add_partitions
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS, PRODUCE
 from kafka_lagoon.records.compressing import NONE
@@ -54,10 +54,11 @@ class WriteOptions:
 
 
 class ArrowWriter:
-    """Writes to `topics`, whose leaders `cluster` knows; nobody else may ask its brokers between `write` and `flush`.
+    """Writes to topics; nobody else may ask the brokers of `cluster` between `write` and `flush`.
 
-    `state` says which producer writes to which partition, and is advanced with what is encoded. With a `transaction` its
-    producer writes, and partitions are added to it; who owns the transaction ends it after `flush`. As a context manager it is
+    `topics` are those that were described already (describe_targets); others are when they are first written to. `state`
+    says which producer writes to which partition, and is advanced with what is encoded. With a `transaction` its producer
+    writes, and partitions are added to it; who owns the transaction ends it after `flush`. As a context manager it is
     flushed at the end, unless by an exception.
     """
 
@@ -71,15 +72,16 @@ class ArrowWriter:
     ) -> None:
         if options.acks != ALL_ACKS and state.is_idempotent:
             raise ValueError("batches with numbers need the acks of all in-sync replicas")
-        self._cluster, self._topics, self._options = cluster, topics, options
-        self._state = state
-        timeout_ms = options.delivery_timeout_ms or cluster.settings.default_api_timeout_ms
+        self._cluster, self._options, self._state, self._transaction = cluster, options, state, transaction
+        self._topic_ids: dict[str, bytes] = {}
+        self._lanes: dict[str, _Lane] = {}
+        self._timeout_ms = timeout_ms = options.delivery_timeout_ms or cluster.settings.default_api_timeout_ms
         self._sender = BatchSender(
             cluster,
             Delivery(
                 acks=options.acks,
                 timeout_ms=min(timeout_ms, cluster.settings.request_timeout_ms) * 3 // 4,  # REQUEST_TIMED_OUT arrives
-                topic_ids={name: topic.topic_id for name, topic in topics.items() if any(topic.topic_id)},
+                topic_ids=self._topic_ids,
                 transaction=transaction,
             ),
             is_idempotent=state.is_idempotent,
@@ -87,7 +89,7 @@ class ArrowWriter:
             timeout_ms=timeout_ms,
             add_partitions=partial(_add_partitions, cluster, transaction, timeout_ms) if transaction else None,
         )
-        self._lanes = {name: _Lane(cluster, topic, options, transaction) for name, topic in topics.items()}
+        self._add(topics)
         self._counts: dict[TopicPartition, int] = {}
         self._collected: list[pa.RecordBatch] = []
         self._collected_bytes = self._rows_encoded = 0
@@ -113,8 +115,8 @@ class ArrowWriter:
 
         Columns are `key`, `value`, `headers`, and `timestamp_ms` or `timestamp`, as RecordColumns takes them; `topic` and
         `partition` unless they are given here. All may be missing; where there is no partition the key chooses it, and a record
-        without a timestamp gets the current time. RowRefused for a row that has no place, before a row that comes with it is
-        written.
+        without a timestamp gets the current time. RowRefused for a row that has no place, BrokerError for a topic that cannot
+        be described: before a row that comes with it is written.
         """
         destination = (topic, partition)
         if self._collected and (destination != self._destination or arrow_batch.schema != self._collected[0].schema):
@@ -141,8 +143,8 @@ class ArrowWriter:
     def _enough(self) -> int:
         """Bytes that make a batch for each partition that they may be for, or as much as may be collected."""
         topic, partition = self._destination
-        topics = self._topics.values() if topic is None else [self._topics[topic]]
-        partitions = sum(one.partitions for one in topics) if partition is None else 1
+        lanes = self._lanes.values() if topic is None else [self._lane(topic)]
+        partitions = sum(lane.partitions for lane in lanes) if partition is None else 1
         return min(partitions * self._options.target_batch_bytes, self._options.buffer_bytes // 4)
 
     def _encode_collected(self) -> None:
@@ -160,7 +162,7 @@ class ArrowWriter:
         groups = [
             (name, group)
             for name, rows in self._by_topic(arrow_batch, topic)
-            for group in self._lanes[name].group(columns, rows, given, self._rows_encoded)
+            for group in self._lane(name).group(columns, rows, given, self._rows_encoded)
         ]
         for name, (number, rows) in groups:
             self._send(TopicPartition(name, number), columns, rows)
@@ -168,7 +170,6 @@ class ArrowWriter:
     def _by_topic(self, arrow_batch: pa.RecordBatch, topic: str | None) -> list[tuple[str, Numbers | None]]:
         """The rows of each topic, None for all."""
         if topic is not None:
-            self._check_topic(topic, 0)
             return [(topic, None)]
         if "topic" not in arrow_batch.schema.names:
             raise RowRefused(self._rows_encoded, "there is no topic")
@@ -176,15 +177,22 @@ class ArrowWriter:
         codes, names = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False), encoded.dictionary.to_pylist()
         if encoded.null_count:
             raise RowRefused(self._rows_encoded + int(np.argmin(codes)), "there is no topic")
-        for code, name in enumerate(names):
-            self._check_topic(name, int(np.argmax(codes == code)))
         if len(names) == 1:
             return [(names[0], None)]
         return [(name, np.flatnonzero(codes == code).astype(np.int64)) for code, name in enumerate(names)]
 
-    def _check_topic(self, topic: str, row: int) -> None:
-        if topic not in self._topics:
-            raise RowRefused(self._rows_encoded + row, f"topic {topic} is not one of those that are written to")
+    def _lane(self, topic: str) -> "_Lane":
+        """The lane of a topic; one that is new is described when nothing is on its way. BrokerError if it cannot be."""
+        if topic not in self._lanes:
+            self._sender.flush()
+            self._add(describe_targets(self._cluster, {topic}, Deadline.after(self._cluster.clock, self._timeout_ms)))
+        return self._lanes[topic]
+
+    def _add(self, topics: Mapping[str, TargetTopic]) -> None:
+        for name, topic in topics.items():
+            self._lanes[name] = _Lane(self._cluster, topic, self._options, self._transaction)
+            if any(topic.topic_id):
+                self._topic_ids[name] = topic.topic_id
 
     def _send(self, partition: TopicPartition, columns: RecordColumns, rows: Numbers) -> None:
         """Encode rows of one partition and send them, unless one before them was not written."""
@@ -193,7 +201,7 @@ class ArrowWriter:
         if self._sender.has_failed(partition):
             self._sender.refuse(partition, first, len(rows), _too_late(partition))
             return
-        encoder = self._lanes[partition.topic].encoder
+        encoder = self._lane(partition.topic).encoder
         try:
             for batch in encoder.encode(columns, rows, self._state.of(partition)):
                 self._state.advance(partition, batch.count)
@@ -209,7 +217,7 @@ class _Lane:
     def __init__(
         self, cluster: Cluster, topic: TargetTopic, options: WriteOptions, transaction: Transaction | None
     ) -> None:
-        self._topic = topic
+        self._topic, self.partitions = topic, topic.partitions
         self._partitioner = ColumnPartitioner(
             topic.partitions, partial(topic.available, cluster), options.target_batch_bytes
         )

@@ -59,6 +59,11 @@ class ArchivedPartition:
     overwritten: tuple[Overwritten, ...] = ()
     escaped: tuple[tuple[int, int], ...] = ()
 
+    @property
+    def key(self) -> tuple[str, int]:
+        """Its topic and number."""
+        return self.topic, self.partition
+
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """Columns that the choice depends on, beside those that name the partition."""

@@ -4,8 +4,8 @@ The history of each topic is in `record_ranges`: which id the topic had last, wh
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -48,6 +48,11 @@ class ArchivedTopic:
     records: Mapping[int, int]
     codecs: frozenset[str]
     missing: Counter[str] = field(default_factory=Counter)
+
+    def only(self, numbers: Iterable[int], condition: str | None) -> "ArchivedTopic":
+        """Some of its partitions, and of those the records that meet a condition."""
+        wanted = {number: self.partitions[number] for number in numbers if number in self.partitions}
+        return replace(self, partitions={number: replace(one, condition=condition) for number, one in wanted.items()})
 
     @property
     def identity(self) -> Mapping[str, str]:

@@ -66,6 +66,7 @@ class RestorePlan:
     producer_id: int
     producer_epoch: int
     planned_at_ms: int
+    snapshot_id: str | None
     partitions: Sequence[PlannedPartition]
     is_transactional: bool = False
 

@@ -1,39 +1,44 @@
 """Writes archived records back into a cluster: connect, lock, plan, create topics, write, read back, commit offsets of groups.
 
-Every step may be cut off at any point. A run with the same request finds the plan and how far it is, and goes on.
+Every step may be cut off at any point. A run with the same request finds the plan and how far it is, and goes on. One
+that is to commit offsets goes on with a finished restore, too: groups that had members may have none now.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.execution import execute, make_plan
-from kafka_lagoon.apply.kinds.topics import create_topic
-from kafka_lagoon.apply.outcomes import Outcome
-from kafka_lagoon.apply.recording import Journal as ActionJournal
-from kafka_lagoon.apply.recording import NoJournal, Run
-from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.apply.outcomes import ActionResult, Outcome
+from kafka_lagoon.apply.recording import Run
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.delta.admin_actions import recording
 from kafka_lagoon.delta.files import DescribedFile
-from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError, TableError
-from kafka_lagoon.fetch.split import ReadOptions
-from kafka_lagoon.produce.restore_rows import RestoreMapRow, RestoreReceiptRow
+from kafka_lagoon.produce.restore_rows import RestoreReceiptRow
 from kafka_lagoon.produce.sequences import init_producer_id
+from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.records.compressing import CODECS
-from kafka_lagoon.records.decoding import DecodeOptions
 from kafka_lagoon.restore.archived import ArchivedTopic, files_of, find_archived, source_files
 from kafka_lagoon.restore.execution import packed, run_tasks
-from kafka_lagoon.restore.offset_map import OffsetRange, PartitionMap, joined
+from kafka_lagoon.restore.group_offsets import RestoredPartition
+from kafka_lagoon.restore.offset_map import PartitionMap
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
 from kafka_lagoon.restore.progress import Journal, Progress
-from kafka_lagoon.restore.read_back import CheckSettings, read_back_partitions
-from kafka_lagoon.restore.receipts import Restored, receipt
 from kafka_lagoon.restore.request import RestoreRequest
-from kafka_lagoon.restore.survey import Survey, SurveyItem, Times, logged_times, survey_partitions, times_by_topic
+from kafka_lagoon.restore.saved_state import (
+    Alterations,
+    acl_creations,
+    choose_snapshot,
+    commits,
+    creations,
+    opened,
+)
+from kafka_lagoon.restore.survey import SurveyItem, Times, logged_times, survey_partitions, times_by_topic
 from kafka_lagoon.restore.target import TargetTopic, default_configs, describe_target, verdict
-from kafka_lagoon.restore.tasks import TaskSettings, Work, WorkResult, restore_partitions
+from kafka_lagoon.restore.writing import Writing, memory_bytes, parallelism
 from kafka_lagoon.runs.context import Progress as Steps
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.settings import RestoreSettings
@@ -43,32 +48,37 @@ STEPS = ("plan", "survey", "topics", "write", "check", "offsets")
 _SEVERAL_CODECS = "zstd"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RestoreResult:
-    """What a run did, or with a dry run would do. `plan` is None where it was not made.
+    """What a run did, or with a dry run would do; filled in step by step.
 
-    `to_write` counts the records of a dry run, None otherwise. `went_on` says whether an earlier run had begun it. `failures` are partitions that are not restored, with the reason.
+    `plan` is None where none was made. `to_write` counts the records of a dry run. `actions` are those that a dry run would
+    carry out, `altered` those of another run with how each ended. `failures` are partitions that are not restored, with the
+    reason. `went_on` says whether an earlier run had begun.
     """
 
     cluster: str
     cluster_id: str
-    plan: RestorePlan | None
-    progress: Progress | None
-    topics: Sequence[ArchivedTopic]
-    created: Sequence[Action]
-    notes: Sequence[str]
-    receipts: Sequence[RestoreReceiptRow]
-    failures: Mapping[PartitionKey, str]
-    written: int
-    to_write: int | None
-    went_on: bool
     is_dry_run: bool
-    seconds: float
+    topics: Sequence[ArchivedTopic] = ()
+    plan: RestorePlan | None = None
+    progress: Progress | None = None
+    actions: Sequence[Action] = ()
+    altered: list[ActionResult] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    receipts: Sequence[RestoreReceiptRow] = ()
+    failures: Mapping[PartitionKey, str] = field(default_factory=dict)
+    written: int = 0
+    to_write: int | None = None
+    went_on: bool = False
+    offsets_left: int = 0
+    seconds: float = 0.0
 
     @property
     def is_complete(self) -> bool:
         """Whether everything is in the target, and was read back as it is in the archive."""
-        return not self.failures and not any(row.problem for row in self.receipts)
+        failed = any(one.outcome is not Outcome.DONE for one in self.altered)
+        return not (self.failures or failed or self.offsets_left or any(row.problem for row in self.receipts))
 
 
 def restore(context: RunContext, request: RestoreRequest, request_stats: RequestStats, steps: Steps) -> RestoreResult:
@@ -78,12 +88,16 @@ def restore(context: RunContext, request: RestoreRequest, request_stats: Request
     restores into the same cluster.
     """
     clock, limits = context.clock, context.settings.restore
+    started = clock.monotonic()
     kafka = context.settings.named_clusters()[request.to_cluster]
     with Cluster.connect(kafka, clock, request_stats, Deadline.after(clock, limits.timeout_ms)) as cluster:
         cluster_id = cluster.cluster_id or request.to_cluster
         steps.connected(cluster_id)
         with context.warehouse.exclusively(f"restore-{cluster_id}", clock, limits.lock_wait_ms):
-            return _Restore(context, request, cluster, cluster_id, steps).run()
+            run = _Restore(context, request, cluster, cluster_id, steps)
+            run.run()
+    run.result.seconds = clock.monotonic() - started
+    return run.result
 
 
 class _Restore:
@@ -92,98 +106,140 @@ class _Restore:
     def __init__(
         self, context: RunContext, request: RestoreRequest, cluster: Cluster, cluster_id: str, steps: Steps
     ) -> None:
-        self._context, self._request, self._cluster, self._cluster_id = context, request, cluster, cluster_id
-        self._steps, self._clock, self._limits = steps, context.clock, context.settings.restore
-        self._warehouse: Warehouse = context.warehouse
+        self._request, self._cluster, self._steps = request, cluster, steps
+        self._clock, self._limits, self._warehouse = context.clock, context.settings.restore, context.warehouse
         self._journal = Journal(
-            warehouse=self._warehouse,
+            warehouse=context.warehouse,
             clock=context.clock,
             target_cluster_id=cluster_id,
             request=request.identity(),
         )
-        self._started = context.clock.monotonic()
-        self._notes: list[str] = []
-        self._created: Sequence[Action] = ()
-        self._topics: Sequence[ArchivedTopic] = ()
+        self.result = RestoreResult(cluster=request.to_cluster, cluster_id=cluster_id, is_dry_run=request.is_dry_run)
         self._files: dict[str, Sequence[DescribedFile]] = {}
-        self._surveyed: Mapping[tuple[str, int], Survey] = {}
 
-    def run(self) -> RestoreResult:
-        """Plan or go on, write, check."""
+    def run(self) -> None:
+        """Plan or go on; write; check; commit offsets."""
         self._steps.step("plan", len(self._request.topics))
         last = None if self._request.starts_anew else self._journal.last()
-        unfinished = last if last and not last[1].is_finished else None
+        goes_on = last is not None and (not last[1].is_finished or self._request.with_offsets)
+        unfinished = last if goes_on else None
         ids = {one.source.topic: one.source.topic_id for one in unfinished[0].partitions} if unfinished else {}
-        self._topics = self._archived({topic: name for topic, name in ids.items() if name} or self._request.topic_ids)
-        if unfinished is None:
-            targets = self._targets()
-            if self._request.is_dry_run:
-                return self._result(None, None, 0, went_on=False)
-            targets = self._create(targets)
-            plan = self._plan(targets)
-            progress = self._journal.begin(plan)
-        else:
-            plan, progress = unfinished
-            if self._request.is_dry_run:
-                return self._result(plan, progress, 0, went_on=True)
-        return self._finish(plan, progress, went_on=unfinished is not None)
+        self.result.topics = self._archived({topic: name for topic, name in ids.items() if name})
+        if unfinished:
+            self.result.went_on = True
+            self.result.plan, self.result.progress = unfinished
+        elif not self._prepare():
+            return
+        if not self._request.is_dry_run and self.result.plan and self.result.progress:
+            self._carry_out(self.result.plan, self.result.progress)
 
-    def _finish(self, plan: RestorePlan, progress: Progress, *, went_on: bool) -> RestoreResult:
-        before = sum(one.written for one in progress.positions.values())
-        progress, failures = self._write(plan, progress)
-        written = sum(one.written for one in progress.positions.values()) - before
-        if failures:
-            return self._result(plan, progress, written, failures=failures, went_on=went_on)
-        receipts = self._check(plan, progress)
-        self._journal.add_receipts(receipts)
-        progress = self._journal.commit(replace(progress, is_finished=True), [])
-        return self._result(plan, progress, written, receipts=receipts, went_on=went_on)
+    def _carry_out(self, plan: RestorePlan, progress: Progress) -> None:
+        writing = Writing(
+            warehouse=self._warehouse,
+            cluster=self._cluster,
+            clock=self._clock,
+            limits=self._limits,
+            plan=plan,
+            files=self._files,
+            journal=self._journal,
+        )
+        result, before = self.result, _written(progress)
+        progress, result.failures = writing.write(progress, self._steps.step)
+        result.progress, result.written = progress, _written(progress) - before
+        if result.failures:
+            return
+        self._steps.step("check", _written(progress))
+        maps = writing.maps()
+        result.receipts = writing.check(progress, maps)
+        self._journal.add_receipts(result.receipts)
+        if self._request.with_offsets:
+            self._commit_offsets(plan, maps)
+        if not progress.is_finished:
+            result.progress = self._journal.commit(replace(progress, is_finished=True), [])
 
     def _archived(self, topic_ids: Mapping[str, str]) -> Sequence[ArchivedTopic]:
+        """What is archived of the wanted topics and partitions."""
         request = self._request
-        found = find_archived(self._warehouse, request.from_cluster, request.topics, topic_ids)
-        chosen = []
-        faults = []
-        for topic in found:
+        chosen, faults = list[ArchivedTopic](), list[str]()
+        for topic in find_archived(
+            self._warehouse, request.from_cluster, request.topics, topic_ids or request.topic_ids
+        ):
             wanted = request.partitions.get(topic.topic, tuple(topic.partitions))
             faults += [
                 f"--partitions: nothing is archived of partition {number} of topic {topic.topic}"
                 for number in wanted
                 if number not in topic.partitions
             ]
-            partitions = {
-                number: replace(topic.partitions[number], condition=request.condition)
-                for number in wanted
-                if number in topic.partitions
-            }
-            chosen.append(replace(topic, partitions=partitions))
+            chosen.append(topic.only(wanted, request.condition))
             self._files[topic.topic] = files_of(self._warehouse, topic)
         if faults:
             raise ConfigError(faults)
         return chosen
 
-    def _targets(self) -> Mapping[str, TargetTopic]:
-        """The target of each source topic, as it is or as it will be created; ConfigError for what clashes."""
-        names = [self._request.target_of(topic.topic) for topic in self._topics]
+    def _prepare(self) -> bool:
+        """Find clashes, create what is missing, and store the plan; False after a dry run."""
+        names = [self._request.target_of(topic.topic) for topic in self.result.topics]
+        with opened(self._warehouse) as ask:
+            snapshot_id = self._snapshot(ask)
+            found = self._described(names)
+            made = self._creations(ask, snapshot_id, found)
+        targets = self._targets(found, made)
+        pairs = [(topic, targets[topic.topic]) for topic in self.result.topics]
+        said = verdict(self._request, pairs, self._clock.now_ms(), self._times())
+        if said.faults:
+            raise ConfigError(said.faults)
+        self.result.notes += [*made.notes, *said.notes]
+        self.result.actions = made.actions
+        if self._request.is_dry_run:
+            return False
+        self._steps.step("topics", len(made.actions))
+        if self._alter(made.actions):
+            targets = self._when_led(targets)
+        plan = self._plan(targets, snapshot_id)
+        self.result.plan, self.result.progress = plan, self._journal.begin(plan)
+        return True
+
+    def _snapshot(self, ask: Ask) -> str | None:
+        request, cluster_id = self._request, self.result.topics[0].cluster_id
+        snapshot_id = choose_snapshot(ask, cluster_id, request.at_ms)
+        if snapshot_id is None and (request.with_configs or request.with_acls or request.with_offsets):
+            when = "" if request.at_ms is None else " from before --at"
+            raise ConfigError([f"--from-cluster: no snapshot of cluster {cluster_id} is published{when}"])
+        return snapshot_id
+
+    def _described(self, names: Sequence[str]) -> Mapping[str, TargetTopic | None]:
         found, failures = describe_target(self._cluster, names, self._deadline())
         if failures:
             raise TableError("; ".join(f"{failure.scope}: {failure.name}" for failure in failures))
+        return found
+
+    def _creations(self, ask: Ask, snapshot_id: str | None, found: Mapping[str, TargetTopic | None]) -> Alterations:
+        """Actions for topics and ACLs that the target lacks."""
+        request = self._request
+        names = {topic.topic: request.target_of(topic.topic) for topic in self.result.topics}
+        missing = [topic for topic in self.result.topics if found[names[topic.topic]] is None]
+        made = creations(ask, snapshot_id, request, missing, len(self._cluster.brokers))
+        if not request.with_acls or snapshot_id is None:
+            return made
+        acls = acl_creations(ask, snapshot_id, request, self._cluster, self._deadline())
+        return Alterations(actions=[*made.actions, *acls.actions], notes=[*made.notes, *acls.notes])
+
+    def _targets(self, found: Mapping[str, TargetTopic | None], made: Alterations) -> Mapping[str, TargetTopic]:
+        """The target of each source topic, as it is or as it will be created."""
         defaults = {} if all(found.values()) else default_configs(self._cluster, self._deadline())
-        targets = {
-            topic.topic: found[name] or _to_create(topic, name, defaults)
-            for topic, name in zip(self._topics, names, strict=True)
-        }
-        known = self._times()
-        pairs = [(topic, targets[topic.topic]) for topic in self._topics]
-        said = verdict(self._request, pairs, self._clock.now_ms(), known)
-        self._notes += said.notes
-        self._created = [
-            create_topic(one.name, partitions=one.partitions, replication_factor=self._request.replication_factor)
-            for one in targets.values()
-            if not one.exists
-        ]
-        if said.faults:
-            raise ConfigError(said.faults)
+        shapes = {one.resource.name: one.after or {} for one in made.actions if one.kind == "create_topic"}
+        targets: dict[str, TargetTopic] = {}
+        for topic in self.result.topics:
+            name = self._request.target_of(topic.topic)
+            shape = shapes.get(name, {})
+            targets[topic.topic] = found[name] or TargetTopic(
+                name=name,
+                topic_id=None,
+                partitions=shape["partitions"],
+                logs={},
+                configs={**defaults, **shape.get("configs", {})},
+                exists=False,
+            )
         return targets
 
     def _times(self) -> Mapping[str, Times]:
@@ -191,52 +247,49 @@ class _Restore:
         known = {} if self._request.is_dry_run else logged_times(self._files)
         items = [
             SurveyItem(source, source_files(self._files[topic.topic], source))
-            for topic in self._topics
+            for topic in self.result.topics
             if topic.topic not in known
             for source in topic.partitions.values()
         ]
         self._steps.step("survey", len(items))
-        tasks = packed(items, lambda item: item.source.to_offset - item.source.from_offset, self._parallelism())
-        found = run_tasks(self._warehouse, survey_partitions, self._memory_bytes(), tasks)
-        surveyed = ((item.source.topic, item.source.partition) for task in tasks for item in task)
-        self._surveyed = dict(zip(surveyed, found, strict=True))
-        return {**known, **times_by_topic(self._surveyed)}
+        tasks = packed(items, _offsets, parallelism(self._warehouse))
+        found = run_tasks(self._warehouse, survey_partitions, memory_bytes(self._limits), tasks)
+        surveyed = dict(zip((item.source.key for task in tasks for item in task), found, strict=True))
+        if self._request.is_dry_run:
+            self.result.to_write = sum(one.records for one in surveyed.values())
+        return {**known, **times_by_topic(surveyed)}
 
-    def _memory_bytes(self) -> int:
-        return (self._limits.task_memory_mb << 20) // 4
-
-    def _create(self, targets: Mapping[str, TargetTopic]) -> Mapping[str, TargetTopic]:
-        """Create the topics that are missing; returns all targets as they are then."""
-        self._steps.step("topics", len(self._created))
-        if not self._created:
-            return targets
-        plan = make_plan(self._request.to_cluster, self._cluster_id, self._created)
-        run = Run.new("restore", self._cluster.settings, self._clock.now_ms())
-        done = execute(self._cluster, plan, (), run, self._action_journal(), self._deadline())
-        failed = [result for result in done.results if result.outcome is not Outcome.DONE]
+    def _alter(self, actions: Sequence[Action]) -> bool:
+        """Carry out actions and keep how they ended; whether there were any. TableError if one was not done."""
+        if not actions:
+            return False
+        results = self._execute(actions)
+        self.result.altered += results
+        failed = [one for one in results if one.outcome is not Outcome.DONE]
         if failed:
             raise TableError("; ".join(f"{one.action.resource}: {one.message}" for one in failed))
-        return self._described_when_led(targets)
+        return True
 
-    def _described_when_led(self, targets: Mapping[str, TargetTopic]) -> Mapping[str, TargetTopic]:
+    def _execute(self, actions: Sequence[Action]) -> Sequence[ActionResult]:
+        plan = make_plan(self._request.to_cluster, self.result.cluster_id, actions)
+        run = Run.new("restore", self._cluster.settings, self._clock.now_ms())
+        with recording(self._warehouse, self.result.cluster_id, self._clock) as journal:
+            return execute(self._cluster, plan, (), run, journal, self._deadline()).results
+
+    def _when_led(self, targets: Mapping[str, TargetTopic]) -> Mapping[str, TargetTopic]:
         """The targets once all partitions have leaders, which takes a moment after they were created."""
-        names = [one.name for one in targets.values()]
-        deadline = self._deadline()
+        names, deadline = [one.name for one in targets.values()], self._deadline()
         while True:
             found, failures = describe_target(self._cluster, names, deadline)
             described = {source: found[one.name] for source, one in targets.items()}
-            ready = {source: one for source, one in described.items() if one and len(one.logs) == one.partitions}
+            ready = {source: one for source, one in described.items() if one and len(one.logs) == one.partitions > 0}
             if len(ready) == len(targets):
                 return ready
             if not deadline.pause(0.2):
-                raise TableError(
-                    "; ".join(f"{failure.scope}: {failure.name}" for failure in failures) or "topics are not created"
-                )
+                what = "; ".join(f"{failure.scope}: {failure.name}" for failure in failures)
+                raise TableError(what or "topics that were created are not known to the brokers")
 
-    def _action_journal(self) -> ActionJournal:
-        return NoJournal()
-
-    def _plan(self, targets: Mapping[str, TargetTopic]) -> RestorePlan:
+    def _plan(self, targets: Mapping[str, TargetTopic], snapshot_id: str | None) -> RestorePlan:
         partitions = [
             PlannedPartition(
                 source=source,
@@ -245,7 +298,7 @@ class _Restore:
                 base_offset=target.logs[number].high_watermark,
                 keeps_time=target.keeps_time,
             )
-            for topic in self._topics
+            for topic in self.result.topics
             for number, source in topic.partitions.items()
             if (target := targets[topic.topic])
         ]
@@ -255,10 +308,11 @@ class _Restore:
             restore_id=new_id(now_ms),
             request=self._request.identity(),
             source_cluster=self._request.from_cluster,
-            source_cluster_id=self._topics[0].cluster_id,
+            source_cluster_id=self.result.topics[0].cluster_id,
             target_cluster=self._request.to_cluster,
-            target_cluster_id=self._cluster_id,
-            codec=CODECS[_codec(self._limits, self._topics)],
+            target_cluster_id=self.result.cluster_id,
+            snapshot_id=snapshot_id,
+            codec=CODECS[_codec(self._limits, self.result.topics)],
             producer_id=producer.producer_id,
             producer_epoch=producer.epoch,
             planned_at_ms=now_ms,
@@ -266,167 +320,43 @@ class _Restore:
             is_transactional=self._request.is_transactional,
         )
 
-    def _write(self, plan: RestorePlan, progress: Progress) -> tuple[Progress, Mapping[PartitionKey, str]]:
-        """Write in rounds, each of which is committed, until everything is written or nothing more can be."""
-        failures: dict[PartitionKey, str] = {}
-        weights = self._weights(plan)
-        names = sorted({one.target.topic for one in plan.partitions})
-        sizes = {
-            name: topic.max_batch_bytes
-            for name, topic in describe_target(self._cluster, names, self._deadline())[0].items()
-            if topic
-        }
-        while left := [
-            one for one in plan.partitions if not progress.positions[one.target].is_done and one.target not in failures
-        ]:
-            self._steps.step(
-                "write", sum(one.source.to_offset - progress.positions[one.target].next_offset for one in left)
+    def _commit_offsets(self, plan: RestorePlan, maps: Mapping[PartitionKey, PartitionMap]) -> None:
+        """Commit the groups' offsets of all partitions that were read back as they are archived."""
+        if plan.snapshot_id is None:
+            raise ConfigError(
+                ["--with-offsets: this restore was begun when no snapshot was published: start it with --new"]
             )
-            works = [
-                Work(
-                    planned=one,
-                    position=progress.positions[one.target],
-                    files=source_files(self._files[one.source.topic], one.source),
-                    max_batch_bytes=sizes.get(one.target.topic, 1 << 20),
-                )
-                for one in left
-            ]
-            settings = TaskSettings(
-                kafka=self._cluster.settings,
-                clock=self._clock,
-                plan=plan.settings(),
-                reading=_reading(self._limits),
-                memory_bytes=self._memory_bytes(),
-                timeout_ms=self._limits.timeout_ms,
-                ends_at_ms=self._clock.now_ms() + self._limits.commit_interval_ms,
-            )
-            tasks = packed(works, lambda work: weights[work.planned.target], self._parallelism())
-            results = run_tasks(self._warehouse, restore_partitions, settings, tasks)
-            positions = {**progress.positions, **{one.target: one.position for one in results}}
-            rows = _map_rows(plan, results, self._clock.now_ms())
-            progress = self._journal.commit(replace(progress, positions=positions), rows)
-            failures |= {one.target: one.failure for one in results if one.failure}
-        return progress, failures
-
-    def _weights(self, plan: RestorePlan) -> Mapping[PartitionKey, int]:
-        return {one.target: one.source.to_offset - one.source.from_offset for one in plan.partitions}
-
-    def _parallelism(self) -> int:
-        return int(self._warehouse.spark.sparkContext.defaultParallelism)
-
-    def _check(self, plan: RestorePlan, progress: Progress) -> list[RestoreReceiptRow]:
-        """Read back every partition and compare it with what was to be written."""
-        self._steps.step("check", sum(one.written for one in progress.positions.values()))
-        ranges = self._journal.ranges(plan.restore_id)
-        restored = [
-            Restored(
-                source_topic=one.source.topic,
-                source_topic_id=one.source.topic_id,
-                source_partition=one.source.partition,
-                target_topic=one.target.topic,
-                target_topic_id=one.target_topic_id,
-                target_partition=one.target.partition,
-                digest=progress.positions[one.target].digest,
-                offset_map=PartitionMap(
-                    ranges=joined(ranges.get(one.target, ())),
-                    source_end=one.source.to_offset,
-                    target_start=one.base_offset,
-                ),
+        whole = {(row.target_topic, row.target_partition) for row in self.result.receipts if not row.problem}
+        partitions = {
+            TopicPartition(one.source.topic, one.source.partition): RestoredPartition(
+                topic_id=one.source.topic_id, target=TopicPartition(*one.target), offset_map=maps[one.target]
             )
             for one in plan.partitions
-        ]
-        fields = {one.target: one.digested for one in plan.partitions}
-        settings = CheckSettings(
-            kafka=self._cluster.settings,
-            clock=self._clock,
-            reading=_reading(self._limits),
-            timeout_ms=self._limits.timeout_ms,
-            fields=fields,
-        )
-        tasks = packed(restored, lambda one: one.digest.records, self._parallelism())
-        results = run_tasks(self._warehouse, read_back_partitions, settings, tasks)
-        return [
-            receipt(
-                one,
-                read,
-                restore_id=plan.restore_id,
-                source_cluster_id=plan.source_cluster_id,
-                target_cluster_id=plan.target_cluster_id,
-                checked_at_ms=self._clock.now_ms(),
-            )
-            for one, read in zip((one for task in tasks for one in task), results, strict=True)
-        ]
+            if one.target in whole
+        }
+        with opened(self._warehouse) as ask:
+            made = commits(ask, plan.snapshot_id, self._request, partitions, self._cluster, self._deadline())
+        self._steps.step("offsets", len(made.actions))
+        self.result.notes += made.notes
+        self.result.offsets_left = len(made.notes)
+        if made.actions:
+            self.result.altered += self._execute(made.actions)
 
     def _deadline(self) -> Deadline:
         return Deadline.after(self._clock, self._limits.timeout_ms)
 
-    def _result(
-        self,
-        plan: RestorePlan | None,
-        progress: Progress | None,
-        written: int,
-        *,
-        receipts: Sequence[RestoreReceiptRow] = (),
-        failures: Mapping[PartitionKey, str] | None = None,
-        went_on: bool,
-    ) -> RestoreResult:
-        return RestoreResult(
-            cluster=self._request.to_cluster,
-            cluster_id=self._cluster_id,
-            plan=plan,
-            progress=progress,
-            topics=self._topics,
-            created=self._created,
-            notes=self._notes,
-            receipts=receipts,
-            failures=failures or {},
-            written=written,
-            to_write=sum(one.records for one in self._surveyed.values()) if self._request.is_dry_run else None,
-            went_on=went_on,
-            is_dry_run=self._request.is_dry_run,
-            seconds=self._clock.monotonic() - self._started,
-        )
+
+def _written(progress: Progress) -> int:
+    return sum(one.written for one in progress.positions.values())
 
 
-def _to_create(topic: ArchivedTopic, name: str, configs: Mapping[str, str]) -> TargetTopic:
-    partitions = max(topic.partitions, default=0) + 1
-    return TargetTopic(name=name, topic_id=None, partitions=partitions, logs={}, configs=configs, exists=False)
+def _offsets(item: SurveyItem) -> int:
+    return item.source.to_offset - item.source.from_offset
 
 
 def _codec(limits: RestoreSettings, topics: Sequence[ArchivedTopic]) -> str:
+    """The codec of the batches: as the settings say, or as the archived batches had it."""
     if limits.compression != "as-archived":
         return limits.compression
-    names = {name for topic in topics for name in topic.codecs}
-    return names.pop() if len(names) == 1 and names <= set(CODECS) else _SEVERAL_CODECS if names else "none"
-
-
-def _reading(limits: RestoreSettings) -> ReadOptions:
-    part = (limits.task_memory_mb << 20) // 16
-    return ReadOptions(
-        fetch_bytes=min(part, 8 << 20), stall_timeout_ms=limits.timeout_ms, decoding=DecodeOptions(expanded_bytes=part)
-    )
-
-
-def _map_rows(plan: RestorePlan, results: Sequence[WorkResult], now_ms: int) -> list[RestoreMapRow]:
-    sources = {one.target: one for one in plan.partitions}
-    return [_map_row(plan, sources[result.target], one, now_ms) for result in results for one in result.ranges]
-
-
-def _map_row(plan: RestorePlan, planned: PlannedPartition, one: OffsetRange, now_ms: int) -> RestoreMapRow:
-    return RestoreMapRow(
-        restore_id=plan.restore_id,
-        source_cluster=plan.source_cluster,
-        source_cluster_id=plan.source_cluster_id,
-        source_topic=planned.source.topic,
-        source_topic_id=planned.source.topic_id,
-        source_partition=planned.source.partition,
-        source_offset=one.source_offset,
-        target_cluster=plan.target_cluster,
-        target_cluster_id=plan.target_cluster_id,
-        target_topic=planned.target.topic,
-        target_topic_id=planned.target_topic_id,
-        target_partition=planned.target.partition,
-        target_offset=one.target_offset,
-        records=one.records,
-        written_at_ms=now_ms,
-    )
+    names = {name for topic in topics for name in topic.codecs if name in CODECS}
+    return names.pop() if len(names) == 1 else _SEVERAL_CODECS if names else "none"

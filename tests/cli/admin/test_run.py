@@ -140,7 +140,7 @@ def test_scripts_get_an_object_an_action(things: Things, server: str, capsys: Ou
     assert main(["admin", "set", "a", "b", server, "--yes", "--json"]) == 3
     shown = capsys.readouterr()
     first, second = map(json.loads, shown.out.splitlines())
-    assert (first["kind"], first["resource_name"], first["outcome"]) == ("put", "a", "done")
+    assert (first["action"], first["resource_name"], first["outcome"]) == ("put", "a", "done")
     assert first["answer"] == {"id": 7, "hmac": "hunter2"}
     assert (second["outcome"], second["error_code"], second["error_name"]) == ("failed", 29, "DENIED")
     assert "hunter2" not in shown.err

@@ -1,0 +1,110 @@
+"""Runs `lagoon apply FILE`: makes a cluster what the file says, after the plan was shown and confirmed.
+
+What the file says is known to be free of faults before the cluster is asked, and the cluster to be as planned before anything
+is sent.
+"""
+
+import os
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from kafka_lagoon.apply.desired.state import DesiredState
+from kafka_lagoon.apply.outcomes import Outcome as ActionOutcome
+from kafka_lagoon.apply.plan import PlanResult
+from kafka_lagoon.cli.admin.arguments import add_alteration_options, confirmation_problems
+from kafka_lagoon.cli.admin.verb import Planned
+from kafka_lagoon.cli.alterations import Altered, alter, warn_of
+from kafka_lagoon.cli.asking import AskingParser
+from kafka_lagoon.cli.desired_files import HELP, desired_of
+from kafka_lagoon.cli.kafka.arguments import ChosenCluster, chosen_cluster
+from kafka_lagoon.cli.outcome import APPLY, Outcome, one_by_one, reported_job
+from kafka_lagoon.cli.recorder import OpeningRecorder
+from kafka_lagoon.cli.terminal import FAILED, log_to, worst
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.runs.apply import Wanted, apply_state
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyArguments:
+    """Options of one run, the cluster that they choose, and what it is to be."""
+
+    options: Namespace
+    chosen: ChosenCluster
+    desired: DesiredState
+
+
+def main(argv: Sequence[str]) -> int:
+    """The exit code of `lagoon apply` and jobs/apply.py with these arguments."""
+    return reported_job(APPLY, lambda: apply_file(apply_arguments(argv, os.environ, SYSTEM_CLOCK), SYSTEM_CLOCK))
+
+
+def _parser() -> AskingParser:
+    parser = AskingParser("apply", "Make a cluster what a file of desired state says, after showing the plan.")
+    parser.add_argument("file", metavar="FILE", help=HELP)
+    parser.add_argument("--plan", metavar="ID", help="only if the plan is still the one that `lagoon plan` has shown")
+    parser.add_argument("--warehouse", metavar="PLACE", help="short for --set warehouse=PLACE")
+    parser.add_argument("--log-file", type=Path, metavar="FILE", help="append the log (JSON lines) here")
+    add_alteration_options(parser)
+    return parser
+
+
+def apply_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> ApplyArguments:
+    """Arguments of `lagoon apply`; ConfigError lists every fault of them, of the settings and of the file."""
+    options = _parser().parse_intermixed_args(argv)
+    log_to(options.log_file)
+    options.set += [f"warehouse={options.warehouse}"] if options.warehouse else []
+    problems = confirmation_problems(options)
+    chosen = _checked(lambda: chosen_cluster(options, environ), problems)
+    desired = _checked(lambda: desired_of(options.file, clock.now_ms()), problems)
+    if problems or chosen is None or desired is None:
+        raise ConfigError(problems)
+    return ApplyArguments(options=options, chosen=chosen, desired=desired)
+
+
+def _checked(read: Callable[[], T], problems: list[str]) -> T | None:
+    try:
+        return read()
+    except ConfigError as error:
+        problems += error.problems
+        return None
+
+
+def apply_file(arguments: ApplyArguments, clock: Clock) -> int:
+    """Make the cluster what the file says; the exit code."""
+    outcome = Outcome(job=APPLY, cluster=arguments.chosen.name, dry_run=arguments.options.dry_run)
+    return worst(one_by_one([outcome], clock, lambda outcome: _apply(arguments, outcome, clock)))
+
+
+def _apply(arguments: ApplyArguments, outcome: Outcome, clock: Clock) -> int:
+    options, chosen = arguments.options, arguments.chosen
+    budget_ms = round(options.timeout * 1000) if options.timeout else chosen.kafka.default_api_timeout_ms
+    wanted = Wanted(kafka=chosen.kafka, desired=arguments.desired, budget_ms=budget_ms)
+    recorder = OpeningRecorder(APPLY, chosen, clock)
+
+    def carry_out(cluster: Cluster, planned: PlanResult) -> int:
+        outcome.cluster_id, outcome.plan_id = cluster.cluster_id, planned.plan_id
+        outcome.actions = len(planned.actions)
+        if planned.failures:  # what is not known may be what the file wants, or not
+            warn_of(planned.failures)
+            return FAILED
+        altered = alter(cluster, chosen, Planned(actions=planned.actions, notes=planned.notes), recorder, options)
+        _describe(outcome, altered)
+        return altered.exit_code
+
+    return apply_state(wanted, clock, outcome.request_stats, carry_out)
+
+
+def _describe(outcome: Outcome, altered: Altered) -> None:
+    """What was carried out, and what was not."""
+    execution = altered.execution
+    if execution:
+        outcome.run_id, outcome.done = execution.run_id, execution.count(ActionOutcome.DONE)
+        outcome.failures = execution.count(ActionOutcome.FAILED)
+        outcome.unknown = execution.count(ActionOutcome.UNKNOWN)

@@ -1,0 +1,144 @@
+"""Carries topics, ACLs and offsets of groups from a published snapshot of the source into the target, through actions."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+
+from kafka_lagoon.apply.action import Action
+from kafka_lagoon.apply.kinds.topics import create_topic
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.errors import ConfigError, TableError
+from kafka_lagoon.query import duckdb_engine, spark_engine
+from kafka_lagoon.query.duckdb_tables import NeedsSpark
+from kafka_lagoon.query.statements import Ask
+from kafka_lagoon.restore import group_offsets, topics
+from kafka_lagoon.restore.archived import ArchivedTopic
+from kafka_lagoon.restore.group_offsets import RestoredPartition, offset_actions, saved_commits, translated
+from kafka_lagoon.restore.request import RestoreRequest
+from kafka_lagoon.restore.saved_rows import rows_of
+from kafka_lagoon.restore.topics import acl_actions, saved_acls, saved_topics, topic_actions
+from kafka_lagoon.settings import local_folder
+
+_NAMES = frozenset({"snapshots", *topics.VIEWS, *group_offsets.VIEWS})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alterations:
+    """Actions for the target, and what is good to know of them."""
+
+    actions: Sequence[Action] = ()
+    notes: Sequence[str] = field(default_factory=list)
+
+
+@contextmanager
+def opened(warehouse: Warehouse) -> Iterator[Ask]:
+    """What runs statements over the state tables: DuckDB over a folder of this machine that it can read, else Spark."""
+    with ExitStack() as stack:
+        yield _ask(stack, warehouse)
+
+
+def _ask(stack: ExitStack, warehouse: Warehouse) -> Ask:
+    folder = None if warehouse.in_catalog else local_folder(warehouse.name)
+    if folder is not None:
+        with suppress(NeedsSpark):
+            return stack.enter_context(duckdb_engine.opened(folder, _NAMES))
+    return stack.enter_context(spark_engine.opened(warehouse, _NAMES))
+
+
+def choose_snapshot(ask: Ask, cluster_id: str, at_ms: int | None) -> str | None:
+    """The newest snapshot of a cluster, or the newest that had begun at a time; None if there is none."""
+    rows = rows_of(
+        ask, "SELECT snapshot_id, captured_at FROM snapshots WHERE cluster_id = ? ORDER BY captured_at DESC", cluster_id
+    )
+    known = (row for row in rows if at_ms is None or row["captured_at"].timestamp() * 1000 <= at_ms)
+    return next((row["snapshot_id"] for row in known), None)
+
+
+def creations(
+    ask: Ask, snapshot_id: str | None, request: RestoreRequest, missing: Sequence[ArchivedTopic], brokers: int
+) -> Alterations:
+    """Actions that create the topics which the target lacks, as the snapshot has them.
+
+    Of a topic that the snapshot does not have only the archived partitions are known. ConfigError for what cannot be done.
+    """
+    known = saved_names(ask, snapshot_id) if snapshot_id else frozenset()
+    saved = [topic for topic in missing if topic.topic in known]
+    others = [topic for topic in missing if topic.topic not in known]
+    if others and request.with_configs:
+        raise ConfigError([f"--with-configs: no snapshot of the source has topic {topic.topic}" for topic in others])
+    actions, notes = list[Action](), list[str]()
+    if saved and snapshot_id:
+        names = {topic.topic: request.target_of(topic.topic) for topic in saved}
+        found = saved_topics(ask, snapshot_id, names)
+        notes += [
+            f"topic {topic.topic}: the snapshot has another topic of that name ({found[topic.topic].topic_id})"
+            for topic in saved
+            if None not in (topic.topic_id, found[topic.topic].topic_id)
+            and topic.topic_id != found[topic.topic].topic_id
+        ]
+        some, more = topic_actions(
+            list(found.values()),
+            names,
+            brokers=brokers,
+            with_configs=request.with_configs,
+            replication_factor=request.replication_factor,
+        )
+        actions, notes = [*some], [*notes, *more]
+    for topic in others:
+        partitions = max(topic.partitions, default=0) + 1
+        name = request.target_of(topic.topic)
+        actions.append(create_topic(name, partitions=partitions, replication_factor=request.replication_factor))
+        notes.append(f"topic {topic.topic}: no snapshot has it, so {name} gets as many partitions as have records")
+    return Alterations(actions=actions, notes=notes)
+
+
+def saved_names(ask: Ask, snapshot_id: str) -> frozenset[str]:
+    """The topics that a snapshot has, with their partitions."""
+    statement = "SELECT topic FROM topics_published WHERE snapshot_id = ? AND partitions > 0"
+    return frozenset(row["topic"] for row in rows_of(ask, statement, snapshot_id))
+
+
+def acl_creations(
+    ask: Ask, snapshot_id: str, request: RestoreRequest, cluster: Cluster, deadline: Deadline
+) -> Alterations:
+    """Actions that create the ACLs which the target lacks; TableError if its ACLs cannot be read.
+
+    They are those about the topics, and with offsets those about the groups that have committed some.
+    """
+    names = {topic: request.target_of(topic) for topic in request.topics}
+    groups = {one.group_id for one in saved_commits(ask, snapshot_id, names)} if request.with_offsets else set[str]()
+    saved, notes = saved_acls(ask, snapshot_id, names, groups)
+    actions, failures = acl_actions(cluster, saved, deadline)
+    if failures:
+        raise TableError(f"--with-acls: {'; '.join(f'{one.scope}: {one.name}' for one in failures)}")
+    return Alterations(actions=actions, notes=notes)
+
+
+def commits(
+    ask: Ask,
+    snapshot_id: str,
+    request: RestoreRequest,
+    partitions: Mapping[TopicPartition, RestoredPartition],
+    cluster: Cluster,
+    deadline: Deadline,
+) -> Alterations:
+    """Actions that commit the groups' offsets in the target; notes name what is not committed, and why.
+
+    A group that has committed something else there keeps it, unless the request says that the target's topics are in use.
+    """
+    done, failed = translated(saved_commits(ask, snapshot_id, {one.topic for one in partitions}), partitions)
+    actions, failures = offset_actions(cluster, done, deadline)
+    notes = [
+        f"group {one.saved.group_id}: no offset for {one.saved.topic}-{one.saved.partition}: {one.problem}"
+        for one in failed
+    ]
+    notes += [f"{one.scope}: {one.name}{f' ({one.message})' if one.message else ''}" for one in failures]
+    kept = [] if request.into_existing else [one for one in actions if one.before is not None]
+    notes += [
+        f"{one.resource}: has {(one.before or {}).get('committed_offset')} in the target, and would get "
+        f"{(one.after or {}).get('committed_offset')}: --into-existing replaces it"
+        for one in kept
+    ]
+    return Alterations(actions=[one for one in actions if one not in kept], notes=notes)

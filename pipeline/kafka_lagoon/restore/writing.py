@@ -1,0 +1,179 @@
+"""Writes the records of a plan in rounds, each committed with the positions after it, and reads everything back at the end."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.clock import Clock, Deadline
+from kafka_lagoon.delta.files import DescribedFile
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.fetch.split import ReadOptions
+from kafka_lagoon.produce.restore_rows import RestoreMapRow, RestoreReceiptRow
+from kafka_lagoon.records.decoding import DecodeOptions
+from kafka_lagoon.restore.archived import source_files
+from kafka_lagoon.restore.execution import packed, run_tasks
+from kafka_lagoon.restore.offset_map import OffsetRange, PartitionMap, joined
+from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
+from kafka_lagoon.restore.progress import Journal, Progress
+from kafka_lagoon.restore.read_back import CheckSettings, read_back_partitions
+from kafka_lagoon.restore.receipts import Restored, receipt
+from kafka_lagoon.restore.target import describe_target
+from kafka_lagoon.restore.tasks import TaskSettings, Work, WorkResult, restore_partitions
+from kafka_lagoon.settings import RestoreSettings
+
+Files = Mapping[str, Sequence[DescribedFile]]  # by source topic
+Failures = Mapping[PartitionKey, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writing:
+    """What a run needs to write and to check."""
+
+    warehouse: Warehouse
+    cluster: Cluster
+    clock: Clock
+    limits: RestoreSettings
+    plan: RestorePlan
+    files: Files
+    journal: Journal
+
+    def write(self, progress: Progress, step: Callable[[str, int], None]) -> tuple[Progress, Failures]:
+        """Write until everything is written; returns the partitions that failed, with the reasons."""
+        failures: dict[PartitionKey, str] = {}
+        sizes = self._batch_sizes()
+        while left := [one for one in self._unfinished(progress) if one.target not in failures]:
+            step("write", sum(one.source.to_offset - progress.positions[one.target].next_offset for one in left))
+            works = [
+                Work(
+                    planned=one,
+                    position=progress.positions[one.target],
+                    files=source_files(self.files[one.source.topic], one.source),
+                    max_batch_bytes=sizes[one.target.topic],
+                )
+                for one in left
+            ]
+            tasks = packed(works, _offsets_left, self._parallelism())
+            results = run_tasks(self.warehouse, restore_partitions, self._task_settings(), tasks)
+            positions = {**progress.positions, **{one.target: one.position for one in results}}
+            rows = map_rows(self.plan, results, self.clock.now_ms())
+            progress = self.journal.commit(replace(progress, positions=positions), rows)
+            failures |= {one.target: one.failure for one in results if one.failure}
+        return progress, failures
+
+    def _unfinished(self, progress: Progress) -> list[PlannedPartition]:
+        return [one for one in self.plan.partitions if not progress.positions[one.target].is_done]
+
+    def _batch_sizes(self) -> Mapping[str, int]:
+        names = sorted({one.target.topic for one in self.plan.partitions})
+        described, _ = describe_target(self.cluster, names, Deadline.after(self.clock, self.limits.timeout_ms))
+        return {name: topic.max_batch_bytes if topic else 0 for name, topic in described.items()}
+
+    def _task_settings(self) -> TaskSettings:
+        return TaskSettings(
+            kafka=self.cluster.settings,
+            clock=self.clock,
+            plan=self.plan.settings(),
+            reading=reading(self.limits),
+            memory_bytes=memory_bytes(self.limits),
+            timeout_ms=self.limits.timeout_ms,
+            ends_at_ms=self.clock.now_ms() + self.limits.commit_interval_ms,
+        )
+
+    def maps(self) -> Mapping[PartitionKey, PartitionMap]:
+        """The map of each partition, from the committed rows of all runs."""
+        ranges = self.journal.ranges(self.plan.restore_id)
+        return {
+            one.target: PartitionMap(
+                ranges=joined(ranges.get(one.target, ())),
+                source_end=one.source.to_offset,
+                target_start=one.base_offset,
+            )
+            for one in self.plan.partitions
+        }
+
+    def check(self, progress: Progress, maps: Mapping[PartitionKey, PartitionMap]) -> list[RestoreReceiptRow]:
+        """Read back every partition and compare it with what was to be written."""
+        restored = [
+            Restored(
+                source_topic=one.source.topic,
+                source_topic_id=one.source.topic_id,
+                source_partition=one.source.partition,
+                target_topic=one.target.topic,
+                target_topic_id=one.target_topic_id,
+                target_partition=one.target.partition,
+                digest=progress.positions[one.target].digest,
+                offset_map=maps[one.target],
+            )
+            for one in self.plan.partitions
+        ]
+        settings = CheckSettings(
+            kafka=self.cluster.settings,
+            clock=self.clock,
+            reading=reading(self.limits),
+            timeout_ms=self.limits.timeout_ms,
+            fields={one.target: one.digested for one in self.plan.partitions},
+        )
+        tasks = packed(restored, lambda one: one.digest.records, self._parallelism())
+        results = run_tasks(self.warehouse, read_back_partitions, settings, tasks)
+        return [
+            receipt(
+                one,
+                read,
+                restore_id=self.plan.restore_id,
+                source_cluster_id=self.plan.source_cluster_id,
+                target_cluster_id=self.plan.target_cluster_id,
+                checked_at_ms=self.clock.now_ms(),
+            )
+            for one, read in zip((one for task in tasks for one in task), results, strict=True)
+        ]
+
+    def _parallelism(self) -> int:
+        return parallelism(self.warehouse)
+
+
+def parallelism(warehouse: Warehouse) -> int:
+    """How many tasks Spark runs at once."""
+    return int(warehouse.spark.sparkContext.defaultParallelism)
+
+
+def memory_bytes(limits: RestoreSettings) -> int:
+    """What a task may hold of the archive at once."""
+    return (limits.task_memory_mb << 20) // 4
+
+
+def reading(limits: RestoreSettings) -> ReadOptions:
+    """How a task reads the target."""
+    part = (limits.task_memory_mb << 20) // 16
+    return ReadOptions(
+        fetch_bytes=min(part, 8 << 20), stall_timeout_ms=limits.timeout_ms, decoding=DecodeOptions(expanded_bytes=part)
+    )
+
+
+def _offsets_left(work: Work) -> int:
+    return work.planned.source.to_offset - work.position.next_offset
+
+
+def map_rows(plan: RestorePlan, results: Sequence[WorkResult], now_ms: int) -> list[RestoreMapRow]:
+    """The rows of restore_map for what tasks have written."""
+    planned = {one.target: one for one in plan.partitions}
+    return [_map_row(plan, planned[result.target], one, now_ms) for result in results for one in result.ranges]
+
+
+def _map_row(plan: RestorePlan, planned: PlannedPartition, one: OffsetRange, now_ms: int) -> RestoreMapRow:
+    return RestoreMapRow(
+        restore_id=plan.restore_id,
+        source_cluster=plan.source_cluster,
+        source_cluster_id=plan.source_cluster_id,
+        source_topic=planned.source.topic,
+        source_topic_id=planned.source.topic_id,
+        source_partition=planned.source.partition,
+        source_offset=one.source_offset,
+        target_cluster=plan.target_cluster,
+        target_cluster_id=plan.target_cluster_id,
+        target_topic=planned.target.topic,
+        target_topic_id=planned.target_topic_id,
+        target_partition=planned.target.partition,
+        target_offset=one.target_offset,
+        records=one.records,
+        written_at_ms=now_ms,
+    )

@@ -1,0 +1,38 @@
+"""Makes a cluster what a desired state says: connect, plan, and have the plan carried out.
+
+The plan is made of what the cluster has now; whoever carries it out checks again that nothing has changed since.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from kafka_lagoon.apply.desired.state import DesiredState
+from kafka_lagoon.apply.plan import PlanResult, plan_state
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Clock, Deadline
+from kafka_lagoon.kafka_settings import KafkaSettings
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A cluster, what it is to be, and how long it may take to find out what is missing."""
+
+    kafka: KafkaSettings
+    desired: DesiredState
+    budget_ms: int
+
+
+def apply_state(
+    wanted: Wanted, clock: Clock, request_stats: RequestStats, carry_out: Callable[[Cluster, PlanResult], R]
+) -> R:
+    """What `carry_out` makes of the plan, with a connected cluster.
+
+    ConfigError lists every fault that the live cluster shows.
+    """
+    deadline = Deadline.after(clock, wanted.budget_ms)
+    with Cluster.connect(wanted.kafka, clock, request_stats, deadline) as cluster:
+        return carry_out(cluster, plan_state(cluster, wanted.desired, deadline))

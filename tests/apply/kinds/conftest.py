@@ -1,0 +1,28 @@
+"""Fake brokers that can be altered, for the tests of kinds of actions."""
+
+from collections.abc import Callable, Collection, Sequence
+
+import pytest
+
+from kafka_lagoon.apply.action import Action, Guard
+from kafka_lagoon.apply.execution import Execution, execute, make_plan
+from kafka_lagoon.apply.recording import NoRecorder, Run
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.kafka_settings import KafkaSettings
+from tests.admin.conftest import altering_apis, cluster, soon
+
+__all__ = ["altering_apis", "cluster"]  # fixtures of tests/admin
+
+CarryOut = Callable[..., Execution]
+
+
+@pytest.fixture
+def carry_out(altering_apis: None, cluster: Cluster) -> CarryOut:  # noqa: ARG001
+    """Carries actions out against the fake brokers, all guards allowed unless others are given."""
+
+    def carried_out(actions: Sequence[Action], allowed: Collection[Guard] = tuple(Guard)) -> Execution:
+        plan = make_plan("test", cluster.cluster_id or "", actions)
+        run = Run.new("admin", KafkaSettings(bootstrap_servers="fake:1"), cluster.clock.now_ms())
+        return execute(cluster, plan, allowed, run, NoRecorder(), soon())
+
+    return carried_out

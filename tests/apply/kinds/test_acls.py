@@ -1,0 +1,99 @@
+"""Actions about ACLs, and the line that names one."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_lagoon.admin.acls import Acl
+from kafka_lagoon.apply.action import Guard
+from kafka_lagoon.apply.kinds.acls import (
+    CREATABLE,
+    CREATE_ACL,
+    acl_line,
+    acl_of,
+    acl_state,
+    create_acl,
+    delete_acl,
+    parse_acl,
+)
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.protocol import acls
+from tests.admin.conftest import soon
+from tests.apply.kinds.conftest import CarryOut
+from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Close, Fault
+
+ACL = Acl(acls.TOPIC, "orders", acls.LITERAL, "User:alice", "*", acls.READ, acls.ALLOW)
+TEXTS = st.text(min_size=1, max_size=10)
+ACLS = st.builds(
+    Acl,
+    resource_type=st.sampled_from(sorted(CREATABLE["resource_type"].values())),
+    resource_name=TEXTS,
+    pattern_type=st.sampled_from(sorted(CREATABLE["pattern_type"].values())),
+    principal=TEXTS,
+    host=TEXTS,
+    operation=st.sampled_from(sorted(CREATABLE["operation"].values())),
+    permission=st.sampled_from(sorted(CREATABLE["permission"].values())),
+)
+
+
+def test_the_line_of_an_acl() -> None:
+    """As people read it."""
+    assert acl_line(ACL) == "ALLOW User:alice READ topic LITERAL orders from *"
+    spaced = ACL._replace(principal="User:CN=a b,O=c", resource_name="x y")
+    assert acl_line(spaced) == 'ALLOW "User:CN=a b,O=c" READ topic LITERAL "x y" from *'
+
+
+@given(ACLS)
+def test_an_acl_is_read_back(acl: Acl) -> None:
+    """From its line and from its state, whatever the names have in them."""
+    assert parse_acl(acl_line(acl)) == acl
+    assert acl_of(acl_state(acl)) == acl
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("ALLOW User:a READ topic orders from *", "is not like"),
+        ("PERMIT User:a READ topic LITERAL orders from *", "'PERMIT' is no permission; there are ALLOW, DENY"),
+        ("ALLOW User:a ANY topic LITERAL orders from *", "'ANY' is no operation"),
+        ("ALLOW User:a READ topic MATCH orders from *", "'MATCH' is no pattern type"),
+        ("ALLOW User:a READ planet LITERAL orders from *", "'planet' is no resource type"),
+    ],
+)
+def test_lines_that_are_no_acl(line: str, reason: str) -> None:
+    """What only filters have is no part of an ACL."""
+    with pytest.raises(ValueError, match=reason):
+        parse_acl(line)
+
+
+def test_create_and_delete(state: FakeCluster, carry_out: CarryOut) -> None:
+    """Each by its own, and nothing is deleted without the guard."""
+    state.acls = ()
+    other = ACL._replace(operation=acls.WRITE)
+    assert [result.outcome for result in carry_out([create_acl(ACL), create_acl(other)]).results] == ["done", "done"]
+    with pytest.raises(ConfigError, match="allow-deletions"):
+        carry_out([delete_acl(ACL)], allowed=())
+    assert len(state.acls) == 2
+    assert [result.outcome for result in carry_out([delete_acl(ACL)], allowed=[Guard.DELETIONS]).results] == ["done"]
+    assert len(state.acls) == 1
+
+
+@pytest.mark.usefixtures("altering_apis")
+def test_where_acls_cannot_be_read(state: FakeCluster, cluster: Cluster) -> None:
+    """Nobody knows whether an ACL is there."""
+    (failure,) = CREATE_ACL.read(cluster, [create_acl(ACL)], soon()).values()
+    assert isinstance(failure, Failure)
+    assert failure.name == "SECURITY_DISABLED"
+    state.acls = ()
+    assert list(CREATE_ACL.read(cluster, [create_acl(ACL)], soon()).values()) == [None]
+
+
+def test_a_refused_acl_fails_alone(state: FakeCluster, carry_out: CarryOut) -> None:
+    """A lost answer about idempotent requests is asked for again, so that nothing is unknown."""
+    state.acls = ()
+    state.faults = [Fault(30, Close())]
+    (result,) = carry_out([create_acl(ACL)]).results
+    assert (result.outcome, result.failure) == ("done", None)

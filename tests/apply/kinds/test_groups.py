@@ -1,0 +1,147 @@
+"""Actions about what groups have stored."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kafka_lagoon.admin.group_offsets import Commit, GroupPartition
+from kafka_lagoon.admin.groups import list_groups
+from kafka_lagoon.admin.share_groups import GroupTopic
+from kafka_lagoon.apply.kinds.groups import (
+    alter_offsets_action,
+    alter_share_offsets_action,
+    delete_group_action,
+    delete_offsets_action,
+    delete_share_offsets_action,
+    group_partition_resource,
+    group_state,
+    parse_group_partition,
+    parse_group_topic,
+    read_commits,
+    read_share_offsets,
+    share_topic_resource,
+    share_topic_state,
+)
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.errors import PlanOutdated
+from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
+from kafka_lagoon.protocol.messages.offset_commit import OFFSET_COMMIT
+from tests.admin.conftest import soon
+from tests.admin.test_share_groups import topic
+from tests.apply.kinds.conftest import CarryOut
+from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
+from tests.fake.faults import Altered, Close, Fault
+
+pytestmark = pytest.mark.usefixtures("altering_apis")
+ITEM = GroupPartition("my billing", "orders", 0)
+
+
+def test_names_are_read_back() -> None:
+    """A group's id may have blanks, a topic's name dashes."""
+    for item in (ITEM, GroupPartition("a b-1", "x-2.y", 7)):
+        assert parse_group_partition(group_partition_resource(item).name) == item
+    assert parse_group_topic(share_topic_resource(GroupTopic("a b", "x-2")).name) == GroupTopic("a b", "x-2")
+
+
+@pytest.fixture
+def group(state: FakeCluster) -> FakeGroup:
+    """A group with one commit."""
+    state.groups = {ITEM.group_id: FakeGroup(coordinator_id=2, commits={("orders", 0): FakeCommit(5)})}
+    return state.groups[ITEM.group_id]
+
+
+def test_commits_are_set_and_forgotten(group: FakeGroup, carry_out: CarryOut) -> None:
+    """Of a partition that has a commit and of one that has none."""
+    other = ITEM._replace(partition=1)
+    actions = [
+        alter_offsets_action(ITEM, {"committed_offset": 5}, Commit(9)),
+        alter_offsets_action(other, None, Commit(1, 3, "by hand")),
+    ]
+    assert actions[1].after == {"committed_offset": 1, "leader_epoch": 3, "metadata": "by hand"}
+    assert [result.outcome for result in carry_out(actions).results] == ["done", "done"]
+    assert {one: commit.offset for one, commit in group.commits.items()} == {("orders", 0): 9, ("orders", 1): 1}
+    carry_out([delete_offsets_action(ITEM, {"committed_offset": 9})])
+    assert set(group.commits) == {("orders", 1)}
+
+
+def test_a_commit_of_meanwhile_is_not_overwritten(group: FakeGroup, carry_out: CarryOut) -> None:
+    """The plan is refused, and nothing is sent."""
+    group.commits["orders", 0] = FakeCommit(7)
+    with pytest.raises(PlanOutdated, match="7"):
+        carry_out([alter_offsets_action(ITEM, {"committed_offset": 5}, Commit(9))])
+    assert group.commits["orders", 0].offset == 7
+
+
+@pytest.mark.parametrize(("is_applied", "outcome"), [(True, "done"), (False, "failed")])
+def test_a_timeout_is_decided_by_the_commit(
+    state: FakeCluster,
+    group: FakeGroup,
+    carry_out: CarryOut,
+    monkeypatch: pytest.MonkeyPatch,
+    is_applied: bool,
+    outcome: str,
+) -> None:
+    """A request that was carried out is done although the broker says REQUEST_TIMED_OUT; it is not sent again."""
+    monkeypatch.setattr("kafka_lagoon.apply.outcomes.DECIDE_MS", 200)
+
+    def time_out(answer: Any) -> Any:
+        if not is_applied:
+            group.commits["orders", 0] = FakeCommit(5)
+        (some,) = answer.topics
+        partitions = tuple(replace(one, error_code=7) for one in some.partitions)
+        return replace(answer, topics=(replace(some, partitions=partitions),))
+
+    state.faults = [Fault(OFFSET_COMMIT.key, Altered(time_out))]
+    (result,) = carry_out([alter_offsets_action(ITEM, {"committed_offset": 5}, Commit(9))]).results
+    assert (result.outcome, state.count(OFFSET_COMMIT.key)) == (outcome, 1)
+
+
+def test_a_lost_connection_is_decided_by_the_commit(state: FakeCluster, group: FakeGroup, carry_out: CarryOut) -> None:
+    """The broker had carried it out before it went away."""
+    state.faults = [Fault(OFFSET_COMMIT.key, Close())]
+    (result,) = carry_out([alter_offsets_action(ITEM, {"committed_offset": 5}, Commit(9))]).results
+    assert (result.outcome, state.count(OFFSET_COMMIT.key)) == ("done", 1)
+    assert group.commits["orders", 0].offset == 9
+
+
+def test_groups_of_brokers_that_do_not_answer(state: FakeCluster, group: FakeGroup, cluster: Cluster) -> None:
+    """A group that is not listed may be theirs: its commits are not known, nor whether it is there."""
+    assert group.commits
+    listings = list_groups(cluster, soon())
+    assert read_commits(cluster, listings, ["my billing", "gone"], soon()).of(ITEM) == {"committed_offset": 5}
+    assert read_commits(cluster, listings, ["gone"], soon()).of(ITEM._replace(group_id="gone")) is None
+    assert group_state(listings, "my billing") == {"state": "Empty", "type": "classic"}
+    assert group_state(listings, "gone") is None
+    state.faults = [Fault(LIST_GROUPS.key, Altered(_refused), node_id=3, times=2)]
+    partly = list_groups(cluster, soon())
+    assert isinstance(group_state(partly, "gone"), Failure)
+    assert isinstance(read_commits(cluster, partly, ["gone"], soon()).of(ITEM._replace(group_id="gone")), Failure)
+
+
+def _refused(answer: Any) -> Any:
+    return replace(answer, error_code=31)
+
+
+def test_groups_are_deleted(state: FakeCluster, group: FakeGroup, carry_out: CarryOut) -> None:
+    """Unless their state has changed since."""
+    assert group.state == "Empty"
+    carry_out([delete_group_action("my billing", {"state": "Empty", "type": "classic"})])
+    assert state.groups == {}
+
+
+def test_share_groups(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
+    """Their states are start offsets by partition, and all of a topic's."""
+    state.groups = {"queue": FakeGroup(coordinator_id=1, group_type="share", share_topics=(topic(0, 29),))}
+    offsets = read_share_offsets(cluster, list_groups(cluster, soon()), ["queue"], soon())
+    first, second = (GroupPartition("queue", "orders", partition) for partition in (0, 1))
+    assert offsets.of(first) == {"start_offset": 5}
+    assert isinstance(offsets.of(second), Failure)
+    assert isinstance(share_topic_state(offsets, GroupTopic("queue", "orders")), Failure)
+    state.groups["queue"].share_topics = (topic(0, 0),)
+    (result,) = carry_out([alter_share_offsets_action(first, {"start_offset": 5}, 3)]).results
+    assert result.outcome == "done"
+    both = {"start_offsets": {"0": 5, "1": 5}}
+    (result,) = carry_out([delete_share_offsets_action(GroupTopic("queue", "orders"), both)]).results
+    assert result.outcome == "done"

@@ -1,0 +1,76 @@
+"""Actions that abort hanging transactions and fence producers."""
+
+import pytest
+
+from kafka_lagoon.apply.kinds.transactions import (
+    abort_transaction,
+    fence_producer,
+    parse_transaction,
+    read_open_transactions,
+    read_transactional_ids,
+    transaction_resource,
+)
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.errors import PlanOutdated
+from kafka_lagoon.protocol.messages.describe_producers import ProducerState
+from kafka_lagoon.protocol.messages.find_coordinator import TRANSACTION
+from kafka_lagoon.protocol.messages.write_txn_markers import WRITE_TXN_MARKERS
+from tests.admin.conftest import soon
+from tests.admin.test_transactions import transaction
+from tests.apply.kinds.conftest import CarryOut
+from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Close, Fault
+
+pytestmark = pytest.mark.usefixtures("altering_apis")
+PARTITION = TopicPartition("orders", 0)
+
+
+def producer(start_offset: int = 40) -> ProducerState:
+    return ProducerState(producer_id=7, producer_epoch=3, coordinator_epoch=-1, current_txn_start_offset=start_offset)
+
+
+def test_names_are_read_back() -> None:
+    """A topic may be called so that its name looks like the rest."""
+    for partition in (PARTITION, TopicPartition("a-1.b", 2)):
+        assert parse_transaction(transaction_resource(partition, 7).name) == (partition, 7)
+
+
+def test_a_hanging_transaction_is_aborted(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
+    """Its state is what the marker needs; of a producer without an open transaction there is none."""
+    state.producers["orders", 0] = (producer(),)
+    states, failures = read_open_transactions(cluster, [PARTITION], soon())
+    assert (list(states.values()), failures) == (
+        [{"producer_epoch": 3, "start_offset": 40, "coordinator_epoch": -1}],
+        {},
+    )
+    assert [result.outcome for result in carry_out([abort_transaction(PARTITION, producer())]).results] == ["done"]
+    (marker,) = state.markers
+    assert (marker.producer_id, marker.producer_epoch, marker.coordinator_epoch) == (7, 3, 0)
+
+
+def test_a_transaction_that_is_another_one_now(state: FakeCluster, carry_out: CarryOut) -> None:
+    """No marker is written: it would end what has begun since."""
+    state.producers["orders", 0] = (producer(90),)
+    with pytest.raises(PlanOutdated):
+        carry_out([abort_transaction(PARTITION, producer())])
+    assert state.markers == []
+
+
+def test_a_lost_answer_is_decided_by_the_partition(state: FakeCluster, carry_out: CarryOut) -> None:
+    """The transaction is open no more, so it is done, and no second marker is sent."""
+    state.producers["orders", 0] = (producer(),)
+    state.faults = [Fault(WRITE_TXN_MARKERS.key, Close(sent=1))]
+    (result,) = carry_out([abort_transaction(PARTITION, producer())]).results
+    assert (result.outcome, state.count(WRITE_TXN_MARKERS.key)) == ("done", 1)
+
+
+def test_producers_are_fenced(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
+    """By the timeout that the id has; an id that no coordinator lists has no state."""
+    state.transactions = {"a": transaction("a", 1)}
+    states = read_transactional_ids(cluster, ["a", "gone"], soon())
+    assert states == {"a": {"producer_id": 7, "transaction_timeout_ms": 60_000}, "gone": None}
+    cluster.learn_coordinators({"a": 1}, TRANSACTION)
+    before = states["a"]
+    assert isinstance(before, dict)
+    (result,) = carry_out([fence_producer("a", before)]).results
+    assert (result.outcome, sorted(result.values or ())) == ("done", ["producer_epoch", "producer_id"])

@@ -1,0 +1,99 @@
+"""Offsets of groups are set to what specs name, and to nothing outside of the logs."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from kafka_lagoon.apply.offset_resets import NO_COMMIT, OUTSIDE, ResetSpec, ShiftBy, reset_actions
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, AtOffset, AtTime, BeforeEnd
+from tests.admin.conftest import altering_apis, cluster, soon
+from tests.admin.test_share_groups import topic
+from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
+
+__all__ = ["altering_apis", "cluster"]  # fixtures of tests/admin
+pytestmark = pytest.mark.usefixtures("altering_apis")
+ORDERS = [TopicPartition("orders", partition) for partition in range(6)]
+
+
+@pytest.fixture(autouse=True)
+def group(state: FakeCluster) -> None:
+    """A group that has stored 20 for each partition of logs from 10 to 100."""
+    for log in state.topics["orders"].partitions:
+        log.log_start_offset = 10
+        log.times = ((1_000, 30), (2_000, 60))
+    state.groups = {
+        "billing": FakeGroup(coordinator_id=1, commits={("orders", index): FakeCommit(20) for index in range(5)})
+    }
+
+
+def planned(cluster: Cluster, specs: Mapping[TopicPartition, ResetSpec]) -> tuple[dict[str, int], dict[str, str]]:
+    """Offsets and names of failures by partition."""
+    actions, failures = reset_actions(cluster, "billing", specs, soon(), "file:1")
+    assert {action.kind for action in actions} <= {"alter_offsets"}
+    assert {action.source for action in actions} <= {"file:1"}
+    offsets = {action.resource.name: (action.after or {})["committed_offset"] for action in actions}
+    return offsets, {str(failure.scope): failure.name for failure in failures}
+
+
+def test_every_spec(cluster: Cluster) -> None:
+    """Start, end, an offset, a time, before the end, by a number."""
+    specs: dict[TopicPartition, ResetSpec] = dict(
+        zip(ORDERS, (EARLIEST, LATEST, AtOffset(33), AtTime(1_500), BeforeEnd(5), AtTime(9_000)), strict=True)
+    )
+    offsets, failures = planned(cluster, specs)
+    assert (list(offsets.values()), failures) == ([10, 100, 33, 60, 95, 100], {})
+    offsets, failures = planned(cluster, {ORDERS[0]: ShiftBy(-10), ORDERS[1]: ShiftBy(80)})
+    assert (list(offsets.values()), failures) == ([10, 100], {})
+
+
+def test_what_is_outside_is_a_failure_and_not_moved(cluster: Cluster) -> None:
+    """Before the start, after the end, and where there is nothing to shift; the others are set."""
+    specs: dict[TopicPartition, ResetSpec] = {
+        ORDERS[0]: AtOffset(9),
+        ORDERS[1]: AtOffset(101),
+        ORDERS[2]: ShiftBy(-11),
+        ORDERS[3]: AtOffset(100),
+        ORDERS[5]: ShiftBy(1),
+    }
+    offsets, failures = planned(cluster, specs)
+    assert offsets == {"billing orders-3": 100}
+    assert failures == {
+        **{f"group billing, {ORDERS[index]}": OUTSIDE for index in (0, 1, 2)},
+        f"group billing, {ORDERS[5]}": NO_COMMIT,
+    }
+
+
+def test_what_is_there_already_needs_no_action(cluster: Cluster) -> None:
+    """Nor is it a failure."""
+    assert planned(cluster, {ORDERS[0]: AtOffset(20), ORDERS[1]: ShiftBy(0)}) == ({}, {})
+
+
+def test_a_group_with_members_is_left_alone(state: FakeCluster, cluster: Cluster) -> None:
+    """It would be refused anyway; a group that is not there can be set."""
+    state.groups["billing"].members = [FakeMember("m")]
+    state.groups["billing"].state = "Stable"
+    assert planned(cluster, {ORDERS[0]: EARLIEST}) == ({}, {"group billing": "NON_EMPTY_GROUP"})
+    actions, failures = reset_actions(cluster, "new", {ORDERS[0]: EARLIEST}, soon())
+    assert ([action.before for action in actions], failures) == ([None], [])
+
+
+def test_share_groups_have_start_offsets(state: FakeCluster, cluster: Cluster) -> None:
+    """The type of the group decides."""
+    state.groups = {"queue": FakeGroup(coordinator_id=1, group_type="share", share_topics=(topic(0),))}
+    actions, failures = reset_actions(cluster, "queue", {ORDERS[0]: ShiftBy(7)}, soon())
+    (action,) = actions
+    assert (action.kind, action.before, action.after) == (
+        "alter_share_offsets",
+        {"start_offset": 5},
+        {"start_offset": 12},
+    )
+    assert failures == []
+
+
+def test_a_partition_without_a_leader_fails_alone(state: FakeCluster, cluster: Cluster) -> None:
+    """The bounds of its log are not known."""
+    state.topics["orders"].partitions[0].leader_id = -1
+    offsets, failures = planned(cluster, {ORDERS[0]: EARLIEST, ORDERS[1]: EARLIEST})
+    assert offsets == {"billing orders-1": 10}
+    assert failures == {"orders-0": "LEADER_NOT_AVAILABLE"}

@@ -1,0 +1,45 @@
+"""Arguments of the verbs about ACLs; what they do is tested on real brokers (integration/test_admin_security.py)."""
+
+import pytest
+
+from tests.cli.admin.faults import faults
+
+GOOD = ("--principal", "User:a", "--operation", "read", "--resource-type", "topic", "--resource-name", "orders")
+
+
+def test_all_faults_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """A principal without a type, and names that ACLs do not have: filters have more."""
+    wrong = ("--principal", "alice", "--operation", "read,any", "--pattern-type", "match", "--permission", "maybe")
+    lines = faults(capsys, "create-acl", *wrong, "--resource-type", "planet")
+    assert [line.partition(";")[0] for line in lines] == [
+        "--resource-type: 'planet'",
+        "--pattern-type: 'match'",
+        "--permission: 'maybe'",
+        "--operation: 'any'",
+        "--principal: 'alice' is not a principal like User:alice",
+        "--resource-name: name at least one",
+    ]
+
+
+def test_what_is_left_out_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """An ACL needs somebody, something and a verb."""
+    lines = faults(capsys, "create-acl")
+    assert [line.partition(":")[0] for line in lines] == [
+        "--resource-type",
+        "--principal",
+        "--operation",
+        "--resource-name",
+    ]
+
+
+def test_the_cluster_has_one_name(capsys: pytest.CaptureFixture[str]) -> None:
+    """Brokers would refuse others."""
+    (line,) = faults(capsys, "create-acl", *GOOD[:4], "--resource-type", "cluster", "--resource-name", "x")
+    assert "kafka-cluster" in line
+
+
+@pytest.mark.parametrize("arguments", [(), ("--all", "--principal", "User:a")])
+def test_a_deletion_says_what_it_is_about(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]) -> None:
+    """No options are not taken for everything, and everything is not narrowed."""
+    (line,) = faults(capsys, "delete-acl", *arguments)
+    assert "--all alone" in line

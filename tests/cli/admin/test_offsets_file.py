@@ -1,0 +1,46 @@
+"""Files of offsets are those that kafka-consumer-groups exports; every fault has its line."""
+
+from pathlib import Path
+
+import pytest
+
+from kafka_lagoon.cli.admin.offsets_file import read_offsets_file
+from kafka_lagoon.client.cluster import TopicPartition
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file to be written."""
+    return tmp_path / "offsets.csv"
+
+
+def test_with_and_without_the_group(file: Path) -> None:
+    """Quotes, blanks and empty lines are as in any such file."""
+    file.write_text('"orders-1",0,7\n\nbilling,"orders-1", 1 , 0\n')
+    assert read_offsets_file(str(file), "billing") == (
+        {TopicPartition("orders-1", 0): 7, TopicPartition("orders-1", 1): 0},
+        [],
+    )
+
+
+def test_all_faults_at_once(file: Path) -> None:
+    """Numbers that are none, a partition that stands there twice, another group."""
+    file.write_text("a,0\na,x,1\na,0,-1\na,0,1\na,0,2\nother,a,1,1\nb,c,d,1,1\n")
+    odd = "not TOPIC,PARTITION,OFFSET, with the group before them or without"
+    assert read_offsets_file(str(file), "billing")[1] == [
+        f"{file}:1: {odd}",
+        f"{file}:2: {odd}",
+        f"{file}:3: {odd}",
+        f"{file}:5: a-0 stands there twice",
+        f"{file}:6: it is about group other",
+        f"{file}:7: {odd}",
+    ]
+
+
+def test_files_that_cannot_be_read(file: Path) -> None:
+    """One that is not there, is not text, or has nothing in it."""
+    assert read_offsets_file(str(file), "g")[1] == [f"{file}: No such file or directory"]
+    file.write_bytes(b"\xff\xfe")
+    assert read_offsets_file(str(file), "g")[1] == [f"{file}: not text"]
+    file.write_text("\n")
+    assert read_offsets_file(str(file), "g")[1] == [f"{file}: no offsets in it"]

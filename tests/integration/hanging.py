@@ -1,0 +1,64 @@
+"""Writes transactional batches outside of transactions, which is what a hanging transaction is.
+
+Brokers refuse them unless `transaction.partition.verification.enable` is false, and take them by Produce before v12 only.
+"""
+
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.messages.find_coordinator import TRANSACTION
+from kafka_lagoon.protocol.messages.init_producer_id import (
+    INIT_PRODUCER_ID,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from kafka_lagoon.protocol.messages.produce import (
+    ALL_ACKS,
+    PRODUCE,
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from kafka_lagoon.records.encoding import Producer, Record, encode_batch
+from kafka_lagoon.wire.schema import Versions
+
+VERIFICATION = "transaction.partition.verification.enable"  # KIP-890
+_UNVERIFIED = Versions(3, 11)  # from v12 on brokers add the partition to the transaction (KIP-890)
+_IS_TRANSACTIONAL = 0x10
+
+
+def hang(
+    cluster: Cluster, partition: TopicPartition, transactional_id: str | None, at_ms: int, deadline: Deadline
+) -> int:
+    """Let a transaction hang in a partition, with one record of that time; returns the producer's id."""
+    cluster.refresh([partition.topic], deadline)
+    begun = _begin(cluster, transactional_id, deadline)
+    producer = Producer(begun.producer_id, begun.producer_epoch, 0)
+    records = encode_batch([Record(at_ms, None, b"v")], producer=producer, attributes=_IS_TRANSACTIONAL)
+    data = PartitionProduceData(index=partition.partition, records=records)
+    request = ProduceRequest(
+        transactional_id=transactional_id or "any",
+        acks=ALL_ACKS,
+        timeout_ms=30_000,
+        topic_data=(TopicProduceData(name=partition.topic, partition_data=(data,)),),
+    )
+    leader_id = cluster.leader_of(partition)
+    assert leader_id is not None
+    response = cluster.brokers[leader_id].ask(PRODUCE, request, deadline, _UNVERIFIED)
+    assert not response.responses[0].partition_responses[0].error_code
+    return begun.producer_id
+
+
+def _begin(cluster: Cluster, transactional_id: str | None, deadline: Deadline) -> InitProducerIdResponse:
+    """A producer id; with a transactional id from its coordinator, which the first one of a cluster has to wait for."""
+    begin = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=60_000)
+    while not deadline.passed():
+        if transactional_id is None:
+            begun = cluster.ask_any(INIT_PRODUCER_ID, begin, deadline)
+        else:
+            cluster.find_coordinators([transactional_id], deadline, TRANSACTION)
+            node_id = cluster.coordinator_of(transactional_id, TRANSACTION)
+            begun = cluster.brokers[node_id or min(cluster.brokers)].ask(INIT_PRODUCER_ID, begin, deadline)
+        if not begun.error_code:
+            return begun
+        deadline.pause(0.2)
+    raise AssertionError(f"no producer id for {transactional_id}")
