@@ -14,8 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from kafka import KafkaProducer
 from pyspark.sql import DataFrame, SparkSession
 
@@ -174,12 +174,9 @@ def _into_topic(spark: SparkSession | None, servers: str, write: Callable[[str],
 
 def _records(servers: str, topic: str) -> int:
     """Offsets that were given out: those of transactions' markers too."""
-    from confluent_kafka import TopicPartition  # noqa: PLC0415
-    from confluent_kafka.admin import OffsetSpec  # noqa: PLC0415
-
+    client = AdminClient({"bootstrap.servers": servers})  # kept until it has answered
     wanted = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(_PARTITIONS)}
-    ends = AdminClient({"bootstrap.servers": servers}).list_offsets(wanted)
-    return sum(future.result().offset for future in ends.values())
+    return sum(future.result().offset for future in client.list_offsets(wanted).values())
 
 
 def _jvm(spark: SparkSession) -> int:

@@ -44,5 +44,5 @@ def test_many_transactions_are_kept(kafka: LocalKafka) -> None:
         begun = init_transactions(cluster, topic, 60_000, soon())
         every = tuple(replace(begun, transactional_id=f"{topic}.task-{number}-0") for number in range(250))
         progress = BatchProgress(series="query", number=3, topic=topic, open_transactions=every)
-        write_progress(cluster, topic, progress, Deadline.after(CLOCK, 60_000))
+        write_progress(cluster, topic, progress, soon())
         assert read_progress(cluster, topic, soon()) == [progress]
