@@ -2,7 +2,6 @@
 
 import pickle
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from pyspark.sql import SparkSession, functions
 from pyspark.sql.streaming import StreamingQuery
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.clock import Deadline
 from kafka_lagoon.delta import register_source
 from kafka_lagoon.errors import TransactionFailed
 from kafka_lagoon.produce.batch_progress import BatchProgress, read_progress, write_progress
@@ -23,7 +21,7 @@ from tests.clock import CLOCK
 from tests.produce.test_transactions import connected, soon, write
 from tests.produce.test_transactions import read as values_of
 from tests.source.source_topics import create, produce
-from tests.source.test_write import read
+from tests.source.test_write_batch import read
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 TIMEOUT_S = 60
@@ -162,15 +160,3 @@ def test_a_decided_transaction_that_timed_out(kafka: LocalKafka) -> None:
         TransactionFailed, match=f"micro-batch 7 is committed but for 1 .* the offsets of group {topic}"
     ):
         pickle.dumps(writer)
-
-
-def test_many_transactions_are_kept(kafka: LocalKafka) -> None:
-    """More than fit into the metadata of one commit."""
-    topic = f"many-{CLOCK.now_ms()}"
-    create(kafka, topic)
-    with connected(kafka, topic) as cluster:
-        one = init_transactions(cluster, topic, 60_000, soon())
-        every = tuple(replace(one, transactional_id=f"{topic}.task-{number}-0") for number in range(250))
-        progress = BatchProgress(series="query", number=3, topic=topic, open_transactions=every)
-        write_progress(cluster, topic, progress, Deadline.after(CLOCK, 60_000))
-        assert read_progress(cluster, topic, soon()) == [progress]
