@@ -13,8 +13,8 @@ from pyspark.sql.streaming import StreamingQuery
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.delta import register_source
 from kafka_lagoon.errors import TransactionFailed
-from kafka_lagoon.produce.batch_progress import BatchProgress, read_progress, write_progress
-from kafka_lagoon.produce.transactions import init_transactions
+from kafka_lagoon.produce.batch_progress import BatchProgress, keep_progress, read_progress
+from kafka_lagoon.produce.transactions import commit, init_transactions
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.source.data_source import LagoonSource
 from tests.clock import CLOCK
@@ -120,7 +120,10 @@ def _decided(cluster: Cluster, topic: str, *, is_open: bool = True) -> BatchProg
     for number, transaction in enumerate(transactions):
         assert not write(cluster, transaction, topic, b"%d" % number).failures
     progress = BatchProgress(series="query", number=7, topic=topic, open_transactions=tuple(transactions))
-    write_progress(cluster, topic, progress, soon())
+    deciding = init_transactions(cluster, topic, 60_000, soon())
+    keep_progress(cluster, deciding, topic, progress, soon())
+    commit(cluster, deciding, soon())
+    init_transactions(cluster, topic, 60_000, soon())  # waits until the commit is in the group's log
     if not is_open:
         init_transactions(cluster, f"{topic}.task-1-0", 60_000, soon())  # aborts it, as its timeout would
     return progress
