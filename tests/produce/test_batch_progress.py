@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_lagoon.produce.batch_progress import BatchProgress, read_progress, write_progress
-from kafka_lagoon.produce.transactions import commit, commit_offsets, init_transactions
+from kafka_lagoon.produce.batch_progress import BatchProgress, keep_progress, read_progress
+from kafka_lagoon.produce.transactions import commit, init_transactions
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.clock import CLOCK
 from tests.integration.producers import create
@@ -30,7 +30,7 @@ def test_a_transaction_holds_it(kafka: LocalKafka) -> None:
         for series, number in (("a", 0), ("a", 1), ("b", 0)):
             transaction = init_transactions(cluster, topic, 60_000, soon())
             progress = BatchProgress(series=series, number=number, topic=topic)
-            assert not commit_offsets(cluster, transaction, topic, progress.offsets(), soon())
+            keep_progress(cluster, transaction, topic, progress, soon())
             commit(cluster, transaction, soon())
             init_transactions(cluster, topic, 60_000, soon())  # waits until the commit is in the group's log
             assert read_progress(cluster, topic, soon()) == [progress]
@@ -41,8 +41,10 @@ def test_many_transactions_are_kept(kafka: LocalKafka) -> None:
     topic = f"many-{CLOCK.now_ms()}"
     create(kafka, topic)
     with connected(kafka, topic) as cluster:
-        begun = init_transactions(cluster, topic, 60_000, soon())
-        every = tuple(replace(begun, transactional_id=f"{topic}.task-{number}-0") for number in range(250))
+        deciding = init_transactions(cluster, topic, 60_000, soon())
+        every = tuple(replace(deciding, transactional_id=f"{topic}.task-{number}-0") for number in range(250))
         progress = BatchProgress(series="query", number=3, topic=topic, open_transactions=every)
-        write_progress(cluster, topic, progress, soon())
+        keep_progress(cluster, deciding, topic, progress, soon())
+        commit(cluster, deciding, soon())
+        init_transactions(cluster, topic, 60_000, soon())
         assert read_progress(cluster, topic, soon()) == [progress]
