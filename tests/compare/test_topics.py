@@ -150,6 +150,18 @@ def test_what_cannot_be_read(state: FakeCluster, settings: KafkaSettings) -> Non
     assert [(failure.scope.partition, failure.name) for failure in comparison.failures] == [(1, "CORRUPT_BATCH")]
 
 
+def test_header_keys_that_are_not_text(state: FakeCluster, settings: KafkaSettings) -> None:
+    """They are compared as they are spelled out, and a note says how many there are."""
+    odd = [Record(1, b"k", b"v", ((b"\xff", b"x"),)), *LOG]
+    for topic in ("a", "b"):
+        append(logs(state, topic, 1)[0], odd)
+    comparison = compare(settings, "a", "b")
+    assert comparison.is_equal()
+    assert [note.partition(": ")[2] for note in comparison.notes] == [
+        "1 records have header keys that are not UTF-8; they are compared as they are spelled out"
+    ] * 2
+
+
 def test_what_does_not_exist(state: FakeCluster, settings: KafkaSettings) -> None:
     """A topic or a partition that is not there is a fault of the arguments."""
     logs(state, "a", 2)

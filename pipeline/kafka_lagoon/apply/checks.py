@@ -65,7 +65,7 @@ def _min_isr_faults(desired: DesiredState, live: Live, name: str, topic: Desired
     written = topic.configs.get("min.insync.replicas", "")
     if factor is not None and written.isdecimal() and int(written) > factor:
         reason = f"{written} is more than the replication factor, {factor}: nobody could write with acks=all"
-        yield desired.fault(("topics", name, "configs", "min.insync.replicas"), reason)
+        yield desired.fault(config_path(desired, ("topics", name, "configs"), "min.insync.replicas"), reason)
 
 
 def _config_faults(desired: DesiredState, live: Live) -> Iterator[str]:

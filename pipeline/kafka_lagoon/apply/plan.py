@@ -82,8 +82,8 @@ def in_order(actions: Sequence[Action]) -> list[Action]:
     return kept
 
 
-def _is_same(one: Action, other: Action) -> bool:
-    return (one.kind, one.resource, one.after) == (other.kind, other.resource, other.after)
+def _is_same(action: Action, other: Action) -> bool:
+    return (action.kind, action.resource, action.after) == (other.kind, other.resource, other.after)
 
 
 def _twice(actions: Sequence[Action]) -> list[str]:

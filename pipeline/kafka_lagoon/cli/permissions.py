@@ -67,6 +67,9 @@ REQUIRED_PERMISSIONS: Mapping[str, Requirement] = {
         remark="Topics without it do not match a pattern, and a line says that there may be such. With DESCRIBE on "
         "Cluster too, large partitions are read in parts.",
     ),
+    "apply": Requirement(
+        remark="Those of `plan`, and those of the verbs of `lagoon admin` that make the same changes."
+    ),
     "kafka versions": Requirement(),
     "kafka metadata": Requirement(
         permissions=(_TOPICS, Permission(DESCRIBE, CLUSTER, "the controller is not known")),

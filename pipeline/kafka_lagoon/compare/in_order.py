@@ -13,7 +13,7 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.compare.connections import Connections
 from kafka_lagoon.compare.differences import Evidence, Hash, Unequal
 from kafka_lagoon.compare.reading import HashedReader, read_ahead
-from kafka_lagoon.compare.result import ComparedPartition, How, failures_of
+from kafka_lagoon.compare.result import ComparedPartition, How, failures_of, notes_of
 from kafka_lagoon.compare.sequences import Report, compare_sequences
 from kafka_lagoon.compare.sides import Side
 from kafka_lagoon.fetch.split import Outcome, Split
@@ -51,6 +51,7 @@ def compare_partition(
         equal=compared.equal,
         differences=unequal.differences(evidence),
         gave_up=compared.gave_up,
+        notes=[note for side, reader in zip(sides, readers, strict=True) for note in notes_of(side.of, reader.outcome)],
     )
     return part, failures
 

@@ -9,7 +9,7 @@ from kafka_lagoon.compare.connections import Connections
 from kafka_lagoon.compare.in_order import compare_partition
 from kafka_lagoon.compare.multisets import BucketSums, fitting, records_in, set_differences
 from kafka_lagoon.compare.reading import Chunk, HashedReader
-from kafka_lagoon.compare.result import PARTITIONS_AT_ONCE, Comparison, How, failures_of
+from kafka_lagoon.compare.result import PARTITIONS_AT_ONCE, Comparison, How, failures_of, notes_of
 from kafka_lagoon.compare.sequences import Report
 from kafka_lagoon.compare.sides import Side, TopicOfCluster, Wanted, choose_side
 from kafka_lagoon.fetch.split import Outcome, Split
@@ -64,6 +64,7 @@ def _compare_in_order(
         for part, failures in results:
             comparison.partitions.append(part)
             comparison.failures += failures
+            comparison.notes += part.notes
             comparison.left_records += part.left_records
             comparison.right_records += part.right_records
             comparison.is_whole &= part.gave_up is None
@@ -104,7 +105,9 @@ def _summed(
     parts, outcomes = _of_each(connections, side, index, how, of_partition)
     for sums in parts.values():
         total.add_all(sums)
-    comparison.failures += [failure for outcome in outcomes for failure in failures_of(side.of, outcome)]
+    for outcome in outcomes:
+        comparison.failures += failures_of(side.of, outcome)
+        comparison.notes += notes_of(side.of, outcome)
     return total
 
 

@@ -29,7 +29,7 @@ class AdminActions:
         """Append rows in one commit, and read the commit back; TableError or LockHeld if that fails."""
         name, kernel = ADMIN_ACTIONS.name, self._warehouse.kernel
         location = self._warehouse.locations[name]
-        day = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC).date()
+        day = datetime.fromtimestamp(rows[0].at_ms / 1000, UTC).date()
         url = f"{location}/{WRITE_DATE}={day}/{uuid4().hex}.parquet"
         file = kernel.storage.write_rows(url, plain_table(ADMIN_ACTIONS, rows))
         with self._warehouse.exclusively("commit", self._clock, COMMIT_LOCK_WAIT_MS):

@@ -12,7 +12,7 @@ from kafka_lagoon.produce.sending import Delivery, send_batches
 from kafka_lagoon.produce.transactions import Transaction
 from kafka_lagoon.protocol.error_codes import DUPLICATE_SEQUENCE_NUMBER, OUT_OF_ORDER_SEQUENCE_NUMBER
 from kafka_lagoon.protocol.messages.produce import PRODUCE
-from kafka_lagoon.records.encode_columns import ColumnEncoder, RecordColumns
+from kafka_lagoon.records.encode_columns import TARGET_BATCH_BYTES, ColumnEncoder, RecordColumns
 from kafka_lagoon.records.encoding import TRANSACTIONAL, Producer, next_sequence
 
 _OTHERS = (OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER)
@@ -52,6 +52,7 @@ class BatchSender:
         self._encoder = ColumnEncoder(
             codec=options.codec,
             max_batch_bytes=options.max_batch_bytes,
+            target_batch_bytes=TARGET_BATCH_BYTES,
             attributes=TRANSACTIONAL if transaction else 0,
         )
 

@@ -22,7 +22,8 @@ from kafka_lagoon.errors import BrokerError, OtherAttempt, PipelineError, Record
 from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.produce.transactions import OffsetToCommit, Transaction, TransactionalProducer
-from kafka_lagoon.produce.writer import find_topic
+from kafka_lagoon.produce.writer import TopicLayout, find_topic
+from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.records.digests import record_hashes
 from kafka_lagoon.records.encoding import Producer
 from kafka_lagoon.restore.archive_reader import SourceFile, read_archived
@@ -34,6 +35,7 @@ from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePla
 from kafka_lagoon.restore.progress import Position
 
 _PAUSE_S = 0.5
+_UNKNOWN_FOR_MS = 10_000
 _TRANSACTION_BYTES = 64 << 20
 _SEQUENCES = 1 << 31
 
@@ -99,10 +101,21 @@ def _restore(cluster: Cluster, settings: TaskSettings, work: Work) -> WorkResult
 
 def _topic_id(cluster: Cluster, settings: TaskSettings, planned: PlannedPartition) -> bytes:
     """The target's topic id, after learning its leaders; TargetChanged if it was re-created since the plan was made."""
-    layout = find_topic(cluster, planned.target.topic, Deadline.after(settings.clock, settings.timeout_ms))
+    layout = _layout(cluster, planned.target.topic, Deadline.after(settings.clock, settings.timeout_ms))
     if not cluster.may_be_topic(planned.target.topic, planned.target_topic_id):
         raise TargetChanged(*planned.target, "is of another topic: it was re-created since the restore began")
     return layout.topic_id
+
+
+def _layout(cluster: Cluster, topic: str, deadline: Deadline) -> TopicLayout:
+    """The topic; a broker that does not know it yet, as after it was created, is asked again."""
+    waiting = deadline.within(_UNKNOWN_FOR_MS)
+    while True:
+        try:
+            return find_topic(cluster, topic, deadline)
+        except BrokerError as error:
+            if error.code != UNKNOWN_TOPIC_OR_PARTITION or not waiting.pause(_PAUSE_S):
+                raise
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """Writes archived records back into a cluster: connect, lock, plan, create topics, write, read back, commit offsets of groups.
 
-Every step may be cut off at any point. A run with the same request finds the plan and how far it is, and goes on.
+Every step may be cut off at any point. A run with the same request finds the plan and how far it is, and goes on. One
+that is to commit offsets goes on with a finished restore, too: groups that had members may have none now.
 """
 
 from collections.abc import Mapping, Sequence
@@ -120,7 +121,8 @@ class _Restore:
         """Plan or go on; write; check; commit offsets."""
         self._steps.step("plan", len(self._request.topics))
         last = None if self._request.starts_anew else self._journal.last()
-        unfinished = last if last and not last[1].is_finished else None
+        goes_on = last is not None and (not last[1].is_finished or self._request.with_offsets)
+        unfinished = last if goes_on else None
         ids = {one.source.topic: one.source.topic_id for one in unfinished[0].partitions} if unfinished else {}
         self.result.topics = self._archived({topic: name for topic, name in ids.items() if name})
         if unfinished:
@@ -152,7 +154,7 @@ class _Restore:
         self._journal.add_receipts(result.receipts)
         if self._request.with_offsets:
             self._commit_offsets(plan, maps)
-        if not result.offsets_left and all(one.outcome is Outcome.DONE for one in result.altered):
+        if not progress.is_finished:
             result.progress = self._journal.commit(replace(progress, is_finished=True), [])
 
     def _archived(self, topic_ids: Mapping[str, str]) -> Sequence[ArchivedTopic]:

@@ -84,10 +84,7 @@ def write_task(
 
 def _refuse_second_attempt(sink: Sink, task: SparkTask) -> None:
     if task.attempt and sink.options.transactions != OF_TASKS:
-        repeats = (
-            f"task {task.partition}: attempt {task.attempt + 1} would write again what an earlier one may have written"
-        )
-        raise ConfigError([f"{repeats}; with transactions=task Spark may repeat tasks, and run them twice"])
+        raise ConfigError([_REPEATED.format(partition=task.partition)])
 
 
 def _claim(cluster: Cluster, sink: Sink, task: SparkTask, deadline: Deadline) -> None:

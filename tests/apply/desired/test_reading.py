@@ -130,7 +130,7 @@ resource_type = "TOPICS"
 principal = "User:alice"
 operations = ["READ", "READ"]
 resource_type = "CLUSTER"
-resource_name = "mine"
+resource_name = "another"
 [[quotas]]
 producer_byte_rate = 1
 [[quotas]]
