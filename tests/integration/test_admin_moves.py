@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from kafka_lagoon.cli.main import main
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.integration.administered import Administered
 from tests.integration.altering import Hand, wait_until
@@ -133,6 +134,8 @@ def test_reassignments(administered: Administered, hand: Hand, tmp_path: Path) -
     with slow_copies(administered, "moved"):
         hand.done("reassign", "moved:2=2,3")
         wait_until(lambda: "moved-2: replicas: 2,3,1. adding: 2. removing: 1" in administered.tool(REASSIGN, "--list"))
+        assert main(["kafka", "reassignments", "--json", *administered.arguments()]) == 0
+        assert '"replicas": [2, 3, 1], "adding_replicas": [2], "removing_replicas": [1]' in hand.capsys.readouterr().out
         hand.done("reassign", "moved:2=2,1")
         wait_until(lambda: "moved-2: replicas: 2,1,3. adding: 2. removing: 3." in administered.tool(REASSIGN, "--list"))
         hand.done("cancel-reassignment")

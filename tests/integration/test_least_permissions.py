@@ -91,6 +91,7 @@ RUN: Mapping[str, Sequence[str]] = {
     "kafka acls": ("--principal", f"User:{USER}"),
     "kafka log-dirs": ("--replicas",),
     "kafka quorum": (),
+    "kafka reassignments": (),
     "kafka transactions": (),
     "kafka transactions --describe": (),
     "kafka transactions ID": (PAYER,),
