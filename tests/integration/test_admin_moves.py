@@ -10,16 +10,21 @@ import pytest
 from confluent_kafka import Producer
 
 from kafka_lagoon.cli.main import main
+from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
+from kafka_lagoon.protocol import acls
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.integration.administered import Administered
 from tests.integration.altering import Hand, wait_until
 from tests.integration.kafka_tools import TOPICS
+from tests.integration.secured import LIMITED
+from tests.integration.test_admin_permissions import granted
 
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
 QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
 FEATURES = "org.apache.kafka.tools.FeatureCommand"
 CONFIGS = "kafka.admin.ConfigCommand"
+CLUSTER = {acls.CLUSTER: acls.CLUSTER_NAME}
 SLOW = "leader.replication.throttled.rate=1,follower.replication.throttled.rate=1"
 THROTTLED = "leader.replication.throttled.replicas=*,follower.replication.throttled.replicas=*"
 
@@ -90,9 +95,12 @@ def test_elections_and_a_broker_that_is_gone(administered: Administered, hand: H
         _elect_without_broker_3(administered, hand)
 
         assert hand.run("unregister-broker", "3").code == 2
-        forgotten = hand.run("unregister-broker", "3", "--allow-deletions")
-        assert (forgotten.code, "replicas are still assigned there" in forgotten.beside) == (0, True)
-        again = hand.run("unregister-broker", "3", "--allow-deletions")
+        forget = ("unregister-broker", "3", "--allow-deletions")
+        denied = hand.run(*forget, user=LIMITED)
+        assert (denied.code, "CLUSTER_AUTHORIZATION_FAILED" in denied.beside) == (1, True)
+        with granted(administered, REQUIRED_PERMISSIONS["admin unregister-broker"].permissions):
+            hand.done(*forget, user=LIMITED)
+        again = hand.run(*forget)
         assert (again.code, "it is not registered" in again.beside) == (1, True)
 
     wait_until(lambda: set(described(administered, "led", "Isr")[0].split(",")) == {"1", "3"})
@@ -138,7 +146,14 @@ def test_reassignments(administered: Administered, hand: Hand, tmp_path: Path) -
         assert '"replicas": [2, 3, 1], "adding_replicas": [2], "removing_replicas": [1]' in hand.capsys.readouterr().out
         hand.done("reassign", "moved:2=2,1")
         wait_until(lambda: "moved-2: replicas: 2,1,3. adding: 2. removing: 3." in administered.tool(REASSIGN, "--list"))
-        hand.done("cancel-reassignment")
+        permissions = REQUIRED_PERMISSIONS["admin cancel-reassignment"].permissions
+        for lacking in permissions:
+            with granted(
+                administered, [one for one in permissions if one != lacking], {acls.TOPIC: "moved", **CLUSTER}
+            ):
+                assert hand.run("cancel-reassignment", "moved", user=LIMITED).code == 1
+        with granted(administered, permissions, {acls.TOPIC: "moved", **CLUSTER}):
+            hand.done("cancel-reassignment", user=LIMITED)
         wait_until(lambda: "moved-2" not in administered.tool(REASSIGN, "--list"))
         assert set(described(administered, "moved", "Replicas")[2].split(",")) == {"1", "3"}
 
