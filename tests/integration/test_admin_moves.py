@@ -106,7 +106,7 @@ def test_elections_and_a_broker_that_is_gone(administered: Administered, hand: H
     wait_until(lambda: set(described(administered, "led", "Isr")[0].split(",")) == {"1", "3"})
     hand.done("elect-leaders", "led:0")
     wait_until(lambda: described(administered, "led", "Leader") == ["3"])
-    assert hand.done("elect-leaders", "led") == "nothing to do\n"
+    hand.has_nothing_to_do("elect-leaders", "led")
     hand.done("elect-leaders")
 
 
@@ -120,7 +120,7 @@ def _elect_without_broker_3(administered: Administered, hand: Hand) -> None:
     dead = hand.run("elect-leaders", "torn", "lost", *unclean)
     assert (dead.code, "ELIGIBLE_LEADERS_NOT_AVAILABLE" in dead.beside) == (3, True)
     wait_until(lambda: described(administered, "torn", "Leader") == ["2"])
-    assert hand.done("elect-leaders", "torn", *unclean) == "nothing to do\n"
+    hand.has_nothing_to_do("elect-leaders", "torn", *unclean)
 
 
 def test_reassignments(administered: Administered, hand: Hand, tmp_path: Path) -> None:
@@ -133,10 +133,10 @@ def test_reassignments(administered: Administered, hand: Hand, tmp_path: Path) -
     hand.done("reassign", "--file", str(tmp_path / "moves.json"))
     verify = ("--verify", "--reassignment-json-file", str(tmp_path / "moves.json"))
     wait_until(lambda: "Reassignment of partition moved-1 is completed." in administered.tool(REASSIGN, *verify))
-    assert hand.done("reassign", "moved:0=3,1", "moved:1=3,2") == "nothing to do\n"
+    hand.has_nothing_to_do("reassign", "moved:0=3,1", "moved:1=3,2")
     absent = hand.run("reassign", "moved:2=9,8")
     assert (absent.code, "INVALID_REPLICA_ASSIGNMENT" in absent.beside) == (1, True)
-    assert hand.run("cancel-reassignment", "moved").printed == "nothing to do\n"
+    hand.has_nothing_to_do("cancel-reassignment", "moved")
 
     fill(administered, "moved", 2)
     with slow_copies(administered, "moved"):
@@ -165,7 +165,7 @@ def test_log_dirs(administered: Administered, hand: Hand) -> None:
     (other,) = {str(folder) for folder in administered.kafka.data_folders(2)} - {before}
     hand.done("move-replica", "stored", "--broker", "2", "--to", other)
     wait_until(lambda: _directory(administered, "stored", 0) == other)
-    assert hand.done("move-replica", "stored:0", "--broker", "2", "--to", other) == "nothing to do\n"
+    hand.has_nothing_to_do("move-replica", "stored:0", "--broker", "2", "--to", other)
     elsewhere = hand.run("move-replica", "stored:1", "--broker", "2", "--to", other)
     assert (elsewhere.code, "stored-1 on broker 2: DescribeLogDirs" in elsewhere.beside) == (1, True)
     unknown = hand.run("move-replica", "stored", "--broker", "2", "--to", "/no/such/directory")
@@ -196,7 +196,7 @@ def test_voters(administered: Administered, hand: Hand) -> None:
     (listener,) = re.findall(r"CONTROLLER://127\.0\.0\.1:\d+", properties)
     wait_until(lambda: hand.run("add-voter", "3", "--listener", listener).code == 0)  # once it follows as an observer
     assert _voters(administered) == {1, 2, 3}
-    assert hand.done("add-voter", "3", "--listener", listener) == "nothing to do\n"
+    hand.has_nothing_to_do("add-voter", "3", "--listener", listener)
 
 
 def _voters(administered: Administered) -> set[int]:
@@ -211,7 +211,7 @@ def test_features(administered: Administered, hand: Hand) -> None:
     wait_until(lambda: _level(administered, name) == 0)  # a broker may hear of it later
     hand.done("update-feature", f"{name}=1")
     wait_until(lambda: _level(administered, name) == 1)
-    assert hand.done("update-feature", f"{name}=1") == "nothing to do\n"
+    hand.has_nothing_to_do("update-feature", f"{name}=1")
     assert hand.run("update-feature", f"{name}=7").code == 1
     assert hand.run("update-feature", "no.such=1").code == 1
     assert hand.run("update-feature", "metadata.version=20", "--unsafe").code == 2
