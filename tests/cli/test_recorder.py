@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from kafka_lagoon.cli import recorder
 from kafka_lagoon.cli.kafka.arguments import ChosenCluster
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.cli.recorder import OpeningRecorder
@@ -63,9 +64,10 @@ def test_a_warehouse_that_cannot_be_written_stops_everything(
 
 
 def test_two_runs_do_not_alter_a_cluster_at_once(
-    things: Things, server: str, spark: SparkSession, tmp_path: Path
+    things: Things, server: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Exit 4, and nothing is sent."""
+    """Exit 4 after a while, and nothing is sent."""
+    monkeypatch.setattr(recorder, "LOCK_WAIT_MS", 200)
     warehouse = open_at(spark, tmp_path)
     with recording(warehouse, "default", CLOCK):
         assert main(["admin", "set", "a", server, "--warehouse", str(tmp_path), "--yes"]) == 4

@@ -104,8 +104,9 @@ def _show_plan(plan: Plan, planned: Planned, options: Namespace) -> None:
         for action in plan.actions if options.dry_run else ():
             say(json.dumps(_action_fields(plan, action)))
         return
-    for line in _plan_lines(plan):
-        say(line)
+    if plan.actions or not planned.failures:
+        for line in _plan_lines(plan):
+            say(line)
 
 
 def _plan_lines(plan: Plan) -> Iterator[str]:

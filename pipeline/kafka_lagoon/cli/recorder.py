@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _NOT_RECORDED = "the settings name no warehouse: nothing is recorded in table admin_actions"
 
+LOCK_WAIT_MS = 5_000  # a verb takes less; what it changes meanwhile is found before anything is sent
+
 
 class OpeningRecorder:
     """The recorder of a job over one cluster, which a thread opens from `begin` on."""
@@ -55,5 +57,5 @@ class OpeningRecorder:
             return
         from kafka_lagoon.delta.admin_actions import recording  # noqa: PLC0415
 
-        with self._stack, recording(self._warehouse.result(), self._chosen.name, self._clock) as recorder:
+        with self._stack, recording(self._warehouse.result(), self._chosen.name, self._clock, LOCK_WAIT_MS) as recorder:
             yield recorder
