@@ -62,7 +62,7 @@ def alter(
         if not _is_confirmed(cluster, plan, options):
             return Altered(exit_code=FAILED, plan=plan)
     run = Run.new(recorder.job, chosen.kafka, cluster.clock.now_ms())
-    with recorder.opened() as opened:
+    with recorder.opened(plan.cluster_id) as opened:
         execution = execute(cluster, plan, allowed_guards(options), run, opened, _deadline(cluster, options))
     return Altered(exit_code=_show_execution(execution, planned.failures, options), plan=plan, execution=execution)
 
