@@ -62,7 +62,7 @@ def alter(
         if not _is_confirmed(cluster, plan, options):
             return Altered(exit_code=FAILED, plan=plan)
     run = Run.new(recorder.job, chosen.kafka, cluster.clock.now_ms())
-    with recorder.opened() as opened:
+    with recorder.opened(plan.cluster_id) as opened:
         execution = execute(cluster, plan, allowed_guards(options), run, opened, _deadline(cluster, options))
     return Altered(exit_code=_show_execution(execution, planned.failures, options), plan=plan, execution=execution)
 
@@ -104,8 +104,9 @@ def _show_plan(plan: Plan, planned: Planned, options: Namespace) -> None:
         for action in plan.actions if options.dry_run else ():
             say(json.dumps(_action_fields(plan, action)))
         return
-    for line in _plan_lines(plan):
-        say(line)
+    if plan.actions or not planned.failures:
+        for line in _plan_lines(plan):
+            say(line)
 
 
 def _plan_lines(plan: Plan) -> Iterator[str]:
