@@ -7,6 +7,7 @@ import deltalake
 import pytest
 from pyspark.sql import SparkSession
 
+from kafka_lagoon.apply.action_rows import AdminActionRow
 from kafka_lagoon.delta.admin_actions import recording, warehouse_for_actions
 from kafka_lagoon.delta.plain_jvm import has_platform_settings
 from kafka_lagoon.delta.schema import ADMIN_ACTIONS, TABLES
@@ -15,6 +16,7 @@ from kafka_lagoon.errors import LockHeld, TableError
 from kafka_lagoon.query import duckdb_engine
 from tests.clock import CLOCK, clock_at
 from tests.delta.action_samples import finished, started
+from tests.nulls import plain_table, unexplained
 from tests.warehouses import settings
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -78,3 +80,9 @@ def test_a_platform_that_knows_where_files_are_is_asked(monkeypatch: pytest.Monk
     assert not has_platform_settings()
     monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
     assert has_platform_settings()
+
+
+def test_every_null_has_its_reason() -> None:
+    """A row without an outcome is the first of its action, and one without an error is no failure."""
+    rows = [*started(NOON_MS), *finished(NOON_MS)]
+    assert unexplained({ADMIN_ACTIONS.name: (AdminActionRow, plain_table(AdminActionRow, rows))}) == []

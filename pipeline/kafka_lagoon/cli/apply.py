@@ -86,7 +86,7 @@ def _apply(arguments: ApplyArguments, outcome: Outcome, clock: Clock) -> int:
     options, chosen = arguments.options, arguments.chosen
     budget_ms = round(options.timeout * 1000) if options.timeout else chosen.kafka.default_api_timeout_ms
     wanted = Wanted(kafka=chosen.kafka, desired=arguments.desired, budget_ms=budget_ms)
-    recorder = OpeningRecorder(APPLY, chosen, clock)
+    recorder = OpeningRecorder(APPLY, chosen.settings, clock)
 
     def carry_out(cluster: Cluster, planned: PlanResult) -> int:
         outcome.cluster_id, outcome.plan_id = cluster.cluster_id, planned.plan_id

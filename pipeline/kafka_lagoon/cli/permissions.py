@@ -105,6 +105,7 @@ REQUIRED_PERMISSIONS: Mapping[str, Requirement] = {
     "kafka acls": Requirement(permissions=(_CLUSTER,)),
     "kafka log-dirs": Requirement(permissions=(_CLUSTER,)),
     "kafka quorum": Requirement(permissions=(_CLUSTER,)),
+    "kafka reassignments": Requirement(permissions=(_CLUSTER,)),
     "kafka transactions": Requirement(permissions=(_TRANSACTIONS,)),
     "kafka transactions --describe": Requirement(permissions=(_TRANSACTIONS, _TOPICS_OF_TRANSACTIONS)),
     "kafka transactions ID": Requirement(

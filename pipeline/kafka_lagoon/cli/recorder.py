@@ -7,7 +7,6 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from kafka_lagoon.apply.recording import NoRecorder, Recorder
-from kafka_lagoon.cli.kafka.arguments import ChosenCluster
 from kafka_lagoon.cli.terminal import warn
 from kafka_lagoon.clock import Clock
 
@@ -17,18 +16,20 @@ if TYPE_CHECKING:
 
 _NOT_RECORDED = "the settings name no warehouse: nothing is recorded in table admin_actions"
 
+LOCK_WAIT_MS = 5_000  # a verb takes less; what it changes meanwhile is found before anything is sent
+
 
 class OpeningRecorder:
-    """The recorder of a job over one cluster, which a thread opens from `begin` on."""
+    """The recorder of a job, which a thread opens from `begin` on."""
 
-    def __init__(self, job: str, chosen: ChosenCluster, clock: Clock) -> None:
-        self.job, self._chosen, self._clock = job, chosen, clock
+    def __init__(self, job: str, settings: "Settings | None", clock: Clock) -> None:
+        self.job, self._settings, self._clock = job, settings, clock
         self._stack = ExitStack()
         self._warehouse: Future[Warehouse] | None = None
 
     def begin(self) -> None:
         """Open the warehouse that the settings name, if they name one. The thread does not keep the process alive."""
-        settings = self._chosen.settings
+        settings = self._settings
         if self._warehouse is None and settings and (settings.warehouse or settings.catalog):
             self._warehouse = Future()
             Thread(target=self._open, args=(settings, self._warehouse), daemon=True).start()
@@ -43,8 +44,8 @@ class OpeningRecorder:
             warehouse.set_exception(error)
 
     @contextmanager
-    def opened(self) -> Iterator[Recorder]:
-        """The recorder, with the lock on alterations of the cluster.
+    def opened(self, cluster_id: str) -> Iterator[Recorder]:
+        """The recorder, with the lock on alterations of a cluster, which settings may call by several names.
 
         LockHeld if another run has it; ConfigError or TableError if the warehouse cannot be written.
         """
@@ -55,5 +56,5 @@ class OpeningRecorder:
             return
         from kafka_lagoon.delta.admin_actions import recording  # noqa: PLC0415
 
-        with self._stack, recording(self._warehouse.result(), self._chosen.name, self._clock) as recorder:
+        with self._stack, recording(self._warehouse.result(), cluster_id, self._clock, LOCK_WAIT_MS) as recorder:
             yield recorder

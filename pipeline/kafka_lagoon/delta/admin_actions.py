@@ -39,9 +39,12 @@ class AdminActions:
 
 
 @contextmanager
-def recording(warehouse: Warehouse, cluster: str, clock: Clock) -> Iterator[AdminActions]:
-    """Holds the lock on alterations of a cluster, and gives its table of actions; LockHeld if another run has the lock."""
-    with warehouse.exclusively(f"alter-{cluster}", clock, 0):
+def recording(warehouse: Warehouse, cluster_id: str, clock: Clock, wait_ms: int = 0) -> Iterator[AdminActions]:
+    """Holds the lock on alterations of a cluster, and gives the table of actions.
+
+    LockHeld if another run has the lock for longer than `wait_ms` milliseconds.
+    """
+    with warehouse.exclusively(f"alter-{cluster_id}", clock, wait_ms):
         yield AdminActions(warehouse, clock)
 
 

@@ -92,7 +92,7 @@ def _carried_out(verb: "AdminVerb", options: Namespace, chosen: "ChosenCluster",
 
     budget_ms = round(options.timeout * 1000) if options.timeout else chosen.kafka.default_api_timeout_ms
     deadline = Deadline.after(clock, budget_ms)
-    recorder = OpeningRecorder(ADMIN, chosen, clock)
+    recorder = OpeningRecorder(ADMIN, chosen.settings, clock)
     if options.yes and not options.dry_run:
         recorder.begin()
     with Cluster.connect(chosen.kafka, clock, RequestStats(), deadline) as cluster:
