@@ -127,7 +127,13 @@ def _plan_reset(context: Context) -> Planned:
     missing = {failure.scope.topic for failure in failures}
     wanted = {partition: spec for partition, spec in specs.items() if partition.topic not in missing}
     actions, unread = reset_actions(context.cluster, options.group, wanted, context.deadline)
-    return Planned(actions=actions, failures=[*failures, *unread])
+    return Planned(actions=actions, failures=[*failures, *unread], notes=_notes(actions))
+
+
+def _notes(actions: Sequence[Action]) -> Sequence[str]:
+    """A misspelt group would be made without a word."""
+    is_new = actions and all(action.before is None for action in actions)
+    return ["the group has stored nothing about these partitions; one that is not there is made"] if is_new else []
 
 
 def _by_topic(partitions: Mapping[TopicPartition, object]) -> Mapping[str, Sequence[int]]:
