@@ -421,3 +421,27 @@ def test_permissions_on_the_oldest_release(secured_282: Secured) -> None:
         with place.granted(permissions):
             whole, expected = place.as_user(command), place.as_super_user(command)
         assert (whole.code, whole.shape) == (0, expected.shape), whole.lines
+
+
+def test_lagoon_admin_on_the_oldest_release(secured_282: Secured, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kafka 2.8 on ZooKeeper: its controller is asked, commits go by topic name, and each verb finds done what it asked for."""
+    servers, topic = secured_282.kafka.bootstrap_servers, "least-altered"
+    create_topics(servers, [NewTopic(topic, 1, 1)])
+    produce(servers, topic, RECORDS)
+    monkeypatch.setenv("LEAST_PASSWORD", "Vd8-of-a-minute")
+    rule = ("--principal", "User:old", "--resource-type", "topic", "--resource-name", topic, "--operation", "read")
+    for command in (
+        ("create-acl", *rule),
+        ("delete-acl", "--principal", "User:old", "--allow-deletions"),
+        ("alter-quotas", "--user", "old", "producer_byte_rate=1024"),
+        ("alter-quotas", "--user", "old", "--remove", "producer_byte_rate"),
+        ("alter-scram", "old", "--password", "env:LEAST_PASSWORD"),
+        ("delete-scram", "old", "--allow-deletions"),
+        ("reset-offsets", "least-old", "--topic", topic, "--to", "7"),
+        ("delete-offsets", "least-old", "--topic", topic, "--allow-deletions"),
+        ("reset-offsets", "least-old", "--topic", topic, "--to", "earliest"),
+        ("delete-group", "least-old", "--allow-deletions"),
+    ):
+        ended = commands.here("admin", *command, "-b", servers, "--yes", "--json")
+        outcomes = [json.loads(line)["outcome"] for line in ended.stdout.splitlines()]
+        assert (ended.returncode, outcomes) == (0, ["done"]), (command, ended.stderr)
