@@ -14,7 +14,7 @@ from kafka_lagoon.apply.desired.reading import read_desired
 from kafka_lagoon.apply.execution import execute, make_plan
 from kafka_lagoon.apply.outcomes import Outcome
 from kafka_lagoon.apply.plan import PlanResult, plan_state
-from kafka_lagoon.apply.recording import NoJournal, Run
+from kafka_lagoon.apply.recording import NoRecorder, Run
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.kafka_settings import checked
 from tests.integration.administered import Administered, soon
@@ -123,7 +123,7 @@ def applied(administered: Administered, plan: PlanResult) -> None:
         run = Run.new("apply", checked(administered.settings()), 0)
         whole = make_plan("default", plan.cluster_id, plan.actions)
         assert whole.id == plan.plan_id
-        done = execute(cluster, whole, frozenset(Guard), run, NoJournal(), soon())
+        done = execute(cluster, whole, frozenset(Guard), run, NoRecorder(), soon())
     assert [(one.action, one.failure) for one in done.results if one.outcome is not Outcome.DONE] == []
 
 
