@@ -98,7 +98,7 @@ RUN: Mapping[str, Sequence[str]] = {
     "kafka fetch": (ORDERS,),
     "kafka produce": (WRITTEN, "--value", "v", "--partition", "0"),
 }
-JOBS = {"snapshot", "ingest"}
+JOBS = {"snapshot", "ingest", "plan", "import"}
 
 _NAMES = ("topic", "partition", "group_id", "resource_name", "name", "transactional_id", "broker_id", "finding", "api")
 _KINDS = {

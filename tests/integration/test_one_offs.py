@@ -49,7 +49,9 @@ class Desired:
     def plan(self, text: str, user: str | None = None) -> PlanResult:
         with self._administered.cluster(user) as cluster:
             owns = 'topics = ["once-[ab]"]\ngroups = ["once-.*"]'
-            self._file.write_text(f'cluster_id = "{cluster.cluster_id}"\n[owns]\n{owns}\n{text}')
+            self._file.write_text(
+                f'cluster_id = "{cluster.cluster_id}"\n[owns]\n{owns}\n[topics.once-a]\n[topics.once-b]\n{text}'
+            )
             return plan_state(cluster, read_desired(str(self._file), CLOCK.now_ms()), soon())
 
     def done(self, text: str) -> list[tuple[str, str]]:
@@ -163,18 +165,18 @@ def test_faults_that_the_cluster_shows(desired: Desired) -> None:
         desired.plan(text)
     problems = [re.sub(r"^.*once.toml", "", problem) for problem in error.value.problems]
     assert [re.sub(r"broker 1 has .*", "broker 1 has ...", problem) for problem in problems] == [
-        ":7: actions[1].topics: topic once-kept is not matched by owns.topics",
-        ":7: actions[1].topics: there is no topic once-none",
-        ":11: actions[2].group: other is not matched by owns.groups",
-        ":18: actions[3].log_dir: broker 1 has ...",
-        ":22: actions[4].before: once-b-0 ends at 20, before 1000000",
-        ":25: actions[5].partitions: there is no partition once-a-7",
-        ":29: actions[6].broker: there is no broker 9",
+        ":9: actions[1].topics: topic once-kept is not matched by owns.topics",
+        ":9: actions[1].topics: there is no topic once-none",
+        ":13: actions[2].group: other is not matched by owns.groups",
+        ":20: actions[3].log_dir: broker 1 has ...",
+        ":24: actions[4].before: once-b-0 ends at 20, before 1000000",
+        ":27: actions[5].partitions: there is no partition once-a-7",
+        ":31: actions[6].broker: there is no broker 9",
     ]
 
 
 def test_who_may_not_see_it(desired: Desired) -> None:
     """A topic that is hidden is a failure, and not planned as if it was not there."""
-    plan = desired.plan("[topics.once-a]\npartitions = 2\n", user=LIMITED)
+    plan = desired.plan("", user=LIMITED)
     assert plan.actions == []
     assert {failure.name for failure in plan.failures} == {"TOPIC_AUTHORIZATION_FAILED"}

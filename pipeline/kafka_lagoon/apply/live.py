@@ -99,12 +99,13 @@ class Live:
     """A cluster as it is, as far as it was read. `known_configs` are names and types by resource type.
 
     `configs` is by resource type and name, without those that could not be read. ACLs, quotas and users are None if they were
-    not read.
+    not read. `hidden_topics` may be there, and nothing is known of them.
     """
 
     cluster_id: str | None
     racks: Mapping[int, str | None]
     topics: Mapping[str, LiveTopic]
+    hidden_topics: frozenset[str]
     configs: Mapping[str, Mapping[str, Values]]
     known_configs: Mapping[str, Values]
     acls: frozenset[Acl] | None
@@ -133,7 +134,8 @@ def read_live(cluster: Cluster, wanted: Wanted, deadline: Deadline) -> Live:
     failures: list[Failure] = []
     metadata = cluster.refresh(None, deadline)
     topics = {topic.name: _live_topic(topic) for topic in metadata.topics if topic.name and not topic.error_code}
-    failures += _hidden(cluster, set(wanted.configs.get("topic") or ()) - set(topics), deadline)
+    hidden = _hidden(cluster, set(wanted.configs.get("topic") or ()) - set(topics), deadline)
+    failures += hidden.values()
     if wanted.reassignments(topics):
         topics = _moving(cluster, topics, failures, deadline)
     configs, known = _configs(cluster, wanted, topics, failures, deadline)
@@ -141,6 +143,7 @@ def read_live(cluster: Cluster, wanted: Wanted, deadline: Deadline) -> Live:
         cluster_id=metadata.cluster_id,
         racks={broker.node_id: broker.rack for broker in metadata.brokers},
         topics=topics,
+        hidden_topics=frozenset(hidden),
         configs=configs,
         known_configs=known,
         acls=_acls(cluster, failures, deadline) if wanted.acls else None,
@@ -151,10 +154,10 @@ def read_live(cluster: Cluster, wanted: Wanted, deadline: Deadline) -> Live:
     )
 
 
-def _hidden(cluster: Cluster, names: Collection[str], deadline: Deadline) -> list[Failure]:
+def _hidden(cluster: Cluster, names: Collection[str], deadline: Deadline) -> dict[str, Failure]:
     """Topics that are not listed although they may be there: they are not described to this user, or just now."""
     described = describe_topics(cluster, sorted(names), deadline)
-    return [failure for failure in described.values() if isinstance(failure, Failure)]
+    return {name: failure for name, failure in described.items() if isinstance(failure, Failure)}
 
 
 def _live_topic(topic: MetadataTopic) -> LiveTopic:
