@@ -41,9 +41,7 @@ def test_faults_of_the_file_need_no_cluster(tmp_path: Path, capsys: pytest.Captu
     assert capsys.readouterr().err == f"lagoon: {tmp_path}/none.toml: No such file or directory\n"
 
 
-def test_a_plan_for_scripts(
-    state: FakeCluster, server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plan_for_scripts(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A line for each action and one of the plan, in the file of --out too; --exit-code says that there is something to do."""
     file, out = tmp_path / "x.toml", tmp_path / "plan.json"
     file.write_text(f'cluster_id = "{CLUSTER_ID}"\n[topics.orders]\npartitions = 3\n[topics.new]\npartitions = 1\n')
@@ -70,7 +68,7 @@ def test_another_cluster_is_refused(server: str, tmp_path: Path, capsys: pytest.
     assert f"{file}:1: cluster_id: is another, and the cluster's is" in capsys.readouterr().err
 
 
-def test_a_delta_table(state: FakeCluster, server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_delta_table(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its rows are the same desired state, and the same plan; other columns are a fault."""
     rows = [
         ("cluster_id", None, None, CLUSTER_ID),

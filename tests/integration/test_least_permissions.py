@@ -316,6 +316,25 @@ def _typed(name: str) -> list[str]:
     return [word for word in name.split() if not word.isupper()]
 
 
+def test_permissions_of_an_import_are_enough_and_least(place: Place) -> None:
+    """With the permissions of the table the file is the one of a super user; with one less it is not, and says so."""
+
+    def imported(*options: str) -> tuple[int, list[str], str]:
+        ended = commands.here("import", *options)
+        return ended.returncode, [line for line in ended.stdout.splitlines() if line[:1] != "#"], ended.stderr
+
+    permissions = REQUIRED_PERMISSIONS["import"].permissions
+    with place.granted(permissions):
+        whole, expected = imported(*place.options()), imported("-b", place.plain)
+    assert whole[:2] == expected[:2]
+    assert whole[0] == 0
+    for permission in permissions:
+        with place.granted(one for one in permissions if one is not permission):
+            code, lines, beside = imported(*place.options())
+        assert lines != whole[1], f"{permission} is not needed"
+        assert code == 3 or "not all of them" in beside
+
+
 def test_permissions_of_a_snapshot_are_enough_and_least(place: Place) -> None:
     """With the permissions of the table all rows are those that a super user gets, and the list of groups is proven."""
     permissions = REQUIRED_PERMISSIONS["snapshot"].permissions

@@ -113,6 +113,18 @@ def test_records_are_deleted(desired: Desired) -> None:
     assert desired.done(action("delete_records", partitions='["once-b-0"]', before="2")) == []
 
 
+def replicas_of(administered: Administered, topic: str, count: int) -> set[int]:
+    """The brokers of a partition, all in sync, once it is moved: while it is, there are more of them."""
+    deadline = soon()
+    while not deadline.passed():
+        described = administered.tool(TOPICS, "--describe", "--topic", topic)
+        replicas, isr = (set(re.search(rf"{name}: (\S+)", described)[1].split(",")) for name in ("Replicas", "Isr"))
+        if replicas == isr and len(replicas) == count:
+            break
+        deadline.pause(0.1)
+    return set(map(int, replicas))
+
+
 def test_replicas_move(administered: Administered, desired: Desired) -> None:
     """A broker is emptied of what the file is responsible for; a replica goes to another directory; leaders follow."""
     before = administered.tool(TOPICS, "--describe", "--topic", "once-b")
@@ -122,9 +134,10 @@ def test_replicas_move(administered: Administered, desired: Desired) -> None:
     assert any("broker 3 keeps" in note for note in plan.notes)
     assert ("reassign_partition", "once-b-0") in desired.done(text)
     assert "Replicas: 3" in administered.tool(TOPICS, "--describe", "--topic", "once-kept")
-    assert not re.search(r"Replicas: \S*3", administered.tool(TOPICS, "--describe", "--topic", "once-b"))
+    assert replicas_of(administered, "once-b", 2) == {1, 2}
     text = action("reassign_partitions", assignments="{ once-b-0 = [2, 1] }")
     assert desired.done(text) in ([], [("reassign_partition", "once-b-0")])
+    assert replicas_of(administered, "once-b", 2) == {1, 2}
     desired.done(action("elect_leaders", topics='["once-b"]'))
     assert "Leader: 2" in administered.tool(TOPICS, "--describe", "--topic", "once-b")
     folders = [str(folder) for folder in administered.kafka.data_folders(2)]
@@ -179,4 +192,4 @@ def test_who_may_not_see_it(desired: Desired) -> None:
     """A topic that is hidden is a failure, and not planned as if it was not there."""
     plan = desired.plan("", user=LIMITED)
     assert plan.actions == []
-    assert {failure.name for failure in plan.failures} == {"TOPIC_AUTHORIZATION_FAILED"}
+    assert "TOPIC_AUTHORIZATION_FAILED" in {failure.name for failure in plan.failures}

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka_lagoon.apply.desired.one_offs import ACTIONS
 from kafka_lagoon.apply.desired.reading import read_desired
 from kafka_lagoon.apply.desired.state import Acl, DesiredTopic, ElectLeaders, ResetOffsets, ScramUser
 from kafka_lagoon.client.cluster import TopicPartition
@@ -222,3 +223,11 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     """One line, and no traceback."""
     with pytest.raises(ConfigError, match="No such file"):
         read_desired(str(tmp_path / "x.toml"), 0)
+
+
+def test_the_example_is_a_desired_state() -> None:
+    """With something of every section, and the actions that it mentions are those that there are."""
+    file = Path(__file__).parents[3] / "conf" / "desired-state.toml"
+    state = read_desired(str(file), 0)
+    assert all((state.topics, state.acls, state.quotas, state.scram_users, state.actions, *state.configs.values()))
+    assert not [name for name in ACTIONS if name not in file.read_text()]
