@@ -14,10 +14,15 @@ from kafka_lagoon.text import did_you_mean
 _REFERENCE = re.compile(r"(?:env|file):.+", re.DOTALL)
 
 
+def wrong_cluster(desired: DesiredState, live: Live) -> str | None:
+    """Why the file is not about this cluster; whatever else does not fit says nothing then."""
+    if desired.cluster_id == live.cluster_id:
+        return None
+    return desired.fault(("cluster_id",), f"is {desired.cluster_id}, and the cluster's is {live.cluster_id}")
+
+
 def faults_of(desired: DesiredState, live: Live) -> list[str]:
     """Every fault, with the place where it is written."""
-    if desired.cluster_id != live.cluster_id:
-        return [desired.fault(("cluster_id",), f"is {desired.cluster_id}, and the cluster's is {live.cluster_id}")]
     return [
         *_topic_faults(desired, live),
         *_config_faults(desired, live),
