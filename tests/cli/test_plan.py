@@ -60,6 +60,20 @@ def test_a_plan_for_scripts(server: str, tmp_path: Path, capsys: pytest.CaptureF
     assert main(["plan", str(file), "-b", server, "--out", str(tmp_path)]) == 2
 
 
+def test_yaml_gives_the_same_plan(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The id of a plan goes by what it does, not by who asks for it."""
+    files = {
+        "x.toml": f'cluster_id = "{CLUSTER_ID}"\n[topics.new]\npartitions = 1\nconfigs = {{ "retention.ms" = 5 }}\n',
+        "x.yaml": f"cluster_id: {CLUSTER_ID}\ntopics:\n  new:\n    partitions: 1\n    configs: {{retention.ms: 5}}\n",
+    }
+    ids = set()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+        assert main(["plan", str(tmp_path / name), "-b", server, "--json"]) == 0
+        ids.add(json.loads(capsys.readouterr().out.splitlines()[-1])["plan_id"])
+    assert len(ids) == 1
+
+
 def test_another_cluster_is_refused(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The id of the file must be the cluster's."""
     file = tmp_path / "x.toml"
