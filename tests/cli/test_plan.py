@@ -63,8 +63,8 @@ def test_a_plan_for_scripts(server: str, tmp_path: Path, capsys: pytest.CaptureF
 def test_yaml_gives_the_same_plan(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The id of a plan goes by what it does, not by who asks for it."""
     files = {
-        "x.toml": f'cluster_id = "{CLUSTER_ID}"\n[topics.new]\npartitions = 1\nconfigs = {{ "retention.ms" = 5 }}\n',
-        "x.yaml": f"cluster_id: {CLUSTER_ID}\ntopics:\n  new:\n    partitions: 1\n    configs: {{retention.ms: 5}}\n",
+        "x.toml": f'cluster_id = "{CLUSTER_ID}"\n[topics.new]\nassignments = [[1, 2], [2, 3]]\n',
+        "x.yaml": f"cluster_id: {CLUSTER_ID}\ntopics:\n  new:\n    assignments:\n      0: [1, 2]\n      1: [2, 3]\n",
     }
     ids = set()
     for name, text in files.items():
