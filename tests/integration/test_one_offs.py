@@ -1,7 +1,7 @@
 """What a desired state wants to be done once: planned as long as the cluster shows that it is not done."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ from confluent_kafka.admin import NewTopic
 from kafka_lagoon.apply.action import Guard
 from kafka_lagoon.apply.desired.reading import read_desired
 from kafka_lagoon.apply.execution import execute, make_plan
+from kafka_lagoon.apply.kinds.cluster import voters
 from kafka_lagoon.apply.outcomes import Outcome
 from kafka_lagoon.apply.plan import PlanResult, plan_state
 from kafka_lagoon.apply.recording import NoRecorder, Run
@@ -162,6 +163,27 @@ def test_a_hanging_transaction(administered: Administered, desired: Desired) -> 
     assert desired.plan(wrong).actions == []
     ((kind, name),) = desired.done(action("abort_transaction", partition='"once-a-1"', start_offset=start_offset))
     assert (kind, name.startswith("once-a-1 producer ")) == ("abort_transaction", True)
+
+
+def test_voters(administered: Administered, desired: Desired) -> None:
+    """One that votes is removed only with its own directory, and not added again."""
+    with administered.cluster() as cluster:
+        known = voters(cluster, soon())
+    assert isinstance(known, Mapping)
+    voter_id, voter = next(iter(known.items()))
+    listeners = '["CONTROLLER://localhost:9093"]'
+    fields = {"voter": voter_id, "directory_id": f'"{voter.directory_id}"'}
+    (removal,) = desired.plan(action("remove_voter", **fields)).actions
+    assert (removal.kind, removal.guards) == ("remove_voter", {Guard.DELETIONS})
+    other = {"voter": voter_id, "directory_id": '"AAAAAAAAAAAAAAAAAAAAAQ"'}
+    assert desired.plan(action("remove_voter", **other)).actions == []
+    assert desired.plan(action("add_voter", **fields, listeners=listeners)).actions == []
+    with pytest.raises(ConfigError, match="remove it first"):
+        desired.plan(action("add_voter", **other, listeners=listeners))
+    (added,) = desired.plan(
+        action("add_voter", voter=77, directory_id=other["directory_id"], listeners=listeners)
+    ).actions
+    assert added.kind == "add_voter"
 
 
 def test_faults_that_the_cluster_shows(desired: Desired) -> None:

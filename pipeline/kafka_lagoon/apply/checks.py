@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from kafka_lagoon.admin.config_values import ConfigValue, Values
 from kafka_lagoon.apply.config_texts import type_fault
 from kafka_lagoon.apply.desired.document import Path
 from kafka_lagoon.apply.desired.state import DEFAULT, DesiredState, DesiredTopic
@@ -78,9 +77,8 @@ def _config_faults(desired: DesiredState, live: Live) -> Iterator[str]:
         if resource_type == "broker" and name != DEFAULT and int(name) not in live.racks:
             yield desired.fault(path, f"there is no broker {name} (there are {brokers_text(live)})")
             continue
-        known = live.known_configs.get(resource_type, {})
         for key, text in configs.items():
-            if known and (reason := _config_fault(resource_type, key, text, known)):
+            if reason := _config_fault(live, resource_type, key, text):
                 yield desired.fault(config_path(desired, path, key), reason)
 
 
@@ -90,8 +88,11 @@ def config_path(desired: DesiredState, path: Path, key: str) -> Path:
     return nested if nested in desired.document.places else (*path, key)
 
 
-def _config_fault(resource_type: str, key: str, text: str, known: Values) -> str | None:
-    value: ConfigValue | None = known.get(key)
+def _config_fault(live: Live, resource_type: str, key: str, text: str) -> str | None:
+    """Nothing is said of configs where brokers do not list any."""
+    value, known = live.known(resource_type, key), live.known_configs.get(resource_type)
+    if not known:
+        return None
     if value is None:
         return f"is no config of a {resource_type.replace('_', ' ')}{did_you_mean(key, known)}"
     if value.is_read_only:

@@ -3,11 +3,12 @@
 What could not be read is a failure beside what could: a plan that was made of it may not be carried out.
 """
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka_lagoon.admin.acls import AclFilter, describe_acls
-from kafka_lagoon.admin.config_values import ConfigResource, Values, config_values
+from kafka_lagoon.admin.config_values import ConfigResource, ConfigValue, Values, config_values
 from kafka_lagoon.admin.configs import resources_with_configs
 from kafka_lagoon.admin.features import FeatureLevels, feature_levels
 from kafka_lagoon.admin.quotas import describe_client_quotas
@@ -37,6 +38,7 @@ CONFIG_TYPES: Mapping[str, int] = {
     "group": GROUP,
     "client_metrics": CLIENT_METRICS,
 }
+_OF_LISTENER = re.compile(r"listener\.name\.[^.]+\.")
 _ANY_NAME = "-"  # brokers describe groups and client metrics that do not exist
 
 
@@ -122,6 +124,14 @@ class Live:
         """Configs that are set on the resource itself."""
         values = self.values(resource_type, name)
         return {key: value.own for key, value in sorted(values.items()) if value.own is not None}
+
+    def known(self, resource_type: str, key: str) -> ConfigValue | None:
+        """What is known of a config of this name on any resource of the type; None if brokers do not list it.
+
+        With a listener's name before it, brokers list it only where it is set.
+        """
+        known = self.known_configs.get(resource_type, {})
+        return known.get(key) or known.get(_OF_LISTENER.sub("", key))
 
     def partition(self, partition: TopicPartition) -> LivePartition | None:
         """A partition; None if there is none of this name."""

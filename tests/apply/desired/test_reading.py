@@ -1,9 +1,13 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from kafka_lagoon.apply.desired.document import Document
 from kafka_lagoon.apply.desired.one_offs import ACTIONS
-from kafka_lagoon.apply.desired.reading import read_desired
+from kafka_lagoon.apply.desired.reading import SECTIONS, desired_state, read_desired
 from kafka_lagoon.apply.desired.state import Acl, DesiredTopic, ElectLeaders, ResetOffsets, ScramUser
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.errors import ConfigError
@@ -231,3 +235,64 @@ def test_the_example_is_a_desired_state() -> None:
     state = read_desired(str(file), 0)
     assert all((state.topics, state.acls, state.quotas, state.scram_users, state.actions, *state.configs.values()))
     assert not [name for name in ACTIONS if name not in file.read_text()]
+
+
+WORDS = st.sampled_from(
+    [
+        "a",
+        "User:a",
+        "READ",
+        "TOPIC",
+        "1",
+        "<default>",
+        "SCRAM-SHA-256",
+        "env:X",
+        "latest",
+        "a-0",
+        "",
+        "reset_offsets",
+        "[",
+    ]
+)
+ANYTHING = st.recursive(
+    WORDS | st.integers(-1, 9) | st.none() | st.booleans() | st.floats(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=6,
+)
+FIELDS = st.sampled_from(
+    [
+        "partitions",
+        "assignments",
+        "configs",
+        "principal",
+        "operations",
+        "operation",
+        "resource_type",
+        "resource_name",
+        "user",
+        "client_id",
+        "producer_byte_rate",
+        "action",
+        "topics",
+        "group",
+        "to",
+        "shift",
+        "listeners",
+        "before",
+        "broker",
+    ]
+)
+ENTRY = st.dictionaries(FIELDS, ANYTHING, max_size=4)
+SECTION = ANYTHING | st.dictionaries(WORDS, ENTRY | ANYTHING, max_size=3) | st.lists(ENTRY | ANYTHING, max_size=3)
+
+
+@given(st.dictionaries(st.sampled_from([*SECTIONS, "other"]), SECTION, max_size=4))
+@example({"actions": [{"action": name} for name in ACTIONS]})
+def test_whatever_a_file_says_there_are_only_faults(data: dict[str, Any]) -> None:
+    """No value of any type in any place makes another error, and each fault is one line with its place."""
+    problems: tuple[str, ...] = ()
+    try:
+        desired_state(Document(name="x", data=data, places={}), 0)
+    except ConfigError as error:
+        problems = error.problems
+    assert all(problem.startswith("x: ") and "\n" not in problem for problem in problems)
