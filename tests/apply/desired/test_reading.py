@@ -113,6 +113,27 @@ def test_toml_and_yaml_of_the_same_content_are_the_same_state(tmp_path: Path) ->
     assert yaml.document.place(("topics", "orders", "partitions")).endswith("x.yaml:8")
 
 
+def test_defaults_of_topics(tmp_path: Path) -> None:
+    """They hold where a topic says nothing itself, config by config; assignments say partitions and factor."""
+    text = """cluster_id = "c"
+[defaults.topics]
+partitions = 6
+replication_factor = 3
+configs = { "retention.ms" = 1, "compression.type" = "zstd" }
+[topics.a]
+[topics.b]
+partitions = 2
+configs = { "retention.ms" = 2 }
+[topics.c]
+assignments = [[1, 2]]
+"""
+    topics = read_desired(write(tmp_path, "x.toml", text), 0).topics
+    assert [(one.partitions, one.replication_factor) for one in topics.values()] == [(6, 3), (2, 3), (1, 2)]
+    assert topics["b"].configs == {"retention.ms": "2", "compression.type": "zstd"}
+    with pytest.raises(ConfigError, match=r"x\.toml:3: defaults\.topics\.assignments: is not known here"):
+        read_desired(write(tmp_path, "x.toml", 'cluster_id = "c"\n[defaults.topics]\nassignments = [[1]]\n'), 0)
+
+
 FAULTY = """owner = "me"
 [owns]
 topics = ["orders.*", "("]

@@ -28,6 +28,7 @@ SECTIONS = (
     "cluster_id",
     "owns",
     "principal_types",
+    "defaults",
     "topics",
     "broker_configs",
     "group_configs",
