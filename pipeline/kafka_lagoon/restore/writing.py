@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.clock import Clock, Deadline
+from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.files import DescribedFile
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.split import ReadOptions
@@ -17,7 +17,6 @@ from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePla
 from kafka_lagoon.restore.progress import Journal, Progress
 from kafka_lagoon.restore.read_back import CheckSettings, read_back_partitions
 from kafka_lagoon.restore.receipts import Restored, receipt
-from kafka_lagoon.restore.target import describe_target
 from kafka_lagoon.restore.tasks import TaskSettings, Work, WorkResult, restore_partitions
 from kafka_lagoon.settings import RestoreSettings
 
@@ -40,7 +39,6 @@ class Writing:
     def write(self, progress: Progress, step: Callable[[str, int], None]) -> tuple[Progress, Failures]:
         """Write until everything is written; returns the partitions that failed, with the reasons."""
         failures: dict[PartitionKey, str] = {}
-        sizes = self._batch_sizes()
         while left := [one for one in self._unfinished(progress) if one.target not in failures]:
             step("write", sum(one.source.to_offset - progress.positions[one.target].next_offset for one in left))
             works = [
@@ -48,7 +46,6 @@ class Writing:
                     planned=one,
                     position=progress.positions[one.target],
                     files=source_files(self.files[one.source.topic], one.source),
-                    max_batch_bytes=sizes[one.target.topic],
                 )
                 for one in left
             ]
@@ -62,11 +59,6 @@ class Writing:
 
     def _unfinished(self, progress: Progress) -> list[PlannedPartition]:
         return [one for one in self.plan.partitions if not progress.positions[one.target].is_done]
-
-    def _batch_sizes(self) -> Mapping[str, int]:
-        names = sorted({one.target.topic for one in self.plan.partitions})
-        described, _ = describe_target(self.cluster, names, Deadline.after(self.clock, self.limits.timeout_ms))
-        return {name: topic.max_batch_bytes if topic else 0 for name, topic in described.items()}
 
     def _task_settings(self) -> TaskSettings:
         return TaskSettings(
