@@ -61,12 +61,12 @@ def test_the_last_topic_of_a_name(warehouse: Warehouse) -> None:
     )
     store(warehouse, problem)
     cluster = range_row("", "t", 0, 0).cluster or "cluster-id"
-    (found,) = find_archived(warehouse, cluster, ["t"], {})
-    assert (found.topic_id, list(found.other_ids), found.codecs) == ("new", ["old"], {"none", "zstd", "gzip"})
-    whole = found.partitions[0]
+    (results,) = find_archived(warehouse, cluster, ["t"], {})
+    assert (results.topic_id, list(results.other_ids), results.codecs) == ("new", ["old"], {"none", "zstd", "gzip"})
+    whole = results.partitions[0]
     assert (whole.from_offset, whole.to_offset, whole.escaped) == (0, 30, ((17, 17),))
     assert whole.overwritten == (Overwritten(ingest_id="0192-0003", offset=15),)
-    assert found.missing["lost"] == 3
+    assert results.missing["lost"] == 3
     (earlier,) = find_archived(warehouse, "cluster-id", ["t"], {"t": "old"})
     assert earlier.partitions[0].to_offset == 9
     with pytest.raises(ConfigError) as raised:
@@ -86,16 +86,16 @@ def file(url: str, partitions: tuple[int, int], offsets: tuple[int, int], topic_
 
 def test_files_by_the_bounds_of_the_log() -> None:
     """A file without bounds may have anything."""
-    mine = wanted(10, 20)
+    partition = wanted(10, 20)
     files = [
         file("before", (0, 3), (0, 9), "x"),
-        file("mine", (0, 0), (9, 10), str(mine.topic_id)),
+        file("wanted", (0, 0), (9, 10), str(partition.topic_id)),
         file("of others", (1, 3), (0, 99), "x"),
         file("mixed", (0, 3), (0, 99), "x"),
         DescribedFile(url="unknown", size=1, rows=None, least={}, greatest={}),
     ]
-    assert source_files(files, mine) == [
-        SourceFile("mine", True),
+    assert source_files(files, partition) == [
+        SourceFile("wanted", True),
         SourceFile("mixed", False),
         SourceFile("unknown", False),
     ]

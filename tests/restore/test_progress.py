@@ -11,7 +11,7 @@ from kafka_lagoon.records.digests import SequenceDigest, record_hashes
 from kafka_lagoon.restore.archive_reader import Overwritten
 from kafka_lagoon.restore.offset_map import OffsetRange
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan, from_json, to_json
-from kafka_lagoon.restore.progress import Journal, Position
+from kafka_lagoon.restore.progress import Position, ProgressStore
 from kafka_lagoon.restore.tasks import WorkResult
 from kafka_lagoon.restore.writing import map_rows
 from tests.clock import CLOCK
@@ -49,44 +49,46 @@ def test_a_plan_is_read_as_it_was_stored() -> None:
         from_json(to_json(PLAN).replace(b'"format":1', b'"format":2'))
 
 
-def journal(warehouse: Warehouse, **request: object) -> Journal:
+def store(warehouse: Warehouse, **request: object) -> ProgressStore:
     """Of the plan's request, or of another one."""
-    return Journal(warehouse=warehouse, clock=CLOCK, target_cluster_id="new-id", request=request or {"topics": ["t"]})
+    return ProgressStore(
+        warehouse=warehouse, clock=CLOCK, target_cluster_id="new-id", request=request or {"topics": ["t"]}
+    )
 
 
 @pytest.mark.spark
 def test_a_restore_goes_on_where_it_was(warehouse: Warehouse) -> None:
     """Positions and rows are one commit, the digest included; equal requests share them, others do not see them."""
-    assert journal(warehouse).last() is None
-    progress = journal(warehouse).begin(PLAN)
+    assert store(warehouse).last() is None
+    progress = store(warehouse).begin(PLAN)
     assert progress.positions == {KEY: Position(next_offset=5, target_offset=11)}
     digest = SequenceDigest().then(record_hashes(records(range(5, 8))))
     position = Position(next_offset=8, target_offset=14, digest=digest)
     result = WorkResult(target=KEY, position=position, ranges=[OffsetRange(5, 11, 3)])
-    journal(warehouse).commit(replace(progress, positions={KEY: position}), map_rows(PLAN, [result], 1))
-    found = journal(warehouse).last()
-    assert found is not None
-    assert (found[0], found[1].positions, found[1].is_finished) == (PLAN, {KEY: position}, False)
-    assert journal(warehouse).ranges("0192-0001") == {KEY: [OffsetRange(5, 11, 3)]}
-    assert journal(warehouse, topics=["u"]).last() is None
+    store(warehouse).commit(replace(progress, positions={KEY: position}), map_rows(PLAN, [result], 1))
+    results = store(warehouse).last()
+    assert results is not None
+    assert (results[0], results[1].positions, results[1].is_finished) == (PLAN, {KEY: position}, False)
+    assert store(warehouse).ranges("0192-0001") == {KEY: [OffsetRange(5, 11, 3)]}
+    assert store(warehouse, topics=["u"]).last() is None
 
 
 @pytest.mark.spark
 def test_one_of_two_runs_commits(warehouse: Warehouse) -> None:
     """Where no lock keeps them apart: the second one's rows are not in the table."""
-    progress = journal(warehouse).begin(PLAN)
+    progress = store(warehouse).begin(PLAN)
     result = WorkResult(target=KEY, position=progress.positions[KEY], ranges=[OffsetRange(5, 11, 3)])
-    journal(warehouse).commit(progress, [])
+    store(warehouse).commit(progress, [])
     with pytest.raises(LockHeld):
-        journal(warehouse).commit(progress, map_rows(PLAN, [result], 1))
-    assert journal(warehouse).ranges("0192-0001") == {}
+        store(warehouse).commit(progress, map_rows(PLAN, [result], 1))
+    assert store(warehouse).ranges("0192-0001") == {}
 
 
 @pytest.mark.spark
 def test_a_plan_that_is_gone_is_named(warehouse: Warehouse) -> None:
     """Rather than beginning again over what was written."""
-    journal(warehouse).begin(PLAN)
+    store(warehouse).begin(PLAN)
     folder = f"{warehouse.locations[RESTORE_MAP.name]}/_lagoon"
     warehouse.kernel.storage.delete(folder)
     with pytest.raises(TableError, match=r"0192-0001\.json"):
-        journal(warehouse).last()
+        store(warehouse).last()

@@ -136,7 +136,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "_TRANSACTION_BYTES", 1)
 
 
-def dies(monkeypatch: pytest.MonkeyPatch, at: int, where: str) -> None:
+def dies(monkeypatch: pytest.MonkeyPatch, moment: int, where: str) -> None:
     """The process ends before or after the send with this number, or before or after the end of a transaction."""
     place, name = {
         "send": (Cluster, "ask_brokers"),
@@ -147,28 +147,28 @@ def dies(monkeypatch: pytest.MonkeyPatch, at: int, where: str) -> None:
 
     def mortal(*arguments: Any, **options: Any) -> Any:
         number = next(calls)
-        if number == at and where.startswith("before"):
+        if number == moment and where.startswith("before"):
             raise Killed
         answer = real(*arguments, **options)
-        if number == at:
+        if number == moment:
             raise Killed
         return answer
 
     monkeypatch.setattr(place, name, mortal)
 
 
-def killed(restore: Restore, at: int, where: str) -> None:
+def killed(restore: Restore, moment: int, where: str) -> None:
     """One attempt that dies at that call."""
     with pytest.MonkeyPatch.context() as patch:
-        dies(patch, at, where)
+        dies(patch, moment, where)
         with pytest.raises(Killed):
             restore.attempt()
 
 
 def killed_again_and_again(restore: Restore, where: str, times: int) -> None:
     """Each attempt dies one call later than the one before; then one is left alone."""
-    for at in range(times):
-        killed(restore, at % 3, where)
+    for moment in range(times):
+        killed(restore, moment % 3, where)
     result = restore.attempt()
     restore.assert_whole(result)
 

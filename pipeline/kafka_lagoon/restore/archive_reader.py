@@ -96,8 +96,8 @@ def read_archived(
     for some in _overlapping(groups):
         low, high = max(some[0].first, wanted.from_offset), min(max(one.last for one in some) + 1, wanted.to_offset)
         passes = 1 if len(some) == 1 else -(-sum(group.size for group in some) // limit_bytes)
-        edges = [low + (high - low) * number // passes for number in range(passes + 1)]
-        for first, end in pairwise(edges):
+        borders = [low + (high - low) * number // passes for number in range(passes + 1)]
+        for first, end in pairwise(borders):
             yield from _sorted(some, wanted, first, end, columns)
 
 
@@ -203,8 +203,10 @@ def _chosen(table: pa.Table, group: _RowGroup, wanted: ArchivedPartition, first:
     # Null: the transaction was still open, and nobody knows how it ended.
     if pc.any(pc.is_null(table["is_aborted"])).as_py() or pc.any(table["is_aborted"]).as_py():
         keep.append(pc.fill_null(pc.invert(table["is_aborted"]), False))
-    for one in wanted.overwritten:
-        is_old = pc.and_(pc.less(table["ingest_id"], one.ingest_id), pc.greater_equal(table["offset"], one.offset))
+    for overwritten in wanted.overwritten:
+        is_old = pc.and_(
+            pc.less(table["ingest_id"], overwritten.ingest_id), pc.greater_equal(table["offset"], overwritten.offset)
+        )
         keep.append(pc.invert(is_old))
     for condition in keep:
         table = (

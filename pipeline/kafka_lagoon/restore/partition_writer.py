@@ -87,8 +87,8 @@ class PartitionWriter:
         """Records that were written since the last call, in order, and where they are."""
         if self._writer.failures:
             self._writer.flush()
-        for one in self._writer.take_written():
-            base_offset, count = one.base_offset, one.count
+        for written in self._writer.take_written():
+            base_offset, count = written.base_offset, written.count
             if base_offset is None:  # written before, too long ago for the broker to know where
                 raise OtherAttempt(*self._target)
             while count:

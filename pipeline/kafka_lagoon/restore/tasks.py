@@ -280,9 +280,9 @@ def _check_committed(cluster: Cluster, plan: RestorePlan, written: _Written, dea
         raise _refused(failure)
     committed = 0
     for group in fetched.answers.values():
-        for one in group.topics:
-            if one.name == topic:
-                committed = next((p.committed_offset for p in one.partitions if p.partition_index == partition), 0)
+        for each in group.topics:
+            if each.name == topic:
+                committed = next((p.committed_offset for p in each.partitions if p.partition_index == partition), 0)
     if max(committed, 0) != written.position.written:
         raise TargetChanged(
             *target,
