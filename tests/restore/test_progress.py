@@ -73,6 +73,22 @@ def test_a_restore_goes_on_where_it_was(warehouse: Warehouse) -> None:
     assert store(warehouse, topics=["u"]).last() is None
 
 
+def test_rows_name_both_sides() -> None:
+    """What was restored from where to where."""
+    result = WorkResult(target=KEY, position=Position(next_offset=8, target_offset=14), ranges=[OffsetRange(5, 11, 3)])
+    (row,) = map_rows(PLAN, [result], 7)
+    assert (row.source_cluster, row.source_cluster_id, row.target_cluster, row.target_cluster_id) == (
+        *("old", "old-id"),
+        *("new", "new-id"),
+    )
+    assert (row.source_topic, row.source_topic_id, row.source_partition, row.source_offset) == (
+        *("t", PLANNED.source.topic_id),
+        *(0, 5),
+    )
+    assert (row.target_topic, row.target_topic_id, row.target_partition, row.target_offset) == ("a.b-c", "id", 3, 11)
+    assert (row.records, row.written_at_ms) == (3, 7)
+
+
 @pytest.mark.spark
 def test_one_of_two_runs_commits(warehouse: Warehouse) -> None:
     """Where no lock keeps them apart: the second one's rows are not in the table."""
