@@ -12,12 +12,13 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.compare.connections import Connections
 from kafka_lagoon.compare.differences import Evidence, Hash, Unequal
-from kafka_lagoon.compare.reading import HashedReader, read_ahead
+from kafka_lagoon.compare.reading import LOST, HashedReader, read_ahead, unread
 from kafka_lagoon.compare.result import ComparedPartition, How, failures_of, notes_of
 from kafka_lagoon.compare.sequences import Report, compare_sequences
-from kafka_lagoon.compare.sides import Side
+from kafka_lagoon.compare.sides import Side, TopicOfCluster
 from kafka_lagoon.fetch.split import Outcome, Split
 
+LOST_MEANWHILE = "records were deleted before they were read again: what is doubled may be called missing or extra"
 _NO_WORDS = np.empty(0, np.uint64)
 
 
@@ -35,13 +36,11 @@ def compare_partition(
             compared = compare_sequences(left, right, how.limits, report)
         unequal = Unequal(compared)
         second = _Second(clusters, [reader.outcome for reader in readers], how)
-        evidence = second.evidence(unequal, [side.log_starts[number] for side in sides])
-    outcomes = [[reader.outcome, *more] for reader, more in zip(readers, second.outcomes, strict=True)]
-    failures = [
-        failure
-        for side, of_side in zip(sides, outcomes, strict=True)
-        for failure in next(filter(None, (failures_of(side.of, outcome) for outcome in of_side)), [])
-    ]
+        evidence = second.evidence(unequal, [_lost_start(side, number) for side in sides])
+    outcomes = [(side.of, reader.outcome) for side, reader in zip(sides, readers, strict=True)]
+    failures = [failure for of, outcome in outcomes for failure in failures_of(of, outcome)]
+    if not failures:  # what failed at first fails again
+        failures = [failure for index in (0, 1) for failure in second.failures(index, sides[index].of)]
     part = ComparedPartition(
         partition=number,
         left=splits[0],
@@ -51,9 +50,15 @@ def compare_partition(
         equal=compared.equal,
         differences=unequal.differences(evidence),
         gave_up=compared.gave_up,
-        notes=[note for side, reader in zip(sides, readers, strict=True) for note in notes_of(side.of, reader.outcome)],
+        notes=[note for of, outcome in outcomes for note in notes_of(of, outcome)] + second.notes,
     )
     return part, failures
+
+
+def _lost_start(side: Side, number: int) -> int:
+    """Where the log starts, if it had records before that and is read from there; else 0."""
+    start = side.log_starts[number]
+    return start if side.splits[number].from_offset == start else 0
 
 
 class _Second:
@@ -61,7 +66,18 @@ class _Second:
 
     def __init__(self, clusters: Sequence[Cluster], first: Sequence[Outcome], how: How) -> None:
         self._clusters, self._first, self._how = clusters, first, how
-        self.outcomes: tuple[list[Outcome], list[Outcome]] = ([], [])
+        self._outcomes: dict[int, Outcome] = {}
+        self.notes: list[str] = []
+
+    def failures(self, index: int, of: TopicOfCluster) -> list[Failure]:
+        """What could not be read again of a side; what retention has removed meanwhile is a note."""
+        outcome = self._outcomes.get(index)
+        if outcome is None:
+            return []
+        if unread(outcome) == LOST:
+            self.notes.append(f"{of}, partition {outcome.split.partition}: {LOST_MEANWHILE}")
+            return []
+        return failures_of(of, outcome)
 
     def evidence(self, unequal: Unequal, log_starts: Sequence[int]) -> Evidence:
         """What decides about the records in gaps. Keys are looked for where compaction has left offsets without records."""
@@ -89,7 +105,7 @@ class _Second:
                 is_wanted = _is_in(of_chunk, keys)
                 pairs = zip(of_chunk[is_wanted].tolist(), chunk.offsets[is_wanted].tolist(), strict=True)
                 result.last_offsets.update(pairs)
-        self.outcomes[index].append(reader.outcome)
+        self._outcomes[index] = reader.outcome
         return result
 
 
