@@ -1,7 +1,5 @@
 """Alterations are recorded where the settings name a warehouse, and not sent where it cannot be written."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,7 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.cli import recorder
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.cli.recorder import OpeningRecorder
-from kafka_lagoon.delta import admin_actions, kernel
+from kafka_lagoon.delta import admin_actions
 from kafka_lagoon.delta.admin_actions import recording
 from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.errors import ConfigError
@@ -25,13 +23,8 @@ __all__ = ["server", "things"]  # fixtures
 
 @pytest.fixture(autouse=True)
 def one_jvm(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The JVM of the tests instead of one for each command; tests/delta/test_admin_actions.py starts a real one."""
-
-    @contextmanager
-    def of_tests() -> Iterator[Kernel]:
-        yield kernel.start(spark)
-
-    monkeypatch.setattr(admin_actions, "plain_kernel", of_tests)
+    """The JVM of the session instead of one for each command; tests/delta/test_admin_actions.py starts another."""
+    assert spark
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
 
 

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
-from kafka_lagoon.admin.acls import Acl, create_acls, delete_acls
+from kafka_lagoon.admin.acls import Acl, acls_of, create_acls, delete_acls
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
 from kafka_lagoon.client.cluster import TopicPartition
@@ -96,19 +96,21 @@ def granted(
     ]
     with administered.cluster() as cluster:
 
-        def wait_for(count: int) -> None:
+        def wait_until(*, is_there: bool) -> None:
             deadline = soon()
             for broker in cluster.brokers.values():
-                while sum(len(one.acls) for one in broker.ask(DESCRIBE_ACLS, _EVERY_ACL, deadline).resources) != count:
+                while set(rules) & set(acls_of(broker.ask(DESCRIBE_ACLS, _EVERY_ACL, deadline))) != (
+                    set(rules) if is_there else set()
+                ):
                     assert deadline.pause(0.05)
 
         assert not create_acls(cluster, rules, soon()).failures
-        wait_for(len(rules))
+        wait_until(is_there=True)
         try:
             yield
         finally:
             assert not delete_acls(cluster, rules, soon()).failures
-            wait_for(0)
+            wait_until(is_there=False)
 
 
 @pytest.mark.parametrize("name", RUN)

@@ -101,7 +101,9 @@ def test_acls_that_we_may_not_alter(administered: Administered, capsys: pytest.C
     named = ("--resource-name", "a", "--resource-name", "b")
     assert admin(administered, capsys, *create, *named, user=LIMITED).exit_code == 1
     add_rules(administered.kafka, allow(ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE))
-    ran = admin(administered, capsys, *create, *named, user=LIMITED)
+    deadline = soon()
+    while not (ran := admin(administered, capsys, *create, *named, user=LIMITED)).actions:
+        assert deadline.pause(0.1)  # a broker obeys a new rule a moment later
     assert (ran.exit_code, list(ran.outcomes().values())) == (1, ["CLUSTER_AUTHORIZATION_FAILED"] * 2)
     assert listed_acls(administered, "User:bob") == set()
 
@@ -170,6 +172,16 @@ def log_in(settings: Mapping[str, str | bool]) -> None:
     """Connect with these settings, by our own client."""
     with Cluster.connect(checked(settings), CLOCK, RequestStats(), soon()) as cluster:
         assert len(cluster.brokers) == 3
+
+
+def wait_for_login(settings: Mapping[str, str | bool]) -> None:
+    """Connect as soon as all brokers know the token."""
+    deadline = soon()
+    while True:
+        try:
+            return log_in(settings)
+        except AuthenticationFailed:
+            assert deadline.pause(0.1)
 
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
@@ -271,24 +283,28 @@ def test_tokens_equal_kafka_delegation_tokens(
         printed = administered.tools.run(TOKENS, *where, "--describe", "--owner-principal", f"User:{LIMITED}")
         return [line.split() for line in printed.splitlines() if token_id in line]
 
-    ((*_, first_expiry, _),) = described()
-    assert described()[0][:3] == [token_id, hmac, f"User:{LIMITED}"]
+    deadline = soon()
+    while len(lines := described()) != 1:
+        assert deadline.pause(0.1)  # brokers know a new token a moment later
+    first_expiry = lines[0][-2]
+    assert lines[0][:3] == [token_id, hmac, f"User:{LIMITED}"]
     by_token = {
         **administered.settings(LIMITED),
         "sasl_username": token_id,
         "sasl_password": hmac,
         "sasl_scram_tokenauth": True,
     }
-    log_in(by_token)
+    wait_for_login(by_token)
     ran = admin(administered, capsys, "renew-token", token_id, "--period-ms", "3600000", user=LIMITED)
     assert ran.outcomes() == {token_id: "done"}
-    ((*_, expiry, _),) = described()
-    assert expiry != first_expiry
+    while described()[0][-2] == first_expiry:
+        assert deadline.pause(0.1)
     missing = admin(administered, capsys, "expire-token", "no-such-token", "--allow-deletions", user=LIMITED)
     assert (missing.exit_code, missing.actions) == (1, [])
     ended = admin(administered, capsys, "expire-token", token_id, "--allow-deletions", user=LIMITED)
     assert ended.outcomes() == {token_id: "done"}
-    assert described() == []
+    while described():
+        assert deadline.pause(0.1)
     assert hmac not in str(ran) + str(ended)
     with pytest.raises(AuthenticationFailed):
         log_in(by_token)
