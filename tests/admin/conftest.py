@@ -7,7 +7,7 @@ import pytest
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from tests.clock import CLOCK
-from tests.fake import group_changes, quorum, security, security_changes
+from tests.fake import group_changes, quorum, security, security_changes, topic_changes
 from tests.fake.answers import SPOKEN
 
 
@@ -29,6 +29,13 @@ def security_apis(monkeypatch: pytest.MonkeyPatch) -> None:
 def altering_apis(monkeypatch: pytest.MonkeyPatch) -> None:
     """Brokers that can be asked to alter ACLs, quotas, users, tokens, and what groups and transactions have stored."""
     for api, answer in (*security.ANSWERS, *security_changes.ANSWERS, *group_changes.ANSWERS):
+        monkeypatch.setitem(SPOKEN, api.key, (api, answer))
+
+
+@pytest.fixture
+def topic_apis(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brokers that can be asked to alter topics, configs, leaders, replicas, voters and features."""
+    for api, answer in (*topic_changes.ANSWERS, *quorum.ANSWERS):
         monkeypatch.setitem(SPOKEN, api.key, (api, answer))
 
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from kafka_lagoon.admin.log_dirs import describe_log_dirs, replica_sizes
+from kafka_lagoon.admin.log_dirs import Replica, describe_log_dirs, move_replicas, replica_places, replica_sizes
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.protocol.messages.alter_replica_log_dirs import ALTER_REPLICA_LOG_DIRS
 from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from tests.admin.conftest import soon
 from tests.fake.cluster import FakeCluster
@@ -75,3 +76,26 @@ def test_a_partition_without_a_directory(state: FakeCluster, cluster: Cluster) -
     sizes = replica_sizes(cluster, ORDERS[:2], soon())
     assert {item: failure.name for item, failure in sizes.failures.items()} == {ORDERS[0]: "LOG_DIR_NOT_FOUND"}
     assert set(sizes.answers) == {ORDERS[1]}
+
+
+@pytest.mark.usefixtures("topic_apis")
+def test_move_replicas(cluster: Cluster) -> None:
+    """Each broker is asked about its own; one that does not have the replica says so at once."""
+    ours, theirs, absent = Replica("orders", 0, 1), Replica("orders", 0, 2), Replica("orders", 1, 9)
+    assert move_replicas(cluster, {ours: "/b", theirs: "/b"}, soon()) == {}
+    gathered = replica_places(cluster, [ours, theirs, Replica("orders", 1, 1), absent], soon())
+    assert [gathered.answers[one].log_dir for one in (ours, theirs)] == ["/b", "/b"]
+    assert gathered.answers[Replica("orders", 1, 1)].log_dir == "/a"
+    assert [(str(failure.scope), failure.name) for failure in gathered.failures.values()] == [
+        ("orders-1 on broker 9", "BROKER_NOT_AVAILABLE")
+    ]
+
+
+@pytest.mark.usefixtures("topic_apis")
+def test_a_replica_that_is_not_there_is_not_moved(state: FakeCluster, cluster: Cluster) -> None:
+    """The request is sent once: the broker keeps the choice for a replica that may come, but says that it has none."""
+    state.topics["orders"].partitions[0].replicas = (2, 3)
+    replica = Replica("orders", 0, 1)
+    assert move_replicas(cluster, {replica: "/b"}, soon())[replica].name == "REPLICA_NOT_AVAILABLE"
+    assert state.count(ALTER_REPLICA_LOG_DIRS.key) == 1
+    assert replica_places(cluster, [replica], soon()).failures[replica].name == "LOG_DIR_NOT_FOUND"

@@ -1,8 +1,11 @@
 """Reassignments of a fake cluster, as its controller lists them."""
 
-from kafka_lagoon.admin.reassignments import list_reassignments
-from kafka_lagoon.client.cluster import Cluster
+import pytest
+
+from kafka_lagoon.admin.reassignments import alter_reassignments, list_reassignments
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.protocol.messages.alter_partition_reassignments import ALTER_PARTITION_REASSIGNMENTS
 from kafka_lagoon.protocol.messages.list_partition_reassignments import (
     LIST_PARTITION_REASSIGNMENTS,
     OngoingPartitionReassignment,
@@ -10,6 +13,7 @@ from kafka_lagoon.protocol.messages.list_partition_reassignments import (
 )
 from tests.admin.conftest import soon
 from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Close, Fault
 
 MOVING = OngoingTopicReassignment(
     name="orders",
@@ -37,3 +41,16 @@ def test_nothing_waits_for_a_controller(state: FakeCluster, cluster: Cluster) ->
     response = list_reassignments(cluster, soon())
     assert isinstance(response, Failure)
     assert response.name == "NOT_CONTROLLER"
+
+
+@pytest.mark.usefixtures("topic_apis")
+def test_alter_reassignments(state: FakeCluster, cluster: Cluster) -> None:
+    """The controller of now is asked; an error of the whole request is one of every partition."""
+    state.controller_id = 2
+    targets = {TopicPartition("orders", 0): [3, 2], TopicPartition("orders", 1): None}
+    assert alter_reassignments(cluster, targets, soon()) == {}
+    assert state.topics["orders"].partitions[0].replicas == (3, 2)
+    state.faults.append(Fault(ALTER_PARTITION_REASSIGNMENTS.key, Close()))
+    lost = alter_reassignments(cluster, targets, soon())
+    assert {failure.may_be_done for failure in lost.values()} == {True}
+    assert set(lost) == set(targets)

@@ -44,6 +44,7 @@ class Things:
     sent: list[tuple[str, str]] = field(default_factory=list)  # kind and name
     hands: Hands = field(default_factory=Hands)
     on_read: Callable[[], None] = lambda: None
+    on_send: Callable[[], None] = lambda: None  # after what is sent was done
 
     def cluster(self) -> Cluster:
         """A cluster that has a clock."""
@@ -77,6 +78,7 @@ class Things:
             self.sent.append((asked_for.kind, asked_for.resource.name))
             if asked_for.resource.name not in self.undone:
                 self.live[asked_for.resource.name] = asked_for.after
+        self.on_send()
         return {resource(name): answer for name, answer in self.answers.items()}
 
     def plan(self, *actions: Action) -> Plan:

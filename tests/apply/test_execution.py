@@ -6,7 +6,7 @@ from kafka_lagoon.apply.action import Answered, Guard
 from kafka_lagoon.apply.execution import check
 from kafka_lagoon.apply.outcomes import NOT_SENT, Outcome
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.errors import ConfigError, PlanOutdated, TableError
+from kafka_lagoon.errors import ConfigError, ConnectionLost, PlanOutdated, TableError
 from tests.apply.kinds_in_memory import Rows, Things, action, failure, resource
 
 DROP = action("old", "drop", None, {"value": 0}, Guard.DELETIONS)
@@ -143,3 +143,31 @@ def test_resources_are_compared_as_json() -> None:
     execution = things.carry_out(action("a", after={"replicas": (2, 1)}, before={"replicas": (1, 2)}))
     assert execution.count(Outcome.DONE) == 1
     assert execution.results[0].action.resource == resource("a")
+
+
+def test_an_error_in_the_middle_leaves_no_action_behind() -> None:
+    """Which of the actions were done is read from the cluster; the others are sent."""
+    things = Things(live={"old": {"value": 0}}, undone={"b"})
+
+    def broken() -> None:
+        things.on_send = lambda: None
+        raise ConnectionLost("broker 1", "exchange", "it is gone", 1)
+
+    things.on_send = broken
+    execution = things.carry_out(action("a"), action("b"), action("drop-me", "drop", None, None))
+    assert [result.outcome for result in execution.results] == [Outcome.DONE, Outcome.FAILED, Outcome.DONE]
+
+
+def test_an_interrupted_run_says_what_it_did_not_send() -> None:
+    """What was under way stays open; what comes after it was never sent, and the rows say so."""
+    things, rows = Things(live={"old": {"value": 0}}), Rows()
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    things.on_send = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        things.carry_out(action("a"), DROP, allowed=[Guard.DELETIONS], recorder=rows)
+    assert things.sent == [("put", "a")]
+    assert rows.brief()[1:] == [[("finished", "old", "failed")]]
+    assert rows.written[1][0].error_name == NOT_SENT

@@ -2,6 +2,7 @@
 
 import json
 
+from kafka_lagoon import __version__
 from kafka_lagoon.apply.action import Action, Guard, Plan, Resource
 from kafka_lagoon.apply.outcomes import ActionResult, Outcome
 from kafka_lagoon.apply.recording import NoRecorder, Run, operating_system_user, principal_of
@@ -52,6 +53,7 @@ def test_both_rows_of_an_action_agree() -> None:
         ("allow-deletions",),
     )
     assert started.source == "state.toml:3"
+    assert started.software_version == __version__
     assert "hunter" not in repr((started, finished))
 
 

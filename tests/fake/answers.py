@@ -275,13 +275,14 @@ def _describe_configs(state: FakeCluster, _node: int, version: int, request: Any
 
 def _configs_of(state: FakeCluster, resource_type: int, name: str) -> dict[str, str] | None:
     """Brokers have no configs, topics some of those that matter; None for a topic that does not exist."""
+    own = {key: value or "" for key, value in state.configs.get((resource_type, name), {}).items()}
     if resource_type == describe_configs.BROKER:
-        return {}
+        return own
     topic = state.topics.get(name)
     if topic is None:
         return None
     largest = {} if topic.max_message_bytes is None else {"max.message.bytes": str(topic.max_message_bytes)}
-    return {"min.insync.replicas": str(topic.min_insync_replicas), **largest}
+    return {"min.insync.replicas": str(topic.min_insync_replicas), **largest, **own}
 
 
 def _describe_cluster(state: FakeCluster, _node: int, _version: int, _request: Any) -> Any:

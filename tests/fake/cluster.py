@@ -124,6 +124,8 @@ class FakeCluster:
     transactions: dict[str, FakeTransaction] = field(default_factory=dict)
     producers: dict[tuple[str, int], tuple[Any, ...]] = field(default_factory=dict)  # of DescribeProducers
     markers: list[Any] = field(default_factory=list)  # of WriteTxnMarkers, as they arrived
+    configs: dict[tuple[int, str], dict[str, str | None]] = field(default_factory=dict)  # set on (type, name)
+    log_dirs: dict[tuple[int, str, int], str] = field(default_factory=dict)  # of (node, topic, partition), if moved
     reassignments: tuple[Any, ...] = ()  # of ListPartitionReassignments, by topic
     faults: list[Fault] = field(default_factory=list)
     requests: list[tuple[int, int, int]] = field(default_factory=list)  # (node, api key, version), in order of arrival

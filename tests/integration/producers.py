@@ -286,10 +286,12 @@ def log_starts(kafka: LocalKafka, topics: Sequence[str]) -> dict[str, int]:
     return {topic: consumer.get_watermark_offsets(TopicPartition(topic, 0), _TIMEOUT_S)[0] for topic in topics}
 
 
-def consume(kafka: LocalKafka, starts: Mapping[str, int], isolation_level: str) -> dict[str, list[Consumed]]:
-    """What librdkafka's consumer reads of the topics, from these offsets to what it takes for their ends."""
+def consume(
+    kafka: LocalKafka, starts: Mapping[str, int], isolation_level: str, partition: int = 0
+) -> dict[str, list[Consumed]]:
+    """What librdkafka's consumer reads of a partition of the topics, from these offsets to what it takes for their ends."""
     consumer = _consumer(kafka, isolation_level)
-    consumer.assign([TopicPartition(topic, 0, start) for topic, start in starts.items()])
+    consumer.assign([TopicPartition(topic, partition, start) for topic, start in starts.items()])
     read: dict[str, list[Consumed]] = {topic: [] for topic in starts}
     try:
         for message in _to_the_ends(consumer, len(starts)):

@@ -2,22 +2,29 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
-from tests.clock import CLOCK
+from kafka_lagoon.cli.main import main
+from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
+from kafka_lagoon.protocol import acls
+from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.integration.administered import Administered
-from tests.integration.altering import Hand
+from tests.integration.altering import Hand, wait_until
 from tests.integration.kafka_tools import TOPICS
-from tests.integration.state import produce
+from tests.integration.secured import LIMITED
+from tests.integration.test_admin_permissions import granted
 
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
 QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
 FEATURES = "org.apache.kafka.tools.FeatureCommand"
 CONFIGS = "kafka.admin.ConfigCommand"
+CLUSTER = {acls.CLUSTER: acls.CLUSTER_NAME}
 SLOW = "leader.replication.throttled.rate=1,follower.replication.throttled.rate=1"
 THROTTLED = "leader.replication.throttled.replicas=*,follower.replication.throttled.replicas=*"
 
@@ -33,90 +40,122 @@ def described(administered: Administered, topic: str, field: str) -> list[str]:
     return re.findall(rf"{field}: (\S+)", administered.tool(TOPICS, "--describe", "--topic", topic))
 
 
-def wait_until(is_true: Callable[[], bool]) -> None:
-    """Wait for something that goes on after an answer."""
-    for _ in range(600):
-        if is_true():
-            return
-        CLOCK.sleep(0.05)
-    raise AssertionError("30 s were not enough")
+def fill(administered: Administered, topic: str, partition: int) -> None:
+    """More than a replica fetches at once, so that one with a throttle stays behind."""
+    producer = Producer({"bootstrap.servers": administered.bootstrap_servers, "message.max.bytes": 2_000_000})
+    for _ in range(40):
+        producer.produce(topic, value=b"v" * 100_000, partition=partition)
+    assert producer.flush(30) == 0
 
 
-def test_elections(administered: Administered, hand: Hand) -> None:
-    """A preferred replica leads again once it is back; a partition without a leader gets one only with the option."""
+@contextmanager
+def slow_copies(administered: Administered, *topics: str) -> Iterator[None]:
+    """Replicas that are not in sync hardly get nearer."""
+    brokers = [("--entity-type", "brokers", "--entity-name", str(one)) for one in administered.kafka.node_ids]
+    for entity in brokers:
+        administered.tool(CONFIGS, "--alter", *entity, "--add-config", SLOW)
+    for topic in topics:
+        entity = ("--entity-type", "topics", "--entity-name", topic)
+        administered.tool(CONFIGS, "--alter", *entity, "--add-config", THROTTLED)
+    try:
+        yield
+    finally:
+        for entity in brokers:
+            administered.tool(CONFIGS, "--alter", *entity, "--delete-config", re.sub("=[^,]+", "", SLOW))
+
+
+@contextmanager
+def every_broker_back(kafka: LocalKafka) -> Iterator[None]:
+    """Brokers that do not run in the end are started again, before tools are to reach them."""
+    try:
+        yield
+    finally:
+        for node_id in kafka.node_ids:
+            if kafka.pid(node_id) is None:
+                kafka.start(node_id)
+
+
+def test_elections_and_a_broker_that_is_gone(administered: Administered, hand: Hand) -> None:
+    """Without its preferred leader a partition has the next one; without any in sync it has one only after an unclean
+    election. The broker that is down can be forgotten; once it is back, it leads again after an election.
+    """
     hand.done("create-topic", "led", "--assignment", "0=3,1", "--config", "min.insync.replicas=1")
-    hand.done("create-topic", "lost", "--assignment", "0=3", "--assignment", "1=1")
+    hand.done("create-topic", "torn", "--assignment", "0=3,2", "--config", "min.insync.replicas=1")
+    hand.done("create-topic", "lost", "--assignment", "0=3")
     kafka = administered.kafka
-    kafka.stop(3)
-    wait_until(lambda: described(administered, "led", "Leader") == ["1"])
-    down = hand.run("elect-leaders", "led")
-    assert (down.code, "PREFERRED_LEADER_NOT_AVAILABLE" in down.beside) == (1, True)
-    refused = hand.run("elect-leaders", "lost", "--unclean")
-    assert (refused.code, "--allow-unclean-elections" in refused.beside) == (2, True)
-    dead = hand.run("elect-leaders", "lost", "--unclean", "--allow-unclean-elections")
-    assert (dead.code, "ELIGIBLE_LEADERS_NOT_AVAILABLE" in dead.beside) == (1, True)
-    kafka.start(3)
-    wait_until(
-        lambda: described(administered, "led", "Isr") == ["1,3"] or described(administered, "led", "Isr") == ["3,1"]
-    )
+    with slow_copies(administered, "torn"), every_broker_back(kafka):
+        kafka.stop(2)
+        wait_until(lambda: described(administered, "torn", "Isr") == ["3"])
+        fill(administered, "torn", 0)
+        kafka.start(2)
+        running = hand.run("unregister-broker", "3", "--allow-deletions")
+        assert (running.code, "BROKER_IS_RUNNING" in running.beside) == (1, True)
+        kafka.kill(3)
+        wait_until(lambda: described(administered, "torn", "Leader") == ["none"])
+        _elect_without_broker_3(administered, hand)
+
+        assert hand.run("unregister-broker", "3").code == 2
+        forget = ("unregister-broker", "3", "--allow-deletions")
+        denied = hand.run(*forget, user=LIMITED)
+        assert (denied.code, "CLUSTER_AUTHORIZATION_FAILED" in denied.beside) == (1, True)
+        with granted(administered, REQUIRED_PERMISSIONS["admin unregister-broker"].permissions):
+            hand.done(*forget, user=LIMITED)
+        again = hand.run(*forget)
+        assert (again.code, "it is not registered" in again.beside) == (1, True)
+
+    wait_until(lambda: set(described(administered, "led", "Isr")[0].split(",")) == {"1", "3"})
     hand.done("elect-leaders", "led:0")
-    assert described(administered, "led", "Leader") == ["3"]
-    assert hand.done("elect-leaders", "led") == "nothing to do\n"
+    wait_until(lambda: described(administered, "led", "Leader") == ["3"])
+    hand.has_nothing_to_do("elect-leaders", "led")
     hand.done("elect-leaders")
 
 
-def test_unclean_election(administered: Administered, hand: Hand) -> None:
-    """The last replica of the ISR is down: another one leads after an unclean election."""
-    hand.done("create-topic", "torn", "--assignment", "0=3,2", "--config", "min.insync.replicas=1")
-    kafka = administered.kafka
-    kafka.stop(2)
-    produce(administered.bootstrap_servers, "torn", 5)
-    wait_until(lambda: described(administered, "torn", "Isr") == ["3"])
-    kafka.kill(3)
-    kafka.start(2)
-    wait_until(lambda: described(administered, "torn", "Leader") == ["none"])
-    hand.done("elect-leaders", "torn", "--unclean", "--allow-unclean-elections")
+def _elect_without_broker_3(administered: Administered, hand: Hand) -> None:
+    assert described(administered, "led", "Leader") == ["1"]
+    preferred = hand.run("elect-leaders", "led")
+    assert (preferred.code, "PREFERRED_LEADER_NOT_AVAILABLE" in preferred.beside) == (1, True)
+    refused = hand.run("elect-leaders", "torn", "--unclean")
+    assert (refused.code, "--allow-unclean-elections" in refused.beside) == (2, True)
+    unclean = ("--unclean", "--allow-unclean-elections")
+    dead = hand.run("elect-leaders", "torn", "lost", *unclean)
+    assert (dead.code, "ELIGIBLE_LEADERS_NOT_AVAILABLE" in dead.beside) == (3, True)
     wait_until(lambda: described(administered, "torn", "Leader") == ["2"])
-    kafka.start(3)
-    wait_until(lambda: len(described(administered, "torn", "Isr")[0].split(",")) == 2)
+    hand.has_nothing_to_do("elect-leaders", "torn", *unclean)
 
 
 def test_reassignments(administered: Administered, hand: Hand, tmp_path: Path) -> None:
     """Partitions move to where they were told to, from a file too; a move that is throttled is seen, and called off."""
     hand.done("create-topic", "moved", "--assignment", "0=1,2", "--assignment", "1=2,3", "--assignment", "2=3,1")
-    produce(administered.bootstrap_servers, "moved", 3000)
     hand.done("reassign", "moved:0=3,1")
     wait_until(lambda: described(administered, "moved", "Replicas")[0] == "3,1")
     moves = {"version": 1, "partitions": [{"topic": "moved", "partition": 1, "replicas": [3, 2]}]}
     (tmp_path / "moves.json").write_text(json.dumps(moves))
     hand.done("reassign", "--file", str(tmp_path / "moves.json"))
-    verified = administered.tool(REASSIGN, "--verify", "--reassignment-json-file", str(tmp_path / "moves.json"))
-    assert "Reassignment of partition moved-1 is completed." in verified
-    assert hand.done("reassign", "moved:0=3,1", "moved:1=3,2") == "nothing to do\n"
+    verify = ("--verify", "--reassignment-json-file", str(tmp_path / "moves.json"))
+    wait_until(lambda: "Reassignment of partition moved-1 is completed." in administered.tool(REASSIGN, *verify))
+    hand.has_nothing_to_do("reassign", "moved:0=3,1", "moved:1=3,2")
     absent = hand.run("reassign", "moved:2=9,8")
     assert (absent.code, "INVALID_REPLICA_ASSIGNMENT" in absent.beside) == (1, True)
-    assert hand.run("cancel-reassignment", "moved").printed == "nothing to do\n"
+    hand.has_nothing_to_do("cancel-reassignment", "moved")
 
-    brokers = ("1", "2", "3")
-    for broker in brokers:
-        administered.tool(CONFIGS, "--alter", "--entity-type", "brokers", "--entity-name", broker, "--add-config", SLOW)
-    administered.tool(
-        CONFIGS, "--alter", "--entity-type", "topics", "--entity-name", "moved", "--add-config", THROTTLED
-    )
-    try:
+    fill(administered, "moved", 2)
+    with slow_copies(administered, "moved"):
         hand.done("reassign", "moved:2=2,3")
-        listed = administered.tool(REASSIGN, "--list")
-        assert "moved-2: replicas: 2,3,1. adding: 2. removing: 1" in listed
+        wait_until(lambda: "moved-2: replicas: 2,3,1. adding: 2. removing: 1" in administered.tool(REASSIGN, "--list"))
+        assert main(["kafka", "reassignments", "--json", *administered.arguments()]) == 0
+        assert '"replicas": [2, 3, 1], "adding_replicas": [2], "removing_replicas": [1]' in hand.capsys.readouterr().out
         hand.done("reassign", "moved:2=2,1")
-        assert "moved-2: replicas: 2,1,3. adding: 2. removing: 3." in administered.tool(REASSIGN, "--list")
-        hand.done("cancel-reassignment")
-        assert "moved-2" not in administered.tool(REASSIGN, "--list")
+        wait_until(lambda: "moved-2: replicas: 2,1,3. adding: 2. removing: 3." in administered.tool(REASSIGN, "--list"))
+        permissions = REQUIRED_PERMISSIONS["admin cancel-reassignment"].permissions
+        for lacking in permissions:
+            with granted(
+                administered, [one for one in permissions if one != lacking], {acls.TOPIC: "moved", **CLUSTER}
+            ):
+                assert hand.run("cancel-reassignment", "moved", user=LIMITED).code == 1
+        with granted(administered, permissions, {acls.TOPIC: "moved", **CLUSTER}):
+            hand.done("cancel-reassignment", user=LIMITED)
+        wait_until(lambda: "moved-2" not in administered.tool(REASSIGN, "--list"))
         assert set(described(administered, "moved", "Replicas")[2].split(",")) == {"1", "3"}
-    finally:
-        names = "leader.replication.throttled.rate,follower.replication.throttled.rate"
-        for broker in brokers:
-            entity = ("--entity-type", "brokers", "--entity-name", broker)
-            administered.tool(CONFIGS, "--alter", *entity, "--delete-config", names)
 
 
 def test_log_dirs(administered: Administered, hand: Hand) -> None:
@@ -126,7 +165,7 @@ def test_log_dirs(administered: Administered, hand: Hand) -> None:
     (other,) = {str(folder) for folder in administered.kafka.data_folders(2)} - {before}
     hand.done("move-replica", "stored", "--broker", "2", "--to", other)
     wait_until(lambda: _directory(administered, "stored", 0) == other)
-    assert hand.done("move-replica", "stored:0", "--broker", "2", "--to", other) == "nothing to do\n"
+    hand.has_nothing_to_do("move-replica", "stored:0", "--broker", "2", "--to", other)
     elsewhere = hand.run("move-replica", "stored:1", "--broker", "2", "--to", other)
     assert (elsewhere.code, "stored-1 on broker 2: DescribeLogDirs" in elsewhere.beside) == (1, True)
     unknown = hand.run("move-replica", "stored", "--broker", "2", "--to", "/no/such/directory")
@@ -157,7 +196,7 @@ def test_voters(administered: Administered, hand: Hand) -> None:
     (listener,) = re.findall(r"CONTROLLER://127\.0\.0\.1:\d+", properties)
     wait_until(lambda: hand.run("add-voter", "3", "--listener", listener).code == 0)  # once it follows as an observer
     assert _voters(administered) == {1, 2, 3}
-    assert hand.done("add-voter", "3", "--listener", listener) == "nothing to do\n"
+    hand.has_nothing_to_do("add-voter", "3", "--listener", listener)
 
 
 def _voters(administered: Administered) -> set[int]:
@@ -172,7 +211,7 @@ def test_features(administered: Administered, hand: Hand) -> None:
     wait_until(lambda: _level(administered, name) == 0)  # a broker may hear of it later
     hand.done("update-feature", f"{name}=1")
     wait_until(lambda: _level(administered, name) == 1)
-    assert hand.done("update-feature", f"{name}=1") == "nothing to do\n"
+    hand.has_nothing_to_do("update-feature", f"{name}=1")
     assert hand.run("update-feature", f"{name}=7").code == 1
     assert hand.run("update-feature", "no.such=1").code == 1
     assert hand.run("update-feature", "metadata.version=20", "--unsafe").code == 2
@@ -182,17 +221,3 @@ def _level(administered: Administered, name: str) -> int:
     printed = administered.tool(FEATURES, "describe")
     (level,) = re.findall(rf"Feature: {re.escape(name)}\s.*FinalizedVersionLevel: (\d+)", printed)
     return int(level)
-
-
-def test_unregistering(administered: Administered, hand: Hand) -> None:
-    """A broker that runs is refused; one that is down is forgotten, and comes back when it is started again."""
-    running = hand.run("unregister-broker", "3", "--allow-deletions")
-    assert (running.code, "BROKER_IS_RUNNING" in running.beside) == (1, True)
-    administered.kafka.stop(3)
-    try:
-        assert hand.run("unregister-broker", "3").code == 2
-        hand.done("unregister-broker", "3", "--allow-deletions")
-        again = hand.run("unregister-broker", "3", "--allow-deletions")
-        assert (again.code, "it is not registered" in again.beside) == (1, True)
-    finally:
-        administered.kafka.start(3)

@@ -78,12 +78,14 @@ def resources(administered: Administered) -> Iterator[None]:
 
 
 @contextmanager
-def granted(administered: Administered, permissions: Sequence[Permission]) -> Iterator[None]:
+def granted(
+    administered: Administered, permissions: Sequence[Permission], names: Mapping[int, str] = _NAMES
+) -> Iterator[None]:
     """The user `limited` has these permissions, and every broker knows it, while the context lasts."""
     rules = [
         Acl(
             one.resource_type,
-            _NAMES[one.resource_type],
+            names[one.resource_type],
             acls.LITERAL,
             f"User:{LIMITED}",
             "*",

@@ -4,7 +4,7 @@ The tests of this file go on from each other: the first one makes the cluster as
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from kafka_lagoon.apply.desired.reading import read_desired
 from kafka_lagoon.apply.execution import execute, make_plan
 from kafka_lagoon.apply.outcomes import Outcome
 from kafka_lagoon.apply.plan import PlanResult, plan_state
-from kafka_lagoon.apply.recording import NoJournal, Run
+from kafka_lagoon.apply.recording import NoRecorder, Run
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.kafka_settings import checked
 from tests.integration.administered import Administered, soon
@@ -123,7 +123,7 @@ def applied(administered: Administered, plan: PlanResult) -> None:
         run = Run.new("apply", checked(administered.settings()), 0)
         whole = make_plan("default", plan.cluster_id, plan.actions)
         assert whole.id == plan.plan_id
-        done = execute(cluster, whole, frozenset(Guard), run, NoJournal(), soon())
+        done = execute(cluster, whole, frozenset(Guard), run, NoRecorder(), soon())
     assert [(one.action, one.failure) for one in done.results if one.outcome is not Outcome.DONE] == []
 
 
@@ -179,8 +179,7 @@ def test_an_import_is_planned_as_nothing(file: Path, lagoon: Lagoon, tmp_path: P
     texts = {}
     for form, option in (("toml", []), ("yaml", []), ("toml", ["--assignments"])):
         text = lagoon("import", "--format", form, *option)
-        everything = [".*"]
-        owns = dict.fromkeys(("topics", "principals", "groups", "quotas", "brokers", "client_metrics"), everything)
+        owns = {key: [".*"] for key in ("topics", "principals", "groups", "quotas", "brokers", "client_metrics")}
         owning = json.dumps(owns) if form == "yaml" else ""
         tables = "\n[owns]\n" + "".join(f'{name} = [".*"]\n' for name in owns)
         path = tmp_path / f"imported.{form}"
@@ -321,11 +320,11 @@ CHANGES: Sequence[tuple[str, str, tuple[str, str]]] = [
 def test_thirty_changes_are_the_plan(administered: Administered, file: Path, lagoon: Lagoon, tmp_path: Path) -> None:
     """Made by Kafka's own tools; the plan is exactly what undoes them, and after it the cluster is as before."""
     assert planned(administered, file).actions == []
-    for tool, arguments, (_, name) in CHANGES:
-        if tool == REASSIGN:
-            _move(administered, tmp_path, name, json.loads(arguments))
-        else:
+    for tool, arguments, _ in CHANGES:
+        if tool != REASSIGN:
             administered.tool(tool, *arguments.split())
+    moves = {name: json.loads(brokers) for tool, brokers, (_, name) in CHANGES if tool == REASSIGN}
+    _move(administered, tmp_path / "moves.json", moves)
     plan = planned(administered, file)
     assert sorted((action.kind, action.resource.name) for action in plan.actions) == sorted(
         wanted for _, _, wanted in CHANGES
@@ -339,11 +338,34 @@ def test_thirty_changes_are_the_plan(administered: Administered, file: Path, lag
     assert f"plan {plan.plan_id} for cluster" in shown
     applied(administered, plan)
     assert planned(administered, file).actions == []
+    _wait_for_moves(administered)
 
 
-def _move(administered: Administered, folder: Path, name: str, replicas: Sequence[int]) -> None:
-    topic, _, partition = name.rpartition("-")
-    path = folder / "moves.json"
-    move = {"topic": topic, "partition": int(partition), "replicas": replicas}
-    path.write_text(json.dumps({"version": 1, "partitions": [move]}))
+def _move(administered: Administered, path: Path, moves: Mapping[str, Sequence[int]]) -> None:
+    partitions = [
+        {"topic": topic, "partition": int(number), "replicas": replicas}
+        for name, replicas in moves.items()
+        for topic, _, number in [name.rpartition("-")]
+    ]
+    path.write_text(json.dumps({"version": 1, "partitions": partitions}))
     administered.tool(REASSIGN, "--reassignment-json-file", str(path), "--execute")
+    _wait_for_moves(administered)
+
+
+def _wait_for_moves(administered: Administered) -> None:
+    deadline = soon()
+    while "No partition reassignments found" not in administered.tool(REASSIGN, "--list"):
+        assert deadline.pause(0.2)
+
+
+@pytest.mark.parametrize("release", ["kafka_282", "kafka_392"])
+def test_older_releases(
+    release: str, request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What they do not offer is left out of an import and named in it; a plan of it is empty there too."""
+    kafka = request.getfixturevalue(release)
+    assert main(["import", "-b", kafka.bootstrap_servers]) == 0
+    path = tmp_path / "imported.toml"
+    path.write_text(text := capsys.readouterr().out)
+    assert ("left out, UNSUPPORTED_VERSION" in text) is (release == "kafka_282")
+    assert main(["plan", str(path), "-b", kafka.bootstrap_servers, "--exit-code"]) == 0

@@ -1,13 +1,18 @@
-"""Our batches against Kafka's MemoryRecords: byte for byte as Java builds them, and read by Java with every codec."""
+"""Our batches against Kafka's MemoryRecords: byte for byte as Java builds them, and read by Java with every codec.
 
-from collections.abc import Iterator, Sequence
+Both encoders: that of tuples and that of columns.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from kafka_lagoon.records.compressing import CODECS
+from kafka_lagoon.records.encode_columns import ColumnEncoder, RecordColumns
 from kafka_lagoon.records.encoding import NOT_IDEMPOTENT, TRANSACTIONAL, Producer, Record, encode_batch
 from tests.oracle.jars import KAFKAS
 from tests.oracle.memory_records import JavaRecords, Row, batch, java_records, record
@@ -49,6 +54,23 @@ def _examples() -> list[tuple[list[Record], Producer, int]]:
     return [*examples, (large, Producer(1, 0, 5), 0)]
 
 
+def _of_tuples(made: list[Record], producer: Producer, bits: int) -> bytes:
+    return encode_batch(made, producer=producer, attributes=bits)
+
+
+def _of_columns(made: list[Record], producer: Producer, bits: int, codec: int = 0) -> bytes:
+    pairs = [[{"key": name.decode(), "value": value} for name, value in one.headers] for one in made]
+    columns = RecordColumns(
+        key=pa.array([one.key for one in made], pa.binary()),
+        value=pa.array([one.value for one in made], pa.large_binary()),
+        headers=pa.array(pairs, pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+        timestamp_ms=pa.array([one.timestamp_ms for one in made]),
+    )
+    encoder = ColumnEncoder(codec=codec, attributes=bits, target_batch_bytes=64 << 20, max_batch_bytes=64 << 20)
+    (batch,) = encoder.encode(columns, producer=producer)
+    return bytes(batch.data)
+
+
 def _described(made: Sequence[Record], producer: Producer, attributes: int) -> dict[str, Any]:
     """The same batch as Java takes it."""
     return batch(
@@ -69,10 +91,11 @@ def _described(made: Sequence[Record], producer: Producer, attributes: int) -> d
     )
 
 
-def test_java_builds_the_same_bytes(kafkas: Sequence[JavaRecords]) -> None:
+@pytest.mark.parametrize("encode", [_of_tuples, _of_columns])
+def test_java_builds_the_same_bytes(kafkas: Sequence[JavaRecords], encode: Callable[..., bytes]) -> None:
     """Uncompressed, every byte is Java's: lengths, attributes, times, producer, sequence, checksum, records."""
     examples = _examples()
-    ours = [encode_batch(made, producer=producer, attributes=bits) for made, producer, bits in examples]
+    ours = [encode(*example) for example in examples]
     for kafka in kafkas:
         assert kafka.build([_described(*example) for example in examples]) == ours
 
@@ -81,9 +104,7 @@ def test_java_builds_the_same_bytes(kafkas: Sequence[JavaRecords]) -> None:
 def test_java_reads_what_was_given(kafkas: Sequence[JavaRecords], codec: str) -> None:
     """With each codec, field by field."""
     examples = _examples()
-    ours = [
-        encode_batch(made, codec=CODECS[codec], producer=producer, attributes=bits) for made, producer, bits in examples
-    ]
+    ours = [_of_columns(*example, CODECS[codec]) for example in examples]  # those of tuples are the same bytes
     for kafka in kafkas:
         for (made, producer, bits), answer in zip(examples, kafka.read(ours), strict=True):
             assert answer.broken is None
@@ -95,3 +116,23 @@ def test_java_reads_what_was_given(kafkas: Sequence[JavaRecords], codec: str) ->
             assert batch.rows == tuple(
                 Row(offset, one[0], 0, *one[1:3], tuple(one[3])) for offset, one in enumerate(made)
             )
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_java_reads_batches_that_were_cut(kafkas: Sequence[JavaRecords], codec: str) -> None:
+    """Each with its number, below the limit; times that fall and that are before 1970 are kept, as no producer of Java's would."""
+    random = Random(_SEED)
+    values = [random.randbytes(random.randrange(200)) for _ in range(500)]
+    times = [1_700_000_000_000 - 10**10 * number for number in range(500)]
+    columns = RecordColumns(value=pa.array(values, pa.binary()), timestamp_ms=pa.array(times))
+    encoder = ColumnEncoder(codec=CODECS[codec], target_batch_bytes=9_000, max_batch_bytes=5_000)
+    batches = list(encoder.encode(columns, producer=Producer(77, 1, 2**31 - 200)))
+    assert max(len(batch.data) for batch in batches) <= 5_000
+    assert len(batches) > 5
+    for kafka in kafkas:
+        (answer,) = kafka.read([b"".join(batch.data for batch in batches)])
+        assert answer.broken is None
+        read = [(row.timestamp_ms, row.value) for batch in answer.batches for row in batch.rows or ()]
+        assert read == list(zip(times, values, strict=True))
+        assert {batch.producer_id for batch in answer.batches} == {77}
+    assert [batch.producer.sequence for batch in batches] == [(2**31 - 200 + batch.first) % 2**31 for batch in batches]

@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from random import Random
 
+import pyarrow as pa
 import pytest
 
+from kafka_lagoon.produce.column_partitioner import ColumnPartitioner
 from kafka_lagoon.produce.partitioner import murmur2, partition_of
+from kafka_lagoon.records.encode_columns import RecordColumns
 from tests.oracle.java_codec import JavaCodec
 
 
@@ -20,3 +23,18 @@ def test_hashes_are_javas(codecs: Sequence[JavaCodec]) -> None:
             hashed = utils.murmur2(bytearray(key))
             assert murmur2(key) == hashed & 0xFFFFFFFF
             assert partition_of(key, 7) == utils.toPositive(hashed) % 7
+
+
+@pytest.mark.java
+def test_columns_go_where_java_puts_them(codecs: Sequence[JavaCodec]) -> None:
+    """Thousands of keys of every length, by the function that Kafka's producer calls, for several numbers of partitions."""
+    random = Random(20_261_122)
+    keys = [random.randbytes(size) for size in (*list(range(130)) * 10, *(random.randrange(5_000) for _ in range(200)))]
+    columns = RecordColumns(key=pa.array(keys, pa.binary()))
+    numbers = (1, 2, 3, 7, 50, 4_096, 2**31 - 1)
+    ours = {number: ColumnPartitioner(number, list, 1).choose(columns).tolist() for number in numbers}
+    for java in codecs:
+        chooser = java.jvm.org.apache.kafka.clients.producer.internals.BuiltInPartitioner
+        for place, key in enumerate(keys):
+            number = numbers[place % len(numbers)]
+            assert ours[number][place] == chooser.partitionForKey(bytearray(key), number)

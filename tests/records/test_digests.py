@@ -1,5 +1,7 @@
 """Hashes of records are those of their definition, whatever form the columns have, and digests know order and number."""
 
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -8,6 +10,9 @@ from hypothesis import strategies as st
 from kafka_lagoon.records.buffers import HEADERS
 from kafka_lagoon.records.digests import ALL_FIELDS, HASHED, SequenceDigest, record_hashes
 from tests.reference import digests as reference
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _BYTES = st.one_of(st.none(), st.binary(max_size=40))
 _HEADER = st.tuples(st.text(max_size=20), _BYTES)
@@ -103,6 +108,24 @@ def test_what_differs_hashes_differently(first: Record, second: Record) -> None:
     """Null and empty, borders between fields, zeros at the end, the order of headers, time."""
     ours, theirs = hashes(arrow([first, second]))
     assert ours != theirs
+
+
+def test_hashes_are_those_of_another_implementation(spark: "SparkSession") -> None:
+    """Guava's, of the bytes that the definition names."""
+    records: list[Record] = [
+        (
+            number * 1_000,
+            None if number % 5 == 0 else b"k" * number,
+            b"v" * (7 * number % 50),
+            [("h" * number, b"x" * number)],
+        )
+        for number in range(40)
+    ]
+    assert spark._jvm is not None
+    guava = spark._jvm.com.google.common.hash.Hashing.murmur3_128()
+    for (time, key, value, headers), pair in zip(records, record_hashes(arrow(records)), strict=True):
+        data = reference.canonical(time, key, value, [(name.encode(), content) for name, content in headers])
+        assert bytes(guava.hashBytes(bytearray(data)).asBytes()) == pair.astype("<u8").tobytes()
 
 
 def test_hashes_stay_as_they_are() -> None:

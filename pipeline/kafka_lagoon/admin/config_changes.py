@@ -104,7 +104,7 @@ def _replace_configs(
         lost = sorted(name for name, value in merged.items() if value == SENSITIVE)
         if lost:
             text = f"brokers before Kafka 2.3 would unset {', '.join(lost)}, which nobody can read"
-            failures[resource] = own_failure(ALTER_CONFIGS, resource.scope(), WOULD_UNSET_SECRETS, text)
+            failures[resource] = own_failure(ALTER_CONFIGS.name, resource.scope(), WOULD_UNSET_SECRETS, text)
         else:
             whole[resource] = merged
     log.info("configs_replaced_as_a_whole", resources=[str(one) for one in whole], validate_only=validate_only)

@@ -9,7 +9,7 @@ _SETS = re.compile(
     r"(log\.)?cleanup\.policy|.*\.replication\.throttled\.replicas|sasl\.enabled\.mechanisms|metric\.reporters"
     r"|metrics|match"
 )
-_WHOLE = re.compile(r"[-+]?\d+", re.ASCII)
+_WHOLE = re.compile(r"[-+]?\d{1,20}", re.ASCII)
 _LIMITS = {"SHORT": 2**15, "INT": 2**31, "LONG": 2**63}
 
 

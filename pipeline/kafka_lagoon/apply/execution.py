@@ -14,7 +14,7 @@ from itertools import groupby
 from kafka_lagoon.apply.action import Action, ActionKind, Answered, Guard, Plan, Resource, State, same_state
 from kafka_lagoon.apply.guards import require_guards
 from kafka_lagoon.apply.kinds.registry import KINDS
-from kafka_lagoon.apply.outcomes import ActionResult, Outcome, decided, is_unsure, not_read, not_sent
+from kafka_lagoon.apply.outcomes import ActionResult, Outcome, decided, is_unsure, not_answered, not_read, not_sent
 from kafka_lagoon.apply.recording import Recorder, Run
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
@@ -54,7 +54,7 @@ def make_plan(cluster_name: str, cluster_id: str, actions: Sequence[Action], kin
     ordered = tuple(sorted(actions, key=lambda action: order[action.kind]))
     twice = [one for one, times in Counter(map(_key, ordered)).items() if times > 1]
     if twice:
-        raise ConfigError([f"{kinds[name].title} {resource.name}: asked for twice" for name, resource in twice])
+        raise ConfigError([f"{kinds[name].about(resource)}: asked for twice" for name, resource in twice])
     return Plan(cluster=cluster_name, cluster_id=cluster_id, actions=ordered)
 
 
@@ -122,16 +122,25 @@ class _Executing:
     def execution(self) -> Execution:
         """Send all actions, a kind after the other, and record how each kind ended."""
         results: list[ActionResult] = []
-        for kind, actions in _by_kind(self._plan.actions, self._kinds):
-            ended = self._results(kind, actions)
+        kinds = list(_by_kind(self._plan.actions, self._kinds))
+        for place, (kind, actions) in enumerate(kinds, 1):
+            try:
+                ended = self._results(kind, actions)
+            except BaseException:
+                self._record([self._unsent(action) for _, later in kinds[place:] for action in later])
+                raise
             self._all_done = self._all_done and all(result.outcome is Outcome.DONE for result in ended)
             self._record(ended)
             results += ended
         return Execution(run_id=self._run.run_id, plan=self._plan, results=results, unrecorded=self._unrecorded)
 
+    def _unsent(self, action: Action) -> ActionResult:
+        """How an action ended that the run did not come to, because it was interrupted."""
+        return self._result(action, Outcome.FAILED, not_sent(action, "the run was interrupted before it"))
+
     def _record(self, results: Sequence[ActionResult]) -> None:
         """Write the outcomes of one kind; when that fails, nothing else is sent."""
-        if self._unrecorded:
+        if self._unrecorded or not results:
             return
         now_ms = self._cluster.clock.now_ms()
         try:
@@ -141,38 +150,39 @@ class _Executing:
 
     def _results(self, kind: ActionKind, actions: Sequence[Action]) -> list[ActionResult]:
         """How the actions of one kind ended, in their order."""
-        held = {_key(action): failure for action in actions if (failure := self._hindrance(action))}
-        sent = [action for action in actions if _key(action) not in held]
-        answers = kind.send(self._cluster, sent, False, self._deadline) if sent else {}
-        failures = {
-            action.resource: answer for action in sent if isinstance(answer := answers.get(action.resource), Failure)
-        }
-        unsure = [
-            (action, failures[action.resource])
-            for action in sent
-            if action.resource in failures and is_unsure(failures[action.resource])
+        held = {action.resource: failure for action in actions if (failure := self._hindrance(action))}
+        sent = [action for action in actions if action.resource not in held]
+        answers = self._sent(kind, sent) if sent else {}
+        ended = {resource: (Outcome.FAILED, failure) for resource, failure in held.items()}
+        ended |= self._failed(kind, sent, answers)
+        results = []
+        for action in actions:
+            outcome, failure = ended.get(action.resource, (Outcome.DONE, None))
+            results.append(self._result(action, outcome, failure, answers.get(action.resource)))
+        return results
+
+    def _sent(self, kind: ActionKind, actions: Sequence[Action]) -> Mapping[Resource, Failure | Answered]:
+        """What the cluster says of the actions; an error in their middle leaves open which of them were done."""
+        try:
+            return kind.send(self._cluster, actions, False, self._deadline)
+        except PipelineError as error:
+            return {action.resource: not_answered(action, error) for action in actions}
+
+    def _failed(
+        self, kind: ActionKind, actions: Sequence[Action], answers: Mapping[Resource, Failure | Answered]
+    ) -> dict[Resource, tuple[Outcome, Failure]]:
+        """How those actions ended that have a failure for an answer."""
+        failures = [
+            (action, answer) for action in actions if isinstance(answer := answers.get(action.resource), Failure)
         ]
-        decisions = dict(
-            zip(
-                (action.resource for action, _ in unsure),
-                decided(self._cluster, kind, unsure) if unsure else (),
-                strict=True,
-            )
-        )
-        ended = {resource: (Outcome.FAILED, failure) for resource, failure in failures.items()} | decisions
-        return [self._result(action, held.get(_key(action)), ended, answers) for action in actions]
+        unsure = [(action, failure) for action, failure in failures if is_unsure(failure)]
+        decisions = decided(self._cluster, kind, unsure) if unsure else []
+        ended = {action.resource: (Outcome.FAILED, failure) for action, failure in failures}
+        return ended | {action.resource: one for (action, _), one in zip(unsure, decisions, strict=True)}
 
     def _result(
-        self,
-        action: Action,
-        hindrance: Failure | None,
-        ended: Mapping[Resource, tuple[Outcome, Failure]],
-        answers: Mapping[Resource, Failure | Answered],
+        self, action: Action, outcome: Outcome, failure: Failure | None, answer: Failure | Answered | None = None
     ) -> ActionResult:
-        outcome, failure = (
-            (Outcome.FAILED, hindrance) if hindrance else ended.get(action.resource, (Outcome.DONE, None))
-        )
-        answer = answers.get(action.resource)
         values = answer.values if isinstance(answer, Answered) else None
         return ActionResult(
             action_id=self._ids[_key(action)], action=action, outcome=outcome, failure=failure, values=values

@@ -94,7 +94,9 @@ def _acls(live: Live) -> list[dict[str, Any]]:
     def beside_operation(rule: Acl) -> Acl:
         return rule._replace(operation="")
 
-    rules = sorted((rule for rule in live.acls or () if is_known(rule)), key=lambda one: (beside_operation(one), one))
+    rules = sorted(
+        (rule for rule in live.acls or () if is_known(rule)), key=lambda rule: (beside_operation(rule), rule)
+    )
     return [
         {
             "permission": rule.permission,

@@ -57,12 +57,12 @@ def move_actions(desired: DesiredState, live: Live) -> tuple[list[Action], list[
     }
     moves = _Moves(desired, live, dict(current))
     _of_topics(moves)
-    for one in desired.actions:
-        if isinstance(one, Reassign):
-            _assigned(moves, one)
-    for one in desired.actions:
-        if isinstance(one, EmptyBroker):
-            _emptied(moves, one)
+    for wanted in desired.actions:
+        if isinstance(wanted, Reassign):
+            _assigned(moves, wanted)
+    for wanted in desired.actions:
+        if isinstance(wanted, EmptyBroker):
+            _emptied(moves, wanted)
     cancelled = {
         partition: one.path
         for one in desired.actions

@@ -7,8 +7,9 @@ from typing import Any
 
 from kafka_lagoon.apply.action import Action, ActionKind, Resource, State
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure, Scope, own_failure
+from kafka_lagoon.client.failures import Failure, Scope, own_failure, refusal_name
 from kafka_lagoon.clock import Deadline, backoff
+from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.protocol.error_codes import REQUEST_TIMED_OUT, UNKNOWN_SERVER_ERROR
 
 NOT_SENT, NOT_READ = "NOT_SENT", "NOT_READ"
@@ -52,6 +53,11 @@ def not_sent(action: Action, why: str) -> Failure:
 def not_read(action: Action) -> Failure:
     """The failure of an action whose live state an answer leaves out."""
     return _about(action, NOT_READ, "the cluster's answer leaves it out")
+
+
+def not_answered(action: Action, error: PipelineError) -> Failure:
+    """The failure of an action that an error left without an answer, after it may have been sent."""
+    return replace(_about(action, refusal_name(error), str(error)), may_be_done=True)
 
 
 def _about(action: Action, name: str, message: str) -> Failure:

@@ -79,12 +79,12 @@ def _next_broker(replicas: Replicas, racks: Racks, loads: _Loads) -> int | None:
     """The best broker for one more replica: in a rack with the fewest of them, then with the fewest replicas of all."""
     used = Counter(racks.get(broker_id) for broker_id in replicas)
     candidates = [broker_id for broker_id in racks if broker_id not in replicas]
-    return min(candidates, key=lambda one: (used[racks[one]], loads.replicas[one], one), default=None)
+    return min(candidates, key=lambda broker: (used[racks[broker]], loads.replicas[broker], broker), default=None)
 
 
 def _led_by_the_least_loaded(replicas: Replicas, loads: _Loads) -> Replicas:
     """The same brokers, first the one that leads the fewest partitions: the order moves no data."""
-    leader = min(replicas, key=lambda one: (loads.leaders[one], replicas.index(one)))
+    leader = min(replicas, key=lambda broker: (loads.leaders[broker], replicas.index(broker)))
     return (leader, *(other for other in replicas if other != leader))
 
 

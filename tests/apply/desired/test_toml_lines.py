@@ -71,8 +71,7 @@ def written(chance: random.Random) -> tuple[str, dict[tuple[str | int, ...], int
     lines: list[str] = []
     known: dict[tuple[str | int, ...], int] = {}
     for table in range(chance.randint(1, 4)):
-        for _ in range(chance.randint(0, 2)):
-            lines.append(chance.choice(["", "# [x]", "   ", '# """']))
+        lines += chance.choices(["", "# [x]", "   ", '# """'], k=chance.randint(0, 2))
         path: tuple[str | int, ...] = (f"t{table}", "in.ner") if chance.random() < 0.5 else (f"t{table}",)
         lines.append("[" + ".".join(f'"{part}"' if "." in str(part) else str(part) for part in path) + "]")
         for key in chance.sample(string.ascii_lowercase, chance.randint(0, 6)):

@@ -1,0 +1,75 @@
+"""Configs of a fake cluster, altered one by one, or as a whole where brokers are old."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kafka_lagoon.admin.config_changes import WOULD_UNSET_SECRETS, alter_configs
+from kafka_lagoon.admin.config_values import ConfigResource
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.protocol.messages.alter_configs import ALTER_CONFIGS
+from kafka_lagoon.protocol.messages.describe_configs import BROKER, DESCRIBE_CONFIGS, TOPIC
+from kafka_lagoon.protocol.messages.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
+from tests.admin.conftest import soon
+from tests.fake.answers import SPOKEN
+from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Altered, Close, Fault
+
+pytestmark = pytest.mark.usefixtures("topic_apis")
+ORDERS, ALL_BROKERS, BROKER_2 = ConfigResource(TOPIC, "orders"), ConfigResource(BROKER, ""), ConfigResource(BROKER, "2")
+
+
+@pytest.fixture
+def old_brokers(topic_apis: None, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001  takes from those
+    """Brokers before Kafka 2.3."""
+    monkeypatch.delitem(SPOKEN, INCREMENTAL_ALTER_CONFIGS.key)
+
+
+def test_alter_configs(state: FakeCluster, cluster: Cluster) -> None:
+    """What is not named stays; a broker's own configs go to the broker, all others to the controller."""
+    state.configs[TOPIC, "orders"] = {"flush.ms": "5", "segment.ms": "6"}
+    changes = {ORDERS: {"flush.ms": None, "retention.ms": "7"}, ALL_BROKERS: {"a": "1"}, BROKER_2: {"b": "2"}}
+    assert alter_configs(cluster, changes, soon(), validate_only=True) == {}
+    assert state.configs == {(TOPIC, "orders"): {"flush.ms": "5", "segment.ms": "6"}}
+    assert alter_configs(cluster, changes, soon()) == {}
+    assert state.configs == {
+        (TOPIC, "orders"): {"segment.ms": "6", "retention.ms": "7"},
+        (BROKER, ""): {"a": "1"},
+        (BROKER, "2"): {"b": "2"},
+    }
+    asked = {node for node, key, _ in state.requests if key == INCREMENTAL_ALTER_CONFIGS.key}
+    assert asked == {1, 2}
+
+
+def test_a_change_is_sent_once(state: FakeCluster, cluster: Cluster) -> None:
+    """After a lost answer another client may have changed it since."""
+    state.faults.append(Fault(INCREMENTAL_ALTER_CONFIGS.key, Close()))
+    failure = alter_configs(cluster, {ORDERS: {"flush.ms": "1"}}, soon())[ORDERS]
+    assert (failure.may_be_done, state.count(INCREMENTAL_ALTER_CONFIGS.key)) == (True, 1)
+
+
+@pytest.mark.usefixtures("old_brokers")
+def test_alter_whole(state: FakeCluster, cluster: Cluster) -> None:
+    """Old brokers unset what is not sent, so all that is set is sent with the change in it."""
+    state.configs[TOPIC, "orders"] = {"flush.ms": "5", "segment.ms": "6"}
+    changes = {ORDERS: {"flush.ms": None, "retention.ms": "7"}}
+    assert alter_configs(cluster, changes, soon()) == {}
+    kept = state.configs[TOPIC, "orders"]
+    assert (kept["segment.ms"], kept["retention.ms"], "flush.ms" in kept) == ("6", "7", False)
+
+
+@pytest.mark.usefixtures("old_brokers")
+def test_a_secret_is_not_unset_by_the_way(state: FakeCluster, cluster: Cluster) -> None:
+    """A sensitive value cannot be read, so it could not be sent again: the resource keeps what it has."""
+    state.configs[TOPIC, "orders"] = {"password": "x"}
+
+    def sensitive(response: Any) -> Any:
+        (result,) = response.results
+        configs = tuple(replace(one, is_sensitive=one.name == "password") for one in result.configs)
+        return replace(response, results=(replace(result, configs=configs),))
+
+    state.faults.append(Fault(DESCRIBE_CONFIGS.key, Altered(sensitive)))
+    failure = alter_configs(cluster, {ORDERS: {"flush.ms": "1"}}, soon())[ORDERS]
+    assert (failure.name, "password" in (failure.message or "")) == (WOULD_UNSET_SECRETS, True)
+    assert state.count(ALTER_CONFIGS.key) == 0

@@ -1,0 +1,58 @@
+"""Features of fake brokers."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kafka_lagoon.admin.features import FeatureChange, FeatureLevels, feature_levels, update_features
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, FinalizedFeature, SupportedFeature
+from kafka_lagoon.protocol.messages.update_features import UPDATE_FEATURES
+from tests.admin.conftest import soon
+from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Altered, Fault
+
+pytestmark = pytest.mark.usefixtures("topic_apis")
+INVALID_UPDATE = 95
+
+
+def known(level: int, epoch: int, highest: int) -> Callable[[Any], Any]:
+    """What a broker knows of a feature."""
+
+    def change(response: Any) -> Any:
+        return replace(
+            response,
+            supported_features=(SupportedFeature(name="group.version", min_version=0, max_version=highest),),
+            finalized_features_epoch=epoch,
+            finalized_features=(FinalizedFeature(name="group.version", max_version_level=level, min_version_level=0),),
+        )
+
+    return change
+
+
+def test_levels_are_those_of_the_newest_metadata(state: FakeCluster, cluster: Cluster) -> None:
+    """A broker that has not heard of a change yet does not hide it; every broker must support a level."""
+    for node_id, answer in ((1, known(0, 5, 2)), (2, known(1, 9, 1)), (3, known(0, 5, 2))):
+        state.faults.append(Fault(API_VERSIONS.key, Altered(answer), node_id=node_id, times=9))
+    assert feature_levels(cluster, soon()) == {"group.version": FeatureLevels(1, 0, 1)}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_update_features(state: FakeCluster, connect: Callable[[], Cluster], version: int) -> None:
+    """Brokers tell of each feature, or of all together; a refusal is one of each feature that was asked for."""
+    state.highest[UPDATE_FEATURES.key] = version
+    cluster = connect()
+    changes = {"group.version": FeatureChange(1, "upgrade"), "share.version": FeatureChange(0, "safe_downgrade")}
+    assert update_features(cluster, changes, soon()) == {}
+
+    def refused(response: Any) -> Any:
+        return replace(response, error_code=INVALID_UPDATE, error_message="no such level", results=())
+
+    state.faults.append(Fault(UPDATE_FEATURES.key, Altered(refused)))
+    failures = update_features(cluster, changes, soon(), validate_only=True)
+    assert [(str(one.scope), one.name, one.message) for one in failures.values()] == [
+        ("feature group.version", "INVALID_UPDATE_VERSION", "no such level"),
+        ("feature share.version", "INVALID_UPDATE_VERSION", "no such level"),
+    ]

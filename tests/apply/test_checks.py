@@ -1,0 +1,83 @@
+"""Faults that only the cluster shows."""
+
+from kafka_lagoon.apply.checks import faults_of, wrong_cluster
+from kafka_lagoon.apply.desired.state import ScramUser
+from tests.apply.lives import desired, live, topic
+
+TEXT = """
+[topics.orders]
+partitions = 2
+replication_factor = 4
+[topics.orders.configs]
+retention.mss = 5
+retention.ms = "1 d"
+min.insync.replicas = 5
+[topics.assigned]
+assignments = [[1, 9]]
+[topics.fewer]
+assignments = [[1], [2]]
+[broker_configs.7]
+[broker_configs.1]
+broker.id = 5
+log.cleaner.thread = 1
+ssl.keystore.password = "hunter2"
+[group_configs.g]
+consumer.session.timeout.ms = "soon"
+[scram_users.alice.SCRAM-SHA-256]
+[scram_users.bob.SCRAM-SHA-256]
+iterations = 8192
+[scram_users.carol.SCRAM-SHA-256]
+[features]
+"metadata.version" = 31
+"metadata.versions" = 1
+"""
+
+
+def test_all_faults_with_their_lines() -> None:
+    """Each names what there is instead, and no value of a sensitive config."""
+    cluster = live(
+        {"orders": topic("orders", [[1, 2]] * 3), "fewer": topic("fewer", [[1]] * 3)},
+        scram_users={ScramUser("bob", "SCRAM-SHA-256"): 4096, ScramUser("carol", "SCRAM-SHA-256"): 4096},
+    )
+    problems = faults_of(desired(TEXT), cluster)
+    assert problems == [
+        "x.toml:4: topics.orders.partitions: 2 are fewer than the 3 that the topic has",
+        "x.toml:5: topics.orders.replication_factor: 4 is more than the 3 brokers of the cluster",
+        (
+            "x.toml:9: topics.orders.configs.min.insync.replicas: 5 is more than the replication factor, 4: nobody could write "
+            "with acks=all"
+        ),
+        "x.toml:11: topics.assigned.assignments: partition 0: there is no broker 9 (there are 1, 2, 3)",
+        "x.toml:13: topics.fewer.assignments: 2 are fewer than the 3 that the topic has",
+        "x.toml:7: topics.orders.configs.retention.mss: is no config of a topic (did you mean retention.ms?)",
+        "x.toml:8: topics.orders.configs.retention.ms: must be a whole number (LONG)",
+        "x.toml:14: broker_configs.7: there is no broker 7 (there are 1, 2, 3)",
+        "x.toml:16: broker_configs.1.broker.id: is read-only: it is set in the file server.properties of each broker",
+        "x.toml:17: broker_configs.1.log.cleaner.thread: is no config of a broker (did you mean log.cleaner.threads?)",
+        (
+            "x.toml:18: broker_configs.1.ssl.keystore.password: is sensitive: it must be a reference, env:NAME or file:/path, and "
+            "not the value itself"
+        ),
+        "x.toml:20: group_configs.g.consumer.session.timeout.ms: must be a whole number (INT)",
+        "x.toml:21: scram_users.alice.SCRAM-SHA-256: password is missing: it is needed to create or change the user",
+        "x.toml:22: scram_users.bob.SCRAM-SHA-256: password is missing: it is needed to create or change the user",
+        "x.toml:26: features.metadata.version: 31 is not a level that all brokers can run (7 to 30)",
+        "x.toml:27: features.metadata.versions: is no feature of the cluster (did you mean metadata.version?)",
+    ]
+
+
+def test_another_cluster() -> None:
+    """The id of the file must be the cluster's."""
+    assert (
+        wrong_cluster(desired(TEXT), live(cluster_id="other"))
+        == "x.toml:1: cluster_id: is c, and the cluster's is other"
+    )
+    assert wrong_cluster(desired(TEXT), live()) is None
+
+
+def test_a_broker_that_is_down_is_no_fault() -> None:
+    """A topic that has the replicas which are written is left as it is, whichever brokers are there just now."""
+    cluster = live({"orders": topic("orders", [[1, 2, 4]])}, brokers=2)
+    text = "[topics.orders]\nassignments = [[1, 2, 4]]\nconfigs = { 'min.insync.replicas' = 3 }\n"
+    assert faults_of(desired(text), cluster) == []
+    assert faults_of(desired("[topics.orders]\nreplication_factor = 3\n"), cluster) == []

@@ -1,0 +1,175 @@
+"""What has to be done, and what must not be touched."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_lagoon.admin.features import FeatureLevels
+from kafka_lagoon.apply.action import Action, Guard
+from kafka_lagoon.apply.desired.state import Acl, ScramUser
+from kafka_lagoon.apply.diff import diff
+from kafka_lagoon.apply.plan import in_order
+from tests.apply.lives import desired, live, topic
+
+READ = Acl("TOPIC", "orders", "LITERAL", "User:alice", "*", "READ", "ALLOW")
+RULE = '[[acls]]\nprincipal = "User:alice"\noperation = "READ"\nresource_type = "TOPIC"\nresource_name = "orders"\n'
+
+
+def changes(actions: list[Action]) -> list[tuple[str, str, Any, Any]]:
+    return [(action.kind, action.resource.name, action.before, action.after) for action in in_order(actions)]
+
+
+def test_a_cluster_that_is_as_desired() -> None:
+    """Nothing, also where a value is written in another way, or a default is not written."""
+    state = desired(
+        '[owns]\ntopics = ["orders"]\nprincipals = [".*"]\nquotas = [".*"]\n[topics.orders]\npartitions = 2\nreplication_factor = 2\n'
+        'configs = { "retention.ms" = "0100", "cleanup.policy" = "delete,compact" }\n'
+        '[[quotas]]\nuser = "alice"\nproducer_byte_rate = 5\n[scram_users.alice.SCRAM-SHA-256]\niterations = 8192\n'
+        "[features]\n" + '"metadata.version" = 25\n' + RULE
+    )
+    cluster = live(
+        {"orders": topic("orders", [[1, 2], [2, 3]]), "other": topic("other", [[1]])},
+        {"topic": {"orders": {"retention.ms": "100", "cleanup.policy": "compact,delete"}}},
+        acls=frozenset({READ}),
+        quotas={"user=alice": {"producer_byte_rate": 5}},
+        scram_users={ScramUser("alice", "SCRAM-SHA-256"): 8192},
+    )
+    assert diff(state, cluster) == []
+
+
+def test_configs_are_compared_with_what_is_set_on_the_resource() -> None:
+    """Set, altered, and unset where the file is responsible; a lower retention has its guard."""
+    text = '[topics.orders]\nconfigs = { "retention.ms" = 50, "compression.type" = "zstd" }\n'
+    cluster = live(
+        {"orders": topic("orders", [[1]])}, {"topic": {"orders": {"retention.ms": "100", "cleanup.policy": "compact"}}}
+    )
+    (action,) = diff(desired(text), cluster)
+    assert (action.before, action.after) == (
+        {"retention.ms": "100", "compression.type": None},
+        {"retention.ms": "50", "compression.type": "zstd"},
+    )
+    assert action.guards == {Guard.SHRINKING_RETENTION}
+    assert action.source == "x.toml:3"
+    (action,) = diff(desired('[owns]\ntopics = ["o.*"]\n' + text), cluster)
+    assert action.before == {"retention.ms": "100", "compression.type": None, "cleanup.policy": "compact"}
+    assert action.after == {"retention.ms": "50", "compression.type": "zstd", "cleanup.policy": None}
+
+
+def test_what_is_owned_and_not_written_is_removed() -> None:
+    """Topics but those of the brokers, configs of resources, ACLs, quotas and users; each deletion has its guard."""
+    state = desired(
+        '[owns]\ntopics = ["o.*", "__.*"]\nprincipals = ["User:a.*"]\ngroups = ["g"]\nbrokers = [".*"]\nquotas = ["user=a.*"]\n'
+    )
+    cluster = live(
+        {"orders": topic("orders", [[1]]), "p": topic("p", [[1]]), "__o": topic("__o", [[1]], internal=True)},
+        {
+            "broker": {"1": {"log.cleaner.threads": "2", "ssl.keystore.password": "(sensitive)"}},
+            "group": {"g": {"consumer.session.timeout.ms": "1"}, "h": {"consumer.session.timeout.ms": "1"}},
+        },
+        acls=frozenset({READ, READ._replace(principal="User:bob"), READ._replace(operation="UNKNOWN_77")}),
+        quotas={"user=alice": {"producer_byte_rate": 5}, "user=bob": {"producer_byte_rate": 5}},
+        scram_users={ScramUser("alice", "SCRAM-SHA-256"): 4096, ScramUser("bob", "SCRAM-SHA-256"): 4096},
+    )
+    actions = in_order(diff(state, cluster))
+    assert [(action.kind, action.resource.name) for action in actions] == [
+        ("alter_configs", "1"),
+        ("alter_configs", "g"),
+        ("alter_quotas", "user=alice"),
+        ("delete_scram", "alice SCRAM-SHA-256"),
+        ("delete_acl", "ALLOW User:alice READ topic LITERAL orders from *"),
+        ("delete_topic", "orders"),
+    ]
+    assert all(Guard.DELETIONS in action.guards for action in actions if action.kind.startswith("delete"))
+    assert actions[0].after == {"log.cleaner.threads": None}
+
+
+def test_without_patterns_nothing_is_removed() -> None:
+    """A file without `owns` adds and changes."""
+    cluster = live(
+        {"orders": topic("orders", [[1]])},
+        {"broker": {"1": {"log.cleaner.threads": "2"}}, "topic": {"orders": {"retention.ms": "5"}}},
+        acls=frozenset({READ}),
+        quotas={"user=alice": {"producer_byte_rate": 5, "consumer_byte_rate": 6}},
+        scram_users={ScramUser("alice", "SCRAM-SHA-256"): 4096},
+    )
+    text = '[topics.orders]\n[[quotas]]\nuser = "alice"\nproducer_byte_rate = 7\n'
+    assert changes(diff(desired(text), cluster)) == [
+        ("alter_quotas", "user=alice", {"producer_byte_rate": 5}, {"producer_byte_rate": 7})
+    ]
+
+
+def test_what_was_not_read_is_not_planned() -> None:
+    """A topic whose configs were refused, ACLs without an authorizer: the failures say so, and no action guesses."""
+    state = desired('[topics.orders]\nconfigs = { "retention.ms" = 5 }\n' + RULE)
+    cluster = live({"orders": topic("orders", [[1]])}, acls=None, quotas=None, scram_users=None, features=None)
+    refused = {**cluster.configs, "topic": {}}
+    assert diff(state, live({"orders": topic("orders", [[1]])}, acls=None, quotas=None)) != []
+    unknown = type(cluster)(**{name: getattr(cluster, name) for name in cluster.__slots__} | {"configs": refused})
+    assert diff(state, unknown) == []
+
+
+@pytest.mark.parametrize(("level", "unset"), [(0, True), (1, False)])
+def test_what_brokers_keep_for_the_whole_cluster_is_not_unset(level: int, unset: bool) -> None:
+    """With eligible leader replicas (KIP-966) the minimum of replicas in sync is set, and brokers refuse to unset it."""
+    state = desired('[owns]\nbrokers = ["<default>"]\n')
+    features = {"eligible.leader.replicas.version": FeatureLevels(level, 0, 1)}
+    cluster = live({}, {"broker": {"<default>": {"min.insync.replicas": "1"}}}, features=features)
+    assert bool(diff(state, cluster)) is unset
+
+
+def test_passwords_are_not_in_actions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are references until they are sent."""
+    monkeypatch.setenv("PASSWORD", "hunter2")
+    state = desired('[scram_users.alice.SCRAM-SHA-256]\npassword = "env:PASSWORD"\n')
+    (action,) = diff(state, live())
+    assert (action.before, action.after) == (None, {"iterations": 4096})
+    assert "hunter2" not in repr(action)
+    assert action.secrets["password"].reveal() == "hunter2"
+
+
+def test_sensitive_configs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set where there is none, also of a listener and of all brokers, and never shown; one that is set cannot be compared."""
+    monkeypatch.setenv("PASSWORD", "hunter2")
+    names = ("ssl.keystore.password", "listener.name.x.ssl.keystore.password")
+    lines = "".join(f'"{name}" = "env:PASSWORD"\n' for name in names)
+    state = desired(f'[broker_configs.1]\n{lines}[broker_configs."<default>"]\n{lines}')
+    cluster = live({}, {"broker": {"1": {names[0]: "(sensitive)"}}})
+    by_name = {action.resource.name: action for action in diff(state, cluster)}
+    default, first = by_name["<default>"], by_name["1"]
+    assert default.after == dict.fromkeys(names, "(sensitive)")
+    assert first.after == {names[1]: "(sensitive)"}
+    assert {secret.reveal() for secret in default.secrets.values()} == {"hunter2"}
+    assert "hunter2" not in repr([default, first])
+    assert "env:" not in repr([default.after, first.after])
+
+
+NAMES = st.sampled_from(["a", "b", "c.d", "__x"])
+OWN = st.dictionaries(st.sampled_from(["retention.ms", "compression.type"]), st.sampled_from(["1", "2"]))
+
+
+@given(st.dictionaries(NAMES, OWN), st.dictionaries(NAMES, OWN), st.sampled_from(["", "a", "[ab]", ".*"]))
+def test_after_the_plan_the_cluster_is_as_desired(wanted, there, owned):
+    """The actions that are carried out leave nothing to do, and touch nothing that is neither written nor owned."""
+    lines = [f'[topics."{name}"]\npartitions = 1\n[topics."{name}".configs]\n' + "".join(f'"{key}" = "{text}"\n' for key, text in own.items()) for name, own in wanted.items()]  # fmt: skip
+    owns = f'[owns]\ntopics = ["{owned}", {", ".join(map(repr, wanted))}]\n' if owned else ""
+    state = desired(owns + "".join(lines))
+    topics = {name: topic(name, [[1]], internal=name.startswith("__")) for name in there}
+    actions = diff(state, live(topics, {"topic": there}))
+    after = {name: dict(own) for name, own in there.items()}
+    for action in actions:
+        name = action.resource.name
+        assert name in wanted or state.is_owned("topic", name)
+        if action.kind == "create_topic":
+            after[name] = dict((action.after or {}).get("configs", {}))
+        elif action.kind == "delete_topic":
+            del after[name]
+        else:
+            own = {**after[name], **(action.after or {})}
+            after[name] = {key: text for key, text in own.items() if text is not None}
+    assert diff(state, live({name: topic(name, [[1]], internal=name.startswith("__")) for name in after}, {"topic": after})) == []  # fmt: skip
+    for name, own in wanted.items():
+        assert own.items() <= after[name].items()
+    if not owned:
+        assert set(there) <= set(after)

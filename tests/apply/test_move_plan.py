@@ -1,0 +1,102 @@
+"""Where partitions are to be, whatever asks for it."""
+
+from dataclasses import replace
+
+from kafka_lagoon.apply.action import Action
+from kafka_lagoon.apply.live import Live
+from kafka_lagoon.apply.move_plan import left_on, move_actions, needs_moves
+from tests.apply.lives import desired, live, topic
+
+
+def moved(actions: list[Action]) -> dict[str, list[int]]:
+    return {action.resource.name: (action.after or {})["replicas"] for action in actions}
+
+
+def moving(
+    cluster: Live, name: str, replicas: tuple[int, ...], adding: tuple[int, ...], removing: tuple[int, ...]
+) -> Live:
+    """The cluster while a partition 0 is moved."""
+    known = cluster.topics[name]
+    partition = replace(known.partitions[0], replicas=replicas, adding=adding, removing=removing)
+    topics = {**cluster.topics, name: replace(known, partitions={**known.partitions, 0: partition})}
+    return replace(cluster, topics=topics)
+
+
+CLUSTER = live(
+    {"a": topic("a", [[1, 2], [2, 3]]), "b": topic("b", [[3]]), "__x": topic("__x", [[3, 1]], internal=True)}
+)
+
+
+def test_what_is_assigned_and_where_it_is_already() -> None:
+    """Assignments and replication factors of topics, and of actions; nothing for partitions that are there."""
+    text = "[topics.a]\nassignments = [[1, 2], [3, 2], [1, 3]]\n[topics.b]\nreplication_factor = 2\n"
+    actions, faults = move_actions(desired(text), CLUSTER)
+    assert not faults
+    assert moved(actions) == {"a-1": [3, 2], "b-0": [3, 1]}
+    assert [action.source for action in actions] == ["x.toml:3", "x.toml:5"]
+    text = '[[actions]]\naction = "reassign_partitions"\nassignments = { a-0 = [1, 2], b-0 = [1] }\n'
+    assert moved(move_actions(desired(text), CLUSTER)[0]) == {"b-0": [1]}
+
+
+def test_a_broker_is_emptied_after_what_is_assigned() -> None:
+    """What is written counts first, internal topics are moved too, and topics of others stay with a note."""
+    text = "[topics.b]\nassignments = [[2]]\n[[actions]]\naction = 'empty_broker'\nbroker = 3\n"
+    actions, faults = move_actions(desired(text), CLUSTER)
+    assert not faults
+    assert moved(actions) == {"a-1": [2, 1], "b-0": [2], "__x-0": [1, 2]}
+    owns = desired(f"[owns]\ntopics = ['b']\n{text}")
+    assert moved(move_actions(owns, CLUSTER)[0]) == {"b-0": [2]}
+    assert left_on(owns, CLUSTER) == ["broker 3 keeps 2 replicas of topics that owns.topics does not match"]
+    assert left_on(desired(text), CLUSTER) == []
+
+
+def test_faults_of_moves() -> None:
+    """Partitions and brokers that there are not, what is assigned twice, and what cannot be anywhere else."""
+    text = """
+[topics.a]
+assignments = [[1, 3], [2, 3]]
+[[actions]]
+action = "reassign_partitions"
+assignments = { a-0 = [2], a-7 = [1], b-0 = [9] }
+[[actions]]
+action = "empty_broker"
+broker = 9
+[[actions]]
+action = "empty_broker"
+broker = 3
+topics = ["nothing", "a"]
+"""
+    _, faults = move_actions(desired(text), CLUSTER)
+    assert faults == [
+        "x.toml:7: actions[1].assignments.a-0: a-0 is assigned elsewhere too, at x.toml:4",
+        "x.toml:7: actions[1].assignments.a-7: there is no such partition",
+        "x.toml:7: actions[1].assignments.b-0: there is no broker 9 (there are 1, 2, 3)",
+        "x.toml:10: actions[2].broker: there is no broker 9 (there are 1, 2, 3)",
+        "x.toml:14: actions[3].topics: there is no topic nothing",
+        "x.toml:11: actions[3]: a-0 is assigned elsewhere too, at x.toml:4",
+        "x.toml:11: actions[3]: a-1 is assigned elsewhere too, at x.toml:4",
+    ]
+    only_two = live({"a": topic("a", [[1, 2]])}, brokers=2)
+    _, faults = move_actions(desired("[[actions]]\naction = 'empty_broker'\nbroker = 2\n"), only_two)
+    assert faults == ["x.toml:2: actions[1]: a-0 has 2 replicas, and no other broker is left for one of them"]
+
+
+def test_moves_under_way() -> None:
+    """One to the right place is left alone, another is replaced or cancelled; both at once is a fault."""
+    cluster = moving(CLUSTER, "a", (3, 2, 1), (3,), (1,))
+    assert move_actions(desired("[topics.a]\nassignments = [[3, 2], [2, 3]]\n"), cluster) == ([], [])
+    (action,), _ = move_actions(desired("[topics.a]\nassignments = [[1, 2], [2, 3]]\n"), cluster)
+    assert action.before == {"replicas": [3, 2, 1], "adding": [3], "removing": [1]}
+    cancel = "[[actions]]\naction = 'cancel_reassignments'\n"
+    (action,), _ = move_actions(desired(cancel), cluster)
+    assert (action.kind, action.resource.name) == ("cancel_reassignment", "a-0")
+    assert move_actions(desired(cancel), CLUSTER) == ([], [])
+    _, faults = move_actions(desired(f"{cancel}[topics.a]\nassignments = [[1, 2], [2, 3]]\n"), cluster)
+    assert faults == ["x.toml:2: actions[1]: the move of a-0 is to be cancelled, and another is wanted"]
+
+
+def test_when_moves_under_way_have_to_be_known() -> None:
+    """Only if something may have to be moved: to list moves takes a permission on the cluster."""
+    assert not needs_moves(desired("[topics.a]\nreplication_factor = 2\n"), CLUSTER.topics)
+    assert needs_moves(desired("[topics.a]\nreplication_factor = 3\n"), CLUSTER.topics)
+    assert needs_moves(desired("[[actions]]\naction = 'empty_broker'\nbroker = 9\n"), CLUSTER.topics)

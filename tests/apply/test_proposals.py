@@ -1,0 +1,79 @@
+"""Moves are as few as possible, keep racks apart, and spread what is added: for any cluster."""
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_lagoon.apply.proposals import with_factor, without_broker
+from kafka_lagoon.client.cluster import TopicPartition
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> tuple[dict[TopicPartition, tuple[int, ...]], dict[int, str | None]]:
+    """Brokers in racks, and partitions on some of them."""
+    count = draw(st.integers(1, 7))
+    racks = {broker_id: draw(st.sampled_from(["a", "b", "c", None])) for broker_id in range(1, count + 1)}
+    lists = draw(st.lists(st.lists(st.sampled_from(sorted(racks)), min_size=1, unique=True), max_size=12))
+    return {TopicPartition("t", number): tuple(brokers) for number, brokers in enumerate(lists)}, racks
+
+
+@given(clusters(), st.integers(1, 7))
+def test_a_broker_is_emptied(cluster, broker_id):
+    """Each of its partitions has one other broker in its place and nothing else is moved; the same is proposed again."""
+    replicas, racks = cluster
+    proposed, impossible = without_broker(replicas, racks, broker_id)
+    assert set(proposed) | set(impossible) == {one for one, brokers in replicas.items() if broker_id in brokers}
+    for partition, after in proposed.items():
+        before = replicas[partition]
+        assert broker_id not in after
+        assert len(after) == len(set(after)) == len(before)
+        assert set(before) - set(after) == {broker_id}
+        others = [racks[other] for other in before if other != broker_id]
+        (added,) = set(after) - set(before)
+        free = {racks[other] for other in racks if other not in (*before, broker_id)}
+        if racks[added] in others:
+            assert free <= set(others), "another rack was free"
+    for partition in impossible:
+        assert set(racks) - {broker_id} <= set(replicas[partition])
+    assert without_broker(dict(reversed(replicas.items())), racks, broker_id) == (proposed, impossible)
+    chosen = list(replicas)[:2]
+    assert set(without_broker(replicas, racks, broker_id, chosen)[0]) <= set(chosen)
+
+
+@given(clusters(), st.integers(1, 5))
+def test_another_replication_factor(cluster, factor):
+    """As many replicas as wanted, with the same preferred leader; what stays is not moved, and racks are not doubled."""
+    replicas, racks = cluster
+    factor = min(factor, len(racks))
+    proposed = with_factor(replicas, racks, list(replicas), factor)
+    assert set(proposed) == {one for one, brokers in replicas.items() if len(brokers) != factor}
+    for partition, after in proposed.items():
+        before = replicas[partition]
+        assert len(after) == len(set(after)) == factor
+        assert after[0] == before[0]
+        assert set(after) <= set(before) or set(before) <= set(after)
+        most = Counter(racks[one] for one in after)
+        spare = [one for one in racks if one not in after and not most[racks[one]]]
+        if len(after) > len(before) and spare:
+            assert all(most[racks[one]] == 1 for one in set(after) - set(before)), "a rack without a replica was free"
+
+
+def test_leaders_and_replicas_are_spread() -> None:
+    """Of 60 partitions that one broker led, the others lead and have the same number."""
+    replicas = {TopicPartition("t", number): (1, 2 + number % 4) for number in range(60)}
+    racks = dict.fromkeys(range(1, 6))
+    proposed, _ = without_broker(replicas, racks, 1)
+    assert set(Counter(after[0] for after in proposed.values()).values()) == {15}
+    assert set(Counter(one for after in proposed.values() for one in after).values()) == {30}
+
+
+def test_racks_are_kept_apart() -> None:
+    """The broker in the rack that the partition has no replica in is taken, however many replicas it has already."""
+    racks = {1: "a", 2: "a", 3: "b", 4: "c", 5: "c"}
+    replicas = {TopicPartition("t", 0): (1, 4), TopicPartition("t", 1): (3, 5), TopicPartition("t", 2): (3,)}
+    assert without_broker(replicas, racks, 1)[0] == {TopicPartition("t", 0): (2, 4)}
+    assert with_factor(replicas, racks, [TopicPartition("t", 0)], 3) == {TopicPartition("t", 0): (1, 4, 3)}
+    assert with_factor({TopicPartition("t", 0): (1, 3, 2)}, racks, [TopicPartition("t", 0)], 2) == {
+        TopicPartition("t", 0): (1, 3)
+    }

@@ -1,0 +1,84 @@
+"""The commands that README shows under "Altering a cluster" run as they stand there, on a real cluster, one after the other."""
+
+import re
+import shlex
+import time
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from kafka_lagoon.cli.admin.run import VERBS
+from kafka_lagoon.cli.main import main
+from kafka_lagoon.delta import admin_actions
+from kafka_lagoon.delta.plain_jvm import plain_kernel
+from kafka_lagoon.query import duckdb_engine
+from tests.integration.administered import Administered
+from tests.readme import README
+
+SECTION = README.read_text("utf-8").partition("## Altering a cluster\n")[2].partition("\n## ")[0]
+COMMANDS = [
+    shlex.split(line, comments=True)[1:]
+    for line in SECTION.splitlines()
+    if line.startswith(("lagoon admin", "lagoon kafka"))
+]
+
+
+def carried_out(command: list[str]) -> int:
+    """The exit code; a controller that lost its vote has to follow first, so it may get it back later."""
+    words = [*command, "--yes"] if command[0] == "admin" else command
+    for _ in range(60 if "add-voter" in command else 1):
+        exit_code = main(words)
+        if not exit_code:
+            break
+        time.sleep(0.5)
+    return exit_code
+
+
+def produce(administered: Administered) -> None:
+    """Records for those that are deleted."""
+    producer = Producer({"bootstrap.servers": administered.bootstrap_servers})
+    for partition in (0, 1, 0, 1):
+        producer.produce("orders", b"value", partition=partition)
+    assert producer.flush(30) == 0
+
+
+def here(administered: Administered, command: list[str]) -> list[str]:
+    """The command with what differs from cluster to cluster: where disks and controllers are."""
+    (first, second) = administered.kafka.data_folders(1)
+    properties = Path(administered.kafka.data_folders(3)[0]).parent.joinpath("server.properties").read_text()
+    (controller,) = re.findall(r"CONTROLLER://127\.0\.0\.1:\d+", properties)
+    other = second if (Path(first) / "placed-0").exists() else first
+    changed = {"/data/kafka-2": str(other), "CONTROLLER://kafka-3:9093": controller}
+    return [changed.get(word, word) for word in command]
+
+
+def test_every_recipe_runs(
+    administered: Administered, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each ends with exit code 0, and what it altered is recorded as done."""
+    monkeypatch.setenv("LAGOON_KAFKA__BOOTSTRAP_SERVERS", administered.bootstrap_servers)
+    monkeypatch.setenv("LAGOON_WAREHOUSE", str(tmp_path / "lake"))
+    with plain_kernel() as kernel:  # one for all commands
+        monkeypatch.setattr(admin_actions, "plain_kernel", lambda: nullcontext(kernel))
+        for command in COMMANDS:
+            if "delete-records" in command:
+                produce(administered)
+            assert carried_out(here(administered, command)) == 0, (command, capsys.readouterr().err)
+    printed = capsys.readouterr()
+    assert "nothing is recorded" not in printed.err
+    main(["admin", "alter-configs", "broker", "<default>", "--unset", "log.cleaner.threads", "--yes"])
+    with duckdb_engine.opened(tmp_path / "lake", {"admin_outcomes"}) as ask:
+        result = ask("SELECT kind, outcome, count(*) AS n FROM admin_outcomes GROUP BY ALL")
+        rows = [tuple(row.values()) for batch in result.batches for row in batch.to_pylist()]
+    assert {outcome for _, outcome, _ in rows} == {"done"}
+    altered = {"create_topic", "create_partitions", "alter_configs", "delete_records", "create_acl", "delete_acl"}
+    altered |= {"reassign_partition", "move_replica", "remove_voter", "add_voter", "alter_offsets", "delete_group"}
+    assert altered <= {kind for kind, _, _ in rows}
+
+
+def test_every_verb_is_in_the_section() -> None:
+    """As a command, or by its name."""
+    missing = [verb for verb in VERBS if not re.search(rf"\blagoon admin {verb}\b|`{verb}`", SECTION)]
+    assert not missing

@@ -1,0 +1,241 @@
+"""Arrow batches on real brokers: read by librdkafka, by Kafka's Java consumer and its dump, also when leaders die meanwhile."""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import TopicPartition as Position
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.produce.arrow_writer import ArrowWriter, WriteOptions
+from kafka_lagoon.produce.partitioner import partition_of
+from kafka_lagoon.produce.producer_state import ProducerState
+from kafka_lagoon.produce.sequences import init_producer_id
+from kafka_lagoon.produce.targets import describe_targets
+from kafka_lagoon.records.compressing import CODECS
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from tests.integration.producers import ODD, Consumed, JavaProducers, Sent, consume, create, java_producers, until
+from tests.integration.test_produce_and_fetch import RELEASES, connected, dumped, kept, soon
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+# Times that no producer of others lets through; brokers take them.
+ODD_TIMES = (Sent(b"before 1970", b"-", -5), Sent(b"none", b"-", -1), Sent(b"epoch", b"0", 0))
+
+
+@pytest.fixture(params=RELEASES)
+def release(request: pytest.FixtureRequest) -> LocalKafka:
+    """Brokers of each release."""
+    return request.getfixturevalue(request.param)
+
+
+def arrow(records: Sequence[Sent]) -> pa.RecordBatch:
+    """The records as columns."""
+    pairs = [[{"key": name, "value": value} for name, value in one.headers] for one in records]
+    return pa.RecordBatch.from_pydict(
+        {
+            "key": pa.array([one.key for one in records], pa.binary()),
+            "value": pa.array([one.value for one in records], pa.binary()),
+            "headers": pa.array(pairs, HEADERS),
+            "timestamp_ms": pa.array([one.timestamp_ms for one in records], pa.int64()),
+        }
+    )
+
+
+def numbered(cluster: Cluster) -> ProducerState:
+    """A state with a new producer id."""
+    return ProducerState(init_producer_id(cluster, soon()).producer._replace(sequence=0))
+
+
+@contextmanager
+def writing(cluster: Cluster, options: WriteOptions) -> Iterator[ArrowWriter]:
+    with ArrowWriter(cluster, {}, numbered(cluster), options) as writer:
+        yield writer
+
+
+def test_every_codec_is_read_by_others(release: LocalKafka) -> None:
+    """Nulls, empty fields, headers and odd times are what librdkafka reads; Kafka's dump finds every batch sound."""
+    topics = {codec: f"columns-{codec}" for codec in CODECS}
+    for topic in topics.values():
+        kept(release, topic)
+    written: dict[str, list[int]] = {}
+    with connected(release) as (cluster, _):
+        for codec, topic in topics.items():
+            # The odd records of 20 kB and more make batches of their own.
+            options = WriteOptions(codec=CODECS[codec], target_batch_bytes=2_000)
+            with writing(cluster, options) as writer:
+                writer.write(arrow([*ODD, *ODD_TIMES]), topic=topic, partition=0)
+            assert not writer.failures
+            written[topic] = [(one.first, one.count, one.base_offset) for one in writer.take_written()]
+    sent = [*ODD, *ODD_TIMES]
+    read = consume(release, dict.fromkeys(topics.values(), 0), "read_uncommitted")
+    for topic in topics.values():
+        assert [_plain(one) for one in read[topic]] == [(at, *_timed(one)) for at, one in enumerate(sent)]
+    for codec, topic in topics.items():
+        batches = dumped(release, [topic])[topic] if codec == "none" else ()
+        assert {(one.codec, one.magic, one.is_valid) for one in batches} <= {(codec, 2, True)}
+        assert [(one.base_sequence, one.count, one.base_offset) for one in batches] == (
+            written[topic] if batches else []
+        )
+        assert [one.timestamp_ms for batch in batches for one in batch.records] == (
+            [one.timestamp_ms for one in sent] if batches else []
+        )
+
+
+def _timed(sent: Sent) -> tuple[Any, ...]:
+    return sent.timestamp_ms, sent.key, sent.value, sent.headers
+
+
+def _plain(read: Consumed) -> tuple[Any, ...]:
+    return read.offset, read.timestamp_ms, read.key, read.value, read.headers
+
+
+def test_java_reads_keys_where_it_would_put_them(kafka: LocalKafka) -> None:
+    """Kafka's consumer finds each key in the partition of Java's partitioner, with its headers and time, in order."""
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
+    admin.create_topics([NewTopic("columns-keyed", num_partitions=5, replication_factor=3)])["columns-keyed"].result(60)
+    times = 1_700_000_000_000
+    sent = [Sent(b"key-%d" % (number % 40), b"%d" % number, times - number, (("n", b"x"),)) for number in range(400)]
+    with connected(kafka) as (cluster, _), writing(cluster, WriteOptions(codec=CODECS["snappy"])) as writer:
+        writer.write(arrow(sent), topic="columns-keyed")
+    assert not writer.failures
+    with java_producers(kafka) as java:
+        read = _consumed_by_java(java, kafka, "columns-keyed", 5, len(sent))
+    for partition in range(5):
+        expected = [one for one in sent if partition_of(one.key or b"", 5) == partition]
+        assert read[partition] == [(one.timestamp_ms, one.key, one.value, "n", b"x") for one in expected]
+
+
+def _consumed_by_java(
+    java: JavaProducers, kafka: LocalKafka, topic: str, partitions: int, count: int
+) -> dict[int, list[tuple[Any, ...]]]:
+    """Timestamp, key, value and the only header of each record, by partition, as Kafka's consumer reads them."""
+    jvm = java._jvm
+    settings = jvm.java.util.HashMap()
+    settings.put("bootstrap.servers", kafka.bootstrap_servers)
+    settings.put("check.crcs", "true")
+    as_bytes = jvm.org.apache.kafka.common.serialization.ByteArrayDeserializer
+    consumer = jvm.org.apache.kafka.clients.consumer.KafkaConsumer(settings, as_bytes(), as_bytes())
+    some = jvm.java.util.ArrayList()
+    for partition in range(partitions):
+        some.add(jvm.org.apache.kafka.common.TopicPartition(topic, partition))
+    consumer.assign(some)
+    consumer.seekToBeginning(some)
+    read: dict[int, list[tuple[Any, ...]]] = {partition: [] for partition in range(partitions)}
+    deadline = time.monotonic() + 60
+    while sum(map(len, read.values())) < count:
+        assert time.monotonic() < deadline
+        polled = consumer.poll(jvm.java.time.Duration.ofMillis(500)).iterator()
+        while polled.hasNext():
+            record = polled.next()
+            (header,) = record.headers().toArray()
+            fields = record.timestamp(), record.key(), record.value(), header.key(), header.value()
+            read[record.partition()].append(fields)
+    consumer.close()
+    return read
+
+
+def _write_while_leaders_die(kafka: LocalKafka, topic: str, killed: Sequence[int]) -> None:
+    """Write to six partitions while each of some brokers is killed and started again; then read everything."""
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
+    new = NewTopic(topic, num_partitions=6, replication_factor=3, config={"min.insync.replicas": "2"})
+    admin.create_topics([new])[topic].result(60)
+    has_ended = threading.Event()
+
+    def kill() -> None:
+        try:
+            for broker_id in killed:
+                time.sleep(0.5)
+                kafka.kill(broker_id)
+                time.sleep(0.5)
+                kafka.start(broker_id)
+                until(lambda: len(kafka.known_brokers(killed[0])) == 3, "the broker did not come back")
+        finally:
+            has_ended.set()
+
+    given: dict[int, list[bytes]] = {partition: [] for partition in range(6)}
+    options = WriteOptions(target_batch_bytes=4_000, buffer_bytes=200_000, codec=CODECS["lz4"])
+    killer = threading.Thread(target=kill)
+    with connected(kafka) as (cluster, _), writing(cluster, options) as writer:
+        killer.start()
+        number = 0
+        while not has_ended.is_set() or number < 50_000:
+            values = [b"%d" % one for one in range(number, number + 300)]
+            partitions = [one % 6 for one in range(number, number + 300)]
+            for partition, value in zip(partitions, values, strict=True):
+                given[partition].append(value)
+            writer.write(
+                pa.RecordBatch.from_pydict({"partition": pa.array(partitions), "value": pa.array(values)}), topic=topic
+            )
+            number += 300
+            time.sleep(0.003)
+    killer.join()
+    assert not writer.failures
+    written = writer.take_written()
+    assert sum(one.count for one in written) == number
+    read = _values(kafka, topic)
+    assert {partition: [value for _, value in some] for partition, some in read.items()} == given
+    for part in written:  # where an offset is known, the records are there
+        if part.base_offset is not None:
+            offsets = [offset for offset, _ in read[part.partition.partition][part.first : part.first + part.count]]
+            assert offsets == list(range(part.base_offset, part.base_offset + part.count))
+
+
+def _values(kafka: LocalKafka, topic: str) -> dict[int, list[tuple[int, bytes | None]]]:
+    """Offset and value of every record, by partition, as librdkafka reads them."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": kafka.bootstrap_servers,
+            "group.id": "values",
+            "enable.partition.eof": True,
+            "log_level": 0,
+        }
+    )
+    consumer.assign([Position(topic, partition, 0) for partition in range(6)])
+    read: dict[int, list[tuple[int, bytes | None]]] = {partition: [] for partition in range(6)}
+    ends: set[int] = set()
+    while len(ends) < 6:
+        for message in consumer.consume(10_000, 1):
+            if (error := message.error()) is None:
+                read[message.partition()].append((message.offset(), message.value()))
+            elif error.code() == KafkaError._PARTITION_EOF:
+                ends.add(message.partition())
+    consumer.close()
+    return read
+
+
+def test_leaders_that_die(kafka: LocalKafka) -> None:
+    """A broker is killed while batches are on their way to it: nothing is missing, doubled or out of order."""
+    _write_while_leaders_die(kafka, "columns-loss", [2])
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(1_200)
+def test_leaders_that_die_again_and_again(kafka: LocalKafka) -> None:
+    """The same with one broker after another, many times."""
+    _write_while_leaders_die(kafka, "columns-losses", [1, 2, 3] * 8)
+
+
+def test_a_limit_that_became_lower(kafka: LocalKafka) -> None:
+    """The broker refuses the batch that is too large now; what came before it is there, and where is known."""
+    create(kafka, "columns-limit", max_message_bytes="3000")
+    with connected(kafka) as (cluster, _):
+        targets = describe_targets(cluster, {"columns-limit"}, soon())
+        assert targets["columns-limit"].max_batch_bytes == 3_000
+        higher = {"columns-limit": replace(targets["columns-limit"], max_batch_bytes=None)}
+        with ArrowWriter(cluster, higher, numbered(cluster), WriteOptions(target_batch_bytes=100)) as writer:
+            writer.write(arrow([Sent(None, b"a"), Sent(None, b"b" * 4_000), Sent(None, b"c")]), topic="columns-limit")
+    assert [(one.first, one.count, one.base_offset) for one in writer.take_written()] == [(0, 1, 0)]
+    assert [(one.first, one.failure.name) for one in writer.failures] == [
+        (1, "MESSAGE_TOO_LARGE"),
+        (2, "AFTER_UNWRITTEN_BATCH"),
+    ]
+    assert writer.failures[0].partition == TopicPartition("columns-limit", 0)

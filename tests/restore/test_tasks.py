@@ -1,0 +1,256 @@
+"""Tasks write each archived record once, wherever they die and however often they are run again, to real brokers."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import NewTopic
+
+from kafka_lagoon.admin.topics import delete_records
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.cluster import TopicPartition as Partition
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.fetch.split import ReadOptions
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.produce import transactions
+from kafka_lagoon.produce.sequences import init_producer_id
+from kafka_lagoon.restore import partition_writer, tasks
+from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
+from kafka_lagoon.restore.progress import Position
+from kafka_lagoon.restore.tasks import TaskSettings, Work, WorkResult, restore_partitions
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from tests.clock import CLOCK
+from tests.integration.state import create_topics
+from tests.restore.lake import records, wanted, write_files
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
+ANY_TIME = {"retention.ms": "-1"}
+OFFSETS = [offset for offset in range(400) if offset % 10]  # as a log with gaps has them
+_names = iter(range(1_000_000))
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class Restore:
+    """A restore of one partition into a topic of its own."""
+
+    def __init__(self, kafka: LocalKafka, folder: Path, *, is_transactional: bool = False, **configs: str) -> None:
+        self.topic = f"tasks-{next(_names)}"
+        create_topics(
+            kafka.bootstrap_servers,
+            [
+                NewTopic(
+                    self.topic,
+                    1,
+                    1,
+                    config={**ANY_TIME, **{name.replace("_", "."): value for name, value in configs.items()}},
+                )
+            ],
+        )
+        self.kafka = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers)
+        with Cluster.connect(self.kafka, CLOCK, RequestStats(), Deadline.after(CLOCK, 30_000)) as cluster:
+            cluster.refresh({self.topic}, Deadline.after(CLOCK, 30_000))
+            producer = init_producer_id(cluster, Deadline.after(CLOCK, 30_000)).producer
+            topic_id = cluster.topic_id_of(self.topic)
+        self.files = write_files(folder, [records(OFFSETS[:200]), records(OFFSETS[200:])])
+        self.planned = PlannedPartition(
+            source=wanted(0, 400), target=PartitionKey(self.topic, 0), target_topic_id=topic_id, base_offset=0
+        )
+        self.plan = RestorePlan(
+            restore_id=self.topic,
+            request={},
+            source_cluster="old",
+            source_cluster_id="old",
+            target_cluster="new",
+            target_cluster_id="new",
+            codec=0,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.epoch,
+            planned_at_ms=0,
+            snapshot_id=None,
+            partitions=(),
+            is_transactional=is_transactional,
+        )
+        self.position = Position(next_offset=0, target_offset=0)
+
+    def attempt(self, **more: Any) -> WorkResult:
+        """One attempt from the last position that is known."""
+        settings = TaskSettings(
+            kafka=self.kafka,
+            clock=CLOCK,
+            plan=self.plan,
+            reading=ReadOptions(),
+            memory_bytes=1 << 24,
+            timeout_ms=20_000,
+            ends_at_ms=CLOCK.now_ms() + 60_000,
+        )
+        given = {"planned": self.planned, "position": self.position, "files": self.files}
+        (result,) = restore_partitions(settings, [Work(**{**given, **more})])
+        return result
+
+    def consumed(self) -> list[tuple[bytes, int]]:
+        """Values and offsets that librdkafka reads, of committed records."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.kafka.bootstrap_servers,
+                "group.id": "tasks",
+                "enable.partition.eof": True,
+                "isolation.level": "read_committed",
+            }
+        )
+        consumer.assign([TopicPartition(self.topic, 0, 0)])
+        read: list[tuple[bytes, int]] = []
+        try:
+            while True:
+                message = consumer.poll(30)
+                assert message is not None
+                if message.error():
+                    return read
+                read.append((message.value() or b"", message.offset() or 0))
+        finally:
+            consumer.close()
+
+    def assert_whole(self, result: WorkResult) -> None:
+        """Every record is there once, in order, and the ranges say where."""
+        assert (result.failure, result.position.is_done, result.position.written) == (None, True, len(OFFSETS))
+        read = self.consumed()
+        assert [value for value, _ in read] == [b"value %d" % offset for offset in OFFSETS]
+        where = dict(zip(OFFSETS, (offset for _, offset in read), strict=True))
+        assert {
+            one.source_offset + number: one.target_offset + number
+            for one in result.ranges
+            for number in range(one.records)
+        } == where
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some forty records in a batch, three batches in a transaction."""
+    monkeypatch.setattr(partition_writer, "TARGET_BATCH_BYTES", 2_000)
+    monkeypatch.setattr(partition_writer, "BUFFER_BYTES", 8_000)
+    monkeypatch.setattr(tasks, "_TRANSACTION_BYTES", 1)
+
+
+def dies(monkeypatch: pytest.MonkeyPatch, moment: int, where: str) -> None:
+    """The process ends before or after the send with this number, or before or after the end of a transaction."""
+    place, name = {
+        "send": (Cluster, "ask_brokers"),
+        "commit": (transactions, "_end"),
+        "offsets": (transactions, "commit_offsets"),
+    }[where.split()[1]]
+    real, calls = getattr(place, name), iter(range(1_000))
+
+    def mortal(*arguments: Any, **options: Any) -> Any:
+        number = next(calls)
+        if number == moment and where.startswith("before"):
+            raise Killed
+        answer = real(*arguments, **options)
+        if number == moment:
+            raise Killed
+        return answer
+
+    monkeypatch.setattr(place, name, mortal)
+
+
+def killed(restore: Restore, moment: int, where: str) -> None:
+    """One attempt that dies at that call."""
+    with pytest.MonkeyPatch.context() as patch:
+        dies(patch, moment, where)
+        with pytest.raises(Killed):
+            restore.attempt()
+
+
+def killed_again_and_again(restore: Restore, where: str, times: int) -> None:
+    """Each attempt dies one call later than the one before; then one is left alone."""
+    for moment in range(times):
+        killed(restore, moment % 3, where)
+    result = restore.attempt()
+    restore.assert_whole(result)
+
+
+@pytest.mark.parametrize("where", ["before send", "after send"])
+def test_an_attempt_that_dies_doubles_nothing(kafka: LocalKafka, tmp_path: Path, where: str) -> None:
+    """What it wrote and nobody heard of is found by the next one, by the producer id."""
+    killed_again_and_again(Restore(kafka, tmp_path), where, 2)
+
+
+@pytest.mark.parametrize("where", ["after send", "after offsets", "before commit", "after commit"])
+def test_a_transaction_that_dies_doubles_nothing(kafka: LocalKafka, tmp_path: Path, where: str) -> None:
+    """What was not committed is aborted by the next attempt, and what was committed is found."""
+    killed_again_and_again(Restore(kafka, tmp_path, is_transactional=True), where, 1)
+
+
+def test_a_task_that_is_run_twice_writes_once(kafka: LocalKafka, tmp_path: Path) -> None:
+    """The second one finds all of it, and says the same of it as the first one."""
+    restore = Restore(kafka, tmp_path)
+    first, second = restore.attempt(), restore.attempt()
+    restore.assert_whole(second)
+    assert first == second
+
+
+def test_others_may_write_to_the_same_partition(kafka: LocalKafka, tmp_path: Path) -> None:
+    """Records of other producers between ours are not counted as ours."""
+    restore = Restore(kafka, tmp_path)
+    other = Restore(kafka, tmp_path / "other")
+    other.planned, other.topic = (
+        replace(other.planned, target=restore.planned.target, target_topic_id=None),
+        restore.topic,
+    )
+    killed(restore, 3, "after send")
+    assert other.attempt().position.written == len(OFFSETS)
+    result = restore.attempt()
+    assert (result.failure, result.position.written, result.position.is_done) == (None, len(OFFSETS), True)
+    assert len(restore.consumed()) == 2 * len(OFFSETS)
+    assert [one.records for one in result.ranges][-1] < len(OFFSETS)
+
+
+def test_a_record_that_is_too_large_is_named(kafka: LocalKafka, tmp_path: Path) -> None:
+    """It is not left out: the partition ends before it, with its offset in the source."""
+    restore = Restore(kafka, tmp_path, max_message_bytes="1000")
+    large = [b"x" * (3_000 if offset == 5 else 1) for offset in range(10)]
+    files = write_files(tmp_path / "large", [records(range(10), value=large)])
+    result = restore.attempt(files=files)
+    assert "record at offset 5 of the source" in str(result.failure)
+    assert result.position.next_offset == 5
+
+
+def test_a_topic_that_was_re_created_gets_nothing(kafka: LocalKafka, tmp_path: Path) -> None:
+    """The plan is about the topic as it was."""
+    restore = Restore(kafka, tmp_path)
+    result = restore.attempt(planned=replace(restore.planned, target_topic_id="AAAAAAAAAAAAAAAAAAAAAQ"))
+    assert "re-created" in str(result.failure)
+    assert restore.consumed() == []
+
+
+def test_deleted_records_end_a_restore(kafka: LocalKafka, tmp_path: Path) -> None:
+    """Where what was written is gone before it is counted, its offsets cannot be known."""
+    restore = Restore(kafka, tmp_path)
+    assert restore.attempt().failure is None
+    with Cluster.connect(restore.kafka, CLOCK, RequestStats(), Deadline.after(CLOCK, 30_000)) as cluster:
+        cluster.refresh({restore.topic}, Deadline.after(CLOCK, 30_000))
+        assert not delete_records(cluster, {Partition(restore.topic, 0): 5}, Deadline.after(CLOCK, 30_000))
+    assert "no longer has all records" in str(restore.attempt().failure)
+
+
+def test_a_round_that_is_over_writes_nothing(kafka: LocalKafka, tmp_path: Path) -> None:
+    """A task that waited too long for a core leaves its partitions to the next round."""
+    restore = Restore(kafka, tmp_path)
+    late = replace(CLOCK, now_ms=lambda: CLOCK.now_ms() + 120_000)
+    settings = TaskSettings(
+        kafka=restore.kafka,
+        clock=late,
+        plan=restore.plan,
+        reading=ReadOptions(),
+        memory_bytes=1 << 24,
+        timeout_ms=20_000,
+        ends_at_ms=CLOCK.now_ms(),
+    )
+    work = Work(planned=restore.planned, position=restore.position, files=restore.files)
+    assert restore_partitions(settings, [work]) == [
+        WorkResult(target=restore.planned.target, position=restore.position, ranges=[])
+    ]

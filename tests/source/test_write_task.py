@@ -1,0 +1,85 @@
+"""Tasks that fail, are killed or run twice while they write: nothing is doubled, and nothing is half there.
+
+Each case is a Spark job of its own, because the session of the tests does not repeat tasks.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from tests.integration.producers import consume
+from tests.source.faulty_write import ROWS
+from tests.source.source_topics import create
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
+PROJECT = Path(__file__).resolve().parents[2]
+REPEATING, CLUSTER = "local[2,4]", "local-cluster[2,1,1024]"
+
+
+def job(kafka: LocalKafka, topic: str, transactions: str, fault: str, master: str) -> subprocess.CompletedProcess[str]:
+    """Run the job to its end."""
+    words = [
+        sys.executable,
+        "-m",
+        "tests.source.faulty_write",
+        kafka.bootstrap_servers,
+        topic,
+        transactions,
+        fault,
+        master,
+    ]
+    environment = os.environ | {
+        "PYTHONPATH": f"{PROJECT / 'pipeline'}:{PROJECT}",
+        "SPARK_CONF_DIR": str(PROJECT / "conf"),
+    }
+    environment["PYSPARK_SUBMIT_ARGS"] = (
+        '--driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" pyspark-shell'
+    )
+    return subprocess.run(words, env=environment, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=500)
+
+
+def committed(kafka: LocalKafka, topic: str) -> list[int]:
+    """What librdkafka reads of both partitions, in order; it waits for transactions that are open."""
+    return sorted(
+        int(one.value or b"-1")
+        for partition in range(2)
+        for one in consume(kafka, {topic: 0}, "read_committed", partition)[topic]
+    )
+
+
+@pytest.mark.parametrize(
+    ("fault", "master"),
+    [
+        ("kill", REPEATING),
+        pytest.param("raise", REPEATING, marks=pytest.mark.proof),
+        pytest.param("stall", CLUSTER, marks=pytest.mark.proof),
+    ],
+)
+def test_transactions_of_tasks(kafka: LocalKafka, fault: str, master: str) -> None:
+    """A task that is repeated after its python worker was killed, or runs twice, is there once, and no transaction stays open."""
+    topic = f"faulty-task-{fault}"
+    create(kafka, topic, partitions=2)
+    done = job(kafka, topic, "task", fault, master)
+    assert done.returncode == 0, done.stderr
+    assert committed(kafka, topic) == list(range(ROWS))
+    assert (
+        len(consume(kafka, {topic: 0}, "read_uncommitted")[topic]) > ROWS // 2
+    )  # the first attempt's are there, aborted
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("fault", ["kill", "raise"])
+@pytest.mark.parametrize("transactions", ["none", "run"])
+def test_without_them_a_task_is_not_repeated(kafka: LocalKafka, transactions: str, fault: str) -> None:
+    """The job fails with one clear line; in one transaction for all nothing is there, without any no row is there twice."""
+    topic = f"faulty-{transactions}-{fault}"
+    create(kafka, topic, partitions=2)
+    done = job(kafka, topic, transactions, fault, REPEATING)
+    assert done.returncode != 0
+    assert "task 0 was run before and may have written already, so it is not run again" in done.stderr
+    values = committed(kafka, topic)
+    assert values == [] if transactions == "run" else len(values) == len(set(values)) < ROWS
