@@ -3,6 +3,7 @@
 import argparse
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from kafka_lagoon.admin.group_offsets import GroupPartition
 from kafka_lagoon.admin.groups import SHARE, GroupListings, described_as, list_groups
@@ -21,11 +22,13 @@ from kafka_lagoon.apply.kinds.groups import (
 from kafka_lagoon.apply.offset_resets import ResetSpec, ShiftBy, members_failure, reset_actions
 from kafka_lagoon.cli.admin.offsets_file import read_offsets_file
 from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
+from kafka_lagoon.cli.kafka.selection import list_notes
 from kafka_lagoon.cli.kafka.verb import Context, refuse
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.fetch.offset_specs import SPELLINGS, AtOffset, OffsetSpecs, parse_offset_specs
 from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 
 _TOPIC = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})(?::(?P<partitions>\d{1,10}(?:,\d{1,10})*))?", re.ASCII)
 _NOT_LISTED = "no broker lists it: it is not there, or we may not describe it"
@@ -128,7 +131,7 @@ def _plan_reset(context: Context) -> Planned:
     missing = {failure.scope.topic for failure in failures}
     wanted = {partition: spec for partition, spec in specs.items() if partition.topic not in missing}
     actions, unread = reset_actions(context.cluster, options.group, wanted, context.deadline)
-    return Planned(actions=actions, failures=[*failures, *unread], notes=_notes(actions))
+    return Planned(actions=actions, failures=[*failures, *unread], notes=[*_notes(actions), *_hidden(context)])
 
 
 def _notes(actions: Sequence[Action]) -> Sequence[str]:
@@ -192,15 +195,22 @@ def _plan_deletion(context: Context) -> Planned:
     if state is None or isinstance(state, Failure):
         return Planned(actions=(), failures=[state or _missing(options.group)])
     stored, chosen = _read(context, listings, [options.group]), _chosen(options)
+    _, refused = _partitions(context, chosen)
     if _is_share(listings, options.group):
-        return _plan_share_deletion(stored, options.group, chosen)
+        planned = _plan_share_deletion(stored, options.group, chosen)
+        return replace(planned, failures=[*planned.failures, *refused], notes=_hidden(context))
     items = [item for item in sorted(stored.states) if not chosen or _is_chosen(item, chosen)]
-    notes = () if items else ["the group has stored nothing about these partitions"]
+    nothing = [] if items or refused else ["the group has stored nothing about these partitions"]
     return Planned(
         actions=[delete_offsets_action(item, stored.states[item]) for item in items],
-        failures=list(stored.failures.values()),
-        notes=notes,
+        failures=[*stored.failures.values(), *refused],
+        notes=[*nothing, *_hidden(context)],
     )
+
+
+def _hidden(context: Context) -> Sequence[str]:
+    """A line about topics that brokers may have left out, where the group's own list decides."""
+    return list_notes(context, OFFSET_FETCH.name, "topics of groups") if context.options.all_topics else ()
 
 
 def _is_chosen(item: GroupPartition, chosen: Mapping[str, Sequence[int] | None]) -> bool:
