@@ -35,9 +35,13 @@ def _none() -> _Compressor:
 
 @cache
 def _gzip() -> _Compressor:
+    """Without the time, as Java writes it: the same records are always the same bytes."""
     from isal import igzip  # noqa: PLC0415  see the top of this file
 
-    compressed: _Compressor = igzip.compress
+    def compressed(plain: _Plain) -> bytes:
+        packed: bytes = igzip.compress(plain, mtime=0)
+        return packed
+
     return compressed
 
 

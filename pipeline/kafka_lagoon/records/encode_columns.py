@@ -4,7 +4,7 @@ The same rows, limits and codec always give the same batches, however often they
 whole batch, compressed, with the topic's max.message.bytes; so a batch that comes out too large is encoded again as
 smaller ones, and a record that is too large alone is an error that names it. None is left out.
 
-Measured on one core, with records of 116 bytes: 50 million a second uncompressed (the tuples of encoding.py: 1.8), see
+Measured on one core, with records of 116 bytes: 45 million a second uncompressed (the tuples of encoding.py: 1.4), see
 tests/bench/encode.py.
 """
 
