@@ -34,7 +34,7 @@ from tests.source.test_write_batch import read
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 TIMEOUT_S = 60
-RECORDS, KILLS = 20_000, 5
+RECORDS, KILLS = 6_000, 4
 CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 PROJECT = Path(__file__).resolve().parents[2]
 
