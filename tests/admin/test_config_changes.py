@@ -38,8 +38,8 @@ def test_alter_configs(state: FakeCluster, cluster: Cluster) -> None:
         (BROKER, ""): {"a": "1"},
         (BROKER, "2"): {"b": "2"},
     }
-    asked = {node for node, key, _ in state.requests if key == INCREMENTAL_ALTER_CONFIGS.key}
-    assert asked == {1, 2}
+    nodes = {node for node, key, _ in state.requests if key == INCREMENTAL_ALTER_CONFIGS.key}
+    assert nodes == {1, 2}
 
 
 def test_a_change_is_sent_once(state: FakeCluster, cluster: Cluster) -> None:

@@ -77,9 +77,9 @@ def test_failures_are_of_each_resource(state: FakeCluster, cluster: Cluster) -> 
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("listener.name.a.ssl.key.password", True), ("sasl.jaas.config", True), ("retention.ms", False), ("mine", True)],
+    [("listener.name.a.ssl.key.password", True), ("sasl.jaas.config", True), ("retention.ms", False), ("listed", True)],
 )
 def test_secrets_by_their_names(name: str, *, expected: bool) -> None:
     """A config that the broker lists is as it says; another one may be known by its name."""
-    values = {"mine": ConfigValue(None, None, is_sensitive=True, is_read_only=False, config_type=2)}
+    values = {"listed": ConfigValue(None, None, is_sensitive=True, is_read_only=False, config_type=2)}
     assert is_sensitive(values, name) is expected

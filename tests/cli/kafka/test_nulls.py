@@ -18,7 +18,15 @@ from tests.nulls import plain_table, unexplained
 # Those that print rows with declared columns; records and what was produced have formats of their own.
 COMMANDS = (
     *("versions", "metadata", "health", "offsets", "groups", "describe-group", "lag", "acls", "log-dirs"),
-    *("quorum", "transactions", "configs topic", "configs topic --all", "offsets --at 2100-01-01", "offsets --at 0"),
+    *(
+        "quorum",
+        "reassignments",
+        "transactions",
+        "configs topic",
+        "configs topic --all",
+        "offsets --at 2100-01-01",
+        "offsets --at 0",
+    ),
 )
 _TABLES = {table.row: table.name for table in STATE_TABLES}
 
