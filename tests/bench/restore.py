@@ -87,7 +87,7 @@ def _compared(spark: SparkSession, servers: str, lake: Path, topic: BenchTopic) 
 def _restore(lake: Path, servers: str, topic: BenchTopic, target: str, peaks: list[float], *more: str) -> None:
     argv = [
         *("--warehouse", str(lake), "--set", f"clusters.new.bootstrap_servers={servers}"),
-        *("--from-cluster", "default", "--to-cluster", "new", "--topics", topic.name),
+        *("--from-cluster", "bench", "--to-cluster", "new", "--topics", topic.name),
         *("--rename", f"{topic.name}={target}", *more),
     ]
     arguments = restore_arguments(argv, {}, SYSTEM_CLOCK)

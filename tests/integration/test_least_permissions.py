@@ -99,7 +99,7 @@ RUN: Mapping[str, Sequence[str]] = {
     "kafka fetch": (ORDERS,),
     "kafka produce": (WRITTEN, "--value", "v", "--partition", "0"),
 }
-JOBS = {"snapshot", "ingest", "plan", "import"}
+JOBS = {"restore", "snapshot", "ingest", "plan", "import"}
 
 _NAMES = ("topic", "partition", "group_id", "resource_name", "name", "transactional_id", "broker_id", "finding", "api")
 _KINDS = {
@@ -390,6 +390,30 @@ def test_permissions_of_an_ingest_are_enough_and_least(place: Place, tmp_path: P
         lacking = _ingested(place, tmp_path / "none", "--topics", ORDERS)
     assert lacking.returncode == 3
     assert lacking.stdout.splitlines()[-1] == f"default: topic {ORDERS}: TOPIC_AUTHORIZATION_FAILED"
+
+
+@pytest.mark.usefixtures("spark")
+def test_permissions_of_a_restore_are_enough_and_least(place: Place, tmp_path: Path) -> None:
+    """With all of them a topic that exists gets its records once more, and they are read back; without one it is not whole."""
+    permissions = REQUIRED_PERMISSIONS["restore"].permissions
+    by_super_user = [
+        "--warehouse",
+        str(tmp_path),
+        "--topics",
+        ORDERS,
+        "--set",
+        f"kafka.bootstrap_servers={place.plain}",
+    ]
+    assert commands.here("ingest", *by_super_user).returncode == 0
+    for left_out in (None, *permissions):
+        with place.granted([one for one in permissions if one is not left_out], ORDERS):
+            done = _restored(place, tmp_path)
+        assert (done.returncode == 0) == (left_out is None), done.stdout + done.stderr
+
+
+def _restored(place: Place, warehouse: Path) -> subprocess.CompletedProcess[str]:
+    options = ["--from-cluster", "default", "--to-cluster", "default", "--topics", ORDERS, "--into-existing", "--new"]
+    return commands.here("restore", "--warehouse", str(warehouse), *options, *place.options())
 
 
 def _ingested(place: Place, warehouse: Path, *topics: str) -> subprocess.CompletedProcess[str]:
