@@ -14,6 +14,7 @@ from kafka_lagoon.apply.kinds.acls import (
     acl_state,
     create_acl,
     delete_acl,
+    has_names,
     parse_acl,
 )
 from kafka_lagoon.client.cluster import Cluster
@@ -51,6 +52,13 @@ def test_an_acl_is_read_back(acl: Acl) -> None:
     """From its line and from its state, whatever the names have in them."""
     assert parse_acl(acl_line(acl)) == acl
     assert acl_of(acl_state(acl)) == acl
+
+
+def test_numbers_of_a_newer_release() -> None:
+    """They have no names here, so that there is no action about such an ACL."""
+    assert has_names(ACL)
+    assert not has_names(ACL._replace(operation=99))
+    assert not has_names(ACL._replace(pattern_type=acls.MATCH))
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,12 @@ def acl_state(acl: Acl) -> dict[str, str]:
     }
 
 
+def has_names(acl: Acl) -> bool:
+    """Whether Kafka's names of all its numbers are known here; a newer release may have others."""
+    fields = ("resource_type", "pattern_type", "operation", "permission")
+    return all(getattr(acl, field) in CREATABLE[field].values() for field in fields)
+
+
 def acl_of(state: Mapping[str, Any]) -> Acl:
     """The ACL of a state; KeyError for a name that no ACL has."""
     return Acl(

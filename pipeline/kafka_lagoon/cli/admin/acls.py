@@ -7,13 +7,13 @@ from itertools import product
 
 from kafka_lagoon.admin.acls import Acl, AclFilter, acls_of, describe_acls
 from kafka_lagoon.apply.action import Guard
-from kafka_lagoon.apply.kinds.acls import CREATABLE, create_acl, delete_acl
+from kafka_lagoon.apply.kinds.acls import CREATABLE, create_acl, delete_acl, has_names
 from kafka_lagoon.apply.kinds.tokens import parse_principal
 from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
 from kafka_lagoon.cli.arguments import names
 from kafka_lagoon.cli.kafka.acls import NO_AUTHORIZER, declare_filter, filter_of
 from kafka_lagoon.cli.kafka.verb import Context
-from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.error_codes import SECURITY_DISABLED
 
@@ -132,7 +132,14 @@ def _plan_deletion(context: Context) -> Planned:
     if isinstance(matching, Failure):
         return Planned(actions=(), failures=[matching])
     notes = () if matching else ["no ACL matches"]
-    return Planned(actions=[delete_acl(acl) for acl in matching], notes=notes)
+    nameless = [
+        own_failure(
+            "DescribeAcls", Scope.list(f"ACL of {acl.principal}"), "UNKNOWN", "it has a number without a name here"
+        )
+        for acl in matching
+        if not has_names(acl)
+    ]
+    return Planned(actions=[delete_acl(acl) for acl in matching if has_names(acl)], failures=nameless, notes=notes)
 
 
 VERBS = {
