@@ -13,7 +13,7 @@ from confluent_kafka.admin import NewTopic
 
 from kafka_lagoon.apply.execution import execute, make_plan
 from kafka_lagoon.apply.outcomes import Outcome
-from kafka_lagoon.apply.recording import NoJournal, Run
+from kafka_lagoon.apply.recording import NoRecorder, Run
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.cluster import TopicPartition as Partition
@@ -235,7 +235,7 @@ def test_groups_read_on_in_a_copy(kafka: LocalKafka, source: list[list[Copied]])
         actions, failures = offset_actions(cluster, commits, deadline)
         assert (len(actions), failures) == (2 * GROUPS, [])
         plan = make_plan("b", cluster.cluster_id or "", actions)
-        execution = execute(cluster, plan, (), Run.new("restore", settings, CLOCK.now_ms()), NoJournal(), deadline)
+        execution = execute(cluster, plan, (), Run.new("restore", settings, CLOCK.now_ms()), NoRecorder(), deadline)
         assert execution.count(Outcome.DONE) == 2 * GROUPS
         assert offset_actions(cluster, commits, deadline) == ([], [])
     for commit in saved:
