@@ -364,8 +364,10 @@ def test_older_releases(
 ) -> None:
     """What they do not offer is left out of an import and named in it; a plan of it is empty there too."""
     kafka = request.getfixturevalue(release)
-    assert main(["import", "-b", kafka.bootstrap_servers]) == 0
+    code = main(["import", "-b", kafka.bootstrap_servers])
+    printed = capsys.readouterr()
+    assert code == 0, printed.err
     path = tmp_path / "imported.toml"
-    path.write_text(text := capsys.readouterr().out)
+    path.write_text(text := printed.out)
     assert ("left out, UNSUPPORTED_VERSION" in text) is (release == "kafka_282")
     assert main(["plan", str(path), "-b", kafka.bootstrap_servers, "--exit-code"]) == 0

@@ -39,7 +39,6 @@ CONFIG_TYPES: Mapping[str, int] = {
     "client_metrics": CLIENT_METRICS,
 }
 _OF_LISTENER = re.compile(r"listener\.name\.[^.]+\.")
-_ANY_NAME = "-"  # brokers describe groups and client metrics that do not exist
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,7 +228,7 @@ def _configs(
         described: dict[str, Values] = {}
         for resource, values in config_values(cluster, resources, deadline).items():
             if isinstance(values, Failure):
-                failures.append(values)
+                failures += [values] if (resource.name or DEFAULT) in names else []
             else:
                 described[resource.name or DEFAULT] = values
         configs[resource_type] = {name: values for name, values in described.items() if name in names}
@@ -271,12 +270,13 @@ def _with_configs(cluster: Cluster, failures: list[Failure], deadline: Deadline)
 def _samples(
     cluster: Cluster, resource_type: str, names: Collection[str], topics: Mapping[str, LiveTopic]
 ) -> list[str]:
-    """A resource that shows which configs there are, if none of those that are described does: <default> has what is set."""
+    """A resource that shows which configs there are, if none of those that are described does: <default> has what is set.
+
+    Groups and client metrics are described whether or not they exist, so those that are written show it.
+    """
     if resource_type == "broker":
         return [] if set(names) - {DEFAULT} else [str(broker_id) for broker_id in sorted(cluster.brokers)[:1]]
-    if names:
-        return []
-    return list(topics)[:1] if resource_type == "topic" else [_ANY_NAME]
+    return list(topics)[:1] if resource_type == "topic" and not names else []
 
 
 def _acls(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> frozenset[Acl] | None:
