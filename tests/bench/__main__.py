@@ -6,7 +6,20 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.bench import compare, connect, decode, encode, job, lag, large, metadata, records, verbs
+from tests.bench import (
+    compare,
+    connect,
+    decode,
+    encode,
+    job,
+    lag,
+    large,
+    metadata,
+    produce,
+    records,
+    restore,
+    verbs,
+)
 from tests.bench.measure import Findings
 from tests.bench.report import machine, markdown, write_json
 
@@ -18,6 +31,8 @@ BENCHMARKS: dict[str, Callable[[], Findings]] = {
     "decode": decode.run,
     "encode": encode.run,
     "records": records.run,
+    "produce": produce.run,
+    "restore": restore.run,
     "compare": compare.run,
     "connect": connect.run,
     "verbs": verbs.run,

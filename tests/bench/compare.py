@@ -21,7 +21,7 @@ from tests.bench.measure import Comparison, Findings, Sample, alternate
 from tests.bench.record_topics import PARTITIONS, SMALL, SMALL_ZSTD, BenchTopic, fill
 
 _ROUNDS = 3
-_AT_ONCE = 10_000
+_AT_ONCE, _WAIT_S = 1_000, 0.05  # it waits for all of them, also at the end of a partition
 
 
 def run() -> Findings:
@@ -89,7 +89,7 @@ def _messages(servers: str, topic: str, partition: int) -> Iterator[tuple[Any, .
     )
     consumer.assign([TopicPartition(topic, partition, 0)])
     while True:
-        for message in consumer.consume(_AT_ONCE, 10):
+        for message in consumer.consume(_AT_ONCE, _WAIT_S):
             if message.error():
                 consumer.close()
                 return

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kafka_lagoon.compare.result import Comparison, How
-from kafka_lagoon.compare.sequences import CompareLimits
+from kafka_lagoon.compare.sequences import CompareLimits, Report
 from kafka_lagoon.compare.sides import TopicOfCluster, Wanted
 from kafka_lagoon.compare.topics import compare_topics
 from kafka_lagoon.fetch.split import ReadOptions
@@ -29,7 +29,14 @@ def append(log: FakePartition, records: Sequence[Record], size: int = 10, gap: i
         log.append(FakeBatch(base, base + len(part) - 1, base.to_bytes(8, "big") + data[8:]))
 
 
-def compare(settings: KafkaSettings, left: str, right: str, wanted: Wanted | None = None, how: How = HOW) -> Comparison:
+def compare(
+    settings: KafkaSettings,
+    left: str,
+    right: str,
+    wanted: Wanted | None = None,
+    how: How = HOW,
+    report: Report = lambda _: None,
+) -> Comparison:
     """Two topics of one cluster."""
     sides = (TopicOfCluster(cluster="c", kafka=settings, topic=topic) for topic in (left, right))
-    return compare_topics(*sides, wanted or Wanted(), how, CLOCK)
+    return compare_topics(*sides, wanted or Wanted(), how, CLOCK, report)

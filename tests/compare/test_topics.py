@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kafka_lagoon.compare.differences import Kind
+from kafka_lagoon.compare.in_order import LOST_MEANWHILE
 from kafka_lagoon.compare.result import Comparison
 from kafka_lagoon.compare.sequences import CompareLimits
 from kafka_lagoon.compare.sides import Wanted
@@ -101,6 +102,28 @@ def test_retention_and_compaction(state: FakeCluster, settings: KafkaSettings) -
     comparison = compare(settings, "a", "b")
     assert kinds(comparison) == [(0, Kind.EXPIRED_RIGHT, 10), (0, Kind.COMPACTED_RIGHT, 3)]
     assert comparison.is_equal()
+    later = OffsetSpecs(name="--from", default=AtOffset(15))
+    assert compare(settings, "a", "b", Wanted(start=later)).is_equal()
+    append(right, [record(999)])
+    assert kinds(compare(settings, "a", "b", Wanted(start=OffsetSpecs(name="--from", default=AtOffset(15))))) == [
+        (0, Kind.COMPACTED_RIGHT, 3),
+        (0, Kind.EXTRA, 1),
+    ]
+
+
+def test_what_is_deleted_meanwhile(state: FakeCluster, settings: KafkaSettings) -> None:
+    """Before the second pass: a note, because what differs is known already, if not by its right name."""
+    (left,), (right,) = logs(state, "a", 1), logs(state, "b", 1)
+    append(left, LOG)
+    append(right, [*LOG, LOG[3]])
+
+    def deleted_after_all(_: int) -> None:
+        left.log_start_offset = 50
+
+    comparison = compare(settings, "a", "b", report=deleted_after_all)
+    assert kinds(comparison) == [(0, Kind.EXTRA, 1)]
+    assert comparison.failures == []
+    assert comparison.notes == [f"c:a, partition 0: {LOST_MEANWHILE}"]
 
 
 def test_other_numbers_of_partitions(state: FakeCluster, settings: KafkaSettings) -> None:

@@ -356,3 +356,16 @@ def _wait_for_moves(administered: Administered) -> None:
     deadline = soon()
     while "No partition reassignments found" not in administered.tool(REASSIGN, "--list"):
         assert deadline.pause(0.2)
+
+
+@pytest.mark.parametrize("release", ["kafka_282", "kafka_392"])
+def test_older_releases(
+    release: str, request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What they do not offer is left out of an import and named in it; a plan of it is empty there too."""
+    kafka = request.getfixturevalue(release)
+    assert main(["import", "-b", kafka.bootstrap_servers]) == 0
+    path = tmp_path / "imported.toml"
+    path.write_text(text := capsys.readouterr().out)
+    assert ("left out, UNSUPPORTED_VERSION" in text) is (release == "kafka_282")
+    assert main(["plan", str(path), "-b", kafka.bootstrap_servers, "--exit-code"]) == 0

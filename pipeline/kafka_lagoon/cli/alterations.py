@@ -120,7 +120,7 @@ def _plan_lines(plan: Plan) -> Iterator[str]:
 def _show_refused(refused: Refused) -> int:
     """Say what brokers refuse before anything is sent; the exit code of a dry run."""
     for (name, resource), failure in refused.items():
-        warn(f"{KINDS[name].title} {resource.name}: {_reason(failure)}")
+        warn(f"{KINDS[name].about(resource)}: {_reason(failure)}")
     return INCOMPLETE if refused else COMPLETE
 
 
@@ -139,7 +139,7 @@ def _show_execution(execution: Execution, failures: Sequence[Failure], options: 
 
 
 def _show_result(result: ActionResult) -> None:
-    line = f"{KINDS[result.action.kind].title} {result.action.resource.name}: {result.outcome}"
+    line = f"{KINDS[result.action.kind].about(result.action.resource)}: {result.outcome}"
     if result.outcome is Outcome.DONE:
         say(line if result.failure is None else f"{line} ({_reason(result.failure)})")
     else:

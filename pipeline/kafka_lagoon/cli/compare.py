@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from kafka_lagoon.cli.arguments import Parser, add_settings_options, number_from
+from kafka_lagoon.cli.arguments import Parser, add_settings_options, number_from, overrides
 from kafka_lagoon.cli.kafka.output import failure_lines
 from kafka_lagoon.cli.people import screen, table
 from kafka_lagoon.cli.pipes import write
@@ -15,15 +15,15 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.compare.differences import NOT_COMPARED, Kind
 from kafka_lagoon.compare.result import Comparison, How
 from kafka_lagoon.compare.sequences import NOTHING_IN_COMMON
-from kafka_lagoon.compare.sides import TopicOfCluster, Wanted
+from kafka_lagoon.compare.sides import Source, TopicOfCluster, Wanted
 from kafka_lagoon.compare.topics import compare_topics
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, SPELLINGS, AtTime, OffsetSpecs, parse_offset_specs
-from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.records.digests import ALL_FIELDS
-from kafka_lagoon.settings import load
+from kafka_lagoon.settings import Settings, load
 
 _IGNORED = {"timestamp": "timestamp_ms", "key": "key", "value": "value", "headers": "headers", "order": None}
+_ARCHIVE = "records@"
 _SHOWN_EVERY = 1 << 18  # records, after which a terminal shows how many are done
 _NOTHING_ALIKE = "nothing is alike (a broker's own timestamps? --ignore timestamp)"
 _COLUMNS = ("partition", "what", "records", "left", "right")
@@ -46,6 +46,8 @@ what is compared:
   key, value, headers in their order, and timestamp of every record that readers of committed records see now; null and empty
   differ. Offsets are not: a mirror or a restore has its own. Partitions are compared one by one and in order; if the topics
   have different numbers of them, or with --ignore order, all records of the topics as a whole and without order.
+
+  An archive and the topic that it was made of are compared within the offsets that both have.
 
 what is found:
   missing         the first topic has it, the second has not        only in B  the other way round
@@ -82,7 +84,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser("compare", "Say how the records of two topics differ, in one cluster or two.")
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
-    parser.add_argument("left", metavar="A:TOPIC", help="a topic of cluster A of [clusters.NAME] in the settings")
+    parser.add_argument(
+        "left",
+        metavar="A:TOPIC",
+        help="a topic of cluster A of [clusters.NAME] in the settings; records@A:TOPIC: what is archived of it",
+    )
     parser.add_argument("right", metavar="B:TOPIC", help="the topic to compare with it; B may be A")
     parser.add_argument("--partitions", type=_numbers, metavar="0,1", help="only some partitions")
     parser.add_argument("--from", dest="start", metavar="WHERE", help=f"where both sides begin: {SPELLINGS}")
@@ -95,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a line: every range, then a summary")
     add_settings_options(parser)
+    parser.add_argument("--warehouse", metavar="PLACE", help="short for --set warehouse=PLACE")
     return parser
 
 
@@ -113,7 +120,7 @@ def _ignored(text: str) -> tuple[str, ...]:
 
 def _checked(
     options: argparse.Namespace, environ: Mapping[str, str], clock: Clock
-) -> tuple[TopicOfCluster, TopicOfCluster, Wanted, How]:
+) -> tuple[Source, Source, Wanted, How]:
     """What is to be compared, and how; ConfigError lists every fault."""
     problems: list[str] = []
     start = _specs("--from", options.start, OffsetSpecs(name="--from", default=EARLIEST), clock, problems)
@@ -121,14 +128,13 @@ def _checked(
     fields = ALL_FIELDS - {_IGNORED[name] for name in options.ignore}
     if not fields:
         problems.append("--ignore: nothing is left to compare")
-    sides: list[TopicOfCluster] = []
+    sides: list[Source] = []
     try:
-        settings = load(options.conf, environ, options.set, options.kafka_properties, tables_needed=False)
+        settings = load(options.conf, environ, overrides(options), options.kafka_properties, tables_needed=False)
     except ConfigError as error:
         problems += error.problems
     else:
-        known = settings.named_clusters()
-        sides = [side for text in (options.left, options.right) if (side := _side(text, known, problems))]
+        sides = [side for text in (options.left, options.right) if (side := _side(text, settings, problems))]
     if problems:
         raise ConfigError(problems)
     left, right = sides
@@ -151,10 +157,25 @@ def _specs(name: str, text: str | None, default: OffsetSpecs, clock: Clock, prob
     return specs
 
 
-def _side(text: str, known: Mapping[str, KafkaSettings], problems: list[str]) -> TopicOfCluster | None:
-    cluster, colon, topic = text.partition(":")
+def _archive(text: str, settings: Settings, problems: list[str]) -> Source | None:
+    from kafka_lagoon.restore.archive_side import ArchivedRecords  # noqa: PLC0415  DuckDB: live topics need none
+    from kafka_lagoon.settings import local_folder  # noqa: PLC0415
+
+    cluster, _, topic = text.removeprefix(_ARCHIVE).partition(":")
+    folder = local_folder(settings.warehouse) if settings.warehouse else None
+    if folder is None:
+        problems.append(f"{text}: set warehouse to a folder of this machine")
+        return None
+    return ArchivedRecords(folder=folder, cluster=cluster, topic=topic)
+
+
+def _side(text: str, settings: Settings, problems: list[str]) -> Source | None:
+    cluster, colon, topic = text.removeprefix(_ARCHIVE).partition(":")
+    known = settings.named_clusters()
     if not colon or not topic:
         problems.append(f"{text}: not CLUSTER:TOPIC")
+    elif text.startswith(_ARCHIVE):
+        return _archive(text, settings, problems)
     elif cluster not in known:
         problems.append(f"{text}: no cluster {cluster} in the settings ({', '.join(known)})")
     else:
@@ -183,8 +204,9 @@ class _Progress:
 def _names(comparison: Comparison) -> dict[str, str]:
     """What the sides are called: by their clusters if these differ, else by their topics, else first and second."""
     left, right = comparison.left.of, comparison.right.of
-    if left.cluster != right.cluster:
-        return {"left": left.cluster, "right": right.cluster}
+    clusters = [str(side).rpartition(":")[0] for side in (left, right)]  # or archives
+    if clusters[0] != clusters[1]:
+        return {"left": clusters[0], "right": clusters[1]}
     if left.topic != right.topic:
         return {"left": left.topic, "right": right.topic}
     return {"left": "the first", "right": "the second"}

@@ -32,9 +32,9 @@ def equal_prefix(left: Hashes, right: Hashes) -> int:
     shared, start = min(len(left), len(right)), 0
     while start < shared:
         end = min(shared, start + _AT_ONCE)
-        is_equal = (left[start:end] == right[start:end]).all(axis=1)
+        is_equal = left[start:end] == right[start:end]
         if not is_equal.all():
-            return start + int(np.argmin(is_equal))
+            return start + int(np.argmin(is_equal)) // 2
         start = end
     return shared
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.compare.connections import Connections
 from kafka_lagoon.compare.differences import Evidence, Hash, Unequal
-from kafka_lagoon.compare.reading import HashedReader, read_ahead
+from kafka_lagoon.compare.reading import LOST, read_ahead, unread
 from kafka_lagoon.compare.result import ComparedPartition, How, failures_of, notes_of
 from kafka_lagoon.compare.sequences import Report, compare_sequences
-from kafka_lagoon.compare.sides import Side
+from kafka_lagoon.compare.sides import Connection, Side, Source
 from kafka_lagoon.fetch.split import Outcome, Split
 
+LOST_MEANWHILE = "records were deleted before they were read again: what is doubled may be called missing or extra"
 _NO_WORDS = np.empty(0, np.uint64)
 
 
@@ -25,23 +25,19 @@ def compare_partition(
     connections: Connections, sides: tuple[Side, Side], number: int, how: How, report: Report
 ) -> tuple[ComparedPartition, list[Failure]]:
     """The comparison of a partition, and what could not be read of it."""
-    with connections.lend() as clusters:
+    with connections.lend() as pair:
         splits = [side.splits[number] for side in sides]
-        readers = [
-            HashedReader(cluster, split, how.read, how.fields) for cluster, split in zip(clusters, splits, strict=True)
-        ]
+        readers = [connection.read(split, how.read, how.fields) for connection, split in zip(pair, splits, strict=True)]
         with ExitStack() as stack:
             left, right = (stack.enter_context(closing(read_ahead(reader.chunks()))) for reader in readers)
             compared = compare_sequences(left, right, how.limits, report)
         unequal = Unequal(compared)
-        second = _Second(clusters, [reader.outcome for reader in readers], how)
-        evidence = second.evidence(unequal, [side.log_starts[number] for side in sides])
-    outcomes = [[reader.outcome, *more] for reader, more in zip(readers, second.outcomes, strict=True)]
-    failures = [
-        failure
-        for side, of_side in zip(sides, outcomes, strict=True)
-        for failure in next(filter(None, (failures_of(side.of, outcome) for outcome in of_side)), [])
-    ]
+        second = _Second(pair, [reader.outcome for reader in readers], how)
+        evidence = second.evidence(unequal, [_lost_start(side, number) for side in sides])
+    outcomes = [(side.of, reader.outcome) for side, reader in zip(sides, readers, strict=True)]
+    failures = [failure for of, outcome in outcomes for failure in failures_of(of, outcome)]
+    if not failures:  # what failed at first fails again
+        failures = [failure for index in (0, 1) for failure in second.failures(index, sides[index].of)]
     part = ComparedPartition(
         partition=number,
         left=splits[0],
@@ -51,17 +47,34 @@ def compare_partition(
         equal=compared.equal,
         differences=unequal.differences(evidence),
         gave_up=compared.gave_up,
-        notes=[note for side, reader in zip(sides, readers, strict=True) for note in notes_of(side.of, reader.outcome)],
+        notes=[note for of, outcome in outcomes for note in notes_of(of, outcome)] + second.notes,
     )
     return part, failures
+
+
+def _lost_start(side: Side, number: int) -> int:
+    """Where the log starts, if it had records before that and is read from there; else 0."""
+    start = side.log_starts[number]
+    return start if side.splits[number].from_offset == start else 0
 
 
 class _Second:
     """A second pass over a partition that differs, for what must be counted in all of it."""
 
-    def __init__(self, clusters: Sequence[Cluster], first: Sequence[Outcome], how: How) -> None:
-        self._clusters, self._first, self._how = clusters, first, how
-        self.outcomes: tuple[list[Outcome], list[Outcome]] = ([], [])
+    def __init__(self, connections: Sequence[Connection], first: Sequence[Outcome], how: How) -> None:
+        self._connections, self._first, self._how = connections, first, how
+        self._outcomes: dict[int, Outcome] = {}
+        self.notes: list[str] = []
+
+    def failures(self, index: int, of: Source) -> list[Failure]:
+        """What could not be read again of a side; what retention has removed meanwhile is a note."""
+        outcome = self._outcomes.get(index)
+        if outcome is None:
+            return []
+        if unread(outcome) == LOST:
+            self.notes.append(f"{of}, partition {outcome.split.partition}: {LOST_MEANWHILE}")
+            return []
+        return failures_of(of, outcome)
 
     def evidence(self, unequal: Unequal, log_starts: Sequence[int]) -> Evidence:
         """What decides about the records in gaps. Keys are looked for where compaction has left offsets without records."""
@@ -79,7 +92,7 @@ class _Second:
 
     def _look_up(self, index: int, words: NDArray[np.uint64], keys: NDArray[np.uint64]) -> "_LookedUp":
         split: Split = self._first[index].split
-        reader = HashedReader(self._clusters[index], split, self._how.read, self._how.fields)
+        reader = self._connections[index].read(split, self._how.read, self._how.fields)
         result = _LookedUp()
         for chunk in reader.chunks():
             is_wanted = _is_in(chunk.hashes[:, 0], words)
@@ -89,7 +102,7 @@ class _Second:
                 is_wanted = _is_in(of_chunk, keys)
                 pairs = zip(of_chunk[is_wanted].tolist(), chunk.offsets[is_wanted].tolist(), strict=True)
                 result.last_offsets.update(pairs)
-        self.outcomes[index].append(reader.outcome)
+        self._outcomes[index] = reader.outcome
         return result
 
 

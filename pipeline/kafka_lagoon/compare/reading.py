@@ -15,6 +15,7 @@ from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
 from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
 from kafka_lagoon.records.digests import ALL_FIELDS, Hashes, record_hashes
 
+LOST = "LOST"  # retention was faster than we
 _KEY = frozenset({"key"})
 
 
@@ -64,7 +65,7 @@ def unread(outcome: Outcome) -> str | None:
     broken = [problem for problem in outcome.problems if problem.reason != HEADER_KEY_NOT_UTF8]
     if broken:
         return broken[0].reason
-    return "LOST" if outcome.counts.lost else None
+    return LOST if outcome.counts.lost else None
 
 
 def read_ahead(chunks: Generator[Chunk, None, None]) -> Generator[Chunk, None, None]:

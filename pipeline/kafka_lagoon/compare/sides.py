@@ -1,33 +1,25 @@
-"""Chooses what is read of each side of a comparison: the topic as it is, and a range of offsets for each partition."""
+"""Chooses what is read of each side of a comparison, and reads it: a topic of a cluster, a range of offsets a partition."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Failure
-from kafka_lagoon.clock import Deadline
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Clock, Deadline
+from kafka_lagoon.compare.reading import Chunk, HashedReader
 from kafka_lagoon.errors import BrokerError, ConfigError
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds
 from kafka_lagoon.fetch.offset_resolution import ResolvedOffsets, resolve
 from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, OffsetSpecs
 from kafka_lagoon.fetch.ranges import LogBounds
-from kafka_lagoon.fetch.split import READ_COMMITTED, Split
+from kafka_lagoon.fetch.split import READ_COMMITTED, Outcome, ReadOptions, Split
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.wire.primitives import uuid_text
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicOfCluster:
-    """A topic of a cluster of the settings."""
-
-    cluster: str
-    kafka: KafkaSettings
-    topic: str
-
-    def __str__(self) -> str:
-        return f"{self.cluster}:{self.topic}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,16 +31,93 @@ class Wanted:
     end: OffsetSpecs = field(default_factory=lambda: OffsetSpecs(name="--until", default=LATEST))
 
 
+class Reader(Protocol):
+    """Reads one range of a partition; `outcome` says afterwards how far, and what is missing."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """What was read up to now."""
+
+    def chunks(self) -> Generator[Chunk, None, None]:
+        """The records in the order of their offsets."""
+
+
+class Connection(Protocol):
+    """What a side is read by, one range at a time."""
+
+    def choose(self, wanted: Wanted) -> "Side":
+        """What there is to read; ConfigError if the topic or a partition does not exist."""
+
+    def read(self, split: Split, options: ReadOptions, fields: frozenset[str]) -> Reader:
+        """A reader of one range."""
+
+
+class Source(Protocol):
+    """A side of a comparison: the records of one topic. `str` is what people call it."""
+
+    @property
+    def cluster(self) -> str:
+        """Name of its cluster."""
+
+    @property
+    def topic(self) -> str:
+        """Name of the topic."""
+
+    def connect(self, clock: Clock) -> AbstractContextManager[Connection]:
+        """What reads it, for one thread at a time."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """What is read of a side: a split for each partition, and where its log begins."""
+    """What is read of a side: a split for each partition, and where its log begins.
 
-    of: TopicOfCluster
+    An archive has the offsets that the records had in their cluster.
+    """
+
+    of: Source
     cluster_id: str | None
+    topic_id: str | None
     partitions: int  # that the topic has
     splits: Mapping[int, Split]
     log_starts: Mapping[int, int]
-    failures: Sequence[Failure]
+    failures: Sequence[Failure] = ()
+    notes: Sequence[str] = ()
+    is_archive: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicOfCluster:
+    """A topic of a cluster of the settings, as its leaders have it."""
+
+    cluster: str
+    kafka: KafkaSettings
+    topic: str
+
+    def __str__(self) -> str:
+        return f"{self.cluster}:{self.topic}"
+
+    @contextmanager
+    def connect(self, clock: Clock) -> Iterator[Connection]:
+        """A client that knows the leaders."""
+        deadline = Deadline.after(clock, self.kafka.default_api_timeout_ms)
+        with Cluster.connect(self.kafka, clock, RequestStats(), deadline) as cluster:
+            cluster.refresh({self.topic}, deadline)
+            yield _Client(self, cluster)
+
+
+@dataclass(frozen=True, slots=True)
+class _Client:
+    """Reads a topic from its leaders."""
+
+    of: TopicOfCluster
+    cluster: Cluster
+
+    def choose(self, wanted: Wanted) -> Side:
+        deadline = Deadline.after(self.cluster.clock, self.of.kafka.default_api_timeout_ms)
+        return choose_side(self.cluster, self.of, wanted, deadline)
+
+    def read(self, split: Split, options: ReadOptions, fields: frozenset[str]) -> Reader:
+        return HashedReader(self.cluster, split, options, fields)
 
 
 def choose_side(cluster: Cluster, of: TopicOfCluster, wanted: Wanted, deadline: Deadline) -> Side:
@@ -78,6 +147,7 @@ def choose_side(cluster: Cluster, of: TopicOfCluster, wanted: Wanted, deadline: 
     return Side(
         of=of,
         cluster_id=cluster.cluster_id,
+        topic_id=topic_id,
         partitions=len(known),
         splits=splits,
         log_starts={partition.partition: log.log_start_offset for partition, log in logs.items()},
@@ -98,3 +168,39 @@ def _split(
         to_offset=min(max(end.offsets[partition], first), log.end),
         stable_end=log.last_stable_offset,
     )
+
+
+def of_one_log(left: Side, right: Side) -> tuple[Side, Side]:
+    """Both sides; if one is the archive of the other, only the offsets that both have, and notes about the others."""
+    is_same = (
+        left.cluster_id == right.cluster_id and left.of.topic == right.of.topic and left.topic_id == right.topic_id
+    )
+    if left.is_archive == right.is_archive or not is_same:
+        return left, right
+    shared = left.splits.keys() & right.splits.keys()
+    ranges = {number: _shared(left.splits[number], right.splits[number]) for number in shared}
+    return _clipped(left, ranges), _clipped(right, ranges)
+
+
+def _shared(left: Split, right: Split) -> tuple[int, int]:
+    start = max(left.from_offset, right.from_offset)
+    return start, max(start, min(left.to_offset, right.to_offset))
+
+
+def _clipped(side: Side, ranges: Mapping[int, tuple[int, int]]) -> Side:
+    """The side within these offsets; the log begins where it is read from, because nothing before is compared."""
+    before = sum(
+        min(ranges[number][0], side.splits[number].to_offset) - side.splits[number].from_offset for number in ranges
+    )
+    after = sum(max(0, side.splits[number].to_offset - ranges[number][1]) for number in ranges)
+    notes = [
+        f"{side.of}: {count:,} offsets {where} what the other side has are not compared"
+        for count, where in ((before, "before"), (after, "after"))
+        if count
+    ]
+    splits = {
+        number: replace(split, from_offset=ranges[number][0], to_offset=ranges[number][1])
+        for number, split in side.splits.items()
+        if number in ranges
+    }
+    return replace(side, splits=splits, log_starts=dict.fromkeys(splits, 0), notes=[*side.notes, *notes])

@@ -8,28 +8,25 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.compare.connections import Connections
 from kafka_lagoon.compare.in_order import compare_partition
 from kafka_lagoon.compare.multisets import BucketSums, fitting, records_in, set_differences
-from kafka_lagoon.compare.reading import Chunk, HashedReader
+from kafka_lagoon.compare.reading import Chunk
 from kafka_lagoon.compare.result import PARTITIONS_AT_ONCE, Comparison, How, failures_of, notes_of
 from kafka_lagoon.compare.sequences import Report
-from kafka_lagoon.compare.sides import Side, TopicOfCluster, Wanted, choose_side
+from kafka_lagoon.compare.sides import Side, Source, Wanted, of_one_log
 from kafka_lagoon.fetch.split import Outcome, Split
 
 T = TypeVar("T")
 
 
 def compare_topics(
-    left: TopicOfCluster, right: TopicOfCluster, wanted: Wanted, how: How, clock: Clock, report: Report = lambda _: None
+    left: Source, right: Source, wanted: Wanted, how: How, clock: Clock, report: Report = lambda _: None
 ) -> Comparison:
     """Compare what both sides have now; ConfigError if a topic or partition does not exist.
 
     `report` hears how many records were compared. A side that cannot be reached at all is a ConnectionFailed.
     """
     with Connections(left, right, clock) as connections:
-        with connections.lend() as clusters:
-            sides = (
-                choose_side(clusters[0], left, wanted, connections.deadline(left)),
-                choose_side(clusters[1], right, wanted, connections.deadline(right)),
-            )
+        with connections.lend() as pair:
+            sides = of_one_log(pair[0].choose(wanted), pair[1].choose(wanted))
         comparison = _begin(sides, how)
         if comparison.in_order:
             _compare_in_order(connections, sides, how, report, comparison)
@@ -41,7 +38,7 @@ def compare_topics(
 def _begin(sides: tuple[Side, Side], how: How) -> Comparison:
     left, right = sides
     is_alike = left.partitions == right.partitions
-    notes = list[str]()
+    notes = [*left.notes, *right.notes]
     if how.in_order and not is_alike:
         notes.append(
             f"{left.of} has {left.partitions} partitions, {right.of} {right.partitions}: compared as a whole, without order"
@@ -117,8 +114,8 @@ def _of_each(
     """What `read` makes of the chunks of each partition of a side, several at once."""
 
     def of_one(split: Split) -> tuple[T, Outcome]:
-        with connections.lend() as clusters:
-            reader = HashedReader(clusters[index], split, how.read, how.fields)
+        with connections.lend() as pair:
+            reader = pair[index].read(split, how.read, how.fields)
             return read(reader.chunks()), reader.outcome
 
     with ThreadPoolExecutor(PARTITIONS_AT_ONCE, thread_name_prefix="partition") as threads:

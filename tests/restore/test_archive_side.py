@@ -1,0 +1,135 @@
+"""An archive is compared with live topics: what it lacks, and within which offsets, by DuckDB from Delta tables."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from kafka_lagoon.cli.main import main
+from kafka_lagoon.delta.schema import RECORD_RANGES, RECORDS, Table
+from kafka_lagoon.records.encoding import Record
+from kafka_lagoon.wire.primitives import uuid_text
+from tests.compare.logs import append, record
+from tests.fake.broker import FakeBroker
+from tests.fake.cluster import FakeCluster
+
+LOG = [record(number) for number in range(100)]
+Compare = Callable[..., tuple[int, list[str], list[str]]]
+
+
+@pytest.fixture
+def state() -> FakeCluster:
+    """A topic of two partitions, of which the second is empty, and a copy of it."""
+    state = FakeCluster()
+    for topic in ("orders", "copy"):
+        append(state.add_topic(topic, 2, end=0).partitions[0], LOG)
+    return state
+
+
+def _append(folder: Path, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+    """Rows with null, 0 or nothing in all other columns."""
+    schema = table.file_schema()
+    by = table.partition_by
+    usual = {"string": "", "int32": 0, "int64": 0, "bool": False}
+    full = [
+        {column.name: None if column.nullable else usual.get(str(column.type)) for column in schema} | row
+        for row in rows
+    ]
+    dated = pa.Table.from_pylist(full, schema).append_column(
+        pa.field(by, pa.date32(), nullable=False), pa.array([date(2026, 11, 21)] * len(rows), pa.date32())
+    )
+    write_deltalake(folder / table.name, dated, mode="append", partition_by=[by])
+
+
+@pytest.fixture
+def archive(tmp_path: Path, state: FakeCluster) -> Callable[[Sequence[Record], int], Path]:
+    """Makes an archive of topic orders: its records from an offset on."""
+
+    def made(records: Sequence[Record], first: int) -> Path:
+        of = {
+            "cluster": "a",
+            "cluster_id": "fake",
+            "topic": "orders",
+            "topic_id": uuid_text(state.topics["orders"].topic_id),
+            "ingest_id": "1",
+        }
+        rows = [
+            {
+                "offset": first + index,
+                "timestamp_ms": sent.timestamp_ms,
+                "key": sent.key,
+                "value": sent.value,
+                "headers": [],
+            }
+            for index, sent in enumerate(records)
+        ]
+        _append(tmp_path, RECORDS, [{**of, "partition": 0, **row} for row in rows])
+        ends = [(0, first, first + len(records)), (1, 0, 0)]
+        ranges = [
+            {
+                **of,
+                "partition": number,
+                "from_offset": low,
+                "to_offset": high,
+                "planned_at": datetime(2026, 11, 21, tzinfo=UTC),
+            }
+            for number, low, high in ends
+        ]
+        _append(tmp_path, RECORD_RANGES, ranges)
+        return tmp_path
+
+    return made
+
+
+@pytest.fixture
+def compare(state: FakeCluster, brokers: dict[int, FakeBroker], capsys: pytest.CaptureFixture[str]) -> Compare:  # noqa: ARG001
+    """Exit code and lines of a comparison."""
+    servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
+
+    def shown(folder: Path, *argv: str) -> tuple[int, list[str], list[str]]:
+        settings = ("--set", f"clusters.a.bootstrap_servers={servers}", "--warehouse", str(folder))
+        code = main(["compare", *argv, *settings])
+        output = capsys.readouterr()
+        return code, output.out.splitlines(), output.err.splitlines()
+
+    return shown
+
+
+def test_an_archive_that_is_whole(archive: Callable[[Sequence[Record], int], Path], compare: Compare) -> None:
+    """Of the topic that it was made of only the offsets are compared that it has; of another topic, all."""
+    folder = archive(LOG[10:90], 10)
+    code, lines, notes = compare(folder, "records@a:orders", "a:orders")
+    assert (code, lines) == (0, ["records@a:orders: 80 records; a:orders: 80", "equal"])
+    assert notes == [
+        "lagoon: a:orders: 10 offsets before what the other side has are not compared",
+        "lagoon: a:orders: 10 offsets after what the other side has are not compared",
+    ]
+    code, lines, _ = compare(folder, "a:copy", "records@a:orders")
+    assert code == 3
+    assert lines[-2:] == ["not compared: 10 before what records@a still has", "different: 10 missing in records@a"]
+
+
+def test_an_archive_that_is_not(archive: Callable[[Sequence[Record], int], Path], compare: Compare) -> None:
+    """Records that it lacks or has otherwise are named by their offsets."""
+    folder = archive([*LOG[:50], record(50, value=b"x"), *LOG[51:]], 0)
+    code, lines, notes = compare(folder, "a:orders", "records@a:orders")
+    assert (code, notes, lines[-1]) == (3, [], "different: 1 altered")
+    assert lines[1].split() == ["0", "altered", "1", "50", "50"]
+
+
+def test_what_is_not_there(archive: Callable[[Sequence[Record], int], Path], compare: Compare, tmp_path: Path) -> None:
+    """A topic or partition that is not archived, and times, which an archive does not choose by."""
+    archive(LOG, 0)
+    for argv, line in (
+        (["records@a:none", "a:copy"], "records@a:none: nothing is archived of it"),
+        (["records@a:orders", "a:copy", "--partitions", "7"], "records@a:orders: nothing is archived of partition 7"),
+        (["records@a:orders", "a:copy", "--from", "2020-01-01"], "--from, --until: of an archive only offsets"),
+    ):
+        code, _, notes = compare(tmp_path, *argv)
+        assert code == 2
+        assert notes[0].startswith(f"lagoon: {line}")
+    assert compare(Path("s3://bucket/lake"), "records@a:orders", "a:copy")[0] == 2
