@@ -55,8 +55,7 @@ resource_name = "{name}-a"
 
 def apply(administered: Administered, file: Path, *options: str, user: str | None = None) -> int:
     """The exit code of `lagoon apply` for a user."""
-    words = (f"kafka.{one}" if one != "--set" else one for one in administered.arguments(user))
-    return main(["apply", str(file), *words, *options])
+    return main(["apply", str(file), *administered.arguments(user), *options])
 
 
 def topics(administered: Administered, name: str) -> list[str]:
