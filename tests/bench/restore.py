@@ -167,13 +167,13 @@ def _is_below(pid: int, root: int, parents: Mapping[int, int]) -> bool:
 
 
 def _largest_worker_mb() -> float:
-    """The most memory that a Python worker of Spark has had."""
+    """The memory of the largest Python worker of Spark."""
     peaks = [0]
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if b"pyspark" in (folder / "cmdline").read_bytes() and b"daemon" in (folder / "cmdline").read_bytes():
                 status = (folder / "status").read_text()
-                peaks += [int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")]
+                peaks += [int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS")]
         except OSError:
             continue
     return max(peaks) / 1024
