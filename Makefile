@@ -18,7 +18,7 @@ SIDE_BY_SIDE = --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export SPARK_CONF_DIR := $(CURDIR)/conf
 
-.PHONY: help setup demo test quick proof lint types bench snapshot ingest maintain apply lock clean
+.PHONY: help setup demo test quick proof lint types bench snapshot ingest restore maintain apply lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ ingest: $(READY) ## records since the last run: make ingest CONF=conf/local.toml
 
 apply: $(READY) ## your cluster made what a file says: make apply FILE=state.toml CONF=conf/local.toml
 	$(BIN)/spark-submit jobs/apply.py $(FILE) --conf $(CONF) --yes
+
+restore: $(READY) ## archived topics put back: make restore TOPICS=orders FROM=prod TO=spare CONF=conf/local.toml
+	$(BIN)/spark-submit jobs/restore.py --conf $(CONF) --from-cluster $(FROM) --to-cluster $(TO) --topics $(TOPICS)
 
 maintain: $(READY) ## small files joined, old ones removed: make maintain CONF=conf/local.toml
 	$(BIN)/spark-submit jobs/maintain.py --conf $(CONF)

@@ -26,6 +26,7 @@ SPELLED = ("solo-2", "broker 3", "group a", "all topics", "group a, solo-2")
 # A value for each argument that errors are made of.
 _VALUES: dict[str, Any] = {
     "problems": ["kafka.client_id: must be text"],
+    "changes": ["topic orders was absent"],
     "ours": (4, 13),
     "theirs": (0, 3),
     "broker": "broker 7",

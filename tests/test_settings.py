@@ -7,7 +7,7 @@ import pytest
 
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.kafka_settings import NAMES
-from kafka_lagoon.settings import SECTIONS, Settings, load
+from kafka_lagoon.settings import SECTIONS, Settings, load, opens_without_session
 from tests.plain_lines import python_in
 
 MINIMAL = 'warehouse = "/lake"\n[kafka]\nbootstrap_servers = "one:9092"\n'
@@ -180,3 +180,15 @@ def test_what_a_value_must_be(tmp_path: Path, line: str, expected: str | None) -
         load(conf(tmp_path, 'warehouse = "/lake"\n'), {}, overrides)
     else:
         assert faults(tmp_path, 'warehouse = "/lake"\n', {}, overrides) == [expected]
+
+
+def test_a_platform_that_knows_where_files_are_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under spark-submit, or with Hadoop's settings, a path may mean another file system; a URL of another one does."""
+    for name in ("PYSPARK_GATEWAY_PORT", "HADOOP_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    here, elsewhere = (
+        load(None, {}, [f"warehouse={place}"], cluster_needed=False) for place in ("/data/lake", "s3a://lake/x")
+    )
+    assert (opens_without_session(here), opens_without_session(elsewhere)) == (True, False)
+    monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
+    assert not opens_without_session(here)

@@ -25,7 +25,7 @@ PipelineError
 +- OtherAttempt           somebody else writes what a restore writes
 +- TargetChanged          what a restore has written is not in its target any more, or something else is
 +- SnapshotIncomplete     policy says that a partial snapshot is a failure
-+- TableError             SchemaChanged, SnapshotExists, ChecksFailed
++- TableError             NeedsSession, SchemaChanged, SnapshotExists, ChecksFailed
 +- LockHeld               another run writes to the same warehouse (exit 4)
 +- SandboxFailed          JarsUnavailable, NotStarted, ToolFailed: our own Kafka on this machine
 """
@@ -311,6 +311,10 @@ class SnapshotIncomplete(PipelineError):
 
 class TableError(PipelineError):
     """A Delta table that cannot be read or written as it stands."""
+
+
+class NeedsSession(TableError):
+    """Something that only a session of Spark can do to a table."""
 
 
 class SchemaChanged(TableError):

@@ -3,6 +3,7 @@
 Every fault is listed at once, before any I/O, and no secret is ever part of a message.
 """
 
+import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -245,6 +246,15 @@ def local_folder(warehouse: str) -> Path | None:
         return Path(warehouse)
     host, path = ("", path) if not path.startswith("//") else path[2:].partition("/")[::2]
     return Path("/", unquote(path)) if scheme.lower() == "file" and host in ("", "localhost") else None
+
+
+def opens_without_session(settings: Settings) -> bool:
+    """Whether the tables are in a folder of this machine, and nothing here says that a path may mean another file system.
+
+    spark-submit has started a JVM with settings of its own where PYSPARK_GATEWAY_PORT is set.
+    """
+    is_local = settings.warehouse is not None and local_folder(settings.warehouse) is not None
+    return is_local and os.environ.keys().isdisjoint(("PYSPARK_GATEWAY_PORT", "HADOOP_CONF_DIR"))
 
 
 SECTIONS: Mapping[str, type[Strict]] = {  # beside [kafka] and [clusters.NAME]

@@ -1,13 +1,17 @@
 """Offsets of groups that an administrator alters, at fake coordinators."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from kafka_lagoon.admin.group_offsets import Commit, GroupPartition, alter_offsets, delete_offsets
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
 from kafka_lagoon.protocol.messages.offset_commit import OFFSET_COMMIT
 from tests.admin.conftest import soon
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
-from tests.fake.faults import Close, Fault
+from tests.fake.faults import Altered, Close, Fault
 
 pytestmark = pytest.mark.usefixtures("altering_apis")
 ORDERS = [GroupPartition("billing", "orders", partition) for partition in range(3)]
@@ -78,3 +82,21 @@ def test_delete_offsets_of_some_partitions(state: FakeCluster, cluster: Cluster)
     assert {(one.name, one.message) for one in refused.values()} == {
         ("NON_EMPTY_GROUP", "the group has members: stop them first")
     }
+
+
+def test_a_group_whose_coordinator_we_may_not_know_fails_at_once(state: FakeCluster, cluster: Cluster) -> None:
+    """Not after a minute of looking for one; whether brokers tell it for many groups or for each alone."""
+    state.groups = {"billing": FakeGroup(coordinator_id=1)}
+
+    def refuse(answer: Any) -> Any:
+        refused = tuple(replace(one, error_code=30, node_id=-1) for one in answer.coordinators)
+        return replace(answer, coordinators=refused, error_code=0 if refused else 30)
+
+    for version in (4, 3):
+        state.highest[FIND_COORDINATOR.key] = version
+        for broker in cluster.brokers.values():
+            broker.close()
+        state.faults = [Fault(FIND_COORDINATOR.key, Altered(refuse))]
+        (failure,) = alter_offsets(cluster, {ORDERS[0]: Commit(5)}, soon()).failures.values()
+        assert (str(failure.scope), failure.name) == ("group billing, orders-0", "GROUP_AUTHORIZATION_FAILED")
+    assert state.count(OFFSET_COMMIT.key) == 0

@@ -78,6 +78,7 @@ def live(
         "cluster_id": "c",
         "racks": {broker_id: "abc"[broker_id % 3] for broker_id in range(1, brokers + 1)},
         "topics": topics or {},
+        "hidden_topics": frozenset(),
         "configs": {
             resource_type: {name: values(resource_type, own) for name, own in by_name.items()}
             for resource_type, by_name in set_on.items()

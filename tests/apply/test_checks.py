@@ -1,6 +1,6 @@
 """Faults that only the cluster shows."""
 
-from kafka_lagoon.apply.checks import faults_of
+from kafka_lagoon.apply.checks import faults_of, wrong_cluster
 from kafka_lagoon.apply.desired.state import ScramUser
 from tests.apply.lives import desired, live, topic
 
@@ -66,11 +66,13 @@ def test_all_faults_with_their_lines() -> None:
     ]
 
 
-def test_another_cluster_is_the_only_fault() -> None:
-    """What else does not fit says nothing then."""
-    assert faults_of(desired(TEXT), live(cluster_id="other")) == [
-        "x.toml:1: cluster_id: is c, and the cluster's is other"
-    ]
+def test_another_cluster() -> None:
+    """The id of the file must be the cluster's."""
+    assert (
+        wrong_cluster(desired(TEXT), live(cluster_id="other"))
+        == "x.toml:1: cluster_id: is c, and the cluster's is other"
+    )
+    assert wrong_cluster(desired(TEXT), live()) is None
 
 
 def test_a_broker_that_is_down_is_no_fault() -> None:

@@ -129,6 +129,22 @@ def test_passwords_are_not_in_actions(monkeypatch: pytest.MonkeyPatch) -> None:
     assert action.secrets["password"].reveal() == "hunter2"
 
 
+def test_sensitive_configs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set where there is none, also of a listener and of all brokers, and never shown; one that is set cannot be compared."""
+    monkeypatch.setenv("PASSWORD", "hunter2")
+    names = ("ssl.keystore.password", "listener.name.x.ssl.keystore.password")
+    lines = "".join(f'"{name}" = "env:PASSWORD"\n' for name in names)
+    state = desired(f'[broker_configs.1]\n{lines}[broker_configs."<default>"]\n{lines}')
+    cluster = live({}, {"broker": {"1": {names[0]: "(sensitive)"}}})
+    by_name = {action.resource.name: action for action in diff(state, cluster)}
+    default, first = by_name["<default>"], by_name["1"]
+    assert default.after == dict.fromkeys(names, "(sensitive)")
+    assert first.after == {names[1]: "(sensitive)"}
+    assert {secret.reveal() for secret in default.secrets.values()} == {"hunter2"}
+    assert "hunter2" not in repr([default, first])
+    assert "env:" not in repr([default.after, first.after])
+
+
 NAMES = st.sampled_from(["a", "b", "c.d", "__x"])
 OWN = st.dictionaries(st.sampled_from(["retention.ms", "compression.type"]), st.sampled_from(["1", "2"]))
 

@@ -6,7 +6,20 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.bench import compare, connect, decode, job, lag, large, metadata, records, verbs
+from tests.bench import (
+    compare,
+    connect,
+    decode,
+    encode,
+    job,
+    lag,
+    large,
+    metadata,
+    produce,
+    records,
+    restore,
+    verbs,
+)
 from tests.bench.measure import Findings
 from tests.bench.report import machine, markdown, write_json
 
@@ -16,7 +29,10 @@ BENCHMARKS: dict[str, Callable[[], Findings]] = {
     "large": large.run,
     "job": job.run,
     "decode": decode.run,
+    "encode": encode.run,
     "records": records.run,
+    "produce": produce.run,
+    "restore": restore.run,
     "compare": compare.run,
     "connect": connect.run,
     "verbs": verbs.run,

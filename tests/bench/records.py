@@ -42,7 +42,7 @@ def run() -> Findings:
         folder, servers = Path(name), kafka.bootstrap_servers
         for topic in (SMALL, SMALL_ZSTD, LARGE_ZSTD):
             fill(servers, topic)
-        with _session(folder) as spark:
+        with session(folder) as spark:
             for topic in (SMALL, SMALL_ZSTD, LARGE_ZSTD):
                 comparisons += _into_spark(spark, folder, servers, topic)
         comparisons += _plain_reading(servers, SMALL)
@@ -50,7 +50,7 @@ def run() -> Findings:
 
 
 @contextmanager
-def _session(folder: Path) -> Iterator[SparkSession]:
+def session(folder: Path) -> Iterator[SparkSession]:
     """Two cores, the connector's jars beside Delta's, and the compilers that a server would have."""
     os.environ.pop("SPARK_CONF_DIR", None)
     os.environ["PYSPARK_PYTHON"] = sys.executable

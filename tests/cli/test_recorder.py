@@ -1,16 +1,14 @@
 """Alterations are recorded where the settings name a warehouse, and not sent where it cannot be written."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.cli.kafka.arguments import ChosenCluster
+from kafka_lagoon.cli import recorder
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.cli.recorder import OpeningRecorder
-from kafka_lagoon.delta import admin_actions, kernel
+from kafka_lagoon.delta import admin_actions
 from kafka_lagoon.delta.admin_actions import recording
 from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.errors import ConfigError
@@ -25,13 +23,8 @@ __all__ = ["server", "things"]  # fixtures
 
 @pytest.fixture(autouse=True)
 def one_jvm(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The JVM of the tests instead of one for each command; tests/delta/test_admin_actions.py starts a real one."""
-
-    @contextmanager
-    def of_tests() -> Iterator[Kernel]:
-        yield kernel.start(spark)
-
-    monkeypatch.setattr(admin_actions, "plain_kernel", of_tests)
+    """The JVM of the session instead of one for each command; tests/delta/test_admin_actions.py starts another."""
+    assert spark
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
 
 
@@ -63,11 +56,12 @@ def test_a_warehouse_that_cannot_be_written_stops_everything(
 
 
 def test_two_runs_do_not_alter_a_cluster_at_once(
-    things: Things, server: str, spark: SparkSession, tmp_path: Path
+    things: Things, server: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Exit 4, and nothing is sent."""
+    """Exit 4 after a while, and nothing is sent."""
+    monkeypatch.setattr(recorder, "LOCK_WAIT_MS", 200)
     warehouse = open_at(spark, tmp_path)
-    with recording(warehouse, "default", CLOCK):
+    with recording(warehouse, "fake", CLOCK):
         assert main(["admin", "set", "a", server, "--warehouse", str(tmp_path), "--yes"]) == 4
     assert things.sent == []
     assert recorded(tmp_path) == []
@@ -96,8 +90,7 @@ def test_errors_come_when_the_recorder_is_asked_for(tmp_path: Path) -> None:
     """Not while it opens in the background: a plan without actions needs no recorder."""
     (tmp_path / "file").write_text("")
     given = settings(f"warehouse={tmp_path / 'file'}", "kafka.bootstrap_servers=localhost:9092")
-    chosen = ChosenCluster(name="default", kafka=given.named_clusters()["default"], settings=given)
-    recorder = OpeningRecorder("admin", chosen, CLOCK)
-    recorder.begin()
-    with pytest.raises(ConfigError), recorder.opened():
+    opening = OpeningRecorder("admin", given, CLOCK)
+    opening.begin()
+    with pytest.raises(ConfigError), opening.opened("id"):
         pass

@@ -1,5 +1,8 @@
 """Rows of admin_actions are there once they are written, for every reader, whether or not Spark runs."""
 
+import subprocess
+import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -7,14 +10,16 @@ import deltalake
 import pytest
 from pyspark.sql import SparkSession
 
+from kafka_lagoon.apply.action_rows import AdminActionRow
+from kafka_lagoon.delta import admin_actions
 from kafka_lagoon.delta.admin_actions import recording, warehouse_for_actions
-from kafka_lagoon.delta.plain_jvm import has_platform_settings
 from kafka_lagoon.delta.schema import ADMIN_ACTIONS, TABLES
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import LockHeld, TableError
 from kafka_lagoon.query import duckdb_engine
-from tests.clock import CLOCK, clock_at
+from tests.clock import CLOCK
 from tests.delta.action_samples import finished, started
+from tests.nulls import plain_table, unexplained
 from tests.warehouses import settings
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -22,17 +27,11 @@ NOON_MS = round(NOON.timestamp() * 1000)
 OUTCOMES = [("of alter_configs", "unknown"), ("of create_topic", "done"), ("of delete_topic", "failed")]
 
 
-def test_rows_are_written_without_a_session(
-    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_are_written_without_a_session(tmp_path: Path, spark: SparkSession) -> None:
     """A new folder gets all tables, and DuckDB, deltalake and Spark read what was written."""
-    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
-    folder, clock = tmp_path / "new folder", clock_at(NOON)
-    with warehouse_for_actions(settings(f"warehouse={folder}"), clock, "admin") as warehouse:
-        assert warehouse.session is None
-        with recording(warehouse, "default", clock) as recorder:
-            recorder.write(started(NOON_MS))
-            recorder.write(finished(NOON_MS + 5))
+    folder = tmp_path / "new folder"
+    command = [sys.executable, "-m", "tests.delta.plain_recording", str(folder), str(NOON_MS)]
+    assert subprocess.run(command, check=True, timeout=120, capture_output=True, text=True).stdout == "None\n"
     assert {path.name for path in folder.iterdir() if path.is_dir()} == {table.name for table in TABLES}
     with duckdb_engine.opened(folder, {"admin_outcomes"}) as ask:
         result = ask("SELECT action_id, outcome FROM admin_outcomes ORDER BY 1")
@@ -71,10 +70,17 @@ def test_what_cannot_be_written_is_an_error(warehouse: Warehouse) -> None:
             recorder.write(started(NOON_MS))
 
 
-def test_a_platform_that_knows_where_files_are_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under spark-submit, or with Hadoop's settings, a path may mean another file system."""
-    for name in ("PYSPARK_GATEWAY_PORT", "HADOOP_CONF_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    assert not has_platform_settings()
-    monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
-    assert has_platform_settings()
+def test_every_null_has_its_reason() -> None:
+    """A row without an outcome is the first of its action, and one without an error is no failure."""
+    rows = [*started(NOON_MS), *finished(NOON_MS)]
+    assert unexplained({ADMIN_ACTIONS.name: (AdminActionRow, plain_table(AdminActionRow, rows))}) == []
+
+
+def test_a_table_that_lacks_columns_is_opened_with_spark(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later version may have more columns than the table; only a session can add them."""
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    more = replace(ADMIN_ACTIONS.columns[0], name="more", field="more", nullable=True)
+    newer = replace(ADMIN_ACTIONS, columns=(more, *ADMIN_ACTIONS.columns))
+    monkeypatch.setattr(admin_actions, "ADMIN_ACTIONS", newer)
+    with warehouse_for_actions(settings(f"warehouse={warehouse.name}"), CLOCK, "admin") as opened:
+        assert opened.session is not None

@@ -11,8 +11,6 @@ from kafka_lagoon.cli.main import main
 from tests.clock import CLOCK
 from tests.integration.administered import Administered
 
-NOT_RECORDED = "lagoon: the settings name no warehouse: nothing is recorded in table admin_actions"
-
 
 @dataclass(frozen=True, slots=True)
 class Ran:
@@ -35,17 +33,23 @@ class Hand:
     capsys: pytest.CaptureFixture[str]
 
     def run(self, *arguments: str, user: str | None = None, confirm: str = "--yes") -> Ran:
-        """Run a verb with its arguments."""
-        self.capsys.readouterr()
-        code = main(["admin", *arguments, confirm, *self.administered.arguments(user)])
-        printed = self.capsys.readouterr()
-        return Ran(code, printed.out, printed.err)
+        """Run a verb with its arguments; again where a broker has just heard of what was changed before."""
+        while True:
+            self.capsys.readouterr()
+            code = main(["admin", *arguments, confirm, *self.administered.arguments(user)])
+            printed = self.capsys.readouterr()
+            if "the cluster changed since the plan was made" not in printed.err:
+                return Ran(code, printed.out, printed.err)
 
     def done(self, *arguments: str, user: str | None = None) -> str:
         """What a verb prints that does everything it was asked for."""
         ran = self.run(*arguments, user=user)
         assert ran.code == 0, ran.printed + ran.beside
         return ran.printed
+
+    def has_nothing_to_do(self, *arguments: str) -> None:
+        """Run a verb that finds everything as it is asked for, once brokers have heard of it."""
+        wait_until(lambda: self.run(*arguments).printed == "nothing to do\n")
 
 
 def wait_until(is_true: Callable[[], bool]) -> None:

@@ -9,16 +9,22 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from kafka_lagoon.cli.main import main
+from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
+from kafka_lagoon.protocol import acls
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.integration.administered import Administered
 from tests.integration.altering import Hand, wait_until
 from tests.integration.kafka_tools import TOPICS
+from tests.integration.secured import LIMITED
+from tests.integration.test_admin_permissions import granted
 
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
 QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
 FEATURES = "org.apache.kafka.tools.FeatureCommand"
 CONFIGS = "kafka.admin.ConfigCommand"
+CLUSTER = {acls.CLUSTER: acls.CLUSTER_NAME}
 SLOW = "leader.replication.throttled.rate=1,follower.replication.throttled.rate=1"
 THROTTLED = "leader.replication.throttled.replicas=*,follower.replication.throttled.replicas=*"
 
@@ -89,15 +95,18 @@ def test_elections_and_a_broker_that_is_gone(administered: Administered, hand: H
         _elect_without_broker_3(administered, hand)
 
         assert hand.run("unregister-broker", "3").code == 2
-        forgotten = hand.run("unregister-broker", "3", "--allow-deletions")
-        assert (forgotten.code, "replicas are still assigned there" in forgotten.beside) == (0, True)
-        again = hand.run("unregister-broker", "3", "--allow-deletions")
+        forget = ("unregister-broker", "3", "--allow-deletions")
+        denied = hand.run(*forget, user=LIMITED)
+        assert (denied.code, "CLUSTER_AUTHORIZATION_FAILED" in denied.beside) == (1, True)
+        with granted(administered, REQUIRED_PERMISSIONS["admin unregister-broker"].permissions):
+            hand.done(*forget, user=LIMITED)
+        again = hand.run(*forget)
         assert (again.code, "it is not registered" in again.beside) == (1, True)
 
     wait_until(lambda: set(described(administered, "led", "Isr")[0].split(",")) == {"1", "3"})
     hand.done("elect-leaders", "led:0")
     wait_until(lambda: described(administered, "led", "Leader") == ["3"])
-    assert hand.done("elect-leaders", "led") == "nothing to do\n"
+    hand.has_nothing_to_do("elect-leaders", "led")
     hand.done("elect-leaders")
 
 
@@ -111,7 +120,7 @@ def _elect_without_broker_3(administered: Administered, hand: Hand) -> None:
     dead = hand.run("elect-leaders", "torn", "lost", *unclean)
     assert (dead.code, "ELIGIBLE_LEADERS_NOT_AVAILABLE" in dead.beside) == (3, True)
     wait_until(lambda: described(administered, "torn", "Leader") == ["2"])
-    assert hand.done("elect-leaders", "torn", *unclean) == "nothing to do\n"
+    hand.has_nothing_to_do("elect-leaders", "torn", *unclean)
 
 
 def test_reassignments(administered: Administered, hand: Hand, tmp_path: Path) -> None:
@@ -124,18 +133,27 @@ def test_reassignments(administered: Administered, hand: Hand, tmp_path: Path) -
     hand.done("reassign", "--file", str(tmp_path / "moves.json"))
     verify = ("--verify", "--reassignment-json-file", str(tmp_path / "moves.json"))
     wait_until(lambda: "Reassignment of partition moved-1 is completed." in administered.tool(REASSIGN, *verify))
-    assert hand.done("reassign", "moved:0=3,1", "moved:1=3,2") == "nothing to do\n"
+    hand.has_nothing_to_do("reassign", "moved:0=3,1", "moved:1=3,2")
     absent = hand.run("reassign", "moved:2=9,8")
     assert (absent.code, "INVALID_REPLICA_ASSIGNMENT" in absent.beside) == (1, True)
-    assert hand.run("cancel-reassignment", "moved").printed == "nothing to do\n"
+    hand.has_nothing_to_do("cancel-reassignment", "moved")
 
     fill(administered, "moved", 2)
     with slow_copies(administered, "moved"):
         hand.done("reassign", "moved:2=2,3")
         wait_until(lambda: "moved-2: replicas: 2,3,1. adding: 2. removing: 1" in administered.tool(REASSIGN, "--list"))
+        assert main(["kafka", "reassignments", "--json", *administered.arguments()]) == 0
+        assert '"replicas": [2, 3, 1], "adding_replicas": [2], "removing_replicas": [1]' in hand.capsys.readouterr().out
         hand.done("reassign", "moved:2=2,1")
         wait_until(lambda: "moved-2: replicas: 2,1,3. adding: 2. removing: 3." in administered.tool(REASSIGN, "--list"))
-        hand.done("cancel-reassignment")
+        permissions = REQUIRED_PERMISSIONS["admin cancel-reassignment"].permissions
+        for lacking in permissions:
+            with granted(
+                administered, [one for one in permissions if one != lacking], {acls.TOPIC: "moved", **CLUSTER}
+            ):
+                assert hand.run("cancel-reassignment", "moved", user=LIMITED).code == 1
+        with granted(administered, permissions, {acls.TOPIC: "moved", **CLUSTER}):
+            hand.done("cancel-reassignment", user=LIMITED)
         wait_until(lambda: "moved-2" not in administered.tool(REASSIGN, "--list"))
         assert set(described(administered, "moved", "Replicas")[2].split(",")) == {"1", "3"}
 
@@ -147,7 +165,7 @@ def test_log_dirs(administered: Administered, hand: Hand) -> None:
     (other,) = {str(folder) for folder in administered.kafka.data_folders(2)} - {before}
     hand.done("move-replica", "stored", "--broker", "2", "--to", other)
     wait_until(lambda: _directory(administered, "stored", 0) == other)
-    assert hand.done("move-replica", "stored:0", "--broker", "2", "--to", other) == "nothing to do\n"
+    hand.has_nothing_to_do("move-replica", "stored:0", "--broker", "2", "--to", other)
     elsewhere = hand.run("move-replica", "stored:1", "--broker", "2", "--to", other)
     assert (elsewhere.code, "stored-1 on broker 2: DescribeLogDirs" in elsewhere.beside) == (1, True)
     unknown = hand.run("move-replica", "stored", "--broker", "2", "--to", "/no/such/directory")
@@ -178,7 +196,7 @@ def test_voters(administered: Administered, hand: Hand) -> None:
     (listener,) = re.findall(r"CONTROLLER://127\.0\.0\.1:\d+", properties)
     wait_until(lambda: hand.run("add-voter", "3", "--listener", listener).code == 0)  # once it follows as an observer
     assert _voters(administered) == {1, 2, 3}
-    assert hand.done("add-voter", "3", "--listener", listener) == "nothing to do\n"
+    hand.has_nothing_to_do("add-voter", "3", "--listener", listener)
 
 
 def _voters(administered: Administered) -> set[int]:
@@ -193,7 +211,7 @@ def test_features(administered: Administered, hand: Hand) -> None:
     wait_until(lambda: _level(administered, name) == 0)  # a broker may hear of it later
     hand.done("update-feature", f"{name}=1")
     wait_until(lambda: _level(administered, name) == 1)
-    assert hand.done("update-feature", f"{name}=1") == "nothing to do\n"
+    hand.has_nothing_to_do("update-feature", f"{name}=1")
     assert hand.run("update-feature", f"{name}=7").code == 1
     assert hand.run("update-feature", "no.such=1").code == 1
     assert hand.run("update-feature", "metadata.version=20", "--unsafe").code == 2

@@ -19,6 +19,7 @@ from kafka_lagoon.produce.partitioner import partition_of
 from kafka_lagoon.produce.producer_state import ProducerState
 from kafka_lagoon.produce.sequences import init_producer_id
 from kafka_lagoon.produce.targets import describe_targets
+from kafka_lagoon.produce.transactions import TransactionalProducer
 from kafka_lagoon.records.compressing import CODECS
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.integration.producers import ODD, Consumed, JavaProducers, Sent, consume, create, java_producers, until
@@ -96,6 +97,31 @@ def _timed(sent: Sent) -> tuple[Any, ...]:
 
 def _plain(read: Consumed) -> tuple[Any, ...]:
     return read.offset, read.timestamp_ms, read.key, read.value, read.headers
+
+
+def test_transactions(release: LocalKafka) -> None:
+    """What is committed is read as a whole, what is aborted is not; partitions are added as the release wants it."""
+    topics = ["columns-first", "columns-second"]
+    for topic in topics:
+        kept(release, topic)
+    expected = []
+    with connected(release) as (cluster, _):
+        producer = TransactionalProducer(cluster, "columns-transactions", 60_000)
+        for value, is_kept in ((b"1", True), (b"2", False), (b"3", True)):
+            transaction = producer.begin(soon())
+            options = WriteOptions(target_batch_bytes=300, codec=CODECS["zstd"])
+            state = ProducerState(transaction.producer)
+            with ArrowWriter(cluster, {}, state, options, transaction=transaction) as writer:
+                for topic in topics:
+                    writer.write(arrow([Sent(b"k", value * 10)] * 50), topic=topic, partition=0)
+            assert not writer.failures
+            if is_kept:
+                producer.commit(soon())
+                expected += [value * 10] * 50
+            else:
+                producer.abort(soon())
+    read = consume(release, dict.fromkeys(topics, 0), "read_committed")
+    assert {topic: [record.value for record in read[topic]] for topic in topics} == dict.fromkeys(topics, expected)
 
 
 def test_java_reads_keys_where_it_would_put_them(kafka: LocalKafka) -> None:

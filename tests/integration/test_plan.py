@@ -14,7 +14,7 @@ from kafka_lagoon.apply.desired.reading import read_desired
 from kafka_lagoon.apply.execution import execute, make_plan
 from kafka_lagoon.apply.outcomes import Outcome
 from kafka_lagoon.apply.plan import PlanResult, plan_state
-from kafka_lagoon.apply.recording import NoJournal, Run
+from kafka_lagoon.apply.recording import NoRecorder, Run
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.kafka_settings import checked
 from tests.integration.administered import Administered, soon
@@ -123,7 +123,7 @@ def applied(administered: Administered, plan: PlanResult) -> None:
         run = Run.new("apply", checked(administered.settings()), 0)
         whole = make_plan("default", plan.cluster_id, plan.actions)
         assert whole.id == plan.plan_id
-        done = execute(cluster, whole, frozenset(Guard), run, NoJournal(), soon())
+        done = execute(cluster, whole, frozenset(Guard), run, NoRecorder(), soon())
     assert [(one.action, one.failure) for one in done.results if one.outcome is not Outcome.DONE] == []
 
 
@@ -356,3 +356,16 @@ def _wait_for_moves(administered: Administered) -> None:
     deadline = soon()
     while "No partition reassignments found" not in administered.tool(REASSIGN, "--list"):
         assert deadline.pause(0.2)
+
+
+@pytest.mark.parametrize("release", ["kafka_282", "kafka_392"])
+def test_older_releases(
+    release: str, request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What they do not offer is left out of an import and named in it; a plan of it is empty there too."""
+    kafka = request.getfixturevalue(release)
+    assert main(["import", "-b", kafka.bootstrap_servers]) == 0
+    path = tmp_path / "imported.toml"
+    path.write_text(text := capsys.readouterr().out)
+    assert ("left out, UNSUPPORTED_VERSION" in text) is (release == "kafka_282")
+    assert main(["plan", str(path), "-b", kafka.bootstrap_servers, "--exit-code"]) == 0

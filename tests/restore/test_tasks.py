@@ -17,7 +17,7 @@ from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.produce import transactions
 from kafka_lagoon.produce.sequences import init_producer_id
-from kafka_lagoon.restore import batch_sender, tasks
+from kafka_lagoon.restore import partition_writer, tasks
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
 from kafka_lagoon.restore.progress import Position
 from kafka_lagoon.restore.tasks import TaskSettings, Work, WorkResult, restore_partitions
@@ -41,7 +41,17 @@ class Restore:
 
     def __init__(self, kafka: LocalKafka, folder: Path, *, is_transactional: bool = False, **configs: str) -> None:
         self.topic = f"tasks-{next(_names)}"
-        create_topics(kafka.bootstrap_servers, [NewTopic(self.topic, 1, 1, config={**ANY_TIME, **configs})])
+        create_topics(
+            kafka.bootstrap_servers,
+            [
+                NewTopic(
+                    self.topic,
+                    1,
+                    1,
+                    config={**ANY_TIME, **{name.replace("_", "."): value for name, value in configs.items()}},
+                )
+            ],
+        )
         self.kafka = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers)
         with Cluster.connect(self.kafka, CLOCK, RequestStats(), Deadline.after(CLOCK, 30_000)) as cluster:
             cluster.refresh({self.topic}, Deadline.after(CLOCK, 30_000))
@@ -79,7 +89,7 @@ class Restore:
             timeout_ms=20_000,
             ends_at_ms=CLOCK.now_ms() + 60_000,
         )
-        given = {"planned": self.planned, "position": self.position, "files": self.files, "max_batch_bytes": 1 << 20}
+        given = {"planned": self.planned, "position": self.position, "files": self.files}
         (result,) = restore_partitions(settings, [Work(**{**given, **more})])
         return result
 
@@ -121,14 +131,15 @@ class Restore:
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some forty records in a batch, three batches in a transaction."""
-    monkeypatch.setattr(batch_sender, "TARGET_BATCH_BYTES", 2_000)
+    monkeypatch.setattr(partition_writer, "TARGET_BATCH_BYTES", 2_000)
+    monkeypatch.setattr(partition_writer, "BUFFER_BYTES", 8_000)
     monkeypatch.setattr(tasks, "_TRANSACTION_BYTES", 1)
 
 
-def dies(monkeypatch: pytest.MonkeyPatch, at: int, where: str) -> None:
+def dies(monkeypatch: pytest.MonkeyPatch, moment: int, where: str) -> None:
     """The process ends before or after the send with this number, or before or after the end of a transaction."""
     place, name = {
-        "send": (batch_sender, "send_batches"),
+        "send": (Cluster, "ask_brokers"),
         "commit": (transactions, "_end"),
         "offsets": (transactions, "commit_offsets"),
     }[where.split()[1]]
@@ -136,28 +147,28 @@ def dies(monkeypatch: pytest.MonkeyPatch, at: int, where: str) -> None:
 
     def mortal(*arguments: Any, **options: Any) -> Any:
         number = next(calls)
-        if number == at and where.startswith("before"):
+        if number == moment and where.startswith("before"):
             raise Killed
         answer = real(*arguments, **options)
-        if number == at:
+        if number == moment:
             raise Killed
         return answer
 
     monkeypatch.setattr(place, name, mortal)
 
 
-def killed(restore: Restore, at: int, where: str) -> None:
+def killed(restore: Restore, moment: int, where: str) -> None:
     """One attempt that dies at that call."""
     with pytest.MonkeyPatch.context() as patch:
-        dies(patch, at, where)
+        dies(patch, moment, where)
         with pytest.raises(Killed):
             restore.attempt()
 
 
 def killed_again_and_again(restore: Restore, where: str, times: int) -> None:
     """Each attempt dies one call later than the one before; then one is left alone."""
-    for at in range(times):
-        killed(restore, at % 3, where)
+    for moment in range(times):
+        killed(restore, moment % 3, where)
     result = restore.attempt()
     restore.assert_whole(result)
 
@@ -200,12 +211,12 @@ def test_others_may_write_to_the_same_partition(kafka: LocalKafka, tmp_path: Pat
 
 def test_a_record_that_is_too_large_is_named(kafka: LocalKafka, tmp_path: Path) -> None:
     """It is not left out: the partition ends before it, with its offset in the source."""
-    restore = Restore(kafka, tmp_path)
+    restore = Restore(kafka, tmp_path, max_message_bytes="1000")
     large = [b"x" * (3_000 if offset == 5 else 1) for offset in range(10)]
     files = write_files(tmp_path / "large", [records(range(10), value=large)])
-    result = restore.attempt(files=files, max_batch_bytes=1_000)
-    assert "record 5 of the source" in str(result.failure)
-    assert result.position.next_offset <= 5
+    result = restore.attempt(files=files)
+    assert "record at offset 5 of the source" in str(result.failure)
+    assert result.position.next_offset == 5
 
 
 def test_a_topic_that_was_re_created_gets_nothing(kafka: LocalKafka, tmp_path: Path) -> None:
@@ -239,7 +250,7 @@ def test_a_round_that_is_over_writes_nothing(kafka: LocalKafka, tmp_path: Path) 
         timeout_ms=20_000,
         ends_at_ms=CLOCK.now_ms(),
     )
-    work = Work(planned=restore.planned, position=restore.position, files=restore.files, max_batch_bytes=1 << 20)
+    work = Work(planned=restore.planned, position=restore.position, files=restore.files)
     assert restore_partitions(settings, [work]) == [
         WorkResult(target=restore.planned.target, position=restore.position, ranges=[])
     ]

@@ -44,7 +44,7 @@ def problems(options: Mapping[str, str], columns: str = "value binary", *, is_st
 
 
 def test_what_options_mean() -> None:
-    """Kafka's properties of a producer, in any case; a batch is without transactions unless it is told otherwise."""
+    """Kafka's properties of a producer, in any case; a batch is without transactions unless an option says so."""
     plain = parsed({})
     assert (plain.transactions, plain.acks, plain.codec, plain.prefix) == ("none", -1, 0, None)
     given = {"Transactions": "run", "kafka.transactional.id": "nightly", "kafka.transaction.timeout.ms": "30000"}
@@ -55,7 +55,7 @@ def test_what_options_mean() -> None:
 
 
 def test_streams_are_in_transactions() -> None:
-    """Of the tasks, unless told otherwise, under the name of the query; without a name or an id that is refused."""
+    """Of the tasks, unless an option says otherwise, under the name of the query; without a name or an id that is refused."""
     named = parsed({"queryName": "orders", "checkpointLocation": "/c"}, is_stream=True)
     assert (named.transactions, named.prefix) == ("task", "orders")
     assert parsed({"transactions": "none"}, is_stream=True).prefix is None

@@ -1,32 +1,42 @@
 """Streams written to topics: each micro-batch once, whatever is run again and whoever dies."""
 
+import os
 import pickle
+import random
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import OffsetSpec
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession, functions
 from pyspark.sql.streaming import StreamingQuery
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.clock import Deadline
 from kafka_lagoon.delta import register_source
 from kafka_lagoon.errors import TransactionFailed
-from kafka_lagoon.produce.batch_progress import BatchProgress, read_progress, write_progress
-from kafka_lagoon.produce.transactions import init_transactions
+from kafka_lagoon.produce.batch_progress import BatchProgress, keep_progress, read_progress
+from kafka_lagoon.produce.transactions import commit, init_transactions
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.source.data_source import LagoonSource
 from tests.clock import CLOCK
+from tests.integration.producers import consume, until
 from tests.produce.test_transactions import connected, soon, write
 from tests.produce.test_transactions import read as values_of
-from tests.source.source_topics import create, produce
-from tests.source.test_write import read
+from tests.source.source_topics import admin, create, produce
+from tests.source.test_write_batch import read
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 TIMEOUT_S = 60
+RECORDS, KILLS = 20_000, 5
+CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 class Copying:
@@ -122,7 +132,10 @@ def _decided(cluster: Cluster, topic: str, *, is_open: bool = True) -> BatchProg
     for number, transaction in enumerate(transactions):
         assert not write(cluster, transaction, topic, b"%d" % number).failures
     progress = BatchProgress(series="query", number=7, topic=topic, open_transactions=tuple(transactions))
-    write_progress(cluster, topic, progress, soon())
+    deciding = init_transactions(cluster, topic, 60_000, soon())
+    keep_progress(cluster, deciding, topic, progress, soon())
+    commit(cluster, deciding, soon())
+    init_transactions(cluster, topic, 60_000, soon())  # waits until the commit is in the group's log
     if not is_open:
         init_transactions(cluster, f"{topic}.task-1-0", 60_000, soon())  # aborts it, as its timeout would
     return progress
@@ -164,13 +177,45 @@ def test_a_decided_transaction_that_timed_out(kafka: LocalKafka) -> None:
         pickle.dumps(writer)
 
 
-def test_many_transactions_are_kept(kafka: LocalKafka) -> None:
-    """More than fit into the metadata of one commit."""
-    topic = f"many-{CLOCK.now_ms()}"
-    create(kafka, topic)
-    with connected(kafka, topic) as cluster:
-        one = init_transactions(cluster, topic, 60_000, soon())
-        every = tuple(replace(one, transactional_id=f"{topic}.task-{number}-0") for number in range(250))
-        progress = BatchProgress(series="query", number=3, topic=topic, open_transactions=every)
-        write_progress(cluster, topic, progress, Deadline.after(CLOCK, 60_000))
-        assert read_progress(cluster, topic, soon()) == [progress]
+def end_offset(kafka: LocalKafka, topic: str) -> int:
+    """Where the log of partition 0 ends."""
+    client, partition = admin(kafka), TopicPartition(topic, 0)
+    end: int = client.list_offsets({partition: OffsetSpec.latest()})[partition].result(30).offset
+    return end
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("transactions", ["task", "run"])
+def test_a_driver_that_is_killed_again_and_again(kafka: LocalKafka, tmp_path: Path, transactions: str) -> None:
+    """Killed with all its workers at any point and started again: librdkafka and the Java consumer read each record once."""
+    source, target = f"killed-{transactions}-source", f"killed-{transactions}-target"
+    create(kafka, source)
+    create(kafka, target)
+    produce(kafka, source, [str(number).encode() for number in range(RECORDS)])
+    words = [sys.executable, "-m", "tests.source.copying_stream", kafka.bootstrap_servers, source, target, transactions]
+    command = [*words, str(tmp_path / "checkpoint")]
+    dice = random.Random(12)
+    for _ in range(KILLS):
+        before = end_offset(kafka, target)
+        job = subprocess.Popen([*command, "follow"], start_new_session=True, stderr=subprocess.DEVNULL, cwd=PROJECT)
+        try:
+            until(lambda before=before: end_offset(kafka, target) > before, "nothing is copied")
+            time.sleep(dice.random() * 3)
+        finally:
+            os.killpg(job.pid, signal.SIGKILL)
+            job.wait()
+    subprocess.run([*command, "finish"], check=True, timeout=300, cwd=PROJECT, capture_output=True)
+    expected = sorted(str(number).encode() for number in range(RECORDS))
+    assert sorted(one.value or b"" for one in consume(kafka, {target: 0}, "read_committed")[target]) == expected
+    options = (
+        "--bootstrap-server",
+        kafka.bootstrap_servers,
+        "--topic",
+        target,
+        "--from-beginning",
+        "--timeout-ms",
+        "10000",
+    )
+    printed = kafka.tool(CONSUMER, *options, "--isolation-level", "read_committed")
+    assert sorted(line.encode() for line in printed.split() if line.isdecimal()) == expected

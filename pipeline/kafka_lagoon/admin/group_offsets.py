@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
-from kafka_lagoon.client.failures import Scope
+from kafka_lagoon.client.failures import Scope, failure_of
 from kafka_lagoon.client.routes import ByCoordinator
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather, merged
 from kafka_lagoon.clock import Deadline
@@ -22,7 +22,9 @@ from kafka_lagoon.protocol.error_codes import (
     REBALANCE_IN_PROGRESS,
     STALE_MEMBER_EPOCH,
     UNKNOWN_MEMBER_ID,
+    error_code,
 )
+from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
 from kafka_lagoon.protocol.messages.offset_commit import (
     BY_ID,
     BY_NAME,
@@ -101,8 +103,28 @@ def alter_offsets(
 ) -> Gathered[GroupPartition, None]:
     """Commit these offsets. A group that does not exist is made by it, and its coordinator found."""
     topic_ids = _topic_ids(cluster, {item.topic for item in commits}, deadline)
-    several = [_alter_offsets(items, commits, topic_ids) for items in by_group(commits).values()]
-    return merged(gather(cluster, ByGroup(cluster), several, deadline))
+    groups = by_group(commits)
+    refused = _without_coordinator(cluster, list(groups), deadline)
+    several = [
+        _alter_offsets(items, commits, topic_ids) for group_id, items in groups.items() if group_id not in refused
+    ]
+    gathered = merged(gather(cluster, ByGroup(cluster), several, deadline))
+    failures = {
+        item: failure_of(FIND_COORDINATOR, Scope.group_partition(*item), code)
+        for group_id, code in refused.items()
+        for item in groups[group_id]
+    }
+    return Gathered(gathered.answers, gathered.sources, {**failures, **gathered.failures})
+
+
+def _without_coordinator(cluster: Cluster, group_ids: Sequence[str], deadline: Deadline) -> Mapping[str, int]:
+    """Error codes of groups whose coordinator no broker will name, however long it is asked: it needs a permission."""
+    unknown = [group_id for group_id in group_ids if cluster.coordinator_of(group_id) is None]
+    try:
+        codes = cluster.find_coordinators(unknown, deadline) if unknown else {}
+    except PipelineError:
+        return {}  # the commits will say why nobody answers
+    return {group_id: code for group_id, code in codes.items() if not error_code(code).retriable}
 
 
 def _alter_offsets(

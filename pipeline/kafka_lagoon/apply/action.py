@@ -85,12 +85,16 @@ class ActionKind:
     """
 
     name: str
-    title: str  # what it does, as a plan says it: `create topic`
+    title: str  # what it does, as a plan says it: `create topic`; with {type} where resources are of several types
     read: Callable[[Cluster, Sequence[Action], Deadline], Mapping[Resource, State | Failure]]
     send: Callable[[Cluster, Sequence[Action], bool, Deadline], Mapping[Resource, Failure | Answered]]
     can_validate: bool = False
     is_done: Callable[[Action, State], bool] = lambda action, live: same_state(live, action.after)
     is_undone: Callable[[Action, State], bool] = lambda action, live: same_state(live, action.before)
+
+    def about(self, resource: Resource) -> str:
+        """What it does to a resource: `create topic orders`."""
+        return f"{self.title.format(type=resource.type)} {resource.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

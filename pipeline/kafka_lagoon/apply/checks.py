@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from kafka_lagoon.admin.config_values import ConfigValue, Values
 from kafka_lagoon.apply.config_texts import type_fault
 from kafka_lagoon.apply.desired.document import Path
 from kafka_lagoon.apply.desired.state import DEFAULT, DesiredState, DesiredTopic
@@ -14,10 +13,15 @@ from kafka_lagoon.text import did_you_mean
 _REFERENCE = re.compile(r"(?:env|file):.+", re.DOTALL)
 
 
+def wrong_cluster(desired: DesiredState, live: Live) -> str | None:
+    """Why the file is not about this cluster; whatever else does not fit says nothing then."""
+    if desired.cluster_id == live.cluster_id:
+        return None
+    return desired.fault(("cluster_id",), f"is {desired.cluster_id}, and the cluster's is {live.cluster_id}")
+
+
 def faults_of(desired: DesiredState, live: Live) -> list[str]:
     """Every fault, with the place where it is written."""
-    if desired.cluster_id != live.cluster_id:
-        return [desired.fault(("cluster_id",), f"is {desired.cluster_id}, and the cluster's is {live.cluster_id}")]
     return [
         *_topic_faults(desired, live),
         *_config_faults(desired, live),
@@ -73,9 +77,8 @@ def _config_faults(desired: DesiredState, live: Live) -> Iterator[str]:
         if resource_type == "broker" and name != DEFAULT and int(name) not in live.racks:
             yield desired.fault(path, f"there is no broker {name} (there are {brokers_text(live)})")
             continue
-        known = live.known_configs.get(resource_type, {})
         for key, text in configs.items():
-            if known and (reason := _config_fault(resource_type, key, text, known)):
+            if reason := _config_fault(live, resource_type, key, text):
                 yield desired.fault(config_path(desired, path, key), reason)
 
 
@@ -85,8 +88,11 @@ def config_path(desired: DesiredState, path: Path, key: str) -> Path:
     return nested if nested in desired.document.places else (*path, key)
 
 
-def _config_fault(resource_type: str, key: str, text: str, known: Values) -> str | None:
-    value: ConfigValue | None = known.get(key)
+def _config_fault(live: Live, resource_type: str, key: str, text: str) -> str | None:
+    """Nothing is said of configs where brokers do not list any."""
+    value, known = live.known(resource_type, key), live.known_configs.get(resource_type)
+    if not known:
+        return None
     if value is None:
         return f"is no config of a {resource_type.replace('_', ' ')}{did_you_mean(key, known)}"
     if value.is_read_only:

@@ -61,7 +61,7 @@ def _changed(
     *,
     unset_others: bool,
 ) -> Iterator[Action]:
-    changes = _changes(values, wanted, unset_others=unset_others)
+    changes = _changes(live, resource_type, values, wanted, unset_others=unset_others)
     if changes.get(_MIN_ISR, "") is None and (resource_type, name) == ("broker", DEFAULT) and _has_elr(live):
         del changes[_MIN_ISR]
     place = desired.document.place(path)
@@ -84,16 +84,17 @@ def written_configs(desired: DesiredState) -> Iterator[tuple[str, str, Mapping[s
             yield resource_type, name, configs, (section, name)
 
 
-def _changes(values: Values, wanted: Mapping[str, str], *, unset_others: bool) -> dict[str, str | Secret | None]:
+def _changes(
+    live: Live, resource_type: str, values: Values, wanted: Mapping[str, str], *, unset_others: bool
+) -> dict[str, str | Secret | None]:
     """What has to be set or unset. A sensitive value that is set cannot be compared, and stays."""
     changes: dict[str, str | Secret | None] = {}
     for key, text in wanted.items():
-        value = values.get(key)
-        if value is None:
-            changes[key] = text
-        elif value.is_sensitive:
-            changes |= {} if value.own == SENSITIVE else {key: Secret(text)}
-        elif not is_same(key, value.config_type, value.own, text):
+        own = values[key].own if key in values else None
+        known = live.known(resource_type, key)
+        if known and known.is_sensitive:
+            changes |= {} if own == SENSITIVE else {key: Secret(text)}
+        elif not is_same(key, known.config_type if known else 0, own, text):
             changes[key] = text
     if unset_others:
         kept = {key for key, value in values.items() if value.own in (None, SENSITIVE)}

@@ -54,7 +54,7 @@ def make_plan(cluster_name: str, cluster_id: str, actions: Sequence[Action], kin
     ordered = tuple(sorted(actions, key=lambda action: order[action.kind]))
     twice = [one for one, times in Counter(map(_key, ordered)).items() if times > 1]
     if twice:
-        raise ConfigError([f"{kinds[name].title} {resource.name}: asked for twice" for name, resource in twice])
+        raise ConfigError([f"{kinds[name].about(resource)}: asked for twice" for name, resource in twice])
     return Plan(cluster=cluster_name, cluster_id=cluster_id, actions=ordered)
 
 

@@ -22,4 +22,4 @@ def missing_guards(
     for action in actions:
         if missing := sorted(action.guards.difference(allowed)):
             options = ", ".join(f"--{guard}" for guard in missing)
-            yield f"{kinds[action.kind].title} {action.resource.name} needs {options}"
+            yield f"{kinds[action.kind].about(action.resource)} needs {options}"

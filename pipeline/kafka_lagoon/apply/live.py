@@ -3,11 +3,12 @@
 What could not be read is a failure beside what could: a plan that was made of it may not be carried out.
 """
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka_lagoon.admin.acls import AclFilter, describe_acls
-from kafka_lagoon.admin.config_values import ConfigResource, Values, config_values
+from kafka_lagoon.admin.config_values import ConfigResource, ConfigValue, Values, config_values
 from kafka_lagoon.admin.configs import resources_with_configs
 from kafka_lagoon.admin.features import FeatureLevels, feature_levels
 from kafka_lagoon.admin.quotas import describe_client_quotas
@@ -37,6 +38,7 @@ CONFIG_TYPES: Mapping[str, int] = {
     "group": GROUP,
     "client_metrics": CLIENT_METRICS,
 }
+_OF_LISTENER = re.compile(r"listener\.name\.[^.]+\.")
 _ANY_NAME = "-"  # brokers describe groups and client metrics that do not exist
 
 
@@ -99,12 +101,13 @@ class Live:
     """A cluster as it is, as far as it was read. `known_configs` are names and types by resource type.
 
     `configs` is by resource type and name, without those that could not be read. ACLs, quotas and users are None if they were
-    not read.
+    not read. `hidden_topics` may be there, and nothing is known of them.
     """
 
     cluster_id: str | None
     racks: Mapping[int, str | None]
     topics: Mapping[str, LiveTopic]
+    hidden_topics: frozenset[str]
     configs: Mapping[str, Mapping[str, Values]]
     known_configs: Mapping[str, Values]
     acls: frozenset[Acl] | None
@@ -122,6 +125,14 @@ class Live:
         values = self.values(resource_type, name)
         return {key: value.own for key, value in sorted(values.items()) if value.own is not None}
 
+    def known(self, resource_type: str, key: str) -> ConfigValue | None:
+        """What is known of a config of this name on any resource of the type; None if brokers do not list it.
+
+        With a listener's name before it, brokers list it only where it is set.
+        """
+        known = self.known_configs.get(resource_type, {})
+        return known.get(key) or known.get(_OF_LISTENER.sub("", key))
+
     def partition(self, partition: TopicPartition) -> LivePartition | None:
         """A partition; None if there is none of this name."""
         topic = self.topics.get(partition.topic)
@@ -133,7 +144,8 @@ def read_live(cluster: Cluster, wanted: Wanted, deadline: Deadline) -> Live:
     failures: list[Failure] = []
     metadata = cluster.refresh(None, deadline)
     topics = {topic.name: _live_topic(topic) for topic in metadata.topics if topic.name and not topic.error_code}
-    failures += _hidden(cluster, set(wanted.configs.get("topic") or ()) - set(topics), deadline)
+    hidden = _hidden(cluster, set(wanted.configs.get("topic") or ()) - set(topics), deadline)
+    failures += hidden.values()
     if wanted.reassignments(topics):
         topics = _moving(cluster, topics, failures, deadline)
     configs, known = _configs(cluster, wanted, topics, failures, deadline)
@@ -141,6 +153,7 @@ def read_live(cluster: Cluster, wanted: Wanted, deadline: Deadline) -> Live:
         cluster_id=metadata.cluster_id,
         racks={broker.node_id: broker.rack for broker in metadata.brokers},
         topics=topics,
+        hidden_topics=frozenset(hidden),
         configs=configs,
         known_configs=known,
         acls=_acls(cluster, failures, deadline) if wanted.acls else None,
@@ -151,10 +164,10 @@ def read_live(cluster: Cluster, wanted: Wanted, deadline: Deadline) -> Live:
     )
 
 
-def _hidden(cluster: Cluster, names: Collection[str], deadline: Deadline) -> list[Failure]:
+def _hidden(cluster: Cluster, names: Collection[str], deadline: Deadline) -> dict[str, Failure]:
     """Topics that are not listed although they may be there: they are not described to this user, or just now."""
     described = describe_topics(cluster, sorted(names), deadline)
-    return [failure for failure in described.values() if isinstance(failure, Failure)]
+    return {name: failure for name, failure in described.items() if isinstance(failure, Failure)}
 
 
 def _live_topic(topic: MetadataTopic) -> LiveTopic:

@@ -4,7 +4,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from kafka_lagoon.apply.action import Action, plan_id
-from kafka_lagoon.apply.checks import faults_of
+from kafka_lagoon.apply.checks import faults_of, wrong_cluster
+from kafka_lagoon.apply.desired.document import in_order_of_lines
 from kafka_lagoon.apply.desired.state import CONFIG_SECTIONS, OWNED, DesiredState
 from kafka_lagoon.apply.diff import diff
 from kafka_lagoon.apply.kinds.registry import KINDS
@@ -35,14 +36,15 @@ class PlanResult:
 def plan_state(cluster: Cluster, desired: DesiredState, deadline: Deadline) -> PlanResult:
     """The plan that makes the cluster as desired; ConfigError lists every fault that the cluster shows."""
     live = read_live(cluster, wanted_of(desired), deadline)
-    if faults := faults_of(desired, live):
-        raise ConfigError(faults)
-    moves, faults = move_actions(desired, live)
+    if other := wrong_cluster(desired, live):
+        raise ConfigError([other])
+    faults = faults_of(desired, live)
+    moves, faults_of_moves = move_actions(desired, live)
     once = plan_one_offs(cluster, desired, live, deadline)
     actions = in_order([*diff(desired, live), *moves, *once.actions])
-    faults += [*once.faults, *_twice(actions)]
+    faults += [*faults_of_moves, *once.faults, *_twice(actions)]
     if faults:
-        raise ConfigError(faults)
+        raise ConfigError(in_order_of_lines(faults))
     return PlanResult(
         cluster_id=desired.cluster_id,
         actions=actions,

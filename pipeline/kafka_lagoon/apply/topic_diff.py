@@ -14,6 +14,8 @@ def topic_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
     Topics in which brokers keep their own state are never deleted.
     """
     for name, topic in desired.topics.items():
+        if name in live.hidden_topics:
+            continue
         place = desired.document.place(("topics", name))
         if name in live.topics:
             yield from _extended(name, topic, live.topics[name], place)

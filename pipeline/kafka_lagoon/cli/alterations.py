@@ -62,7 +62,7 @@ def alter(
         if not _is_confirmed(cluster, plan, options):
             return Altered(exit_code=FAILED, plan=plan)
     run = Run.new(recorder.job, chosen.kafka, cluster.clock.now_ms())
-    with recorder.opened() as opened:
+    with recorder.opened(plan.cluster_id) as opened:
         execution = execute(cluster, plan, allowed_guards(options), run, opened, _deadline(cluster, options))
     return Altered(exit_code=_show_execution(execution, planned.failures, options), plan=plan, execution=execution)
 
@@ -104,8 +104,9 @@ def _show_plan(plan: Plan, planned: Planned, options: Namespace) -> None:
         for action in plan.actions if options.dry_run else ():
             say(json.dumps(_action_fields(plan, action)))
         return
-    for line in _plan_lines(plan):
-        say(line)
+    if plan.actions or not planned.failures:
+        for line in _plan_lines(plan):
+            say(line)
 
 
 def _plan_lines(plan: Plan) -> Iterator[str]:
@@ -119,7 +120,7 @@ def _plan_lines(plan: Plan) -> Iterator[str]:
 def _show_refused(refused: Refused) -> int:
     """Say what brokers refuse before anything is sent; the exit code of a dry run."""
     for (name, resource), failure in refused.items():
-        warn(f"{KINDS[name].title} {resource.name}: {_reason(failure)}")
+        warn(f"{KINDS[name].about(resource)}: {_reason(failure)}")
     return INCOMPLETE if refused else COMPLETE
 
 
@@ -138,7 +139,7 @@ def _show_execution(execution: Execution, failures: Sequence[Failure], options: 
 
 
 def _show_result(result: ActionResult) -> None:
-    line = f"{KINDS[result.action.kind].title} {result.action.resource.name}: {result.outcome}"
+    line = f"{KINDS[result.action.kind].about(result.action.resource)}: {result.outcome}"
     if result.outcome is Outcome.DONE:
         say(line if result.failure is None else f"{line} ({_reason(result.failure)})")
     else:

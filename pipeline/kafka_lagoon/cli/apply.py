@@ -86,7 +86,6 @@ def _apply(arguments: ApplyArguments, outcome: Outcome, clock: Clock) -> int:
     options, chosen = arguments.options, arguments.chosen
     budget_ms = round(options.timeout * 1000) if options.timeout else chosen.kafka.default_api_timeout_ms
     wanted = Wanted(kafka=chosen.kafka, desired=arguments.desired, budget_ms=budget_ms)
-    recorder = OpeningRecorder(APPLY, chosen, clock)
 
     def carry_out(cluster: Cluster, planned: PlanResult) -> int:
         outcome.cluster_id, outcome.plan_id = cluster.cluster_id, planned.plan_id
@@ -94,7 +93,8 @@ def _apply(arguments: ApplyArguments, outcome: Outcome, clock: Clock) -> int:
         if planned.failures:  # what is not known may be what the file wants, or not
             warn_of(planned.failures)
             return FAILED
-        altered = alter(cluster, chosen, Planned(actions=planned.actions, notes=planned.notes), recorder, options)
+        with OpeningRecorder(APPLY, chosen.settings, clock) as recorder:
+            altered = alter(cluster, chosen, Planned(actions=planned.actions, notes=planned.notes), recorder, options)
         _describe(outcome, altered)
         return altered.exit_code
 

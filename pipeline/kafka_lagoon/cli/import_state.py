@@ -4,13 +4,18 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
+from kafka_lagoon.admin.cluster import describe_cluster
 from kafka_lagoon.apply.desired.writing import toml_text, yaml_text
 from kafka_lagoon.apply.imports import Imported, import_state
 from kafka_lagoon.cli.asking import AskingParser, connected
 from kafka_lagoon.cli.kafka.arguments import chosen_cluster
 from kafka_lagoon.cli.kafka.output import failure_lines
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, warn
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Clock
+from kafka_lagoon.protocol.acls import NOT_ASKED
+from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.snapshot.coverage import list_note
 
 _SUMMARY = "Writes a cluster as it is to standard output, as a desired state; `lagoon plan` of it is empty."
 _ABOUT = (
@@ -24,8 +29,11 @@ def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
     options = _parse(argv)
     with connected(chosen_cluster(options, environ), options, clock) as (cluster, deadline):
         imported = import_state(cluster, deadline, with_assignments=options.assignments)
-    say(_text(imported, options.format, clock).rstrip("\n"))
-    for line in failure_lines(imported.failures):
+        described = describe_cluster(cluster, deadline)
+    operations = NOT_ASKED if isinstance(described, Failure) else described.cluster_authorized_operations
+    hidden = list_note(operations, METADATA.name, "topics")
+    say(_text(imported, hidden, options.format, clock).rstrip("\n"))
+    for line in [*failure_lines(imported.failures), *([hidden] if hidden else [])]:
         warn(line)
     return INCOMPLETE if imported.failures else COMPLETE
 
@@ -37,9 +45,10 @@ def _parse(argv: Sequence[str]) -> Namespace:
     return parser.parse_args(argv)
 
 
-def _text(imported: Imported, form: str, clock: Clock) -> str:
+def _text(imported: Imported, hidden: str | None, form: str, clock: Clock) -> str:
     cluster_id = imported.state["cluster_id"]
     missing = [f"not read: {line}" for line in failure_lines(imported.failures)]
     now = datetime.fromtimestamp(clock.now_ms() // 1000, UTC).isoformat()
-    notes = [f"Cluster {cluster_id} as it was at {now}.", *_ABOUT, *missing, *imported.notes]
+    about = [f"Cluster {cluster_id} as it was at {now}.", *_ABOUT]
+    notes = [*about, *missing, *([hidden] if hidden else []), *imported.notes]
     return (toml_text if form == "toml" else yaml_text)(imported.state, notes)

@@ -70,6 +70,32 @@ REQUIRED_PERMISSIONS: Mapping[str, Requirement] = {
     "apply": Requirement(
         remark="Those of `plan`, and those of the verbs of `lagoon admin` that make the same changes."
     ),
+    "plan": Requirement(
+        remark="Those of `import` for what the file is about; groups, offsets and transactions as for the verbs of "
+        "`lagoon kafka`."
+    ),
+    "import": Requirement(
+        permissions=(
+            _TOPICS,
+            _TOPIC_SETTINGS,
+            Permission(DESCRIBE, CLUSTER, "ACLs, users and moves are refused"),
+            Permission(
+                DESCRIBE_CONFIGS, CLUSTER, "settings of brokers, groups and client metrics and quotas are refused"
+            ),
+            Permission(DESCRIBE_CONFIGS, GROUP, "refused for each group that has settings"),
+        ),
+        remark="What is refused is left out of the file, and said in it; exit 3.",
+    ),
+    "restore": Requirement(
+        permissions=(
+            Permission(WRITE, TOPIC, "refused"),
+            Permission(READ, TOPIC, "what was written cannot be read back"),
+            Permission(DESCRIBE_CONFIGS, TOPIC, "refused"),
+        ),
+        remark="Topics that it creates also want CREATE on Topic or Cluster, and DESCRIBE_CONFIGS on Cluster tells their "
+        "defaults before. With --with-acls DESCRIBE and ALTER on Cluster, with --with-offsets READ on Group, with "
+        "--transactional WRITE on TransactionalId and READ on Group, both for names that begin with lagoon-restore-.",
+    ),
     "kafka versions": Requirement(),
     "kafka metadata": Requirement(
         permissions=(_TOPICS, Permission(DESCRIBE, CLUSTER, "the controller is not known")),
@@ -105,6 +131,7 @@ REQUIRED_PERMISSIONS: Mapping[str, Requirement] = {
     "kafka acls": Requirement(permissions=(_CLUSTER,)),
     "kafka log-dirs": Requirement(permissions=(_CLUSTER,)),
     "kafka quorum": Requirement(permissions=(_CLUSTER,)),
+    "kafka reassignments": Requirement(permissions=(_CLUSTER,)),
     "kafka transactions": Requirement(permissions=(_TRANSACTIONS,)),
     "kafka transactions --describe": Requirement(permissions=(_TRANSACTIONS, _TOPICS_OF_TRANSACTIONS)),
     "kafka transactions ID": Requirement(

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from kafka_lagoon.apply.recording import NoRecorder, Recorder
-from kafka_lagoon.cli.kafka.arguments import ChosenCluster
 from kafka_lagoon.cli.terminal import warn
 from kafka_lagoon.clock import Clock
 
@@ -17,43 +16,60 @@ if TYPE_CHECKING:
 
 _NOT_RECORDED = "the settings name no warehouse: nothing is recorded in table admin_actions"
 
+LOCK_WAIT_MS = 5_000  # a verb takes less; what it changes meanwhile is found before anything is sent
+
 
 class OpeningRecorder:
-    """The recorder of a job over one cluster, which a thread opens from `begin` on."""
+    """The recorder of a job, which a thread opens from `begin` on; use as a context manager."""
 
-    def __init__(self, job: str, chosen: ChosenCluster, clock: Clock) -> None:
-        self.job, self._chosen, self._clock = job, chosen, clock
+    def __init__(self, job: str, settings: "Settings | None", clock: Clock) -> None:
+        has_tables = settings and (settings.warehouse or settings.catalog)
+        self.job, self._settings, self._clock = job, settings if has_tables else None, clock
         self._stack = ExitStack()
-        self._warehouse: Future[Warehouse] | None = None
+        self._thread: Thread | None = None
+        self._warehouse: Future[Warehouse] = Future()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Wait for the thread: one that holds Python's lock when the process ends may take it down with an error."""
+        if self._thread:
+            self._thread.join()
+        self._stack.close()
 
     def begin(self) -> None:
-        """Open the warehouse that the settings name, if they name one. The thread does not keep the process alive."""
-        settings = self._chosen.settings
-        if self._warehouse is None and settings and (settings.warehouse or settings.catalog):
-            self._warehouse = Future()
-            Thread(target=self._open, args=(settings, self._warehouse), daemon=True).start()
+        """Open the warehouse in the background, where that takes a second and no session of Spark."""
+        if self._thread or not self._settings:
+            return
+        from kafka_lagoon.settings import opens_without_session  # noqa: PLC0415  pydantic-settings
 
-    def _open(self, settings: "Settings", warehouse: "Future[Warehouse]") -> None:
+        if opens_without_session(self._settings):
+            self._thread = Thread(target=self._open, args=(self._settings,), daemon=True)
+            self._thread.start()
+
+    def _open(self, settings: "Settings") -> None:
         try:
             from kafka_lagoon.delta.admin_actions import warehouse_for_actions  # noqa: PLC0415  0.6 s
 
             opened = warehouse_for_actions(settings, self._clock, self.job)
-            warehouse.set_result(self._stack.enter_context(opened))
+            self._warehouse.set_result(self._stack.enter_context(opened))
         except BaseException as error:  # noqa: BLE001  raised by whoever asks for the recorder
-            warehouse.set_exception(error)
+            self._warehouse.set_exception(error)
 
     @contextmanager
-    def opened(self) -> Iterator[Recorder]:
-        """The recorder, with the lock on alterations of the cluster.
+    def opened(self, cluster_id: str) -> Iterator[Recorder]:
+        """The recorder, with the lock on alterations of a cluster, which settings may call by several names.
 
         LockHeld if another run has it; ConfigError or TableError if the warehouse cannot be written.
         """
-        self.begin()
-        if self._warehouse is None:
+        if self._settings is None:
             warn(_NOT_RECORDED)
             yield NoRecorder()
             return
+        if self._thread is None:
+            self._open(self._settings)
         from kafka_lagoon.delta.admin_actions import recording  # noqa: PLC0415
 
-        with self._stack, recording(self._warehouse.result(), self._chosen.name, self._clock) as recorder:
+        with recording(self._warehouse.result(), cluster_id, self._clock, LOCK_WAIT_MS) as recorder:
             yield recorder

@@ -21,7 +21,7 @@ def restore_all(arguments: RestoreArguments, clock: Clock) -> int:
     """Restore, print and report; the exit code."""
     context = RunContext(RESTORE, arguments.settings, clock)
     outcome = Outcome(job=RESTORE, cluster=arguments.request.to_cluster)
-    return worst_of_clusters(one_by_one([outcome], clock, lambda one: _restore(context, arguments, one)))
+    return worst_of_clusters(one_by_one([outcome], clock, lambda each: _restore(context, arguments, each)))
 
 
 def _restore(context: RunContext, arguments: RestoreArguments, outcome: Outcome) -> int:

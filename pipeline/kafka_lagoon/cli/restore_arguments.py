@@ -109,7 +109,7 @@ def restore_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Cl
         is_transactional=args.transactional,
         into_existing=args.into_existing,
         accept_changes=args.accept_changes,
-        starts_anew=args.new,
+        is_new=args.new,
         is_dry_run=args.dry_run,
     )
     problems += _same_names(request)
@@ -119,7 +119,7 @@ def restore_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Cl
 
 
 def _partitions(texts: Sequence[str], topics: Sequence[str], problems: list[str]) -> Mapping[str, tuple[int, ...]]:
-    found: dict[str, tuple[int, ...]] = {}
+    results: dict[str, tuple[int, ...]] = {}
     for text in texts:
         topic, _, numbers = text.rpartition(":")
         parts = names(numbers)
@@ -128,8 +128,8 @@ def _partitions(texts: Sequence[str], topics: Sequence[str], problems: list[str]
         elif topic not in topics:
             problems.append(f"--partitions {text}: {topic} is not in --topics")
         else:
-            found[topic] = tuple(sorted({*found.get(topic, ()), *map(int, parts)}))
-    return found
+            results[topic] = tuple(sorted({*results.get(topic, ()), *map(int, parts)}))
+    return results
 
 
 def _pairs(option: str, texts: Sequence[str], topics: Sequence[str], problems: list[str]) -> Mapping[str, str]:

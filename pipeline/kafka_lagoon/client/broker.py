@@ -29,6 +29,7 @@ from kafka_lagoon.wire.schema import Api, Versions
 R = TypeVar("R")
 
 _ATTEMPTS = 3
+_ENOUGH = 1 << 18  # bytes to be sent: more requests are only made when less than these are left
 _ADDRESS_PHASES = ("resolve", "connect")  # a failure in these is one of the address
 
 
@@ -156,6 +157,7 @@ class Broker:
             while (
                 len(sent_at) < len(ready)
                 and session.in_flight < session.max_in_flight
+                and len(outgoing) < _ENOUGH
                 and not session.must_reauthenticate
             ):
                 session.keep_pace(deadline)

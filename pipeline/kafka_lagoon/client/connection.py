@@ -59,14 +59,14 @@ class Connection:
         """The memory that the next bytes must be put into; WireError when a response claims to be too long."""
         return self._frames.room()
 
-    def frame(self, api: Api[Any, Any], version: int, request: object) -> bytes:
+    def frame(self, api: Api[Any, Any], version: int, request: object) -> bytearray:
         """The frame of a request, which from now on waits for its response."""
         correlation_id = self._next_id
         frame = self.unanswered_frame(api, version, request)
         self._waiting.append(InFlight(api, version, correlation_id))
         return frame
 
-    def unanswered_frame(self, api: Api[Any, Any], version: int, request: object) -> bytes:
+    def unanswered_frame(self, api: Api[Any, Any], version: int, request: object) -> bytearray:
         """The frame of a request that has no response: Produce with acks=0."""
         frame = encode_request(api, version, self._next_id, self._client_id, request)
         self._next_id = (self._next_id + 1) & 0x7FFFFFFF

@@ -118,11 +118,11 @@ class Session:
         broker = f"the broker at {self.address}" if self.node_id is None else f"broker {self.node_id}"
         return choose_version(api, self._offered, broker, within)
 
-    def frame(self, api: Api[Any, Any], version: int, request: object) -> bytes:
+    def frame(self, api: Api[Any, Any], version: int, request: object) -> bytearray:
         """The bytes of a request, which from now on waits for its response."""
         return self._sent(api, version, self._connection.frame(api, version, request))
 
-    def unanswered_frame(self, api: Api[Any, Any], version: int, request: object) -> bytes:
+    def unanswered_frame(self, api: Api[Any, Any], version: int, request: object) -> bytearray:
         """The bytes of a request that has no response: Produce with acks=0."""
         return self._sent(api, version, self._connection.unanswered_frame(api, version, request))
 
@@ -209,7 +209,7 @@ class Session:
         response: R = answers[0].message
         return response
 
-    def _sent(self, api: Api[Any, Any], version: int, frame: bytes) -> bytes:
+    def _sent(self, api: Api[Any, Any], version: int, frame: bytearray) -> bytearray:
         self._pace.spent(len(frame))
         self._request_stats.sent((api.name, self.node_id), version, len(frame), self.in_flight)
         return frame

@@ -4,19 +4,19 @@ Where the warehouse is a local folder this needs no session of Spark, so that `l
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from uuid import uuid4
 
 from kafka_lagoon.apply.action_rows import AdminActionRow
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.arrow import plain_table
-from kafka_lagoon.delta.plain_jvm import has_platform_settings, plain_kernel
+from kafka_lagoon.delta.plain_jvm import plain_kernel
 from kafka_lagoon.delta.schema import ADMIN_ACTIONS, WRITE_DATE
 from kafka_lagoon.delta.session import session
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, open_folder, open_warehouse
-from kafka_lagoon.errors import ChecksFailed
-from kafka_lagoon.settings import Settings, local_folder
+from kafka_lagoon.errors import ChecksFailed, NeedsSession
+from kafka_lagoon.settings import Settings, opens_without_session
 
 
 class AdminActions:
@@ -39,9 +39,12 @@ class AdminActions:
 
 
 @contextmanager
-def recording(warehouse: Warehouse, cluster: str, clock: Clock) -> Iterator[AdminActions]:
-    """Holds the lock on alterations of a cluster, and gives its table of actions; LockHeld if another run has the lock."""
-    with warehouse.exclusively(f"alter-{cluster}", clock, 0):
+def recording(warehouse: Warehouse, cluster_id: str, clock: Clock, wait_ms: int = 0) -> Iterator[AdminActions]:
+    """Holds the lock on alterations of a cluster, and gives the table of actions.
+
+    LockHeld if another run has the lock for longer than `wait_ms` milliseconds.
+    """
+    with warehouse.exclusively(f"alter-{cluster_id}", clock, wait_ms):
         yield AdminActions(warehouse, clock)
 
 
@@ -52,8 +55,16 @@ def warehouse_for_actions(settings: Settings, clock: Clock, job: str) -> Iterato
     A local folder is opened without a session, unless the platform has settings of its own. Errors are those of
     `open_warehouse`.
     """
-    if not settings.warehouse or local_folder(settings.warehouse) is None or has_platform_settings():
-        yield open_warehouse(session(f"lagoon {job}"), settings, clock)
-        return
-    with plain_kernel() as kernel:
-        yield open_folder(kernel, settings.warehouse, ADMIN_ACTIONS, clock)
+    with ExitStack() as stack:
+        yield _folder(stack, settings, clock) or open_warehouse(session(f"lagoon {job}"), settings, clock)
+
+
+def _folder(stack: ExitStack, settings: Settings, clock: Clock) -> Warehouse | None:
+    """The warehouse in a local folder; None if a session must open it."""
+    if not settings.warehouse or not opens_without_session(settings):
+        return None
+    kernel = stack.enter_context(plain_kernel())
+    try:
+        return open_folder(kernel, settings.warehouse, ADMIN_ACTIONS, clock)
+    except NeedsSession:
+        return None

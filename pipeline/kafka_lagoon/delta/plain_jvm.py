@@ -4,7 +4,6 @@ A session takes 4 s to start, this JVM half a second. It has the jars of PySpark
 folders of this machine only: for other file systems a session knows the settings.
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JError
+from pyspark import SparkContext
 
 from kafka_lagoon.delta.kernel import Kernel, in_jvm
 from kafka_lagoon.errors import JarsUnavailable, TableError
@@ -41,8 +41,13 @@ _FLAGS = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePe
 def plain_kernel() -> Iterator[Kernel]:
     """The Kernel in a JVM that ends with this block, or with this process however it ends.
 
+    Where PySpark has a JVM in this process it is in that one: PySpark takes every exception of Java for one of its own JVM.
     TableError if there is no Java, or if Delta's jars cannot be had.
     """
+    if SparkContext._gateway is not None:  # noqa: SLF001  it has no public name
+        jvm: Any = SparkContext._jvm  # noqa: SLF001
+        yield in_jvm(jvm, jvm.org.apache.hadoop.conf.Configuration())
+        return
     gateway = _started()
     try:
         yield in_jvm(gateway.jvm, gateway.jvm.org.apache.hadoop.conf.Configuration())
@@ -72,8 +77,3 @@ def _jars() -> list[Path]:
     of_spark = sorted(spark_jars_folder().glob("*.jar"))
     delta = [jar for jar in of_spark if jar.name.startswith("delta-")]
     return [*(jar for jar in of_spark if jar.name.startswith(_OF_SPARK)), *(delta or jar_paths(DELTA))]
-
-
-def has_platform_settings() -> bool:
-    """Whether this machine says where files are: spark-submit has started a JVM, or Hadoop's settings have another default."""
-    return "PYSPARK_GATEWAY_PORT" in os.environ or "HADOOP_CONF_DIR" in os.environ

@@ -30,7 +30,7 @@ from kafka_lagoon.delta.schema import (
 )
 from kafka_lagoon.delta.session import session as start_session
 from kafka_lagoon.delta.storage import reason
-from kafka_lagoon.errors import ConfigError, SchemaChanged, TableError
+from kafka_lagoon.errors import ConfigError, NeedsSession, SchemaChanged, TableError
 from kafka_lagoon.settings import Settings
 
 # Appends wait for the log's file system as much as for a core: on two cores 0.65 s with 4 threads, 0.95 s with one.
@@ -150,10 +150,13 @@ def open_warehouse(spark: SparkSession, settings: Settings, clock: Clock) -> War
 def open_folder(delta: Kernel, path: str, table: Table, clock: Clock) -> Warehouse:
     """The warehouse in a local folder, for writing to one table, without a session of Spark.
 
-    All tables are created if there are none. Errors are those of `open_warehouse`.
+    All tables are created if there are none. Errors are those of `open_warehouse`, and NeedsSession where columns are missing.
     """
     warehouse = _at_path(None, delta, path)
     _check_writable(warehouse)
+    state = delta.load(warehouse.locations[table.name])
+    if state and columns_to_add(table, state):
+        raise NeedsSession(f"table {table.name} at {state.location} lacks columns, which Spark adds")
     is_new = delta.load(warehouse.locations["snapshots"]) is None
     _prepare_all(warehouse, TABLES if is_new else (table,), clock)
     return warehouse

@@ -1,8 +1,8 @@
-"""Keeps how far a series of numbered batches is written, as a committed offset of a group, where a transaction can hold it too.
+"""Keeps how far a series of numbered batches is written, as an offset that a group commits within a transaction.
 
 The offset is the number of the next batch. Its metadata names the series, so that another one under the same group does not
 take the first's batches for its own, and the transactions of a batch whose commits may not all have been sent. Where these
-are many, the rest of them is in the metadata of further groups, which are written before.
+are many, the rest of them is in the metadata of further groups.
 """
 
 import json
@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka_lagoon.admin.committed_offsets import committed_offsets
-from kafka_lagoon.admin.group_offsets import Commit, GroupPartition, alter_offsets
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError
-from kafka_lagoon.produce.transactions import OffsetToCommit, Transaction
+from kafka_lagoon.produce.transactions import OffsetToCommit, Transaction, commit_offsets
 
 _IN_ONE_GROUP = 100  # transactions: some 25 bytes each, and brokers take 4,096 by default (offset.metadata.max.bytes)
 _KEYS = {"series", "groups", "id", "timeout_ms", "implicit", "open"}
@@ -37,11 +36,6 @@ class BatchProgress:
         """Whether a batch is this one, or an earlier one of the series."""
         return series == self.series and number <= self.number
 
-    def offsets(self) -> dict[TopicPartition, OffsetToCommit]:
-        """What a transaction is to commit for it; there are no open transactions then."""
-        metadata = _metadata(self, 1)
-        return {TopicPartition(self.topic, 0): OffsetToCommit(committed_offset=self.number + 1, metadata=metadata)}
-
 
 def read_progress(cluster: Cluster, group_id: str, deadline: Deadline) -> list[BatchProgress]:
     """What a group has committed, of each series that it knows. Pending transactions must have ended."""
@@ -60,14 +54,16 @@ def read_progress(cluster: Cluster, group_id: str, deadline: Deadline) -> list[B
     return list(known.values())
 
 
-def write_progress(cluster: Cluster, group_id: str, progress: BatchProgress, deadline: Deadline) -> None:
-    """Commit it outside of a transaction; it is in force when all of it is committed."""
+def keep_progress(
+    cluster: Cluster, transaction: Transaction, group_id: str, progress: BatchProgress, deadline: Deadline
+) -> None:
+    """Commit it with the transaction: it is in force when that is, and not at all if somebody has fenced its producer."""
     parts = _parts(progress)
-    for number, part in reversed(list(enumerate(parts))):
+    for number, part in enumerate(parts):
         group = _further(group_id, number) if number else group_id
-        commit = Commit(progress.number + 1, metadata=_metadata(part, len(parts)))
-        item = GroupPartition(group, progress.topic, 0)
-        for failure in alter_offsets(cluster, {item: commit}, deadline).failures.values():
+        offset = OffsetToCommit(committed_offset=progress.number + 1, metadata=_metadata(part, len(parts)))
+        offsets = {TopicPartition(progress.topic, 0): offset}
+        for failure in commit_offsets(cluster, transaction, group, offsets, deadline).values():
             raise _error(failure)
 
 

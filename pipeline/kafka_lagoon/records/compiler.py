@@ -66,6 +66,7 @@ def _entry_point(compiled: Any) -> str:
 _WORD: Any = types.int64
 _BITS, _BYTE = 64, 8
 _copy: Any = cgutils.raw_memcpy
+_declared: Any = cgutils.get_or_insert_function
 
 
 def _intrinsic(function: Callable[..., Any]) -> Any:
@@ -119,6 +120,20 @@ def copy(_context: Any, _target: Any, _source: Any, _size: Any) -> Any:
         return target.get_dummy_value()
 
     return types.void(_WORD, _WORD, _WORD), generate  # words: ok, a type of LLVM
+
+
+@_intrinsic
+def prefetch(_context: Any, _address: Any) -> Any:
+    """Ask the processor to load what is at an address, which need not be one that may be read."""
+
+    def generate(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        pointer, word = _pointer(builder, arguments[0], 8), ir.IntType(32)
+        nothing = ir.VoidType()  # words: ok, a type of LLVM
+        hint = _declared(builder.module, ir.FunctionType(nothing, [pointer.type, word, word, word]), "llvm.prefetch.p0")
+        builder.call(hint, [pointer, *(ir.Constant(word, number) for number in (0, 3, 1))])  # to read, to keep, data
+        return target.get_dummy_value()
+
+    return types.void(_WORD), generate  # words: ok, a type of LLVM
 
 
 _Load = Callable[[int], int]

@@ -7,12 +7,24 @@ numbers are int64, because numba turns mixed signs into floats; what has no sign
 """
 
 from kafka_lagoon.records import encode_layout as layout
-from kafka_lagoon.records.compiler import copy, inlined, kernel, load8, load32, load64, store8, store16, store64
+from kafka_lagoon.records.compiler import (
+    copy,
+    inlined,
+    kernel,
+    load8,
+    load32,
+    load64,
+    prefetch,
+    store8,
+    store16,
+    store64,
+)
 from kafka_lagoon.records.fields import get, put
 
 _MORE, _SEVEN, _REST_OF_64 = 0x80, 0x7F, (1 << 57) - 1
 _NULL = 1  # the number -1, in zigzag form
 _TWO_BYTES = 1 << 14
+_AHEAD, _LINE = 16, 64  # rows that are loaded before they are encoded, and bytes that a processor loads at once
 _LEAST_BYTES = 7  # of a record
 _SEED, _FACTOR, _MASK, _POSITIVE = 0x9747B28C, 0x5BD1E995, 0xFFFFFFFF, 0x7FFFFFFF  # of MurmurHash2
 
@@ -109,7 +121,7 @@ def _write_headers(out: int, state: int, first: int, stop: int) -> int:
 
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
-def encode_records(state: int, position: int, stop: int, out: int, limit: int, capacity: int) -> int:  # noqa: C901, PLR0915 - one loop, where all the time is spent
+def encode_records(state: int, position: int, stop: int, out: int, limit: int, capacity: int) -> int:  # noqa: C901, PLR0912, PLR0915 - one loop, where all the time is spent
     """Write rows from `position` up to `stop`, as many as `limit` bytes hold but at least one, as one batch's records to `out`.
 
     Returns the position after them. If not even the first fits into `capacity` bytes nothing is written, and NEEDED_BYTES
@@ -135,6 +147,14 @@ def encode_records(state: int, position: int, stop: int, out: int, limit: int, c
     first_time = max_time = 0
     while position < stop:
         row = load64(rows + (position << 3)) if rows else position
+        if rows and position + _AHEAD < stop:  # chosen rows are apart: twice the speed where they are not in the cache
+            ahead = load64(rows + ((position + _AHEAD) << 3))
+            if key_ends:
+                prefetch(keys + _end(key_ends, key_wide, ahead))
+            if value_ends:
+                start_ahead = _end(value_ends, value_wide, ahead)
+                prefetch(values + start_ahead)
+                prefetch(values + start_ahead + _LINE)
         time = default_time
         if times and not _is_null(time_bits, time_first, row):
             time = load64(times + (row << 3))

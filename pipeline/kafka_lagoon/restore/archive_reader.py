@@ -6,6 +6,7 @@ several passes, each for some of the offsets, where they would take too much mem
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -95,8 +96,8 @@ def read_archived(
     for some in _overlapping(groups):
         low, high = max(some[0].first, wanted.from_offset), min(max(one.last for one in some) + 1, wanted.to_offset)
         passes = 1 if len(some) == 1 else -(-sum(group.size for group in some) // limit_bytes)
-        edges = [low + (high - low) * number // passes for number in range(passes + 1)]
-        for first, end in pairwise(edges):
+        borders = [low + (high - low) * number // passes for number in range(passes + 1)]
+        for first, end in pairwise(borders):
             yield from _sorted(some, wanted, first, end, columns)
 
 
@@ -116,8 +117,8 @@ def _overlapping(groups: Sequence[_RowGroup]) -> Iterator[list[_RowGroup]]:
 
 def _row_groups(file: SourceFile, wanted: ArchivedPartition) -> Iterator[_RowGroup]:
     """The row groups of a file that may have wanted records, by their statistics."""
-    with arrow_file(file.url) as opened:
-        metadata = pq.ParquetFile(opened, pre_buffer=False).metadata
+    with _opened(file.url) as parquet:
+        metadata = parquet.metadata
     places = {metadata.schema.column(place).path: place for place in range(metadata.num_columns)}
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
@@ -129,6 +130,16 @@ def _row_groups(file: SourceFile, wanted: ArchivedPartition) -> Iterator[_RowGro
             continue
         alone = bounds["topic"] == (wanted.topic,) * 2 and bounds["partition"] == (wanted.partition,) * 2
         yield _RowGroup(file, number, first, last, group.total_byte_size, file.is_one_topic and alone)
+
+
+@contextmanager
+def _opened(url: str) -> Iterator[pq.ParquetFile]:
+    """A data file; TableError if it cannot be opened or read."""
+    try:
+        with arrow_file(url) as opened:
+            yield pq.ParquetFile(opened, pre_buffer=False)
+    except (OSError, pa.ArrowException) as error:
+        raise TableError(f"{url} cannot be read: {str(error).partition('. Detail')[0]}") from error
 
 
 def _bounds(column: pq.ColumnChunkMetaData) -> tuple[Any, Any] | None:
@@ -166,13 +177,9 @@ def _read(group: _RowGroup, wanted: ArchivedPartition, columns: Sequence[str]) -
     """The needed columns of a row group; those that the file leaves out are null."""
     identity = () if group.is_one_partition else _IDENTITY
     names = tuple(dict.fromkeys([*columns, *wanted.columns, *identity]))
-    try:
-        with arrow_file(group.file.url) as opened:
-            parquet = pq.ParquetFile(opened, pre_buffer=False)
-            present = [name for name in names if name in parquet.schema_arrow.names]
-            table = parquet.read_row_group(group.number, columns=present, use_threads=False)
-    except (OSError, pa.ArrowException) as error:
-        raise TableError(f"{group.file.url} cannot be read: {str(error).partition(chr(10))[0]}") from error
+    with _opened(group.file.url) as parquet:
+        present = [name for name in names if name in parquet.schema_arrow.names]
+        table = parquet.read_row_group(group.number, columns=present, use_threads=False)
     arrays = [
         table[name].cast(_SCHEMA.field(name).type)
         if name in present
@@ -196,8 +203,10 @@ def _chosen(table: pa.Table, group: _RowGroup, wanted: ArchivedPartition, first:
     # Null: the transaction was still open, and nobody knows how it ended.
     if pc.any(pc.is_null(table["is_aborted"])).as_py() or pc.any(table["is_aborted"]).as_py():
         keep.append(pc.fill_null(pc.invert(table["is_aborted"]), False))
-    for one in wanted.overwritten:
-        is_old = pc.and_(pc.less(table["ingest_id"], one.ingest_id), pc.greater_equal(table["offset"], one.offset))
+    for overwritten in wanted.overwritten:
+        is_old = pc.and_(
+            pc.less(table["ingest_id"], overwritten.ingest_id), pc.greater_equal(table["offset"], overwritten.offset)
+        )
         keep.append(pc.invert(is_old))
     for condition in keep:
         table = (

@@ -69,7 +69,7 @@ def find_archived(
     Of a topic that was re-created what it has had since, unless `topic_ids` says otherwise. ConfigError lists every topic that
     is not archived, and a name that several clusters had.
     """
-    faults, found = list[str](), list[ArchivedTopic]()
+    faults, results = list[str](), list[ArchivedTopic]()
     by_topic = {topic: _rows(warehouse, RECORD_RANGES, {"topic": topic}, _RANGE) for topic in topics}
     named = [row for rows in by_topic.values() for row in rows if cluster in (row["cluster"], row["cluster_id"])]
     cluster_ids = sorted({row["cluster_id"] for row in named})
@@ -90,10 +90,10 @@ def find_archived(
                 f"--topics: nothing is archived of topic {topic} with id {chosen}{did_you_mean(str(chosen), map(str, ids))}"
             )
         else:
-            found.append(_topic(warehouse, topic, chosen, ids, of_cluster))
+            results.append(_topic(warehouse, topic, chosen, ids, of_cluster))
     if faults:
         raise ConfigError(faults)
-    return found
+    return results
 
 
 def _topic(
@@ -146,11 +146,11 @@ def _escaped(
     warehouse: Warehouse, cluster_id: str, topic: str, topic_id: str | None
 ) -> Mapping[int, list[tuple[int, int]]]:
     """Ranges of offsets, by partition, whose header keys are not UTF-8."""
-    found: dict[int, list[tuple[int, int]]] = {}
+    results: dict[int, list[tuple[int, int]]] = {}
     for row in _rows(warehouse, RECORD_PROBLEMS, {"cluster_id": cluster_id, "reason": HEADER_KEY_NOT_UTF8}, _PROBLEM):
         if row["topic"] == topic and row["topic_id"] == topic_id:
-            found.setdefault(row["partition"], []).append((row["base_offset"], row["last_offset"]))
-    return found
+            results.setdefault(row["partition"], []).append((row["base_offset"], row["last_offset"]))
+    return results
 
 
 def _rows(

@@ -78,10 +78,10 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def _is_steady(connection: duckdb.DuckDBPyConnection, function: str) -> bool:
-    found = connection.execute(
+    results = connection.execute(
         "SELECT stability FROM duckdb_functions() WHERE function_name = ?", [function]
     ).fetchall()
-    return all(stability in ("CONSISTENT", None) for (stability,) in found)
+    return all(stability in ("CONSISTENT", None) for (stability,) in results)
 
 
 def matching(table: pa.Table, condition: str) -> pa.Table:

@@ -51,4 +51,4 @@ def _with_unescaped(
 
 def unescape(key: bytes) -> bytes:
     r"""The bytes that `escape` made text of."""
-    return _ESCAPE.sub(lambda found: bytes.fromhex(found[1].decode()) if found[1] else b"\\", key)
+    return _ESCAPE.sub(lambda results: bytes.fromhex(results[1].decode()) if results[1] else b"\\", key)

@@ -54,13 +54,13 @@ def find_own_records(
         stable_end=last_stable,
     )
     reader = SplitReader(cluster, split, _options(options, in_transactions=in_transactions))
-    found = [_offsets(batch, producer_ids, in_transactions=in_transactions) for batch in reader.batches()]
+    results = [_offsets(batch, producer_ids, in_transactions=in_transactions) for batch in reader.batches()]
     outcome = reader.outcome
     if outcome.failure:
         raise BrokerError(-1, outcome.failure, FETCH.name, f"{partition.topic}-{partition.partition}", outcome.detail)
     if outcome.counts.lost or outcome.counts.corrupt:
         raise TargetChanged(*partition, f"no longer has all records that were written since offset {from_offset}")
-    return np.concatenate([np.empty(0, np.int64), *found])
+    return np.concatenate([np.empty(0, np.int64), *results])
 
 
 def last_sequence(

@@ -68,7 +68,7 @@ def start_of(plan: RestorePlan, sequence: int = 0) -> Progress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Journal:
+class ProgressStore:
     """The stored plan and progress of restores with one request into one cluster."""
 
     warehouse: Warehouse
@@ -117,16 +117,16 @@ class Journal:
 
     def ranges(self, restore_id: str) -> Mapping[PartitionKey, Sequence[OffsetRange]]:
         """The committed rows of a restore, by partition of the target."""
-        found: dict[PartitionKey, list[OffsetRange]] = {}
+        results: dict[PartitionKey, list[OffsetRange]] = {}
         state = self.warehouse.state(RESTORE_MAP.name)
         for url in self.warehouse.kernel.files(state, {"restore_id": restore_id}):
             arrow = table_of(self.warehouse.kernel.storage.read(url), _RANGE)
             for row in arrow.to_pylist():
                 if row["restore_id"] == restore_id:
                     key = PartitionKey(row["target_topic"], row["target_partition"])
-                    one = OffsetRange(row["source_offset"], row["target_offset"], row["records"])
-                    found.setdefault(key, []).append(one)
-        return found
+                    offset_range = OffsetRange(row["source_offset"], row["target_offset"], row["records"])
+                    results.setdefault(key, []).append(offset_range)
+        return results
 
     def add_receipts(self, rows: Sequence[RestoreReceiptRow]) -> None:
         """Add receipts; a restore that died after this and goes on adds them again, with a later `checked_at`."""

@@ -28,7 +28,7 @@ class RestoreRequest:
     is_transactional: bool = False
     into_existing: bool = False
     accept_changes: bool = False
-    starts_anew: bool = False
+    is_new: bool = False
     is_dry_run: bool = False
 
     def target_of(self, topic: str) -> str:

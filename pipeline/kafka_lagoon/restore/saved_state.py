@@ -71,15 +71,15 @@ def creations(
     actions, notes = list[Action](), list[str]()
     if saved and snapshot_id:
         names = {topic.topic: request.target_of(topic.topic) for topic in saved}
-        found = saved_topics(ask, snapshot_id, names)
+        results = saved_topics(ask, snapshot_id, names)
         notes += [
-            f"topic {topic.topic}: the snapshot has another topic of that name ({found[topic.topic].topic_id})"
+            f"topic {topic.topic}: the snapshot has another topic of that name ({results[topic.topic].topic_id})"
             for topic in saved
-            if None not in (topic.topic_id, found[topic.topic].topic_id)
-            and topic.topic_id != found[topic.topic].topic_id
+            if None not in (topic.topic_id, results[topic.topic].topic_id)
+            and topic.topic_id != results[topic.topic].topic_id
         ]
         some, more = topic_actions(
-            list(found.values()),
+            list(results.values()),
             names,
             brokers=brokers,
             with_configs=request.with_configs,

@@ -85,10 +85,10 @@ def describe_target(
     resources = {name: ConfigResource(TOPIC, name) for name in topics}
     values = config_values(cluster, list(resources.values()), deadline) if resources else {}
     failures += [*not_read.values(), *(one for one in values.values() if isinstance(one, Failure))]
-    found: dict[str, TargetTopic | None] = dict.fromkeys(names)
+    results: dict[str, TargetTopic | None] = dict.fromkeys(names)
     for name, topic in topics.items():
         configs = values.get(resources[name])
-        found[name] = TargetTopic(
+        results[name] = TargetTopic(
             name=name,
             topic_id=uuid_text(topic.topic_id),
             partitions=len(topic.partitions),
@@ -102,7 +102,7 @@ def describe_target(
             },
             exists=True,
         )
-    return found, failures
+    return results, failures
 
 
 def default_configs(cluster: Cluster, deadline: Deadline) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ written, and goes on after that. Which record has which sequence number follows 
 that is not the next one of its producer, so no attempt can write what another one has written.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -18,19 +18,18 @@ from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
-from kafka_lagoon.errors import BrokerError, OtherAttempt, PipelineError, RecordTooLarge, TargetChanged
+from kafka_lagoon.errors import BrokerError, OtherAttempt, PipelineError, TargetChanged
 from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.produce.targets import TargetTopic, describe_targets
 from kafka_lagoon.produce.transactions import OffsetToCommit, Transaction, TransactionalProducer
-from kafka_lagoon.produce.writer import TopicLayout, find_topic
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.records.digests import record_hashes
 from kafka_lagoon.records.encoding import Producer
 from kafka_lagoon.restore.archive_reader import SourceFile, read_archived
-from kafka_lagoon.restore.batch_sender import BatchSender, SendOptions
-from kafka_lagoon.restore.header_keys import unescaped
 from kafka_lagoon.restore.offset_map import OffsetRange, batch_ranges, joined
 from kafka_lagoon.restore.own_records import find_own_records, last_sequence
+from kafka_lagoon.restore.partition_writer import PartitionWriter, SendOptions
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
 from kafka_lagoon.restore.progress import Position
 
@@ -47,7 +46,6 @@ class Work:
     planned: PlannedPartition
     position: Position
     files: Sequence[SourceFile]
-    max_batch_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +85,7 @@ def _restore(cluster: Cluster, settings: TaskSettings, work: Work) -> WorkResult
     if settings.clock.now_ms() >= settings.ends_at_ms:
         return written.result()
     try:
-        written.topic_id = _topic_id(cluster, settings, work.planned)
+        written.topics = _topics(cluster, settings, work.planned)
         waiting = Deadline.after(settings.clock, settings.timeout_ms)
         while True:
             try:
@@ -99,20 +97,20 @@ def _restore(cluster: Cluster, settings: TaskSettings, work: Work) -> WorkResult
         return written.result(str(error))
 
 
-def _topic_id(cluster: Cluster, settings: TaskSettings, planned: PlannedPartition) -> bytes:
-    """The target's topic id, after learning its leaders; TargetChanged if it was re-created since the plan was made."""
-    layout = _layout(cluster, planned.target.topic, Deadline.after(settings.clock, settings.timeout_ms))
+def _topics(cluster: Cluster, settings: TaskSettings, planned: PlannedPartition) -> dict[str, TargetTopic]:
+    """The target as it is now; TargetChanged if it was re-created since the plan was made."""
+    topics = _described(cluster, planned.target.topic, Deadline.after(settings.clock, settings.timeout_ms))
     if not cluster.may_be_topic(planned.target.topic, planned.target_topic_id):
         raise TargetChanged(*planned.target, "is of another topic: it was re-created since the restore began")
-    return layout.topic_id
+    return topics
 
 
-def _layout(cluster: Cluster, topic: str, deadline: Deadline) -> TopicLayout:
+def _described(cluster: Cluster, topic: str, deadline: Deadline) -> dict[str, TargetTopic]:
     """The topic; a broker that does not know it yet, as after it was created, is asked again."""
     waiting = deadline.within(_UNKNOWN_FOR_MS)
     while True:
         try:
-            return find_topic(cluster, topic, deadline)
+            return dict(describe_targets(cluster, {topic}, deadline))
         except BrokerError as error:
             if error.code != UNKNOWN_TOPIC_OR_PARTITION or not waiting.pause(_PAUSE_S):
                 raise
@@ -123,7 +121,7 @@ class _Written:
     """What is known to be written of a partition."""
 
     work: Work
-    topic_id: bytes = bytes(16)
+    topics: dict[str, TargetTopic] = field(default_factory=dict)
     position: Position = field(init=False)
     ranges: list[OffsetRange] = field(default_factory=list)
 
@@ -140,6 +138,11 @@ class _Written:
             target_offset=last.target_end,
             digest=self.position.digest.then(record_hashes(records, self.work.planned.digested)),
         )
+
+    def add_all(self, pieces: Iterable[tuple[pa.RecordBatch, Sequence[OffsetRange]]]) -> None:
+        """Count several."""
+        for records, ranges in pieces:
+            self.add(records, ranges)
 
     def finish(self) -> None:
         """There is nothing more to write."""
@@ -231,10 +234,12 @@ def _write(cluster: Cluster, settings: TaskSettings, written: _Written, rows: _R
     if last is not None and last != (written.position.written - 1) % _SEQUENCES:
         raise OtherAttempt(*target)
     producer = Producer(plan.producer_id, plan.producer_epoch, written.position.written % _SEQUENCES)
-    sender = BatchSender(cluster, target, written.topic_id, _options(settings, written.work), producer)
-    for records in rows.until_round_ends():
-        for piece, ranges in _sent(sender, records, written.work):
-            written.add(piece, ranges)
+    with PartitionWriter(cluster, target, written.topics, _options(settings, written.work), producer) as writer:
+        for records in rows.until_round_ends():
+            writer.write(records)
+            written.add_all(writer.written())
+        writer.flush()
+        written.add_all(writer.written())
 
 
 def _write_in_transactions(cluster: Cluster, settings: TaskSettings, written: _Written, rows: _Rows) -> None:
@@ -252,19 +257,19 @@ def _write_in_transactions(cluster: Cluster, settings: TaskSettings, written: _W
     batches = rows.until_round_ends()
     while some := _of_about(batches, _TRANSACTION_BYTES):
         transaction = transaction or producer.begin(deadline())
-        for failure in producer.add_partitions([target], deadline()).values():
-            raise _refused(failure)
         options = _options(settings, written.work)
-        sender = BatchSender(cluster, target, written.topic_id, options, transaction.producer, transaction)
-        sent = [pair for records in some for pair in _sent(sender, records, written.work)]
+        with PartitionWriter(cluster, target, written.topics, options, transaction.producer, transaction) as writer:
+            for records in some:
+                writer.write(records)
+            writer.flush()
+            sent = list(writer.written())
         count = sum(piece.num_rows for piece, _ in sent)
         offsets = {target: OffsetToCommit(committed_offset=written.position.written + count)}
         for failure in producer.commit_offsets(plan.group_id, offsets, deadline()).values():
             raise _refused(failure)
         producer.commit(deadline())
         transaction = None
-        for piece, ranges in sent:
-            written.add(piece, ranges)
+        written.add_all(sent)
 
 
 def _check_committed(cluster: Cluster, plan: RestorePlan, written: _Written, deadline: Deadline) -> None:
@@ -275,9 +280,9 @@ def _check_committed(cluster: Cluster, plan: RestorePlan, written: _Written, dea
         raise _refused(failure)
     committed = 0
     for group in fetched.answers.values():
-        for one in group.topics:
-            if one.name == topic:
-                committed = next((p.committed_offset for p in one.partitions if p.partition_index == partition), 0)
+        for each in group.topics:
+            if each.name == topic:
+                committed = next((p.committed_offset for p in each.partitions if p.partition_index == partition), 0)
     if max(committed, 0) != written.position.written:
         raise TargetChanged(
             *target,
@@ -313,24 +318,5 @@ def _of_about(batches: Iterator[pa.RecordBatch], size: int) -> list[pa.RecordBat
     return some
 
 
-def _sent(
-    sender: BatchSender, records: pa.RecordBatch, work: Work
-) -> Iterator[tuple[pa.RecordBatch, list[OffsetRange]]]:
-    """Send records; yields those that are written, piece by piece, and where."""
-    done = 0
-    try:
-        for count, base_offset in sender.send(unescaped(records, work.planned.source.escaped)):
-            piece = records.slice(done, count)
-            done += count
-            yield piece, batch_ranges(piece.column("offset").to_numpy(), base_offset)
-    except RecordTooLarge as error:
-        offset = records.column("offset")[done].as_py()
-        raise TargetChanged(
-            *work.planned.target,
-            f"takes no batch of {error.size} bytes (max.message.bytes is {error.limit}): record {offset} of the source is too "
-            "large",
-        ) from error
-
-
 def _options(settings: TaskSettings, work: Work) -> SendOptions:
-    return SendOptions(codec=settings.plan.codec, max_batch_bytes=work.max_batch_bytes, timeout_ms=settings.timeout_ms)
+    return SendOptions(codec=settings.plan.codec, timeout_ms=settings.timeout_ms, escaped=work.planned.source.escaped)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.clock import Clock, Deadline
+from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.files import DescribedFile
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.split import ReadOptions
@@ -14,10 +14,9 @@ from kafka_lagoon.restore.archived import source_files
 from kafka_lagoon.restore.execution import packed, run_tasks
 from kafka_lagoon.restore.offset_map import OffsetRange, PartitionMap, joined
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
-from kafka_lagoon.restore.progress import Journal, Progress
+from kafka_lagoon.restore.progress import Progress, ProgressStore
 from kafka_lagoon.restore.read_back import CheckSettings, read_back_partitions
 from kafka_lagoon.restore.receipts import Restored, receipt
-from kafka_lagoon.restore.target import describe_target
 from kafka_lagoon.restore.tasks import TaskSettings, Work, WorkResult, restore_partitions
 from kafka_lagoon.settings import RestoreSettings
 
@@ -35,12 +34,11 @@ class Writing:
     limits: RestoreSettings
     plan: RestorePlan
     files: Files
-    journal: Journal
+    store: ProgressStore
 
     def write(self, progress: Progress, step: Callable[[str, int], None]) -> tuple[Progress, Failures]:
         """Write until everything is written; returns the partitions that failed, with the reasons."""
         failures: dict[PartitionKey, str] = {}
-        sizes = self._batch_sizes()
         while left := [one for one in self._unfinished(progress) if one.target not in failures]:
             step("write", sum(one.source.to_offset - progress.positions[one.target].next_offset for one in left))
             works = [
@@ -48,7 +46,6 @@ class Writing:
                     planned=one,
                     position=progress.positions[one.target],
                     files=source_files(self.files[one.source.topic], one.source),
-                    max_batch_bytes=sizes[one.target.topic],
                 )
                 for one in left
             ]
@@ -56,17 +53,12 @@ class Writing:
             results = run_tasks(self.warehouse, restore_partitions, self._task_settings(), tasks)
             positions = {**progress.positions, **{one.target: one.position for one in results}}
             rows = map_rows(self.plan, results, self.clock.now_ms())
-            progress = self.journal.commit(replace(progress, positions=positions), rows)
+            progress = self.store.commit(replace(progress, positions=positions), rows)
             failures |= {one.target: one.failure for one in results if one.failure}
         return progress, failures
 
     def _unfinished(self, progress: Progress) -> list[PlannedPartition]:
         return [one for one in self.plan.partitions if not progress.positions[one.target].is_done]
-
-    def _batch_sizes(self) -> Mapping[str, int]:
-        names = sorted({one.target.topic for one in self.plan.partitions})
-        described, _ = describe_target(self.cluster, names, Deadline.after(self.clock, self.limits.timeout_ms))
-        return {name: topic.max_batch_bytes if topic else 0 for name, topic in described.items()}
 
     def _task_settings(self) -> TaskSettings:
         return TaskSettings(
@@ -81,7 +73,7 @@ class Writing:
 
     def maps(self) -> Mapping[PartitionKey, PartitionMap]:
         """The map of each partition, from the committed rows of all runs."""
-        ranges = self.journal.ranges(self.plan.restore_id)
+        ranges = self.store.ranges(self.plan.restore_id)
         return {
             one.target: PartitionMap(
                 ranges=joined(ranges.get(one.target, ())),
@@ -113,7 +105,7 @@ class Writing:
             timeout_ms=self.limits.timeout_ms,
             fields={one.target: one.digested for one in self.plan.partitions},
         )
-        tasks = packed(restored, lambda one: one.digest.records, self._parallelism())
+        tasks = packed(restored, lambda item: item.digest.records, self._parallelism())
         results = run_tasks(self.warehouse, read_back_partitions, settings, tasks)
         return [
             receipt(
@@ -159,7 +151,7 @@ def map_rows(plan: RestorePlan, results: Sequence[WorkResult], now_ms: int) -> l
     return [_map_row(plan, planned[result.target], one, now_ms) for result in results for one in result.ranges]
 
 
-def _map_row(plan: RestorePlan, planned: PlannedPartition, one: OffsetRange, now_ms: int) -> RestoreMapRow:
+def _map_row(plan: RestorePlan, planned: PlannedPartition, offsets: OffsetRange, now_ms: int) -> RestoreMapRow:
     return RestoreMapRow(
         restore_id=plan.restore_id,
         source_cluster=plan.source_cluster,
@@ -167,13 +159,13 @@ def _map_row(plan: RestorePlan, planned: PlannedPartition, one: OffsetRange, now
         source_topic=planned.source.topic,
         source_topic_id=planned.source.topic_id,
         source_partition=planned.source.partition,
-        source_offset=one.source_offset,
+        source_offset=offsets.source_offset,
         target_cluster=plan.target_cluster,
         target_cluster_id=plan.target_cluster_id,
         target_topic=planned.target.topic,
         target_topic_id=planned.target_topic_id,
         target_partition=planned.target.partition,
-        target_offset=one.target_offset,
-        records=one.records,
+        target_offset=offsets.target_offset,
+        records=offsets.records,
         written_at_ms=now_ms,
     )

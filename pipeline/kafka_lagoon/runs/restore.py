@@ -26,7 +26,7 @@ from kafka_lagoon.restore.execution import packed, run_tasks
 from kafka_lagoon.restore.group_offsets import RestoredPartition
 from kafka_lagoon.restore.offset_map import PartitionMap
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
-from kafka_lagoon.restore.progress import Journal, Progress
+from kafka_lagoon.restore.progress import Progress, ProgressStore
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.saved_state import (
     Alterations,
@@ -108,7 +108,7 @@ class _Restore:
     ) -> None:
         self._request, self._cluster, self._steps = request, cluster, steps
         self._clock, self._limits, self._warehouse = context.clock, context.settings.restore, context.warehouse
-        self._journal = Journal(
+        self._store = ProgressStore(
             warehouse=context.warehouse,
             clock=context.clock,
             target_cluster_id=cluster_id,
@@ -120,7 +120,7 @@ class _Restore:
     def run(self) -> None:
         """Plan or go on; write; check; commit offsets."""
         self._steps.step("plan", len(self._request.topics))
-        last = None if self._request.starts_anew else self._journal.last()
+        last = None if self._request.is_new else self._store.last()
         goes_on = last is not None and (not last[1].is_finished or self._request.with_offsets)
         unfinished = last if goes_on else None
         ids = {one.source.topic: one.source.topic_id for one in unfinished[0].partitions} if unfinished else {}
@@ -141,7 +141,7 @@ class _Restore:
             limits=self._limits,
             plan=plan,
             files=self._files,
-            journal=self._journal,
+            store=self._store,
         )
         result, before = self.result, _written(progress)
         progress, result.failures = writing.write(progress, self._steps.step)
@@ -151,11 +151,11 @@ class _Restore:
         self._steps.step("check", _written(progress))
         maps = writing.maps()
         result.receipts = writing.check(progress, maps)
-        self._journal.add_receipts(result.receipts)
+        self._store.add_receipts(result.receipts)
         if self._request.with_offsets:
             self._commit_offsets(plan, maps)
         if not progress.is_finished:
-            result.progress = self._journal.commit(replace(progress, is_finished=True), [])
+            result.progress = self._store.commit(replace(progress, is_finished=True), [])
 
     def _archived(self, topic_ids: Mapping[str, str]) -> Sequence[ArchivedTopic]:
         """What is archived of the wanted topics and partitions."""
@@ -181,9 +181,9 @@ class _Restore:
         names = [self._request.target_of(topic.topic) for topic in self.result.topics]
         with opened(self._warehouse) as ask:
             snapshot_id = self._snapshot(ask)
-            found = self._described(names)
-            made = self._creations(ask, snapshot_id, found)
-        targets = self._targets(found, made)
+            results = self._described(names)
+            made = self._creations(ask, snapshot_id, results)
+        targets = self._targets(results, made)
         pairs = [(topic, targets[topic.topic]) for topic in self.result.topics]
         said = verdict(self._request, pairs, self._clock.now_ms(), self._times())
         if said.faults:
@@ -196,7 +196,7 @@ class _Restore:
         if self._alter(made.actions):
             targets = self._when_led(targets)
         plan = self._plan(targets, snapshot_id)
-        self.result.plan, self.result.progress = plan, self._journal.begin(plan)
+        self.result.plan, self.result.progress = plan, self._store.begin(plan)
         return True
 
     def _snapshot(self, ask: Ask) -> str | None:
@@ -208,31 +208,31 @@ class _Restore:
         return snapshot_id
 
     def _described(self, names: Sequence[str]) -> Mapping[str, TargetTopic | None]:
-        found, failures = describe_target(self._cluster, names, self._deadline())
+        results, failures = describe_target(self._cluster, names, self._deadline())
         if failures:
             raise TableError("; ".join(f"{failure.scope}: {failure.name}" for failure in failures))
-        return found
+        return results
 
-    def _creations(self, ask: Ask, snapshot_id: str | None, found: Mapping[str, TargetTopic | None]) -> Alterations:
+    def _creations(self, ask: Ask, snapshot_id: str | None, results: Mapping[str, TargetTopic | None]) -> Alterations:
         """Actions for topics and ACLs that the target lacks."""
         request = self._request
         names = {topic.topic: request.target_of(topic.topic) for topic in self.result.topics}
-        missing = [topic for topic in self.result.topics if found[names[topic.topic]] is None]
+        missing = [topic for topic in self.result.topics if results[names[topic.topic]] is None]
         made = creations(ask, snapshot_id, request, missing, len(self._cluster.brokers))
         if not request.with_acls or snapshot_id is None:
             return made
         acls = acl_creations(ask, snapshot_id, request, self._cluster, self._deadline())
         return Alterations(actions=[*made.actions, *acls.actions], notes=[*made.notes, *acls.notes])
 
-    def _targets(self, found: Mapping[str, TargetTopic | None], made: Alterations) -> Mapping[str, TargetTopic]:
+    def _targets(self, results: Mapping[str, TargetTopic | None], made: Alterations) -> Mapping[str, TargetTopic]:
         """The target of each source topic, as it is or as it will be created."""
-        defaults = {} if all(found.values()) else default_configs(self._cluster, self._deadline())
+        defaults = {} if all(results.values()) else default_configs(self._cluster, self._deadline())
         shapes = {one.resource.name: one.after or {} for one in made.actions if one.kind == "create_topic"}
         targets: dict[str, TargetTopic] = {}
         for topic in self.result.topics:
             name = self._request.target_of(topic.topic)
             shape = shapes.get(name, {})
-            targets[topic.topic] = found[name] or TargetTopic(
+            targets[topic.topic] = results[name] or TargetTopic(
                 name=name,
                 topic_id=None,
                 partitions=shape["partitions"],
@@ -253,8 +253,8 @@ class _Restore:
         ]
         self._steps.step("survey", len(items))
         tasks = packed(items, _offsets, parallelism(self._warehouse))
-        found = run_tasks(self._warehouse, survey_partitions, memory_bytes(self._limits), tasks)
-        surveyed = dict(zip((item.source.key for task in tasks for item in task), found, strict=True))
+        results = run_tasks(self._warehouse, survey_partitions, memory_bytes(self._limits), tasks)
+        surveyed = dict(zip((item.source.key for task in tasks for item in task), results, strict=True))
         if self._request.is_dry_run:
             self.result.to_write = sum(one.records for one in surveyed.values())
         return {**known, **times_by_topic(surveyed)}
@@ -273,15 +273,15 @@ class _Restore:
     def _execute(self, actions: Sequence[Action]) -> Sequence[ActionResult]:
         plan = make_plan(self._request.to_cluster, self.result.cluster_id, actions)
         run = Run.new("restore", self._cluster.settings, self._clock.now_ms())
-        with recording(self._warehouse, self.result.cluster_id, self._clock) as journal:
-            return execute(self._cluster, plan, (), run, journal, self._deadline()).results
+        with recording(self._warehouse, self.result.cluster_id, self._clock) as store:
+            return execute(self._cluster, plan, (), run, store, self._deadline()).results
 
     def _when_led(self, targets: Mapping[str, TargetTopic]) -> Mapping[str, TargetTopic]:
         """The targets once all partitions have leaders, which takes a moment after they were created."""
         names, deadline = [one.name for one in targets.values()], self._deadline()
         while True:
-            found, failures = describe_target(self._cluster, names, deadline)
-            described = {source: found[one.name] for source, one in targets.items()}
+            results, failures = describe_target(self._cluster, names, deadline)
+            described = {source: results[one.name] for source, one in targets.items()}
             ready = {source: one for source, one in described.items() if one and len(one.logs) == one.partitions > 0}
             if len(ready) == len(targets):
                 return ready

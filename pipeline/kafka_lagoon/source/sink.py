@@ -85,11 +85,13 @@ class Sink:
 class TaskWritten(WriterCommitMessage):
     """What a task tells the driver: how many records it wrote to each partition, in which transaction.
 
-    `is_repeated`: the micro-batch was written before, so the task wrote nothing.
+    `deciding` is the transaction in which the driver commits that a micro-batch is written. `is_repeated`: it was written
+    before, so the task wrote nothing.
     """
 
     task: SparkTask
     transaction: Transaction | None
+    deciding: Transaction | None = None
     records: Mapping[TopicPartition, int] = field(default_factory=dict)
     is_repeated: bool = False
 

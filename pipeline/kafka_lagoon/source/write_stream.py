@@ -1,9 +1,9 @@
 """Writes the micro-batches of a stream, each once, whatever Spark repeats and whoever dies.
 
-A group that is called as the transactional ids begin keeps which micro-batch is written. With one transaction for all tasks
-(transactions=run) it is committed in that transaction. With one for each task (transactions=task) it is committed when all
-tasks have written, together with the list of their transactions, and then these are committed: whoever comes next commits
-those that a driver which died has not.
+A group that is called as the transactional ids begin keeps which micro-batch is written. It is committed in a transaction that
+the driver begins, which fences an earlier driver of the query. That is the one transaction of all tasks (transactions=run); or
+each task has its own (transactions=task), and the driver's holds the list of them, after which these are committed: whoever
+comes next commits those that a driver which died has not.
 
 For each micro-batch Spark makes this object, pickles it for the tasks, and makes another one for the commit, which knows only
 the options and what the tasks have returned.
@@ -18,12 +18,12 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from kafka_lagoon import log
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.errors import BrokerError, TransactionFailed
-from kafka_lagoon.produce.batch_progress import BatchProgress, read_progress, write_progress
-from kafka_lagoon.produce.transactions import Transaction, commit, commit_offsets, end_all, init_transactions
+from kafka_lagoon.errors import TransactionFailed
+from kafka_lagoon.produce.batch_progress import BatchProgress, keep_progress, read_progress
+from kafka_lagoon.produce.transactions import Transaction, commit, end_all, init_transactions
 from kafka_lagoon.source.sink import MicroBatch, Sink, TaskWritten, require_unshared, task_messages
 from kafka_lagoon.source.task_transactions import abort_attempts, commit_tasks, transactions_with_records
-from kafka_lagoon.source.write_options import NO_TRANSACTIONS, OF_THE_RUN
+from kafka_lagoon.source.write_options import NO_TRANSACTIONS, OF_TASKS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,15 +59,16 @@ class LagoonStreamWriter(DataSourceStreamArrowWriter):
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803  Spark's name
         """Make visible what the tasks wrote, and keep that the micro-batch is written."""
         written = [one for one in task_messages(messages) if one.records]
-        if not written or self._sink.options.transactions == NO_TRANSACTIONS:
-            return
-        batch = written[0].task.batch or MicroBatch("", batchId)
+        deciding = written[0].deciding if written else None
+        if deciding is None:
+            return  # nothing is written, or outside of transactions
         deadline = self._sink.deadline()
         with self._sink.connect(deadline) as cluster:
-            if self._sink.options.transactions == OF_THE_RUN:
-                self._commit_run(cluster, batch, written, deadline)
+            if self._sink.options.transactions == OF_TASKS:
+                self._commit_tasks(cluster, deciding, written, deadline)
             else:
-                self._commit_tasks(cluster, batch, written, deadline)
+                require_unshared(written)
+                self._keep(cluster, deciding, _progress(written), deadline)
         log.info("written", batch=batchId, records=sum(sum(one.records.values()) for one in written))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803  Spark's name
@@ -76,34 +77,41 @@ class LagoonStreamWriter(DataSourceStreamArrowWriter):
         if sink.options.transactions == NO_TRANSACTIONS:
             return
         with sink.connect(deadline) as cluster:
-            if sink.options.transactions == OF_THE_RUN:
-                init_transactions(cluster, sink.prefix, sink.options.transaction_timeout_ms, deadline)
-                return
-            decided = [
-                one for progress in read_progress(cluster, sink.prefix, deadline) for one in progress.open_transactions
-            ]
-            if not decided:
+            self._init(cluster, deadline)
+            is_decided = any(one.open_transactions for one in read_progress(cluster, sink.prefix, deadline))
+            if sink.options.transactions == OF_TASKS and not is_decided:
                 abort_attempts(cluster, sink, task_messages(messages), deadline)
 
     def _begin(self) -> list[BatchProgress]:
-        """Check what brokers know, finish what a driver that died left, and begin the transaction if all tasks have one."""
+        """Check what brokers know, begin the driver's transaction, and finish what a driver that died left."""
         sink, deadline = self._sink, self._sink.deadline()
         with sink.connect(deadline) as cluster:
             sink.check(cluster, deadline)
             if sink.options.transactions == NO_TRANSACTIONS:
                 return []
-            if sink.options.transactions == OF_THE_RUN:
-                timeout_ms = sink.options.transaction_timeout_ms
-                self._transaction = init_transactions(cluster, sink.prefix, timeout_ms, deadline)
+            self._transaction = self._init(cluster, deadline)
             known = read_progress(cluster, sink.prefix, deadline)
             for progress in known:
-                self._finish(cluster, progress, deadline)
+                if progress.open_transactions:
+                    self._transaction = self._finish(cluster, self._transaction, progress, deadline)
             return known
 
-    def _finish(self, cluster: Cluster, progress: BatchProgress, deadline: Deadline) -> None:
-        """Commit what was decided to be committed, and keep that it is."""
-        if not progress.open_transactions:
-            return
+    def _init(self, cluster: Cluster, deadline: Deadline, last: Transaction | None = None) -> Transaction:
+        """The driver's next transaction; aborts what the one before left open."""
+        timeout_ms = self._sink.options.transaction_timeout_ms
+        return init_transactions(cluster, self._sink.prefix, timeout_ms, deadline, last)
+
+    def _keep(
+        self, cluster: Cluster, transaction: Transaction, progress: BatchProgress, deadline: Deadline
+    ) -> Transaction | None:
+        """Commit the transaction, and with it how far the query is; returns the next one, as `commit`."""
+        keep_progress(cluster, transaction, self._sink.prefix, progress, deadline)
+        return commit(cluster, transaction, deadline)
+
+    def _finish(
+        self, cluster: Cluster, transaction: Transaction, progress: BatchProgress, deadline: Deadline
+    ) -> Transaction:
+        """Commit what is decided to be committed, and keep that it is; returns the driver's next transaction."""
         failures = end_all(cluster, progress.open_transactions, deadline, committed=True)
         for failure in failures.values():
             cure = _CURE.format(group=self._sink.prefix)
@@ -113,36 +121,27 @@ class LagoonStreamWriter(DataSourceStreamArrowWriter):
             raise TransactionFailed(
                 failure.transactional_id, failure.api, failure.name, failure.code, what, failure.may_be_done
             )
-        write_progress(cluster, self._sink.prefix, replace(progress, open_transactions=()), deadline)
-
-    def _commit_run(
-        self, cluster: Cluster, batch: MicroBatch, written: Sequence[TaskWritten], deadline: Deadline
-    ) -> None:
-        require_unshared(written)
-        transaction = written[0].transaction
-        if transaction is None:
-            raise RuntimeError("a task wrote outside of the transaction")
-        offsets = _progress(batch, written).offsets()
-        for failure in commit_offsets(cluster, transaction, self._sink.prefix, offsets, deadline).values():
-            code = -1 if failure.code is None else failure.code
-            raise BrokerError(code, failure.name, failure.api, str(failure.scope), failure.message)
-        commit(cluster, transaction, deadline)
+        done = replace(progress, open_transactions=())
+        return self._keep(cluster, transaction, done, deadline) or self._init(cluster, deadline, transaction)
 
     def _commit_tasks(
-        self, cluster: Cluster, batch: MicroBatch, written: Sequence[TaskWritten], deadline: Deadline
+        self, cluster: Cluster, deciding: Transaction, written: Sequence[TaskWritten], deadline: Deadline
     ) -> None:
-        progress, group_id = _progress(batch, written), self._sink.prefix
+        progress = _progress(written)
         decided = replace(progress, open_transactions=tuple(transactions_with_records(written)))
-        write_progress(cluster, group_id, decided, deadline)
+        following = self._keep(cluster, deciding, decided, deadline) or self._init(cluster, deadline, deciding)
         commit_tasks(cluster, self._sink, written, deadline)
-        write_progress(cluster, group_id, progress, deadline)
+        self._keep(cluster, following, progress, deadline)
 
 
 def _includes(known: Sequence[BatchProgress], batch: MicroBatch | None) -> bool:
     return batch is not None and any(one.includes(batch.query_id, batch.number) for one in known)
 
 
-def _progress(batch: MicroBatch, written: Sequence[TaskWritten]) -> BatchProgress:
-    """The group keeps it beside any topic that was written to."""
+def _progress(written: Sequence[TaskWritten]) -> BatchProgress:
+    """That this micro-batch is written; the group keeps it beside any topic that was written to."""
+    batch = written[0].task.batch
+    if batch is None:
+        raise RuntimeError("a task of a stream has no micro-batch")
     topic = min(partition.topic for one in written for partition in one.records)
     return BatchProgress(series=batch.query_id, number=batch.number, topic=topic)

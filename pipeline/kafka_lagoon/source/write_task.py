@@ -59,7 +59,7 @@ def transactional_id(sink: Sink, partition: int, attempt: int) -> str:
 def write_task(
     sink: Sink, shared: Transaction | None, task: SparkTask, batches: Iterator[pa.RecordBatch]
 ) -> TaskWritten:
-    """Write all records of a task, in the transaction that all tasks share, in one of its own, or in none."""
+    """Write all records of a task, in the transaction that the driver has begun, in one of its own, or in none."""
     log.configure()
     _refuse_second_attempt(sink, task)
     first = next(batches, None)
@@ -79,7 +79,7 @@ def write_task(
                 with suppress(PipelineError):  # else its timeout aborts it
                     abort(cluster, transaction, sink.deadline())
             raise
-    return TaskWritten(task=task, transaction=transaction, records=records)
+    return TaskWritten(task=task, transaction=transaction, deciding=shared, records=records)
 
 
 def _refuse_second_attempt(sink: Sink, task: SparkTask) -> None:

@@ -34,11 +34,16 @@ class _Refused(Exception):
 def encode(message: object, version: int, flexible: bool) -> bytes:
     """The bytes of `message` at `version`; EncodeError names the first field that cannot be written."""
     out = bytearray()
+    append(out, message, version, flexible)
+    return bytes(out)
+
+
+def append(out: bytearray, message: object, version: int, flexible: bool) -> None:
+    """Append the bytes of `message` as `encode` makes them; after an EncodeError some may have been appended."""
     try:
         writer(type(message), version, flexible)(out, message)  # type: ignore[arg-type]  # as in reading.reader
     except _Refused as refused:
         raise EncodeError(type(message).__name__, version, refused.field, refused.reason) from refused.__cause__
-    return bytes(out)
 
 
 @cache

@@ -1,8 +1,13 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from kafka_lagoon.apply.desired.reading import read_desired
+from kafka_lagoon.apply.desired.document import Document
+from kafka_lagoon.apply.desired.one_offs import ACTIONS
+from kafka_lagoon.apply.desired.reading import SECTIONS, desired_state, read_desired
 from kafka_lagoon.apply.desired.state import Acl, DesiredTopic, ElectLeaders, ResetOffsets, ScramUser
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.errors import ConfigError
@@ -106,6 +111,27 @@ def test_toml_and_yaml_of_the_same_content_are_the_same_state(tmp_path: Path) ->
     assert reset.to == AtTime(1000)
     assert toml.document.place(("topics", "orders", "partitions")).endswith("x.toml:7")
     assert yaml.document.place(("topics", "orders", "partitions")).endswith("x.yaml:8")
+
+
+def test_defaults_of_topics(tmp_path: Path) -> None:
+    """They hold where a topic says nothing itself, config by config; assignments say partitions and factor."""
+    text = """cluster_id = "c"
+[defaults.topics]
+partitions = 6
+replication_factor = 3
+configs = { "retention.ms" = 1, "compression.type" = "zstd" }
+[topics.a]
+[topics.b]
+partitions = 2
+configs = { "retention.ms" = 2 }
+[topics.c]
+assignments = [[1, 2]]
+"""
+    topics = read_desired(write(tmp_path, "x.toml", text), 0).topics
+    assert [(one.partitions, one.replication_factor) for one in topics.values()] == [(6, 3), (2, 3), (1, 2)]
+    assert topics["b"].configs == {"retention.ms": "2", "compression.type": "zstd"}
+    with pytest.raises(ConfigError, match=r"x\.toml:3: defaults\.topics\.assignments: is not known here"):
+        read_desired(write(tmp_path, "x.toml", 'cluster_id = "c"\n[defaults.topics]\nassignments = [[1]]\n'), 0)
 
 
 FAULTY = """owner = "me"
@@ -222,3 +248,72 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     """One line, and no traceback."""
     with pytest.raises(ConfigError, match="No such file"):
         read_desired(str(tmp_path / "x.toml"), 0)
+
+
+def test_the_example_is_a_desired_state() -> None:
+    """With something of every section, and the actions that it mentions are those that there are."""
+    file = Path(__file__).parents[3] / "conf" / "desired-state.toml"
+    state = read_desired(str(file), 0)
+    assert all((state.topics, state.acls, state.quotas, state.scram_users, state.actions, *state.configs.values()))
+    assert not [name for name in ACTIONS if name not in file.read_text()]
+
+
+WORDS = st.sampled_from(
+    [
+        "a",
+        "User:a",
+        "READ",
+        "TOPIC",
+        "1",
+        "<default>",
+        "SCRAM-SHA-256",
+        "env:X",
+        "latest",
+        "a-0",
+        "",
+        "reset_offsets",
+        "[",
+    ]
+)
+ANYTHING = st.recursive(
+    WORDS | st.integers(-1, 9) | st.none() | st.booleans() | st.floats(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=6,
+)
+FIELDS = st.sampled_from(
+    [
+        "partitions",
+        "assignments",
+        "configs",
+        "principal",
+        "operations",
+        "operation",
+        "resource_type",
+        "resource_name",
+        "user",
+        "client_id",
+        "producer_byte_rate",
+        "action",
+        "topics",
+        "group",
+        "to",
+        "shift",
+        "listeners",
+        "before",
+        "broker",
+    ]
+)
+ENTRY = st.dictionaries(FIELDS, ANYTHING, max_size=4)
+SECTION = ANYTHING | st.dictionaries(WORDS, ENTRY | ANYTHING, max_size=3) | st.lists(ENTRY | ANYTHING, max_size=3)
+
+
+@given(st.dictionaries(st.sampled_from([*SECTIONS, "other"]), SECTION, max_size=4))
+@example({"actions": [{"action": name} for name in ACTIONS]})
+def test_whatever_a_file_says_there_are_only_faults(data: dict[str, Any]) -> None:
+    """No value of any type in any place makes another error, and each fault is one line with its place."""
+    problems: tuple[str, ...] = ()
+    try:
+        desired_state(Document(name="x", data=data, places={}), 0)
+    except ConfigError as error:
+        problems = error.problems
+    assert all(problem.startswith("x: ") and "\n" not in problem for problem in problems)

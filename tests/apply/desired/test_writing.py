@@ -9,7 +9,21 @@ from kafka_lagoon.apply.desired.writing import toml_text, yaml_text
 from kafka_lagoon.apply.desired.yaml_document import yaml_document
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(
-    ["no", "010", "1:30", "true", "~", "1.5e5", "", "- x", "# y", "a: b", "<default>", "\x7f\x85\u2028\ufeff", '"\\']
+    [
+        "no",
+        "010",
+        "1:30",
+        "true",
+        "~",
+        "1.5e5",
+        "",
+        "- x",
+        "# y",
+        "a: b",
+        "<default>",
+        "\x7f\x85\u2028\ufeff\u202e\U000e0001",
+        '"\\',
+    ]
 )
 KEYS = TEXTS.filter(bool)
 PLAIN = TEXTS | st.integers(-(2**63), 2**63 - 1) | st.booleans() | st.floats(0.001, 10**6).map(lambda x: round(x, 3))

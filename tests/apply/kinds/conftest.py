@@ -9,15 +9,20 @@ from kafka_lagoon.apply.execution import Execution, execute, make_plan
 from kafka_lagoon.apply.recording import NoRecorder, Run
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.kafka_settings import KafkaSettings
-from tests.admin.conftest import altering_apis, cluster, soon
+from tests.admin.conftest import altering_apis, cluster, soon, topic_apis
 
-__all__ = ["altering_apis", "cluster"]  # fixtures of tests/admin
+__all__ = ["altering_apis", "cluster", "topic_apis"]  # fixtures of tests/admin
 
 CarryOut = Callable[..., Execution]
 
 
+@pytest.fixture(autouse=True)
+def spoken(altering_apis: None, topic_apis: None) -> None:
+    """Everything that alters a cluster, before anything is connected."""
+
+
 @pytest.fixture
-def carry_out(altering_apis: None, cluster: Cluster) -> CarryOut:  # noqa: ARG001
+def carry_out(cluster: Cluster) -> CarryOut:
     """Carries actions out against the fake brokers, all guards allowed unless others are given."""
 
     def carried_out(actions: Sequence[Action], allowed: Collection[Guard] = tuple(Guard)) -> Execution:

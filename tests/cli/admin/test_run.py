@@ -134,6 +134,15 @@ def test_nothing_to_do_is_done(server: str, monkeypatch: pytest.MonkeyPatch, cap
     assert capsys.readouterr().out == "nothing to do\n"
 
 
+def test_what_cannot_be_read_is_not_nothing(things: Things, server: str, capsys: Output) -> None:
+    """Nobody knows whether there is something to do."""
+    assert main(["admin", "set", "?c", server, "--yes"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "DENIED" in shown.err
+    assert things.sent == []
+
+
 def test_scripts_get_an_object_an_action(things: Things, server: str, capsys: Output) -> None:
     """With the outcome and the error; what the cluster answered, secrets too, stands there and nowhere else."""
     things.answers = {"a": Answered({"id": 7, "hmac": Secret("hunter2")}), "b": failure("DENIED", code=29)}

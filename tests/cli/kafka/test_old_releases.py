@@ -33,7 +33,15 @@ RELEASES_ASKED = [
 VERBS = (
     *("versions", "metadata", "health", "offsets", "offsets --at 2024-01-01", "groups", "describe-group", "lag g"),
     *("configs topic", "configs broker 1", "configs broker-logger 1", "configs group", "configs client-metrics"),
-    *("acls", "log-dirs --replicas", "quorum", "transactions", "transactions tx-1", "transactions --describe"),
+    *(
+        "acls",
+        "log-dirs --replicas",
+        "quorum",
+        "reassignments",
+        "transactions",
+        "transactions tx-1",
+        "transactions --describe",
+    ),
     *("transactions --longer-than-ms 5", "transactions --topic orders", "fetch orders --last 1", "produce orders"),
 )
 NOTE = re.compile(r"lagoon: (.*: perhaps not all of them: .*|brokers are too old to tell .*)")

@@ -3,9 +3,12 @@
 TOML, YAML and rows of a table each become a document; what is read from it does not depend on which it was.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+_LINE = re.compile(r"[^\n]*?:(\d+): ")
 
 Path = tuple[str | int, ...]  # keys of tables and positions in lists, from the outermost on
 
@@ -38,3 +41,13 @@ def dotted(path: Sequence[str | int]) -> str:
 def lines(numbers: Mapping[Path, int]) -> dict[Path, str]:
     """Places in a file, of the numbers of its lines."""
     return {path: f":{number}" for path, number in numbers.items()}
+
+
+def in_order_of_lines(faults: Sequence[str]) -> list[str]:
+    """Faults by the lines that they name, each once; those without a line first."""
+
+    def line(fault: str) -> int:
+        match = _LINE.match(fault)
+        return int(match[1]) if match else 0
+
+    return sorted(dict.fromkeys(faults), key=line)

@@ -203,3 +203,4 @@ _READERS: Mapping[str, Callable[[Fields, int], Any]] = {
     "delete_group": _delete_group,
     "abort_transaction": _abort,
 }
+ACTIONS = tuple(_READERS)  # as they are written

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from kafka_lagoon.apply.desired.document import Document, lines
+from kafka_lagoon.apply.desired.document import Document, in_order_of_lines, lines
 from kafka_lagoon.apply.desired.document import Path as KeyPath
 from kafka_lagoon.apply.desired.fields import Fields
 from kafka_lagoon.apply.desired.one_offs import read_one_offs
@@ -28,6 +28,7 @@ SECTIONS = (
     "cluster_id",
     "owns",
     "principal_types",
+    "defaults",
     "topics",
     "broker_configs",
     "group_configs",
@@ -98,7 +99,7 @@ def desired_state(document: Document, now_ms: int) -> DesiredState:
     )
     faults += _outside(state)
     if faults:
-        raise ConfigError(_in_order(faults))
+        raise ConfigError(in_order_of_lines(faults))
     return state
 
 
@@ -126,13 +127,3 @@ def _outside(state: DesiredState) -> list[str]:
         for resource_type, name, path in written
         if not state.may_touch(resource_type, name)
     ]
-
-
-def _in_order(faults: Sequence[str]) -> list[str]:
-    """By line where there are lines, each fault once."""
-
-    def line(fault: str) -> int:
-        match = re.match(r"[^\n]*?:(\d+): ", fault)
-        return int(match[1]) if match else 0
-
-    return sorted(dict.fromkeys(faults), key=line)

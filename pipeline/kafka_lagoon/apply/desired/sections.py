@@ -35,12 +35,22 @@ OPERATIONS = [name for number, name in acls.OPERATIONS.items() if number > acls.
 
 
 def read_topics(root: Fields) -> dict[str, DesiredTopic]:
-    """Every entry of `topics`."""
+    """Every entry of `topics`, with what `defaults.topics` says where it says nothing itself."""
+    defaults = root.table("defaults")
+    defaults.only("topics")
+    fields = defaults.table("topics")
+    fields.only("partitions", "replication_factor", "configs")
+    others = DesiredTopic(
+        partitions=fields.number("partitions", 1),
+        replication_factor=fields.number("replication_factor", 1, _MOST_INT16),
+        assignments=None,
+        configs=fields.configs("configs"),
+    )
     section = root.table("topics")
-    return {name: _topic(section, name) for name in section}
+    return {name: _topic(section, name, others) for name in section}
 
 
-def _topic(section: Fields, name: str) -> DesiredTopic:
+def _topic(section: Fields, name: str, others: DesiredTopic) -> DesiredTopic:
     if not _TOPIC_NAME.fullmatch(name) or name in (".", ".."):
         section.fault("is no name of a topic: 1 to 249 letters, digits, dots, dashes and underscores", name)
     fields = section.table(name)
@@ -55,7 +65,10 @@ def _topic(section: Fields, name: str) -> DesiredTopic:
             fields.fault("partitions have different numbers of brokers", "assignments")
         factor = _agreed(fields, "replication_factor", factor, min(factors), "assignments has {} brokers each")
     return DesiredTopic(
-        partitions=partitions, replication_factor=factor, assignments=assignments, configs=fields.configs("configs")
+        partitions=others.partitions if partitions is None else partitions,
+        replication_factor=others.replication_factor if factor is None else factor,
+        assignments=assignments,
+        configs={**others.configs, **fields.configs("configs")},
     )
 
 

@@ -5,15 +5,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from kafka_lagoon.text import printable
+
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
-# JSON leaves them as they are; TOML or YAML would refuse them, or a terminal obey them.
-_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 
 
 def comments(lines: Sequence[str]) -> list[str]:
     """Lines that both formats pass over."""
-    return [f"# {_UNPRINTABLE.sub('?', ' '.join(line.split()))}".rstrip() for line in lines]
+    return [f"# {printable(' '.join(line.split()))}".rstrip() for line in lines]
 
 
 def toml_text(state: Mapping[str, Any], notes: Sequence[str] = ()) -> str:
@@ -81,4 +81,10 @@ def _inline(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False))
+    """In a form that both formats have: what a terminal might obey, and what they would refuse, is escaped."""
+    whole = json.dumps(text, ensure_ascii=False)
+    return whole if whole.isprintable() else "".join(c if c.isprintable() else _escaped(ord(c)) for c in whole)
+
+
+def _escaped(number: int) -> str:
+    return f"\\u{number:04x}" if number < 1 << 16 else f"\\U{number:08x}"

@@ -186,7 +186,7 @@ def _changes(action: Action) -> Mapping[str, str | None]:
 
 ALTER_CONFIGS = ActionKind(
     name="alter_configs",
-    title="alter configs of",
+    title="alter configs of {type}",
     read=_read,
     send=_send,
     can_validate=True,

@@ -3,7 +3,9 @@
 import argparse
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from kafka_lagoon.admin.group_offsets import GroupPartition
 from kafka_lagoon.admin.groups import SHARE, GroupListings, described_as, list_groups
 from kafka_lagoon.admin.share_groups import GroupTopic
 from kafka_lagoon.apply.action import Action, Guard
@@ -20,11 +22,13 @@ from kafka_lagoon.apply.kinds.groups import (
 from kafka_lagoon.apply.offset_resets import ResetSpec, ShiftBy, members_failure, reset_actions
 from kafka_lagoon.cli.admin.offsets_file import read_offsets_file
 from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
+from kafka_lagoon.cli.kafka.selection import list_notes
 from kafka_lagoon.cli.kafka.verb import Context, refuse
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.fetch.offset_specs import SPELLINGS, AtOffset, OffsetSpecs, parse_offset_specs
 from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 
 _TOPIC = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})(?::(?P<partitions>\d{1,10}(?:,\d{1,10})*))?", re.ASCII)
 _NOT_LISTED = "no broker lists it: it is not there, or we may not describe it"
@@ -127,7 +131,13 @@ def _plan_reset(context: Context) -> Planned:
     missing = {failure.scope.topic for failure in failures}
     wanted = {partition: spec for partition, spec in specs.items() if partition.topic not in missing}
     actions, unread = reset_actions(context.cluster, options.group, wanted, context.deadline)
-    return Planned(actions=actions, failures=[*failures, *unread])
+    return Planned(actions=actions, failures=[*failures, *unread], notes=[*_notes(actions), *_hidden(context)])
+
+
+def _notes(actions: Sequence[Action]) -> Sequence[str]:
+    """A misspelt group would be made without a word."""
+    is_new = actions and all(action.before is None for action in actions)
+    return ["the group has stored nothing about these partitions; one that is not there is made"] if is_new else []
 
 
 def _by_topic(partitions: Mapping[TopicPartition, object]) -> Mapping[str, Sequence[int]]:
@@ -182,27 +192,30 @@ def _plan_deletion(context: Context) -> Planned:
     options = context.options
     listings = list_groups(context.cluster, context.deadline)
     state = group_state(listings, options.group)
-    if isinstance(state, Failure):
-        return Planned(actions=(), failures=[state])
-    if state is None:
-        return Planned(actions=(), failures=[_missing(options.group)])
-    stored = _read(context, listings, [options.group])
-    chosen = _chosen(options)
+    if state is None or isinstance(state, Failure):
+        return Planned(actions=(), failures=[state or _missing(options.group)])
+    stored, chosen = _read(context, listings, [options.group]), _chosen(options)
+    _, refused = _partitions(context, chosen)
     if _is_share(listings, options.group):
-        return _plan_share_deletion(stored, options.group, chosen)
-    refused = list(stored.failures.values())
-    items = [
-        item
-        for item in sorted(stored.states)
-        if not chosen or (item.topic in chosen and _is_chosen(item.partition, chosen[item.topic]))
-    ]
-    actions = [delete_offsets_action(item, stored.states[item]) for item in items]
-    notes = () if actions else ["the group has stored nothing about these partitions"]
-    return Planned(actions=actions, failures=refused, notes=notes)
+        planned = _plan_share_deletion(stored, options.group, chosen)
+        return replace(planned, failures=[*planned.failures, *refused], notes=_hidden(context))
+    items = [item for item in sorted(stored.states) if not chosen or _is_chosen(item, chosen)]
+    nothing = [] if items or refused else ["the group has stored nothing about these partitions"]
+    return Planned(
+        actions=[delete_offsets_action(item, stored.states[item]) for item in items],
+        failures=[*stored.failures.values(), *refused],
+        notes=[*nothing, *_hidden(context)],
+    )
 
 
-def _is_chosen(partition: int, wanted: Sequence[int] | None) -> bool:
-    return wanted is None or partition in wanted
+def _hidden(context: Context) -> Sequence[str]:
+    """A line about topics that brokers may have left out, where the group's own list decides."""
+    return list_notes(context, OFFSET_FETCH.name, "topics of groups") if context.options.all_topics else ()
+
+
+def _is_chosen(item: GroupPartition, chosen: Mapping[str, Sequence[int] | None]) -> bool:
+    wanted = chosen.get(item.topic, ())
+    return wanted is None or item.partition in wanted
 
 
 def _plan_share_deletion(stored: GroupCommits, group_id: str, chosen: Mapping[str, Sequence[int] | None]) -> Planned:

@@ -92,10 +92,12 @@ def _carried_out(verb: "AdminVerb", options: Namespace, chosen: "ChosenCluster",
 
     budget_ms = round(options.timeout * 1000) if options.timeout else chosen.kafka.default_api_timeout_ms
     deadline = Deadline.after(clock, budget_ms)
-    recorder = OpeningRecorder(ADMIN, chosen, clock)
-    if options.yes and not options.dry_run:
-        recorder.begin()
-    with Cluster.connect(chosen.kafka, clock, RequestStats(), deadline) as cluster:
+    with (
+        OpeningRecorder(ADMIN, chosen.settings, clock) as recorder,
+        Cluster.connect(chosen.kafka, clock, RequestStats(), deadline) as cluster,
+    ):
+        if options.yes and not options.dry_run:
+            recorder.begin()
         planned = verb.plan(Context(cluster=cluster, options=options, deadline=deadline))
         return alter(cluster, chosen, planned, recorder, options).exit_code
 

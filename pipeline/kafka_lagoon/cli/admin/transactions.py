@@ -3,8 +3,7 @@
 import argparse
 from collections.abc import Sequence
 
-from kafka_lagoon.admin.transactions import describe_producers, transactions_of_producers
-from kafka_lagoon.apply.action import Action
+from kafka_lagoon.admin.transactions import Producers, describe_producers, transactions_of_producers
 from kafka_lagoon.apply.kinds.names import parse_partition
 from kafka_lagoon.apply.kinds.transactions import abort_transaction, fence_producer, read_transactional_ids
 from kafka_lagoon.cli.admin.verb import AdminVerb, Planned
@@ -44,29 +43,32 @@ def _check_abort(options: argparse.Namespace) -> list[str]:
 
 def _plan_abort(context: Context) -> Planned:
     """Open transactions that no coordinator will end, by the rules of kafka-transactions.sh find-hanging."""
+    producers, failures = _open_producers(context)
+    now_ms = context.cluster.clock.now_ms()
+    transactions = transactions_of_producers(context.cluster, candidates(producers, now_ms), context.deadline)
+    verdicts = [
+        (partition, producer, verdict(partition, producer, transactions, now_ms))
+        for partition, answer in sorted(producers.answers.items())
+        for producer in _chosen(answer.active_producers, context.options)
+    ]
+    refused = [*failures, *(_refusal(*one) for one in verdicts if not one[2].is_hanging)]
+    actions = [
+        abort_transaction(partition, producer) for partition, producer, decided in verdicts if decided.is_hanging
+    ]
+    notes = [_UNLISTED] if any(decided.evidence == NO_TRANSACTION for _, _, decided in verdicts) else []
+    nothing = [] if actions or refused else ["no transaction is open there"]
+    return Planned(actions=actions, failures=refused, notes=[*notes, *nothing])
+
+
+def _open_producers(context: Context) -> tuple[Producers, list[Failure]]:
+    """The producers of the partitions that exist, and why those of others are not known."""
     partitions = list(dict.fromkeys(map(parse_partition, context.options.partitions)))
     metadata = context.cluster.refresh({partition.topic for partition in partitions}, context.deadline)
     missing = {topic.name: topic.error_code for topic in metadata.topics if topic.error_code}
     failures = [failure_of(METADATA, Scope.of_topic(name), code) for name, code in missing.items()]
-    producers = describe_producers(
-        context.cluster, [one for one in partitions if one.topic not in missing], context.deadline
-    )
-    now_ms = context.cluster.clock.now_ms()
-    transactions = transactions_of_producers(context.cluster, candidates(producers, now_ms), context.deadline)
-    actions: list[Action] = []
-    notes: list[str] = []
-    refused: list[Failure] = [*failures, *producers.failures.values()]
-    for partition, answer in sorted(producers.answers.items()):
-        for producer in _chosen(answer.active_producers, context.options):
-            found_verdict = verdict(partition, producer, transactions, now_ms)
-            if found_verdict.is_hanging:
-                actions.append(abort_transaction(partition, producer))
-                notes += [_UNLISTED] if found_verdict.evidence == NO_TRANSACTION and _UNLISTED not in notes else []
-            else:
-                refused.append(_refusal(partition, producer, found_verdict))
-    if not actions and not refused:
-        notes.append("no transaction is open there")
-    return Planned(actions=actions, failures=refused, notes=notes)
+    there = [partition for partition in partitions if partition.topic not in missing]
+    producers = describe_producers(context.cluster, there, context.deadline)
+    return producers, [*failures, *producers.failures.values()]
 
 
 def _chosen(producers: Sequence[ProducerState], options: argparse.Namespace) -> list[ProducerState]:
@@ -79,11 +81,11 @@ def _chosen(producers: Sequence[ProducerState], options: argparse.Namespace) -> 
     ]
 
 
-def _refusal(partition: TopicPartition, producer: ProducerState, found_verdict: Verdict) -> Failure:
+def _refusal(partition: TopicPartition, producer: ProducerState, decided: Verdict) -> Failure:
     scope = Scope.of_partition(*partition, f"producer {producer.producer_id}")
-    if found_verdict.evidence is None:
-        return own_failure(_API, scope, found_verdict.problem or "UNKNOWN", "whether it hangs is not known")
-    return own_failure(_API, scope, "NOT_HANGING", _REASONS[found_verdict.evidence])
+    if decided.evidence is None:
+        return own_failure(_API, scope, decided.problem or "UNKNOWN", "whether it hangs is not known")
+    return own_failure(_API, scope, "NOT_HANGING", _REASONS[decided.evidence])
 
 
 def _declare_fence(parser: argparse.ArgumentParser) -> None:

@@ -31,6 +31,7 @@ VERBS: Mapping[str, str] = {
     "acls": "ACLs, who may do what",
     "log-dirs": "log directories of the brokers and the replicas in them",
     "quorum": "controllers under KRaft",
+    "reassignments": "partitions that are being moved to other brokers",
     "transactions": "transactions, and producers of partitions",
     "fetch": "records of a topic, from where you say",
     "produce": "lines of standard input into a topic",

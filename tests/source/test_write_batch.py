@@ -42,10 +42,10 @@ def test_every_column(lagoon: SparkSession, kafka: LocalKafka, transactions: str
     """Keys, values, headers, partitions and times arrive as they are; a key without a partition chooses it."""
     topic = f"sink-columns-{transactions}"
     create(kafka, topic, partitions=4)
-    at = datetime(2024, 2, 29, 12, 30, 0, 123_000, UTC)
+    written_at = datetime(2024, 2, 29, 12, 30, 0, 123_000, UTC)
     rows = [
-        (bytearray(b"k"), bytearray(b"\0\xff"), [("h", bytearray(b"1")), ("h", None)], 3, at),
-        (None, bytearray(b""), [], 3, at),
+        (bytearray(b"k"), bytearray(b"\0\xff"), [("h", bytearray(b"1")), ("h", None)], 3, written_at),
+        (None, bytearray(b""), [], 3, written_at),
         (bytearray(b"key"), None, None, None, None),
     ]
     schema = (
@@ -55,7 +55,7 @@ def test_every_column(lagoon: SparkSession, kafka: LocalKafka, transactions: str
     first, second, third = sorted(read(lagoon, kafka, topic), key=lambda row: (row.value is None, row.offset))
     assert (first.key, first.value, first.partition) == (b"k", b"\0\xff", 3)
     assert [tuple(header) for header in first.headers] == [("h", b"1"), ("h", None)]
-    assert first.timestamp.timestamp() == at.timestamp()
+    assert first.timestamp.timestamp() == written_at.timestamp()
     assert (second.key, second.value, second.headers) == (None, b"", None)
     assert (third.key, third.value, third.partition) == (b"key", None, partition_of(b"key", 4))
 

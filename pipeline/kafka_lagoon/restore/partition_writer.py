@@ -1,0 +1,120 @@
+"""Sends archived records to one partition of the target in order, under a producer of the restore, and says where they are."""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.errors import BrokerError, OtherAttempt, TargetChanged
+from kafka_lagoon.produce.arrow_writer import RECORD_TOO_LARGE, ArrowWriter, WriteOptions
+from kafka_lagoon.produce.batch_queues import Unwritten
+from kafka_lagoon.produce.producer_state import ProducerState
+from kafka_lagoon.produce.targets import TargetTopic
+from kafka_lagoon.produce.transactions import Transaction
+from kafka_lagoon.protocol.error_codes import DUPLICATE_SEQUENCE_NUMBER, OUT_OF_ORDER_SEQUENCE_NUMBER
+from kafka_lagoon.protocol.messages.produce import PRODUCE
+from kafka_lagoon.records.encode_columns import TARGET_BATCH_BYTES
+from kafka_lagoon.records.encoding import Producer
+from kafka_lagoon.restore.header_keys import unescaped
+from kafka_lagoon.restore.offset_map import OffsetRange, batch_ranges
+
+BUFFER_BYTES = 16 << 20
+_OTHERS = (OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendOptions:
+    """How batches are made and sent; `escaped` are the source's ranges of offsets whose header keys are escaped."""
+
+    codec: int
+    timeout_ms: int
+    escaped: tuple[tuple[int, int], ...] = ()
+
+
+class PartitionWriter:
+    """Writes records in order; `producer` has the sequence number of the first one.
+
+    Nobody else may ask the brokers of `cluster` meanwhile. `written` and `flush` raise BrokerError for a batch that is not
+    written, TargetChanged for a record that no batch can carry, and OtherAttempt if the broker has other records of the
+    producer than this writer has sent; what was written before has been yielded by then.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        target: TopicPartition,
+        topics: dict[str, TargetTopic],
+        options: SendOptions,
+        producer: Producer,
+        transaction: Transaction | None = None,
+    ) -> None:
+        self._target, self._escaped = target, options.escaped
+        state = ProducerState(None, {target: producer})
+        writing = WriteOptions(
+            codec=options.codec,
+            buffer_bytes=BUFFER_BYTES,
+            target_batch_bytes=TARGET_BATCH_BYTES,
+            delivery_timeout_ms=options.timeout_ms,
+        )
+        self._writer = ArrowWriter(cluster, topics, state, writing, transaction)
+        self._sent: deque[pa.RecordBatch] = deque()
+        self._counted = 0  # records that `written` has yielded
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._writer.close()
+
+    def write(self, archived: pa.RecordBatch) -> None:
+        """Take records as they are archived."""
+        self._sent.append(archived)
+        self._writer.write(
+            unescaped(archived, self._escaped), topic=self._target.topic, partition=self._target.partition
+        )
+
+    def flush(self) -> None:
+        """Wait until everything is written or has failed."""
+        self._writer.flush()
+
+    def written(self) -> Iterator[tuple[pa.RecordBatch, list[OffsetRange]]]:
+        """Records that were written since the last call, in order, and where they are."""
+        if self._writer.failures:
+            self._writer.flush()
+        for written in self._writer.take_written():
+            base_offset, count = written.base_offset, written.count
+            if base_offset is None:  # written before, too long ago for the broker to know where
+                raise OtherAttempt(*self._target)
+            while count:
+                piece = self._next(count)
+                yield piece, batch_ranges(piece.column("offset").to_numpy(), base_offset)
+                base_offset += piece.num_rows
+                count -= piece.num_rows
+        for failed in self._writer.failures:
+            self._raise(failed)
+
+    def _next(self, count: int) -> pa.RecordBatch:
+        """At most so many of the records that wait longest."""
+        batch = self._sent.popleft()
+        if batch.num_rows > count:
+            self._sent.appendleft(batch.slice(count))
+        self._counted += min(count, batch.num_rows)
+        return batch.slice(0, count)
+
+    def _raise(self, failed: Unwritten) -> None:
+        failure = failed.failure
+        if failure.code in _OTHERS:
+            raise OtherAttempt(*self._target)
+        if failure.name == RECORD_TOO_LARGE:
+            offset = pa.Table.from_batches(self._sent)["offset"][failed.first - self._counted].as_py()
+            raise TargetChanged(
+                *self._target, f"cannot take the record at offset {offset} of the source: {failure.message}"
+            )
+        where = f"{self._target.topic}-{self._target.partition}"
+        raise BrokerError(failure.code or -1, failure.name, PRODUCE.name, where, failure.message)

@@ -1,0 +1,51 @@
+"""What brokers do to an answer about an alteration, and how the action then ends."""
+
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from kafka_lagoon.apply.execution import Execution
+from kafka_lagoon.protocol.error_codes import REQUEST_TIMED_OUT
+from tests.fake.faults import Altered, Close, Fault
+
+
+def timed_out(api_key: int) -> Fault:
+    """The request is carried out, and the answer says that the time ran out."""
+    return Fault(api_key, Altered(_with_code))
+
+
+def right(api_key: int) -> Fault:
+    """The next request is answered as it should be; the fault after it strikes the one after that."""
+    return Fault(api_key, Altered(lambda answer: answer))
+
+
+def lost(api_key: int) -> Fault:
+    """The request is carried out, and the connection ends without an answer."""
+    return Fault(api_key, Close())
+
+
+def not_done(api_key: int, undo: Callable[[], object]) -> Fault:
+    """The answer says that the time ran out, and nothing was done; `undo` takes back what the fake broker did."""
+
+    def change(answer: Any) -> Any:
+        undo()
+        return _with_code(answer)
+
+    return Fault(api_key, Altered(change))
+
+
+def _with_code(answer: Any) -> Any:
+    """The same answer, with REQUEST_TIMED_OUT wherever it has an error code."""
+    if isinstance(answer, tuple):
+        return tuple(map(_with_code, answer))
+    if not is_dataclass(answer) or isinstance(answer, type):
+        return answer
+    inner = {one.name: _with_code(getattr(answer, one.name)) for one in fields(answer)}
+    if "error_code" in inner and not any(isinstance(value, tuple) and value for value in inner.values()):
+        inner["error_code"] = REQUEST_TIMED_OUT
+    return replace(answer, **inner)
+
+
+def endings(execution: Execution) -> list[tuple[str, str | None]]:
+    """Outcome and error of each action, in the order of execution."""
+    return [(result.outcome.value, result.failure.name if result.failure else None) for result in execution.results]

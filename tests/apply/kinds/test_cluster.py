@@ -1,0 +1,121 @@
+"""Voters, brokers and features by actions."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kafka_lagoon.apply import outcomes
+from kafka_lagoon.apply.action import Guard
+from kafka_lagoon.apply.kinds.cluster import (
+    ADD_VOTER,
+    REMOVE_VOTER,
+    add_voter,
+    listener_of,
+    remove_voter,
+    unregister_broker,
+    update_feature,
+    voters,
+)
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.protocol.messages.add_raft_voter import ADD_RAFT_VOTER
+from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, FinalizedFeature, SupportedFeature
+from kafka_lagoon.protocol.messages.describe_quorum import QuorumPartition, QuorumReplica
+from kafka_lagoon.wire.primitives import uuid_bytes
+from tests.admin.conftest import soon
+from tests.apply.kinds.conftest import CarryOut
+from tests.apply.kinds.endings import endings, lost
+from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Altered, Fault
+
+DIRECTORY, OTHER = "AAAAAAAAAAAAAAAAAAAAZA", "AAAAAAAAAAAAAAAAAAAAZg"
+LISTENERS = ["CONTROLLER://k1:9093"]
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is waited for that will not come."""
+    monkeypatch.setattr(outcomes, "DECIDE_MS", 200)
+
+
+def quorum_of(*voter_ids: int) -> QuorumPartition:
+    return QuorumPartition(
+        partition_index=0,
+        error_code=0,
+        leader_id=1,
+        leader_epoch=1,
+        high_watermark=1,
+        current_voters=tuple(
+            QuorumReplica(replica_id=one, replica_directory_id=uuid_bytes(DIRECTORY), log_end_offset=1)
+            for one in voter_ids
+        ),
+        observers=(),
+    )
+
+
+def test_voters(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
+    """They are read from the quorum; a lost answer is decided by who votes."""
+    state.quorum = quorum_of(1, 2)
+    known = voters(cluster, soon())
+    assert not isinstance(known, Failure)
+    assert {one: voter.directory_id for one, voter in known.items()} == {1: DIRECTORY, 2: DIRECTORY}
+    state.faults.append(lost(ADD_RAFT_VOTER.key))
+    assert endings(carry_out([add_voter(3, DIRECTORY, LISTENERS)])) == [("failed", "CONNECTION_LOST")]
+    state.faults.append(lost(ADD_RAFT_VOTER.key))
+    removed = carry_out([remove_voter(2, DIRECTORY)])
+    assert endings(removed) == [("done", None)]
+
+
+def test_a_voter_is_its_directory_too() -> None:
+    """A node that votes with another one is not the voter that was added, nor the one that was to be removed."""
+    added, removed = add_voter(3, DIRECTORY, LISTENERS), remove_voter(3, DIRECTORY)
+    assert ADD_VOTER.is_done(added, {"directory_id": DIRECTORY, "listeners": []})
+    assert not ADD_VOTER.is_done(added, {"directory_id": OTHER, "listeners": []})
+    assert not ADD_VOTER.is_done(added, None)
+    assert REMOVE_VOTER.is_done(removed, {"directory_id": OTHER})
+    assert not REMOVE_VOTER.is_done(removed, {"directory_id": DIRECTORY})
+
+
+@pytest.mark.parametrize("text", ["", "CONTROLLER", "CONTROLLER://", "://h:1", "C://h", "C://h:x", "C://:9"])
+def test_what_is_no_listener(text: str) -> None:
+    """It has a name, a host and a port."""
+    with pytest.raises(ValueError, match=r".*"):
+        listener_of(text)
+    assert listener_of("C://[::1]:9093") == ("C", "::1", 9093)
+
+
+def test_brokers(carry_out: CarryOut) -> None:
+    """One that is not registered is refused before anything is sent."""
+    assert unregister_broker(3, fenced=False).guards == {Guard.DELETIONS}
+    assert endings(carry_out([unregister_broker(3, fenced=False)])) == [("done", None)]
+
+
+def features(level: int) -> Callable[[Any], Any]:
+    def change(response: Any) -> Any:
+        finalized = FinalizedFeature(name="group.version", max_version_level=level, min_version_level=0)
+        supported = SupportedFeature(name="group.version", min_version=0, max_version=1)
+        return replace(
+            response, supported_features=(supported,), finalized_features=(finalized,), finalized_features_epoch=1
+        )
+
+    return change
+
+
+def test_features(state: FakeCluster, carry_out: CarryOut) -> None:
+    """Only a downgrade that may lose metadata is guarded; the level is compared before anything is sent."""
+    assert update_feature("group.version", 1, 1) is None
+    up, down, unsafe = (
+        update_feature("group.version", 0, 1),
+        update_feature("group.version", 1, 0),
+        update_feature("group.version", 1, 0, unsafe=True),
+    )
+    assert up
+    assert down
+    assert unsafe
+    assert (up.guards, down.guards, unsafe.guards) == (frozenset(), frozenset(), {Guard.DELETIONS})
+    state.faults.append(Fault(API_VERSIONS.key, Altered(features(0)), times=99))
+    assert endings(carry_out([up])) == [("done", None)]
+    unknown = update_feature("no.such", 0, 1)
+    assert endings(carry_out([unknown])) == [("failed", "UNSUPPORTED_VERSION")]

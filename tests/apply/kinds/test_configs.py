@@ -1,0 +1,120 @@
+"""Configs are changed by actions that name only what differs, and what keeps less than before is guarded."""
+
+import pytest
+
+from kafka_lagoon.admin.config_values import SENSITIVE, ConfigResource, ConfigValue, config_values
+from kafka_lagoon.apply import outcomes
+from kafka_lagoon.apply.action import Guard
+from kafka_lagoon.apply.kinds.configs import (
+    ALTER_CONFIGS,
+    change_configs,
+    config_guards,
+    config_resource,
+    resource_with_configs,
+)
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.protocol.messages.describe_configs import BROKER, BROKER_LOGGER, TOPIC
+from kafka_lagoon.protocol.messages.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
+from kafka_lagoon.secret import Secret
+from tests.admin.conftest import soon
+from tests.apply.kinds.conftest import CarryOut
+from tests.apply.kinds.endings import endings, not_done, right, timed_out
+from tests.fake.cluster import FakeCluster
+
+ORDERS = ConfigResource(TOPIC, "orders")
+SHRINKING = frozenset({Guard.SHRINKING_RETENTION})
+
+
+def value(own: str | None, inherited: str | None = None, *, is_sensitive: bool = False) -> ConfigValue:
+    return ConfigValue(own, inherited, is_sensitive=is_sensitive, is_read_only=False, config_type=2)
+
+
+def test_a_timeout_is_no_failure(
+    state: FakeCluster, cluster: Cluster, carry_out: CarryOut, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The configs are described before anything is decided."""
+    monkeypatch.setattr(outcomes, "DECIDE_MS", 200)
+    values = config_values(cluster, [ORDERS], soon())[ORDERS]
+    assert not isinstance(values, Failure)
+    action = change_configs(ORDERS, values, {"flush.ms": "5"})
+    assert action
+    key = INCREMENTAL_ALTER_CONFIGS.key
+    state.faults += [right(key), not_done(key, state.configs.clear), right(key), timed_out(key)]
+    assert endings(carry_out([action])) == [("failed", "REQUEST_TIMED_OUT")]
+    assert endings(carry_out([action])) == [("done", "REQUEST_TIMED_OUT")]
+    assert state.count(key) == 4
+
+
+def test_only_what_differs_is_changed() -> None:
+    """A value that is set already, and one that is unset already, need no action; a secret always does."""
+    values = {"a": value("1"), "b": value("2"), "p": value(SENSITIVE, is_sensitive=True)}
+    assert change_configs(ORDERS, values, {"a": "1", "c": None}) is None
+    action = change_configs(ORDERS, values, {"a": "1", "b": None, "c": "3", "p": "open"})
+    assert action
+    assert action.before == {"b": "2", "c": None, "p": SENSITIVE}
+    assert action.after == {"b": None, "c": "3", "p": SENSITIVE}
+    assert action.secrets == {"p": Secret("open")}
+    assert "open" not in repr(action)
+
+
+def test_secrets_are_not_decided_by_what_can_be_seen() -> None:
+    """That a secret is set proves nothing if one was set before; nobody can see which it is."""
+    fresh = change_configs(ORDERS, {"p": value(None, is_sensitive=True)}, {"p": "x"})
+    again = change_configs(ORDERS, {"p": value(SENSITIVE, is_sensitive=True)}, {"p": "x"})
+    assert fresh
+    assert again
+    assert ALTER_CONFIGS.is_done(fresh, {"p": SENSITIVE})
+    assert not ALTER_CONFIGS.is_done(again, {"p": SENSITIVE})
+
+
+def test_a_logger_that_is_unset_has_another_level() -> None:
+    """It has that of its parent, which may be any."""
+    of = ConfigResource(BROKER_LOGGER, "1")
+    action = change_configs(of, {"kafka": value("TRACE")}, {"kafka": None})
+    assert action
+    assert ALTER_CONFIGS.is_done(action, {"kafka": "INFO"})
+    assert not ALTER_CONFIGS.is_done(action, {"kafka": "TRACE"})
+
+
+def test_resources_are_named_both_ways() -> None:
+    """All brokers have no name on the wire, and <default> in plans."""
+    for of, name in ((ORDERS, "topic orders"), (ConfigResource(BROKER, ""), "broker <default>")):
+        assert str(resource_with_configs(of)) == name
+        assert config_resource(resource_with_configs(of)) == of
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "guarded"),
+    [
+        ("retention.ms", "10", "9", True),
+        ("retention.ms", "10", "11", False),
+        ("retention.ms", "10", "-1", False),
+        ("retention.ms", "-1", "11", True),
+        ("retention.ms", "-1", "-1", False),
+        ("retention.bytes", "5", "4", True),
+        ("local.retention.ms", "-2", "100", True),
+        ("local.retention.ms", "100", "-2", True),
+        ("log.retention.hours", "168", "24", True),
+        ("cleanup.policy", "delete", "compact", True),
+        ("cleanup.policy", "delete", "delete, compact", True),
+        ("cleanup.policy", "compact,delete", "delete", False),
+        ("cleanup.policy", "", "delete", True),
+        ("cleanup.policy", "delete", "", False),
+        ("segment.ms", "10", "9", False),
+        ("retention.ms", "10", "ten", True),
+    ],
+)
+def test_what_keeps_less_is_guarded(name: str, old: str, new: str, *, guarded: bool) -> None:
+    """Records that would be deleted by a change need an option; -1 is no limit."""
+    assert config_guards("topic", {name: old}, {name: new}) == (SHRINKING if guarded else frozenset())
+    assert config_guards("group", {name: old}, {name: new}) == frozenset()
+
+
+def test_what_is_unset_counts_by_what_then_holds() -> None:
+    """If that is not known, the change counts as keeping less."""
+    change = {"retention.ms": "10"}, {"retention.ms": None}
+    assert config_guards("topic", *change) == SHRINKING
+    assert config_guards("topic", *change, {"retention.ms": "9"}) == SHRINKING
+    assert config_guards("topic", *change, {"retention.ms": "10"}) == frozenset()
+    assert config_guards("topic", {"retention.ms": None}, {"retention.ms": "10"}, {"retention.ms": "11"}) == SHRINKING

@@ -1,0 +1,104 @@
+"""Moves of partitions and replicas by actions."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_lagoon.admin.log_dirs import Replica, ReplicaPlace
+from kafka_lagoon.apply import outcomes
+from kafka_lagoon.apply.kinds.moves import (
+    CANCEL_REASSIGNMENT,
+    MOVE_REPLICA,
+    REASSIGN_PARTITION,
+    cancel,
+    move_replica,
+    placements,
+    reassign,
+    replica_of,
+    replica_resource,
+)
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.protocol.messages.alter_partition_reassignments import ALTER_PARTITION_REASSIGNMENTS
+from kafka_lagoon.protocol.messages.alter_replica_log_dirs import ALTER_REPLICA_LOG_DIRS
+from kafka_lagoon.protocol.messages.list_partition_reassignments import (
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
+from tests.admin.conftest import soon
+from tests.apply.kinds.conftest import CarryOut
+from tests.apply.kinds.endings import endings, lost, not_done
+from tests.fake.cluster import FakeCluster
+
+ORDERS_0 = TopicPartition("orders", 0)
+MOVING = {"replicas": [2, 3, 1], "adding": [2], "removing": [1]}
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is waited for that will not come."""
+    monkeypatch.setattr(outcomes, "DECIDE_MS", 200)
+
+
+def test_moves_that_nobody_needs() -> None:
+    """A partition that is there, or on its way; an end of a move where there is none."""
+    assert reassign(ORDERS_0, {"replicas": [1, 2]}, [1, 2]) is None
+    assert reassign(ORDERS_0, MOVING, [2, 3]) is None
+    assert cancel(ORDERS_0, {"replicas": [1, 2]}) is None
+    assert move_replica(Replica(*ORDERS_0, 1), ReplicaPlace(log_dir="/a", future_log_dir="/b"), "/b") is None
+
+
+def test_moves() -> None:
+    """Another order is a move, for the first replica leads; where a move is under way, plans say so."""
+    reordered, elsewhere, stopped = (
+        reassign(ORDERS_0, {"replicas": [1, 2]}, [2, 1]),
+        reassign(ORDERS_0, MOVING, [3, 1]),
+        cancel(ORDERS_0, MOVING),
+    )
+    assert reordered
+    assert elsewhere
+    assert stopped
+    assert reordered.after == {"replicas": [2, 1]}
+    assert elsewhere.before == MOVING
+    assert stopped.after == {"replicas": [3, 1]}
+    assert REASSIGN_PARTITION.is_done(elsewhere, {"replicas": [3, 1, 2], "adding": [1], "removing": [2]})
+    assert not REASSIGN_PARTITION.is_done(elsewhere, MOVING)
+    assert CANCEL_REASSIGNMENT.is_done(stopped, {"replicas": [3, 1]})
+    assert not CANCEL_REASSIGNMENT.is_done(stopped, MOVING)
+
+
+def test_placements(state: FakeCluster, cluster: Cluster) -> None:
+    """Of what is being moved, the brokers that come and go too."""
+    moving = OngoingPartitionReassignment(
+        partition_index=0, replicas=(2, 3, 1), adding_replicas=(2,), removing_replicas=(1,)
+    )
+    state.reassignments = (OngoingTopicReassignment(name="orders", partitions=(moving,)),)
+    absent = TopicPartition("absent", 0)
+    known = placements(cluster, [ORDERS_0, TopicPartition("orders", 1), absent], soon())
+    assert known[ORDERS_0] == MOVING
+    assert known[TopicPartition("orders", 1)] == {"replicas": [2, 3, 1]}
+    assert isinstance(known[absent], Failure)
+
+
+def test_a_lost_answer_is_decided_by_what_is_there(state: FakeCluster, carry_out: CarryOut) -> None:
+    """A move to another broker is sent once; that to another directory again, for it names a fixed target."""
+    key, partition = ALTER_PARTITION_REASSIGNMENTS.key, state.topics["orders"].partitions[0]
+    state.faults += [not_done(key, lambda: setattr(partition, "replicas", (1, 2, 3))), lost(key)]
+    action = reassign(ORDERS_0, {"replicas": [1, 2, 3]}, [2, 1, 3])
+    assert endings(carry_out([action])) == [("failed", "REQUEST_TIMED_OUT")]
+    assert endings(carry_out([action])) == [("done", "CONNECTION_LOST")]
+    state.faults.append(lost(ALTER_REPLICA_LOG_DIRS.key))
+    replica = Replica(*ORDERS_0, 1)
+    moved = move_replica(replica, ReplicaPlace(log_dir="/a", future_log_dir=None), "/b")
+    assert endings(carry_out([moved])) == [("done", None)]
+    assert state.log_dirs == {(1, "orders", 0): "/b"}
+    assert moved
+    assert MOVE_REPLICA.is_done(moved, {"log_dir": "/a", "future_log_dir": "/b"})
+    assert not MOVE_REPLICA.is_done(moved, {"log_dir": "/a"})
+
+
+@given(st.from_regex(r"[a-zA-Z0-9._-]{1,40}", fullmatch=True), st.integers(0, 1 << 31), st.integers(0, 1 << 31))
+def test_names_of_replicas_are_read_back(topic: str, partition: int, broker_id: int) -> None:
+    """Whatever the topic is called."""
+    replica = Replica(topic, partition, broker_id)
+    assert replica_of(replica_resource(replica)) == replica

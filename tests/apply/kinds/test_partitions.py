@@ -1,0 +1,97 @@
+"""Elections and deletions of records by actions; where an answer is missing, the partition is described."""
+
+import pytest
+
+from kafka_lagoon.apply import outcomes
+from kafka_lagoon.apply.action import Guard, Resource
+from kafka_lagoon.apply.kinds.partitions import (
+    DELETE_RECORDS,
+    ELECT_LEADERS,
+    delete_records_before,
+    describe_partitions,
+    elect_leader,
+    log_start_offsets,
+    partition_of,
+    partition_resource,
+)
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.protocol.messages import delete_records, elect_leaders
+from kafka_lagoon.protocol.messages.metadata import NO_LEADER, MetadataPartition
+from tests.admin.conftest import soon
+from tests.apply.kinds.conftest import CarryOut
+from tests.apply.kinds.endings import endings, lost, not_done, timed_out
+from tests.fake.cluster import FakeCluster
+
+ORDERS_1 = TopicPartition("orders", 1)
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is waited for that will not come."""
+    monkeypatch.setattr(outcomes, "DECIDE_MS", 200)
+
+
+def described(leader_id: int) -> MetadataPartition:
+    return MetadataPartition(
+        error_code=0, partition_index=1, leader_id=leader_id, replica_nodes=(2, 3, 1), isr_nodes=(3, 2)
+    )
+
+
+def test_elections_that_nobody_needs() -> None:
+    """A preferred leader that leads, and an unclean election where anybody leads."""
+    assert elect_leader(ORDERS_1, described(2)) is None
+    assert elect_leader(ORDERS_1, described(3), unclean=True) is None
+    preferred, unclean = (
+        elect_leader(ORDERS_1, described(3)),
+        elect_leader(ORDERS_1, described(NO_LEADER), unclean=True),
+    )
+    assert preferred
+    assert unclean
+    assert (preferred.before, preferred.after) == ({"leader": 3, "isr": [2, 3]}, {"leader": 2, "election": "preferred"})
+    assert (unclean.after, unclean.guards) == ({"leader": None, "election": "unclean"}, {Guard.UNCLEAN_ELECTIONS})
+    assert not ELECT_LEADERS.is_done(unclean, {"leader": None, "isr": []})
+    assert ELECT_LEADERS.is_done(unclean, {"leader": 1, "isr": [1]})
+
+
+def test_an_election_without_an_answer(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
+    """It is not sent again: the partition is described."""
+    state.topics["orders"].partitions[1].leader_id = 3
+    known = describe_partitions(cluster, [ORDERS_1], soon())[ORDERS_1]
+    assert isinstance(known, MetadataPartition)
+    action = elect_leader(ORDERS_1, known)
+    partition = state.topics["orders"].partitions[1]
+    key = elect_leaders.ELECT_LEADERS.key
+    state.faults += [not_done(key, lambda: setattr(partition, "leader_id", 3)), lost(key)]
+    assert endings(carry_out([action])) == [("failed", "REQUEST_TIMED_OUT")]
+    assert endings(carry_out([action])) == [("done", "CONNECTION_LOST")]
+    assert state.count(elect_leaders.ELECT_LEADERS.key) == 2
+
+
+def test_records_are_deleted(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
+    """Up to an offset; a log that starts there already, or later, is left alone."""
+    assert delete_records_before(ORDERS_1, 10, 10) is None
+    start = log_start_offsets(cluster, [ORDERS_1], soon())[ORDERS_1]
+    assert start == 0
+    action = delete_records_before(ORDERS_1, 0, 7)
+    assert action
+    state.faults.append(timed_out(delete_records.DELETE_RECORDS.key))
+    assert endings(carry_out([action])) == [("done", "REQUEST_TIMED_OUT")]
+    assert DELETE_RECORDS.is_done(action, {"log_start_offset": 9})
+    assert not DELETE_RECORDS.is_done(action, {"log_start_offset": 6})
+
+
+def test_a_partition_that_is_not_there(cluster: Cluster) -> None:
+    """It is a failure of its own, and so is one of a topic that does not exist."""
+    partitions = [ORDERS_1, TopicPartition("orders", 60), TopicPartition("absent", 0)]
+    starts = log_start_offsets(cluster, partitions, soon())
+    assert starts[ORDERS_1] == 0
+    assert [one.name for one in starts.values() if isinstance(one, Failure)] == ["UNKNOWN_TOPIC_OR_PARTITION"] * 2
+
+
+@pytest.mark.parametrize("topic", ["orders", "a-1", "a.b-c", "-"])
+def test_names_are_read_back(topic: str) -> None:
+    """Topics may have dashes."""
+    partition = TopicPartition(topic, 3)
+    assert partition_of(partition_resource(partition)) == partition
+    assert partition_resource(partition) == Resource("partition", f"{topic}-3")

@@ -1,0 +1,88 @@
+"""Topics are created, extended and deleted by actions; where an answer is missing, the topic is described."""
+
+import pytest
+
+from kafka_lagoon.admin.topics import describe_topics
+from kafka_lagoon.apply import outcomes
+from kafka_lagoon.apply.action import Action
+from kafka_lagoon.apply.kinds.topics import CREATE_TOPIC, DELETE_TOPIC, create_topic, delete_topic, extend_topic
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.errors import PlanOutdated
+from kafka_lagoon.protocol.messages.create_partitions import CREATE_PARTITIONS
+from kafka_lagoon.protocol.messages.create_topics import CREATE_TOPICS
+from kafka_lagoon.protocol.messages.delete_topics import DELETE_TOPICS
+from kafka_lagoon.protocol.messages.metadata import MetadataTopic
+from tests.admin.conftest import soon
+from tests.apply.kinds.conftest import CarryOut
+from tests.apply.kinds.endings import endings, lost, not_done, right, timed_out
+from tests.fake.cluster import FakeCluster
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is waited for that will not come."""
+    monkeypatch.setattr(outcomes, "DECIDE_MS", 200)
+
+
+def deletion(cluster: Cluster) -> Action:
+    topic = describe_topics(cluster, ["orders"], soon())["orders"]
+    assert isinstance(topic, MetadataTopic)
+    return delete_topic(topic)
+
+
+def test_create_extend_delete(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
+    """In one plan, deletions last."""
+    actions = [deletion(cluster), create_topic("new", partitions=3, configs={"flush.ms": "5"})]
+    assert endings(carry_out(actions)) == [("done", None), ("done", None)]
+    assert endings(carry_out([extend_topic("new", 3, 4)])) == [("done", None)]
+    assert {name: len(topic.partitions) for name, topic in state.topics.items()} == {"new": 4}
+
+
+def test_a_timeout_is_no_failure(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
+    """The topics are described: they were created, extended and deleted, whatever the answer said."""
+    creation = create_topic("new", partitions=3, configs={"flush.ms": "5"})
+    state.faults += [right(CREATE_TOPICS.key), timed_out(CREATE_TOPICS.key)]  # of the validation, and of the request
+    state.faults += [right(CREATE_PARTITIONS.key), timed_out(CREATE_PARTITIONS.key), lost(DELETE_TOPICS.key)]
+    assert endings(carry_out([creation])) == [("done", "REQUEST_TIMED_OUT")]
+    assert endings(carry_out([extend_topic("new", 3, 4)])) == [("done", "REQUEST_TIMED_OUT")]
+    assert endings(carry_out([deletion(cluster)])) == [("done", "CONNECTION_LOST")]
+
+
+def test_what_was_not_done_failed(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
+    """The topics are described: they are as before, so the actions failed, and nothing was sent twice."""
+    creation, orders = create_topic("new", partitions=3), state.topics["orders"]
+    undo = not_done(CREATE_TOPICS.key, lambda: state.topics.pop("new"))
+    state.faults += [right(CREATE_TOPICS.key), undo]
+    state.faults.append(not_done(DELETE_TOPICS.key, lambda: state.topics.update(orders=orders)))
+    assert endings(carry_out([creation])) == [("failed", "REQUEST_TIMED_OUT")]
+    assert endings(carry_out([deletion(cluster)])) == [("failed", "REQUEST_TIMED_OUT")]
+    assert (state.count(CREATE_TOPICS.key), state.count(DELETE_TOPICS.key)) == (2, 1)
+
+
+def test_another_topic_of_the_name_is_not_ours() -> None:
+    """A topic that somebody else created meanwhile, with other partitions or configs, does not make a creation done."""
+    action = create_topic("new", partitions=3, configs={"flush.ms": "5"})
+    theirs = {
+        "topic_id": "x",
+        "partitions": 4,
+        "replication_factor": 1,
+        "assignments": {},
+        "configs": {"flush.ms": "5"},
+    }
+    assert not CREATE_TOPIC.is_done(action, theirs)
+    assert not CREATE_TOPIC.is_done(action, {**theirs, "partitions": 3, "configs": {}})
+    assert CREATE_TOPIC.is_done(action, {**theirs, "partitions": 3})
+    placed = create_topic("new", assignments={0: [1, 2]})
+    assert CREATE_TOPIC.is_done(placed, {**theirs, "assignments": {"0": [1, 2]}})
+    assert not CREATE_TOPIC.is_done(placed, {**theirs, "assignments": {"0": [2, 1]}})
+
+
+def test_a_topic_that_was_re_created_is_deleted_already(cluster: Cluster, carry_out: CarryOut) -> None:
+    """By its id: the new topic stays, and a plan that is older than it is refused."""
+    action = deletion(cluster)
+    assert action.before
+    assert DELETE_TOPIC.is_done(action, {**action.before, "topic_id": "another"})
+    assert not DELETE_TOPIC.is_done(action, action.before)
+    older = Action(kind=action.kind, resource=action.resource, before={**action.before, "topic_id": "old"}, after=None)
+    with pytest.raises(PlanOutdated):
+        carry_out([older])

@@ -1,0 +1,179 @@
+"""Archived records back into a real broker: `lagoon restore` against Spark's connector writing the same rows of the same table.
+
+Ours is the whole job after its cluster has answered: plan, topics, writing, reading everything back, receipts. The connector
+is idempotent and waits for all in-sync replicas, with batches of 128 KB and 100 ms to fill them; it keeps neither times nor
+order, and nobody checks what it wrote. Processor seconds are those of Spark's JVM, its Python workers and this process.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+from pyspark.sql import SparkSession
+
+from kafka_lagoon.cli.restore_arguments import restore_arguments
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import SYSTEM_CLOCK
+from kafka_lagoon.delta.warehouse import open_warehouse
+from kafka_lagoon.runs.context import RunContext
+from kafka_lagoon.runs.restore import restore
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.settings import load
+from tests.bench.measure import Comparison, Findings, Sample, alternate
+from tests.bench.record_topics import PARTITIONS, BenchTopic, fill
+from tests.bench.records import _ingest, session
+
+_RECORDS = int(os.environ.get("BENCH_RESTORE_RECORDS", "3000000"))
+_ROUNDS = int(os.environ.get("BENCH_RESTORE_ROUNDS", "3"))
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class _Silent:
+    """Hears no progress."""
+
+    def connected(self, cluster_id: str | None) -> None:
+        """Nothing."""
+
+    def step(self, name: str, items: int) -> None:
+        """Nothing."""
+
+
+def run() -> Findings:
+    """Small records, plain and compressed."""
+    comparisons: list[Comparison] = []
+    notes: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="bench-") as name, LocalKafka(Path(name, "kafka"), heap_mb=1024) as kafka:
+        servers = kafka.bootstrap_servers
+        with session(Path(name)) as spark:
+            for codec in ("none", "zstd"):
+                topic = BenchTopic(name=f"archived-{codec}", records=_RECORDS, value_bytes=100, codec=codec)
+                fill(servers, topic)
+                lake = Path(name, f"lake-{codec}")
+                settings = load(None, {}, [f"warehouse={lake}", f"kafka.bootstrap_servers={servers}"])
+                _ingest(open_warehouse(spark, settings, SYSTEM_CLOCK), settings, topic)
+                more, peak = _compared(spark, servers, lake, topic)
+                comparisons += more
+                notes.append(f"Largest Python worker of a restore ({codec}): {peak:.0f} MB.")
+    return Findings(comparisons=comparisons, notes=notes)
+
+
+def _compared(spark: SparkSession, servers: str, lake: Path, topic: BenchTopic) -> tuple[list[Comparison], float]:
+    peaks: list[float] = []
+    samples = alternate(
+        {
+            "ours": _case(spark, servers, lambda target: _restore(lake, servers, topic, target, peaks)),
+            "transactions": _case(
+                spark, servers, lambda target: _restore(lake, servers, topic, target, peaks, "--transactional")
+            ),
+            "connector": _case(spark, servers, lambda target: _connector(spark, servers, lake, topic, target)),
+        },
+        rounds=_ROUNDS,
+    )
+    what = f"{topic.records:,} records of {topic.value_bytes + 16} bytes, {topic.codec}"
+    peer = "Spark's Kafka connector, which checks nothing"
+    pairs = (("ours", f"restore with receipts: {what}"), ("transactions", f"restore in transactions: {what}"))
+    return [
+        Comparison(what=words, ours=samples[name], peer=peer, theirs=samples["connector"], measure=measure)
+        for name, words in pairs
+        for measure in ("wall_s", "cpu_s")
+    ], max(peaks)
+
+
+def _restore(lake: Path, servers: str, topic: BenchTopic, target: str, peaks: list[float], *more: str) -> None:
+    argv = [
+        *("--warehouse", str(lake), "--set", f"clusters.new.bootstrap_servers={servers}"),
+        *("--from-cluster", "bench", "--to-cluster", "new", "--topics", topic.name),
+        *("--rename", f"{topic.name}={target}", *more),
+    ]
+    arguments = restore_arguments(argv, {}, SYSTEM_CLOCK)
+    context = RunContext("restore", arguments.settings, SYSTEM_CLOCK)
+    result = restore(context, arguments.request, RequestStats(), _Silent())
+    assert result.is_complete
+    assert result.written == topic.records
+    peaks.append(_largest_worker_mb())
+
+
+def _connector(spark: SparkSession, servers: str, lake: Path, topic: BenchTopic, target: str) -> None:
+    rows = spark.read.format("delta").load(str(lake / "records")).where(f"topic = '{topic.name}'")
+    writer = rows.select("partition", "key", "value", "headers").write.format("kafka").option("topic", target)
+    for key, value in {
+        "bootstrap.servers": servers,
+        "enable.idempotence": "true",
+        "acks": "all",
+        "batch.size": "131072",
+        "linger.ms": "100",
+        "compression.type": topic.codec,
+    }.items():
+        writer = writer.option(f"kafka.{key}", value)
+    writer.option("includeHeaders", "true").save()
+
+
+def _case(spark: SparkSession, servers: str, write: Callable[[str], None]) -> Callable[[], Sample]:
+    """Into a new topic, which is deleted afterwards; every record must be there."""
+    admin = AdminClient({"bootstrap.servers": servers})
+
+    def run() -> Sample:
+        target = f"bench-{time.monotonic_ns()}"
+        admin.create_topics([NewTopic(target, PARTITIONS, 1)])[target].result(30)
+        jvm = _jvm(spark)
+        wall, cpu, own = time.perf_counter(), _cpu_s(jvm), time.process_time()
+        write(target)
+        seconds = time.perf_counter() - wall
+        sample = Sample(wall_s=seconds, cpu_s=_cpu_s(jvm) - cpu + time.process_time() - own)
+        assert _records(admin, target) >= _RECORDS, "records are missing"
+        admin.delete_topics([target])[target].result(30)
+        return sample
+
+    return run
+
+
+def _records(admin: AdminClient, topic: str) -> int:
+    """Offsets that were given out: those of transactions' markers too."""
+    wanted = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(PARTITIONS)}
+    return sum(future.result().offset for future in admin.list_offsets(wanted).values())
+
+
+def _jvm(spark: SparkSession) -> int:
+    process: Any = spark.sparkContext._gateway.proc  # type: ignore[union-attr]
+    pid: int = process.pid
+    return pid
+
+
+def _cpu_s(root: int) -> float:
+    """Processor seconds of a process and of all below it, those that have ended included."""
+    parents, used = dict[int, int](), dict[int, float]()
+    for pid, fields in _processes():
+        parents[pid], used[pid] = int(fields[1]), sum(map(int, fields[11:15])) / _TICKS
+    return sum(seconds for pid, seconds in used.items() if _is_below(pid, root, parents))
+
+
+def _processes() -> Iterator[tuple[int, list[str]]]:
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            yield int(folder.name), (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended since
+
+
+def _is_below(pid: int, root: int, parents: Mapping[int, int]) -> bool:
+    while pid in parents and pid != root:
+        pid = parents[pid]
+    return pid == root
+
+
+def _largest_worker_mb() -> float:
+    """The most memory that a Python worker of Spark has had."""
+    peaks = [0]
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if b"pyspark" in (folder / "cmdline").read_bytes() and b"daemon" in (folder / "cmdline").read_bytes():
+                status = (folder / "status").read_text()
+                peaks += [int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")]
+        except OSError:
+            continue
+    return max(peaks) / 1024

@@ -1,0 +1,44 @@
+"""Partitions on the command line, found in a fake cluster."""
+
+from argparse import ArgumentTypeError, Namespace
+
+import pytest
+
+from kafka_lagoon.cli.admin.selection import Selected, find, moved, placed, selected
+from kafka_lagoon.cli.kafka.verb import Context
+from kafka_lagoon.client.cluster import Cluster, TopicPartition
+from tests.admin.conftest import cluster, soon
+from tests.fake.cluster import FakeCluster
+
+__all__ = ["cluster"]  # a fixture of tests/admin
+
+
+def test_what_is_found(state: FakeCluster, cluster: Cluster) -> None:
+    """Whole topics, or partitions of them; what is not there is a failure of its own."""
+    state.add_topic("other", 2)
+    context = Context(cluster=cluster, options=Namespace(), deadline=soon())
+    some = find(context, [selected("orders:5,7"), selected("other"), selected("absent")])
+    assert list(some.described) == [
+        TopicPartition("orders", 5),
+        TopicPartition("other", 0),
+        TopicPartition("other", 1),
+    ]
+    assert sorted(str(failure.scope) for failure in some.failures) == ["orders-7", "topic absent"]
+    everything = find(context, [])
+    assert (len(everything.described), list(everything.failures)) == (8, [])
+
+
+def test_spellings() -> None:
+    """Topics have no colons; brokers are in their order."""
+    assert selected("a.b-c_1") == Selected("a.b-c_1", None)
+    assert selected("a:0,2") == Selected("a", frozenset({0, 2}))
+    assert placed("3=2,1") == (3, [2, 1])
+    assert moved("a-1:3=2,1") == (TopicPartition("a-1", 3), [2, 1])
+
+
+@pytest.mark.parametrize(("parse", "text"), [(selected, "a:"), (selected, "a:-1"), (placed, "a"), (moved, "a:1=")])
+def test_what_cannot_be_read(parse: object, text: str) -> None:
+    """It is named in the complaint."""
+    assert callable(parse)
+    with pytest.raises(ArgumentTypeError, match=text):
+        parse(text)

@@ -1,0 +1,36 @@
+"""Arguments of the verbs about topics; what they do is tested on real brokers (integration/test_admin_topics.py)."""
+
+import pytest
+
+from tests.cli.admin.faults import faults
+
+Output = pytest.CaptureFixture[str]
+
+
+def test_faults_of_a_creation(capsys: Output) -> None:
+    """All at once: an assignment says everything about replicas, and names each partition from 0 on."""
+    placed = ("--assignment", "0=1,2", "--assignment", "2=1,2", "--partitions", "3")
+    assert faults(capsys, "create-topic", "t", *placed, "--config", "a=1", "--config", "a=2") == [
+        "--assignment: leaves nothing for --partitions and --replication-factor to say",
+        "--assignment: name every partition once, from 0 on",
+        "--config: names a config twice",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (("create-topic", "t", "--assignment", "0:1"), "'0:1' is not PARTITION=BROKER,BROKER"),
+        (("create-topic", "t", "--assignment", "0=1,1"), "'0=1,1' names a broker twice"),
+        (("create-topic", "t", "--config", "retention.ms"), "'retention.ms' is not CONFIG=VALUE"),
+        (("create-topic", "t", "--partitions", "0"), "'0' is not a whole number from 1 on"),
+        (("create-partitions", "t"), "the following arguments are required: --partitions"),
+        (("delete-records", "a:b", "--before", "1"), "'a:b' is not TOPIC[:0,1]"),
+        (("delete-records", "a", "--before", "soon"), "it takes earliest, latest"),
+        (("delete-topic",), "the following arguments are required: TOPIC"),
+    ],
+)
+def test_faults_of_one_argument(capsys: Output, arguments: tuple[str, ...], fault: str) -> None:
+    """A line that says what is meant, before anything is connected."""
+    (line,) = faults(capsys, *arguments)
+    assert fault in line

@@ -1,0 +1,29 @@
+"""Partitions that are being moved, as fake brokers list them."""
+
+from kafka_lagoon.protocol.messages.list_partition_reassignments import (
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
+from tests.cli.kafka.conftest import Ask
+from tests.fake.cluster import FakeCluster
+
+
+def test_moves_are_listed(state: FakeCluster, ask: Ask) -> None:
+    """With the brokers that come and go, and the topic's id for scripts; none is no failure."""
+    assert ask("reassignments").code == 0
+    moving = OngoingPartitionReassignment(
+        partition_index=4, replicas=(1, 2, 3), adding_replicas=(3,), removing_replicas=(1,)
+    )
+    state.reassignments = (OngoingTopicReassignment(name="orders", partitions=(moving,)),)
+    shown = ask("reassignments", "--json")
+    assert shown.code == 0
+    (row,) = shown.rows("reassignment")
+    assert (row["topic"], row["partition"], row["adding_replicas"], row["removing_replicas"]) == ("orders", 4, [3], [1])
+    assert row["topic_id"]
+
+
+def test_a_controller_that_is_not_there(state: FakeCluster, ask: Ask) -> None:
+    """It is a failure: an empty list would say that nothing moves."""
+    state.controller_id = -1
+    shown = ask("reassignments")
+    assert (shown.code, "NOT_CONTROLLER" in shown.err) == (3, True)

@@ -1,0 +1,103 @@
+"""`lagoon plan` and `lagoon import`: what people and scripts are shown, and what is refused before anything is asked."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from kafka_lagoon.cli.main import main
+from tests.fake.broker import fake_cluster
+from tests.fake.cluster import FakeCluster
+
+CLUSTER_ID = "fake"
+
+
+@pytest.fixture
+def state() -> Iterator[FakeCluster]:
+    """Brokers with one topic."""
+    state = FakeCluster()
+    state.add_topic("orders", 2)
+    with fake_cluster(state):
+        yield state
+
+
+@pytest.fixture
+def server(state: FakeCluster) -> str:
+    return ",".join(f"{host}:{port}" for host, port in state.addresses.values())
+
+
+def test_faults_of_the_file_need_no_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All of them, a line each; exit 2. Nobody listens at the address."""
+    file = tmp_path / "x.toml"
+    file.write_text("topcs = 1\n[topics.a]\npartitions = 'two'\n")
+    assert main(["plan", str(file), "-b", "127.0.0.1:1"]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3
+    assert f"{file}:1: topcs: is not known here (did you mean topics?)" in lines[1]
+    assert main(["plan", str(tmp_path / "none.toml"), "-b", "127.0.0.1:1"]) == 2
+    assert capsys.readouterr().err == f"lagoon: {tmp_path}/none.toml: No such file or directory\n"
+
+
+def test_a_plan_for_scripts(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line for each action and one of the plan, in the file of --out too; --exit-code says that there is something to do."""
+    file, out = tmp_path / "x.toml", tmp_path / "plan.json"
+    file.write_text(f'cluster_id = "{CLUSTER_ID}"\n[topics.orders]\npartitions = 3\n[topics.new]\npartitions = 1\n')
+    assert main(["plan", str(file), "-b", server, "--json", "--out", str(out), "--exit-code"]) == 3
+    printed = capsys.readouterr().out
+    assert out.read_text() == printed
+    create, extend, whole = map(json.loads, printed.splitlines())
+    assert (create["kind"], create["action"], create["resource_name"]) == ("action", "create_topic", "new")
+    assert (extend["before"], extend["after"], extend["source"]) == ({"partitions": 2}, {"partitions": 3}, f"{file}:2")
+    assert (whole["kind"], whole["actions"], whole["is_complete"]) == ("plan", 2, True)
+    assert create["plan_id"] == whole["plan_id"]
+    assert main(["plan", str(file), "-b", server]) == 0
+    assert capsys.readouterr().out.endswith(
+        f"plan {whole['plan_id']} for cluster {CLUSTER_ID}: 1 to add, 1 to change, 0 to delete\n"
+    )
+    assert main(["plan", str(file), "-b", server, "--out", str(tmp_path)]) == 2
+
+
+def test_yaml_gives_the_same_plan(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The id of a plan goes by what it does, not by who asks for it."""
+    files = {
+        "x.toml": f'cluster_id = "{CLUSTER_ID}"\n[topics.new]\nassignments = [[1, 2], [2, 3]]\n',
+        "x.yaml": f"cluster_id: {CLUSTER_ID}\ntopics:\n  new:\n    assignments:\n      0: [1, 2]\n      1: [2, 3]\n",
+    }
+    ids = set()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+        assert main(["plan", str(tmp_path / name), "-b", server, "--json"]) == 0
+        ids.add(json.loads(capsys.readouterr().out.splitlines()[-1])["plan_id"])
+    assert len(ids) == 1
+
+
+def test_another_cluster_is_refused(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The id of the file must be the cluster's."""
+    file = tmp_path / "x.toml"
+    file.write_text('cluster_id = "another"\n[topics.orders]\npartitions = 3\n')
+    assert main(["plan", str(file), "-b", server]) == 2
+    assert f"{file}:1: cluster_id: is another, and the cluster's is" in capsys.readouterr().err
+
+
+def test_a_delta_table(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its rows are the same desired state, and the same plan; other columns are a fault."""
+    rows = [
+        ("cluster_id", None, None, CLUSTER_ID),
+        ("topics", "orders", "partitions", "3"),
+        ("topics", "new", "partitions", "1"),
+    ]
+    columns = dict(zip(("section", "name", "key", "value"), map(pa.array, zip(*rows, strict=True)), strict=True))
+    write_deltalake(str(tmp_path / "desired"), pa.table(columns))
+    assert main(["plan", str(tmp_path / "desired"), "-b", server]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"+ topic new: create topic  ({tmp_path}/desired: row topics new partitions)"
+    file = tmp_path / "x.toml"
+    file.write_text(f'cluster_id = "{CLUSTER_ID}"\n[topics.orders]\npartitions = 3\n[topics.new]\npartitions = 1\n')
+    assert main(["plan", str(file), "-b", server]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == lines[-1]
+    write_deltalake(str(tmp_path / "other"), pa.table({"name": ["x"]}))
+    assert main(["plan", str(tmp_path / "other"), "-b", server]) == 2
+    assert "the columns must be section, name, key, value" in capsys.readouterr().err

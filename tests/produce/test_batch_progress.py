@@ -1,0 +1,50 @@
+"""How far a series of batches is written: kept by a group, of real brokers, and read back as it was."""
+
+from dataclasses import replace
+
+import pytest
+
+from kafka_lagoon.produce.batch_progress import BatchProgress, keep_progress, read_progress
+from kafka_lagoon.produce.transactions import commit, init_transactions
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from tests.clock import CLOCK
+from tests.integration.producers import create
+from tests.produce.test_transactions import connected, soon
+
+pytestmark = pytest.mark.kafka
+
+
+def test_what_is_included() -> None:
+    """This batch and earlier ones of the series, none of another series."""
+    progress = BatchProgress(series="a", number=4, topic="t")
+    assert [progress.includes("a", number) for number in (3, 4, 5)] == [True, True, False]
+    assert not progress.includes("b", 4)
+
+
+def test_a_transaction_holds_it(kafka: LocalKafka) -> None:
+    """It is in force when the transaction is committed, and a later series is kept beside nothing of the first."""
+    topic = f"progress-{CLOCK.now_ms()}"
+    create(kafka, topic)
+    with connected(kafka, topic) as cluster:
+        assert read_progress(cluster, topic, soon()) == []
+        for series, number in (("a", 0), ("a", 1), ("b", 0)):
+            transaction = init_transactions(cluster, topic, 60_000, soon())
+            progress = BatchProgress(series=series, number=number, topic=topic)
+            keep_progress(cluster, transaction, topic, progress, soon())
+            commit(cluster, transaction, soon())
+            init_transactions(cluster, topic, 60_000, soon())  # waits until the commit is in the group's log
+            assert read_progress(cluster, topic, soon()) == [progress]
+
+
+def test_many_transactions_are_kept(kafka: LocalKafka) -> None:
+    """More than fit into the metadata of one commit."""
+    topic = f"many-{CLOCK.now_ms()}"
+    create(kafka, topic)
+    with connected(kafka, topic) as cluster:
+        deciding = init_transactions(cluster, topic, 60_000, soon())
+        every = tuple(replace(deciding, transactional_id=f"{topic}.task-{number}-0") for number in range(250))
+        progress = BatchProgress(series="query", number=3, topic=topic, open_transactions=every)
+        keep_progress(cluster, deciding, topic, progress, soon())
+        commit(cluster, deciding, soon())
+        init_transactions(cluster, topic, 60_000, soon())
+        assert read_progress(cluster, topic, soon()) == [progress]

@@ -1,0 +1,102 @@
+"""Archived records of a partition come in the order of their offsets, however they lie in files."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.restore.archive_reader import ArchivedPartition, Overwritten, SourceFile, read_archived
+from tests.restore.lake import records, wanted, write_files
+
+LIMIT = 1 << 24
+
+
+def read(files: list[SourceFile], partition: ArchivedPartition, limit: int = LIMIT) -> list[dict[str, Any]]:
+    """The records as rows."""
+    return [row for batch in read_archived(files, partition, limit) for row in batch.to_pylist()]
+
+
+def offsets(files: list[SourceFile], partition: ArchivedPartition, limit: int = LIMIT) -> list[int]:
+    """Their offsets."""
+    return [row["offset"] for row in read(files, partition, limit)]
+
+
+def test_records_are_as_they_were_archived(tmp_path: Path) -> None:
+    """Nulls, empty values and headers too, within the range, from files in any order."""
+    odd = records([7, 9], key=[None, b""], value=[b"", None], headers=[[], [{"key": "k", "value": None}]])
+    files = [*write_files(tmp_path, [records(range(10, 20))]), *write_files(tmp_path, [odd])]
+    rows = read(files, wanted(7, 12))
+    assert [row["offset"] for row in rows] == [7, 9, 10, 11]
+    assert [(row["key"], row["value"], row["headers"]) for row in rows[:2]] == [
+        (None, b"", []),
+        (b"", None, [{"key": "k", "value": None}]),
+    ]
+    assert rows[2] == {
+        "offset": 10,
+        "timestamp_ms": 1_700_000_000_010,
+        "key": b"k10",
+        "value": b"value 10",
+        "headers": [],
+    }
+
+
+@pytest.mark.parametrize("is_one_topic", [True, False])
+def test_other_topics_and_partitions_are_left_out(tmp_path: Path, is_one_topic: bool) -> None:
+    """By the statistics of row groups, and by the rows where those do not tell."""
+    files = [
+        *write_files(tmp_path, [records(range(5))], is_one_topic=is_one_topic),
+        *write_files(tmp_path, [records(range(5))], partition=1),
+        *write_files(tmp_path, [records(range(5))], topic="u"),
+    ]
+    assert offsets(files, wanted(0, 100)) == [0, 1, 2, 3, 4]
+    assert offsets(files[:1], wanted(0, 100, cluster_id="other")) == ([] if not is_one_topic else [0, 1, 2, 3, 4])
+
+
+def test_records_without_an_end_are_left_out(tmp_path: Path) -> None:
+    """Those of aborted transactions, and of ones that were open when they were archived."""
+    files = write_files(tmp_path, [records(range(4), is_aborted=[False, True, None, False])])
+    assert offsets(files, wanted(0, 4)) == [0, 3]
+
+
+def test_a_truncated_log_goes_on_with_what_replaced_it(tmp_path: Path) -> None:
+    """Records that an earlier run archived at or after the truncation are not those of the log any more."""
+    files = [
+        *write_files(tmp_path, [records(range(8))], ingest_id="0192-0001"),
+        *write_files(tmp_path, [records(range(5, 7), value=[b"new"] * 2)], ingest_id="0192-0002"),
+    ]
+    rows = read(files, wanted(0, 8, overwritten=(Overwritten(ingest_id="0192-0002", offset=5),)))
+    assert [(row["offset"], row["value"] == b"new") for row in rows][4:] == [(4, False), (5, True), (6, True)]
+    with pytest.raises(TableError, match=r"offset 5 of partition 0 of topic t .* more than once"):
+        read(files, wanted(0, 8))
+
+
+def test_a_condition_chooses(tmp_path: Path) -> None:
+    """By columns that are not restored, too."""
+    files = write_files(tmp_path, [records(range(6), is_transactional=[True, False] * 3)])
+    assert offsets(files, wanted(0, 6, condition='NOT is_transactional AND "offset" > 1')) == [3, 5]
+    with pytest.raises(TableError, match="--where"):
+        read(files, wanted(0, 6, condition="CAST(value AS VARCHAR)::INTEGER > 1"))
+
+
+def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
+    """Before anything is written for it."""
+    with pytest.raises(TableError, match=r"gone\.parquet"):
+        read([SourceFile(f"file:{tmp_path}/gone.parquet", True)], wanted(0, 1))
+
+
+@given(st.permutations(range(60)), st.integers(1, 7), st.integers(1, 4000))
+def test_mixed_files_are_read_in_order(
+    tmp_path_factory: pytest.TempPathFactory, order: list[int], groups: int, limit: int
+) -> None:
+    """As OPTIMIZE leaves them: rows in any order over row groups, in as many passes as memory wants."""
+    folder = tmp_path_factory.mktemp("mixed")
+    (file,) = write_files(folder, [records(sorted(order))])
+    path = file.url.removeprefix("file:")
+    table = pq.read_table(path, partitioning=None).take(pa.array(order))
+    pq.write_table(table, path, row_group_size=-(-60 // groups))
+    assert offsets([file], wanted(3, 55), limit) == list(range(3, 55))

@@ -1,0 +1,101 @@
+"""What is archived of a topic follows from the ranges of all runs: its last id, truncations, and files by the log's bounds."""
+
+from datetime import date
+
+import pytest
+
+from kafka_lagoon.delta.arrow import plain_table
+from kafka_lagoon.delta.files import DescribedFile
+from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.fetch.record_rows import RecordProblemRow, RecordRangeRow
+from kafka_lagoon.restore.archive_reader import Overwritten, SourceFile
+from kafka_lagoon.restore.archived import find_archived, source_files
+from tests.delta.record_samples import range_row
+from tests.restore.lake import wanted
+
+pytestmark = pytest.mark.spark
+DAY = date(2026, 11, 21)
+
+
+def store(warehouse: Warehouse, *rows: RecordRangeRow | RecordProblemRow) -> None:
+    """Add rows to their table."""
+    table = RECORD_RANGES if isinstance(rows[0], RecordRangeRow) else RECORD_PROBLEMS
+    state = warehouse.state(table.name)
+    url = f"{state.location}/{table.partition_by}={DAY}/{len(rows)}-{id(rows)}.parquet"
+    file = warehouse.kernel.storage.write_rows(url, plain_table(table, rows))
+    warehouse.kernel.append(state, [file], (table.partition_by, DAY))
+
+
+def a_range(ingest_id: str, start: int, end: int, **more: object) -> RecordRangeRow:
+    """A range of a run."""
+    row = range_row(ingest_id, "t", start, end)
+    for name, value in more.items():
+        setattr(row, name, value)
+    return row
+
+
+def test_the_last_topic_of_a_name(warehouse: Warehouse) -> None:
+    """Truncations become filters, escaped keys ranges of offsets; an earlier topic is restored when its id is given."""
+    store(
+        warehouse,
+        a_range("0192-0001", 0, 9, topic_id="old"),
+        a_range("0192-0002", 0, 20, topic_id="new", codec="zstd"),
+        a_range("0192-0003", 20, 15, topic_id="new", problem="LOG_TRUNCATED", records=0),
+        a_range("0192-0003", 15, 30, topic_id="new", codec="gzip,zstd"),
+        a_range("0192-0003", 0, 4, topic_id="new", partition=1, lost=3),
+    )
+    problem = RecordProblemRow(
+        ingest_id="0192-0003",
+        cluster="c",
+        cluster_id="cluster-id",
+        topic="t",
+        topic_id="new",
+        partition=0,
+        base_offset=17,
+        last_offset=17,
+        reason="HEADER_KEY_NOT_UTF8",
+        detail=None,
+        raw=None,
+    )
+    store(warehouse, problem)
+    cluster = range_row("", "t", 0, 0).cluster or "cluster-id"
+    (results,) = find_archived(warehouse, cluster, ["t"], {})
+    assert (results.topic_id, list(results.other_ids), results.codecs) == ("new", ["old"], {"none", "zstd", "gzip"})
+    whole = results.partitions[0]
+    assert (whole.from_offset, whole.to_offset, whole.escaped) == (0, 30, ((17, 17),))
+    assert whole.overwritten == (Overwritten(ingest_id="0192-0003", offset=15),)
+    assert results.missing["lost"] == 3
+    (earlier,) = find_archived(warehouse, "cluster-id", ["t"], {"t": "old"})
+    assert earlier.partitions[0].to_offset == 9
+    with pytest.raises(ConfigError) as raised:
+        find_archived(warehouse, cluster, ["t", "nothing"], {"t": "ald"})
+    assert [fault.partition(":")[2] for fault in raised.value.problems] == [
+        " nothing is archived of topic t with id ald (did you mean old?)",
+        f" nothing is archived of topic nothing of cluster {cluster}",
+    ]
+
+
+def file(url: str, partitions: tuple[int, int], offsets: tuple[int, int], topic_id: str) -> DescribedFile:
+    """A file as the log describes it."""
+    least = {"cluster_id": "cluster", "topic_id": topic_id, "partition": partitions[0], "offset": offsets[0]}
+    greatest = {**least, "partition": partitions[1], "offset": offsets[1]}
+    return DescribedFile(url=url, size=1, rows=1, least=least, greatest=greatest)
+
+
+def test_files_by_the_bounds_of_the_log() -> None:
+    """A file without bounds may have anything."""
+    partition = wanted(10, 20)
+    files = [
+        file("before", (0, 3), (0, 9), "x"),
+        file("wanted", (0, 0), (9, 10), str(partition.topic_id)),
+        file("of others", (1, 3), (0, 99), "x"),
+        file("mixed", (0, 3), (0, 99), "x"),
+        DescribedFile(url="unknown", size=1, rows=None, least={}, greatest={}),
+    ]
+    assert source_files(files, partition) == [
+        SourceFile("wanted", True),
+        SourceFile("mixed", False),
+        SourceFile("unknown", False),
+    ]

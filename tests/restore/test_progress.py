@@ -1,0 +1,110 @@
+"""The plan and the positions of a restore are stored so that another run goes on with them, and only one run can commit."""
+
+from dataclasses import replace
+
+import pytest
+
+from kafka_lagoon.delta.schema import RESTORE_MAP
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.errors import LockHeld, TableError
+from kafka_lagoon.records.digests import SequenceDigest, record_hashes
+from kafka_lagoon.restore.archive_reader import Overwritten
+from kafka_lagoon.restore.offset_map import OffsetRange
+from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan, from_json, to_json
+from kafka_lagoon.restore.progress import Position, ProgressStore
+from kafka_lagoon.restore.tasks import WorkResult
+from kafka_lagoon.restore.writing import map_rows
+from tests.clock import CLOCK
+from tests.restore.lake import records, wanted
+
+KEY = PartitionKey("a.b-c", 3)
+PLANNED = PlannedPartition(
+    source=wanted(5, 90, overwritten=(Overwritten(ingest_id="i", offset=7),), escaped=((8, 9),), condition="true"),
+    target=KEY,
+    target_topic_id="id",
+    base_offset=11,
+    keeps_time=False,
+)
+PLAN = RestorePlan(
+    restore_id="0192-0001",
+    request={"topics": ["t"]},
+    source_cluster="old",
+    source_cluster_id="old-id",
+    target_cluster="new",
+    target_cluster_id="new-id",
+    codec=4,
+    producer_id=4000,
+    producer_epoch=0,
+    planned_at_ms=1,
+    snapshot_id=None,
+    partitions=[PLANNED],
+)
+
+
+def test_a_plan_is_read_as_it_was_stored() -> None:
+    """Another version's plan is refused."""
+    assert from_json(to_json(PLAN)) == PLAN
+    assert PLAN.transactional_id(KEY) == "lagoon-restore-0192-0001-a.b-c-3"
+    with pytest.raises(ValueError, match="another version"):
+        from_json(to_json(PLAN).replace(b'"format":1', b'"format":2'))
+
+
+def store(warehouse: Warehouse, **request: object) -> ProgressStore:
+    """Of the plan's request, or of another one."""
+    return ProgressStore(
+        warehouse=warehouse, clock=CLOCK, target_cluster_id="new-id", request=request or {"topics": ["t"]}
+    )
+
+
+@pytest.mark.spark
+def test_a_restore_goes_on_where_it_was(warehouse: Warehouse) -> None:
+    """Positions and rows are one commit, the digest included; equal requests share them, others do not see them."""
+    assert store(warehouse).last() is None
+    progress = store(warehouse).begin(PLAN)
+    assert progress.positions == {KEY: Position(next_offset=5, target_offset=11)}
+    digest = SequenceDigest().then(record_hashes(records(range(5, 8))))
+    position = Position(next_offset=8, target_offset=14, digest=digest)
+    result = WorkResult(target=KEY, position=position, ranges=[OffsetRange(5, 11, 3)])
+    store(warehouse).commit(replace(progress, positions={KEY: position}), map_rows(PLAN, [result], 1))
+    results = store(warehouse).last()
+    assert results is not None
+    assert (results[0], results[1].positions, results[1].is_finished) == (PLAN, {KEY: position}, False)
+    assert store(warehouse).ranges("0192-0001") == {KEY: [OffsetRange(5, 11, 3)]}
+    assert store(warehouse, topics=["u"]).last() is None
+
+
+def test_rows_name_both_sides() -> None:
+    """What was restored from where to where."""
+    result = WorkResult(target=KEY, position=Position(next_offset=8, target_offset=14), ranges=[OffsetRange(5, 11, 3)])
+    (row,) = map_rows(PLAN, [result], 7)
+    assert (row.source_cluster, row.source_cluster_id, row.target_cluster, row.target_cluster_id) == (
+        *("old", "old-id"),
+        *("new", "new-id"),
+    )
+    assert (row.source_topic, row.source_topic_id, row.source_partition, row.source_offset) == (
+        *("t", PLANNED.source.topic_id),
+        *(0, 5),
+    )
+    assert (row.target_topic, row.target_topic_id, row.target_partition, row.target_offset) == ("a.b-c", "id", 3, 11)
+    assert (row.records, row.written_at_ms) == (3, 7)
+
+
+@pytest.mark.spark
+def test_one_of_two_runs_commits(warehouse: Warehouse) -> None:
+    """Where no lock keeps them apart: the second one's rows are not in the table."""
+    progress = store(warehouse).begin(PLAN)
+    result = WorkResult(target=KEY, position=progress.positions[KEY], ranges=[OffsetRange(5, 11, 3)])
+    store(warehouse).commit(progress, [])
+    with pytest.raises(LockHeld):
+        store(warehouse).commit(progress, map_rows(PLAN, [result], 1))
+    assert store(warehouse).ranges("0192-0001") == {}
+
+
+@pytest.mark.spark
+def test_a_plan_that_is_gone_is_named(warehouse: Warehouse) -> None:
+    """Rather than beginning again over what was written."""
+    store(warehouse).begin(PLAN)
+    folder = f"{warehouse.locations[RESTORE_MAP.name]}/_lagoon"
+    warehouse.kernel.storage.delete(folder)
+    with pytest.raises(TableError, match=r"0192-0001\.json"):
+        store(warehouse).last()

@@ -1,0 +1,45 @@
+"""A survey counts what would be written and finds its times; tasks get even shares."""
+
+from pathlib import Path
+
+from kafka_lagoon.delta.files import DescribedFile
+from kafka_lagoon.restore.execution import packed
+from kafka_lagoon.restore.survey import Survey, SurveyItem, Times, logged_times, survey_partitions, times_by_topic
+from tests.restore.lake import records, wanted, write_files
+
+
+def test_records_are_counted_with_their_times(tmp_path: Path) -> None:
+    """Those that meet the condition; one without a time does not count for the bounds."""
+    files = write_files(tmp_path, [records(range(5), timestamp_ms=[-1, 7, 5, 9, 100])])
+    items = [SurveyItem(wanted(0, 4), files), SurveyItem(wanted(0, 1), files), SurveyItem(wanted(50, 60), files)]
+    surveys = survey_partitions(1 << 24, items)
+    assert surveys == [Survey(4, Times(5, 9)), Survey(1, None), Survey(0, None)]
+    by_partition = {("t", 0): surveys[0], ("t", 1): Survey(1, Times(1, 2)), ("u", 0): surveys[1]}
+    assert times_by_topic(by_partition) == {"t": Times(1, 9)}
+
+
+def described(topic: str, last: str, least: int | None) -> DescribedFile:
+    """A file as the log describes it."""
+    bounds = {} if least is None else {"timestamp_ms": least}
+    return DescribedFile(url="", size=1, rows=1, least={"topic": topic, **bounds}, greatest={"topic": last, **bounds})
+
+
+def test_times_in_the_log() -> None:
+    """They are those of the topic only where its files have no other topic and all records have times."""
+    files = {
+        "a": [described("a", "a", 5), described("a", "a", 9)],
+        "b": [described("b", "b", 5), described("b", "c", 9)],
+        "c": [described("c", "c", -1)],
+        "d": [described("d", "d", None)],
+        "e": [],
+    }
+    assert logged_times(files) == {"a": Times(5, 9)}
+
+
+def test_tasks_are_even() -> None:
+    """The heaviest item first; small ones share a task; what weighs nothing is not forgotten."""
+    assert packed([], lambda _: 1, 2) == []
+    tasks = packed([1, 100, 2, 0, 50], lambda weight: weight, 1)
+    assert tasks[0] == [100]
+    assert sorted(item for task in tasks for item in task) == [0, 1, 2, 50, 100]
+    assert len(packed(list(range(1000)), lambda _: 1, 2)) == 8

@@ -1,0 +1,104 @@
+"""What clashes in the target is a fault, what changes one unless it is accepted, and what is good to know a note."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from kafka_lagoon.fetch.ranges import LogBounds
+from kafka_lagoon.restore.archived import ArchivedTopic
+from kafka_lagoon.restore.request import RestoreRequest
+from kafka_lagoon.restore.survey import Times
+from kafka_lagoon.restore.target import TargetTopic, Verdict, verdict
+from tests.restore.lake import wanted
+
+NOW_MS = 1_800_000_000_000
+DAY_MS = 86_400_000
+TIMES = Times(NOW_MS - 30 * DAY_MS, NOW_MS)
+
+
+def judged(
+    configs: dict[str, str] | None = None, *, ends: tuple[int, ...] = (0, 0), times: Times | None = TIMES, **more: Any
+) -> Verdict:
+    """Of a topic with two archived partitions, and a target like this."""
+    request = RestoreRequest(from_cluster="old", to_cluster="new", topics=("t",), **more)
+    source = ArchivedTopic(
+        cluster_id="cluster",
+        topic="t",
+        topic_id="id",
+        other_ids=["earlier"],
+        partitions={0: wanted(0, 5), 1: wanted(0, 5, partition=1)},
+        records={},
+        codecs=frozenset(),
+        missing=Counter(lost=3, corrupt=0),
+    )
+    logs = {
+        number: LogBounds(log_start_offset=0, high_watermark=end, last_stable_offset=end, end=end)
+        for number, end in enumerate(ends)
+    }
+    target = TargetTopic(name="t", topic_id="x", partitions=len(ends), logs=logs, configs=configs or {})
+    return verdict(request, [(source, target)], NOW_MS, {"t": times} if times else {})
+
+
+def test_nothing_stands_in_the_way() -> None:
+    """Notes say what the archive does not have."""
+    said = judged()
+    assert said.faults == []
+    assert said.notes == [
+        "topic t was re-created: of its earlier ids (earlier) nothing is restored",
+        "topic t: the archive lacks offsets (3 lost), and so will t",
+    ]
+
+
+def test_clashes() -> None:
+    """Too few partitions always, records unless they are accepted."""
+    said = judged(ends=(4,))
+    assert [fault.partition(":")[0] for fault in said.faults] == [
+        "topic t has 1 partitions, and partition 1 of t is to be restored",
+        "topic t has records in 1 of 1 partitions",
+    ]
+    assert judged(ends=(0, 4), into_existing=True).faults == []
+
+
+@pytest.mark.parametrize(
+    ("configs", "words"),
+    [
+        ({"message.timestamp.type": "LogAppendTime", "retention.ms": "1"}, "LogAppendTime gives records the time"),
+        ({"retention.ms": str(7 * DAY_MS)}, f"retention.ms={7 * DAY_MS} deletes segments"),
+    ],
+)
+def test_changes_are_accepted_or_not(configs: dict[str, str], words: str) -> None:
+    """A fault that names the option, or a note."""
+    (fault,) = judged(configs).faults
+    assert words in fault
+    assert "--accept-changes" in fault
+    said = judged(configs, accept_changes=True)
+    assert said.faults == []
+    assert any(words in note for note in said.notes)
+
+
+@pytest.mark.parametrize(
+    "configs",
+    [{"retention.ms": str(90 * DAY_MS)}, {"retention.ms": "-1"}, {"retention.ms": "1", "cleanup.policy": "compact"}],
+)
+def test_what_retention_keeps(configs: dict[str, str]) -> None:
+    """Nothing is deleted by age."""
+    assert judged(configs).faults == []
+
+
+def test_times_that_brokers_refuse() -> None:
+    """No option helps: the config must be changed for the time of the restore."""
+    for name in ("message.timestamp.before.max.ms", "message.timestamp.difference.max.ms"):
+        (fault,) = judged({name: str(DAY_MS)}, accept_changes=True).faults
+        assert f"{name}={DAY_MS} refuses records like the one from 2026-12-16" in fault
+    future = Times(NOW_MS, NOW_MS + DAY_MS)
+    (fault,) = judged({"message.timestamp.after.max.ms": "3600000"}, times=future).faults
+    assert "message.timestamp.after.max.ms=3600000 refuses" in fault
+    assert judged({"message.timestamp.after.max.ms": "3600000"}, times=None).faults == []
+
+
+def test_what_may_be_gone_later() -> None:
+    """Compaction and a limit by size delete what was just written."""
+    notes = " ".join(judged({"cleanup.policy": "compact", "retention.bytes": "1000"}).notes)
+    assert "topic t is compacted" in notes
+    assert "retention.bytes=1000 may delete" in notes
