@@ -4,11 +4,13 @@ Groups whose offsets are translated to a copy read on there at the record that t
 """
 
 import json
+import shutil
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from confluent_kafka import OFFSET_STORED, Consumer, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from kafka_lagoon.apply.execution import execute, make_plan
@@ -25,8 +27,9 @@ from kafka_lagoon.restore.offset_map import OffsetRange, PartitionMap, joined
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.clock import CLOCK
 from tests.integration.state import create_topics, delete_topics
+from tests.jobs.commands import here
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 SOURCE, COPY, WIDE = "compare-source", "compare-copy", "compare-wide"
 RECORDS, GROUPS = 2_000, 20
 
@@ -151,10 +154,10 @@ class Answer(NamedTuple):
 def compare(kafka: LocalKafka, capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
     """Runs the command about two clusters of the settings, which are the same one."""
 
-    def run(left: str, right: str, *more: str) -> Answer:
+    def run(left: str, right: str, *more: str, archive: bool = False) -> Answer:
         settings = [f"clusters.{name}.bootstrap_servers={kafka.bootstrap_servers}" for name in ("a", "b")]
         assigned = [part for setting in settings for part in ("--set", setting)]
-        code = main(["compare", f"a:{left}", f"b:{right}", "--json", *assigned, *more])
+        code = main(["compare", f"{'records@' if archive else ''}a:{left}", f"b:{right}", "--json", *assigned, *more])
         lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         return Answer(code, [line for line in lines if line["kind"] == "difference"], lines[-1])
 
@@ -211,6 +214,21 @@ def test_a_copy_without_faults(kafka: LocalKafka, source: list[list[Copied]], co
         assert answer.summary["in_order"] == in_order
         assert answer.summary["left_records"] == answer.summary["right_records"] == sum(map(len, source))
     delete_topics(servers, [COPY, WIDE])
+
+
+@pytest.mark.usefixtures("spark")
+def test_an_archive_of_a_topic(
+    kafka: LocalKafka, source: list[list[Copied]], compare: Callable[..., Answer], new_lake: Path, tmp_path: Path
+) -> None:
+    """What an ingest archived is what the brokers have, with its offsets: null and empty, headers, gaps of transactions."""
+    lake = shutil.copytree(new_lake, tmp_path / "lake")
+    cluster = f"clusters.a.bootstrap_servers={kafka.bootstrap_servers}"
+    done = here("ingest", "--topics", SOURCE, "--warehouse", str(lake), "--set", cluster)
+    assert done.returncode == 0, done.stderr
+    answer = compare(SOURCE, SOURCE, "--warehouse", str(lake), archive=True)
+    assert (answer.code, answer.differences, answer.summary["notes"]) == (0, [], [])
+    assert answer.summary["left"] == f"records@a:{SOURCE}"
+    assert answer.summary["left_records"] == answer.summary["right_records"] == sum(map(len, source))
 
 
 def test_groups_read_on_in_a_copy(kafka: LocalKafka, source: list[list[Copied]]) -> None:
@@ -276,8 +294,12 @@ def _next_of(servers: str, group_id: str, topic: str, partition: int) -> tuple[A
             "auto.offset.reset": "error",
         }
     )
-    consumer.assign([TopicPartition(topic, partition, OFFSET_STORED)])
-    message = consumer.poll(30)
+    (stored,) = consumer.committed([TopicPartition(topic, partition)], timeout=60)
+    assert stored.error is None
+    consumer.assign([stored])
+    message = consumer.poll(60)
     assert message is not None
+    error = message.error()
+    assert error is None or error.code() == KafkaError._PARTITION_EOF, error
     consumer.close()
-    return None if message.error() else _copied(message)[2:]
+    return None if error else _copied(message)[2:]

@@ -17,7 +17,7 @@ from kafka_lagoon.records.decoding import DecodeOptions
 from kafka_lagoon.records.digests import ALL_FIELDS
 
 PARTITIONS_AT_ONCE = 4
-_CHUNK_BYTES = 4 << 20  # of plain records in an Arrow batch; of each side of a partition two are kept
+_FETCH_BYTES = 2 << 20  # of an answer; two of each side of a partition are kept, and two Arrow batches made of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,11 @@ class How:
     fields: frozenset[str] = ALL_FIELDS
     in_order: bool = True
     limits: CompareLimits = field(default_factory=CompareLimits)
-    read: ReadOptions = field(default_factory=lambda: ReadOptions(decoding=DecodeOptions(expanded_bytes=_CHUNK_BYTES)))
+    read: ReadOptions = field(
+        default_factory=lambda: ReadOptions(
+            fetch_bytes=_FETCH_BYTES, decoding=DecodeOptions(expanded_bytes=2 * _FETCH_BYTES)
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
