@@ -32,6 +32,7 @@ from tests.jobs.commands import here
 pytestmark = pytest.mark.timeout(300)
 SOURCE, COPY, WIDE = "compare-source", "compare-copy", "compare-wide"
 RECORDS, GROUPS = 2_000, 20
+KEPT = {"retention.ms": "-1"}  # the records are of 2023
 
 
 class Copied(NamedTuple):
@@ -49,7 +50,7 @@ class Copied(NamedTuple):
 def source(kafka: LocalKafka) -> Iterator[list[list[Copied]]]:
     """What readers of committed records see of a topic of two partitions: plain records, and transactions with aborted ones."""
     servers = kafka.bootstrap_servers
-    create_topics(servers, [NewTopic(SOURCE, 2, 1)])
+    create_topics(servers, [NewTopic(SOURCE, 2, 1, config=KEPT)])
     _fill(servers)
     yield _read(servers, SOURCE, 2)
     delete_topics(servers, [SOURCE])
@@ -172,7 +173,7 @@ def test_faults_of_a_copy(kafka: LocalKafka, source: list[list[Copied]], compare
     first[1_500], first[1_501] = first[1_501], first[1_500]
     added = Copied(1, 0, 1, b"added", b"added", ())
     second = [*sent[:400], added, *sent[400:-3]]
-    create_topics(servers, [NewTopic(COPY, 2, 1)])
+    create_topics(servers, [NewTopic(COPY, 2, 1, config=KEPT)])
     parts = [[record._replace(partition=number) for record in part] for number, part in enumerate((first, second))]
     _write(servers, COPY, parts, lambda record: record.partition)
     answer = compare(SOURCE, COPY)
@@ -205,7 +206,7 @@ def test_faults_of_a_copy(kafka: LocalKafka, source: list[list[Copied]], compare
 def test_a_copy_without_faults(kafka: LocalKafka, source: list[list[Copied]], compare: Callable[..., Answer]) -> None:
     """Equal in order, without the gaps of transactions; and as a whole in a topic with more partitions."""
     servers = kafka.bootstrap_servers
-    create_topics(servers, [NewTopic(COPY, 2, 1), NewTopic(WIDE, 5, 1)])
+    create_topics(servers, [NewTopic(COPY, 2, 1, config=KEPT), NewTopic(WIDE, 5, 1, config=KEPT)])
     _write(servers, COPY, source, lambda record: record.partition)
     _write(servers, WIDE, source, lambda record: record.offset % 5)
     for topic, in_order in ((COPY, True), (WIDE, False)):
@@ -234,7 +235,7 @@ def test_an_archive_of_a_topic(
 def test_groups_read_on_in_a_copy(kafka: LocalKafka, source: list[list[Copied]]) -> None:
     """Wherever they had stopped, also within an aborted transaction: the next record is the first one that they had not read."""
     servers, topic = kafka.bootstrap_servers, "compare-groups"
-    create_topics(servers, [NewTopic(topic, 2, 1)])
+    create_topics(servers, [NewTopic(topic, 2, 1, config=KEPT)])
     offsets = _write(servers, topic, source, lambda record: record.partition)
     restored = {
         Partition(SOURCE, number): RestoredPartition(
