@@ -38,7 +38,10 @@ FEATURES = "org.apache.kafka.tools.FeatureCommand"
 TIMEOUT_MS = 60_000
 
 
-@pytest.fixture(params=["kafka", "kafka at level 1", "kafka at level 0", "kafka_392", "kafka_282"])
+LEVEL_1 = pytest.param("kafka at level 1", marks=pytest.mark.proof)  # the same requests as at level 0
+
+
+@pytest.fixture(scope="module", params=["kafka", LEVEL_1, "kafka at level 0", "kafka_392", "kafka_282"])
 def release(request: pytest.FixtureRequest) -> Iterator[LocalKafka]:
     """Brokers of each release, the newest under each level of the feature."""
     fixture, _, level = request.param.partition(" at level ")

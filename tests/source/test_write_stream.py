@@ -109,6 +109,7 @@ def test_a_new_checkpoint_is_another_query(copying: Copying) -> None:
     assert copying.written() == sorted([*range(100), *range(100)])
 
 
+@pytest.mark.proof
 def test_without_transactions_a_repeated_micro_batch_is_doubled(copying: Copying) -> None:
     """As README says of transactions=none."""
     copying.run("none")
