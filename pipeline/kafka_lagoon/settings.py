@@ -4,191 +4,24 @@ Every fault is listed at once, before any I/O, and no secret is ever part of a m
 """
 
 import os
-import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import unquote
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from kafka_lagoon import java_properties, kafka_settings
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.job_settings import IngestSettings, RecordsSettings, RestoreSettings, SnapshotSettings, Strict
 from kafka_lagoon.kafka_settings import DEFAULT_CLUSTER, ENV_PREFIX, KafkaSettings, from_properties, is_setting
 from kafka_lagoon.text import did_you_mean
 
 _RELATIONS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 _UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # of a model, of a dataclass
 _QUOTE, _QUOTED_NOTHING = "'", "''"
-
-
-class Strict(BaseModel):
-    """A section of the settings: frozen, without unknown keys, and without values in its error messages."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-
-class SnapshotSettings(Strict):
-    """How long a snapshot may take and how strict it is."""
-
-    deadline_ms: int = Field(300_000, gt=0, description="Longest time for collecting the state of one cluster.")
-    slot_max_age_ms: int = Field(3_600_000, gt=0, description="A `--slot` further back than this is refused.")
-    lock_wait_ms: int = Field(0, ge=0, description="How long to wait for another run's lock before exit 4.")
-    clusters_at_once: int = Field(4, gt=0, description="How many clusters of a run are captured at the same time.")
-    accept_incomplete: bool = Field(
-        False, description="Exit 0 instead of 3 when something did not answer; `--accept-incomplete` for short."
-    )
-    fail_when_incomplete: bool = Field(False, description="Exit 1 instead of 3 when something did not answer.")
-    topics: str | None = Field(
-        None,
-        description="Regular expression of whole names of the only topics that snapshots are about; internal ones too.",
-    )
-    exclude_topics: str | None = Field(None, description="Regular expression of topics that snapshots leave out.")
-    groups: str | None = Field(
-        None, description="Regular expression of whole group.ids of the only groups that snapshots are about."
-    )
-    exclude_groups: str | None = Field(None, description="Regular expression of groups that snapshots leave out.")
-    skip_tables: str | None = Field(
-        None,
-        description="Comma-separated names of tables that snapshots leave empty, as table coverage says; these can be: "
-        "configs, log_dirs, quorum, features, api_versions, acls, quotas, scram_users, delegation_tokens, "
-        "reassignments, transactions, producers.",
-    )
-
-    time_lag: Literal["fetch", "interpolate", "off"] = Field(
-        "fetch",
-        description="How the age of unread records is measured: by fetching the first one of each group and partition, by "
-        "the times of earlier snapshots, or not at all.",
-    )
-    time_lag_max_bytes: int = Field(
-        512 << 20, gt=0, description="Most bytes of records that a snapshot fetches for the time lag."
-    )
-    time_lag_max_positions: int = Field(
-        200_000,
-        gt=0,
-        description="Most positions whose time lag a snapshot measures, those with the largest lag; groups at the same offset "
-        "of a partition share one.",
-    )
-    time_lag_executor_positions: int = Field(
-        50_000, gt=0, description="From how many positions on they are measured on Spark's executors."
-    )
-    time_lag_history_days: int = Field(
-        7, gt=0, le=366, description="How far back `snapshot.time_lag=interpolate` looks for earlier snapshots."
-    )
-
-    @field_validator("topics", "exclude_topics", "groups", "exclude_groups")
-    @classmethod
-    def _is_a_pattern(cls, value: str | None) -> str | None:
-        try:
-            re.compile(value or "")
-        except re.error as error:
-            raise ValueError(f"{value}: {error}") from None
-        return value
-
-    @model_validator(mode="after")
-    def _one_exit_code(self) -> "SnapshotSettings":
-        if self.accept_incomplete and self.fail_when_incomplete:
-            raise ValueError("accept_incomplete and fail_when_incomplete exclude each other")
-        return self
-
-
-class IngestSettings(Strict):
-    """What an ingest reads, and how much at once."""
-
-    topics: str | None = Field(None, description="Comma-separated names of topics; `--topics` for short.")
-    pattern: str | None = Field(
-        None, description="Regular expression of whole topic names, internal topics left out; `--pattern` for short."
-    )
-    start: str = Field(
-        "earliest",
-        description="Where topics start that were never archived: earliest, latest, latest-N (N offsets before the end), an "
-        "offset, topic:partition=offset,..., or a time (ISO 8601, UTC without a zone; 2h ago; yesterday); `--from` for "
-        "short.",
-    )
-    isolation_level: Literal["read_committed", "read_uncommitted"] = Field(
-        "read_committed", description="Whether records of aborted transactions are left out, or kept and marked."
-    )
-    accept_loss: bool = Field(
-        False, description="Exit 0 instead of 3 when retention removed records before they were read."
-    )
-    accept_incomplete: bool = Field(
-        False,
-        description="Exit 0 instead of 3 when something was not read that the next run will read; "
-        "`--accept-incomplete` for short.",
-    )
-    max_offsets_per_run: int | None = Field(
-        None,
-        gt=0,
-        description="Most offsets of one run, approximately, shared by backlog; the next run continues.",
-    )
-    deadline_ms: int = Field(
-        0,
-        ge=0,
-        description="Longest time of a run over one cluster; what is read by then is committed, and the next run continues. "
-        "0: as long as there is progress.",
-    )
-    plan_timeout_ms: int = Field(300_000, gt=0, description="Longest time for planning.")
-    stall_timeout_ms: int = Field(
-        60_000,
-        gt=0,
-        description="Longest time to wait for a partition without progress; less where its leader stalled before.",
-    )
-    task_mb: int = Field(256, gt=0, description="Most that one Spark task reads, in MiB as the brokers store it.")
-    task_memory_mb: int = Field(
-        256,
-        ge=64,
-        description="Memory of one Spark task beside that of its process (about 130), in MiB. A batch of more than a quarter "
-        "of it, decompressed, takes up to four times its size.",
-    )
-    batch_limit_mb: int = Field(
-        64,
-        gt=0,
-        le=2047,
-        description="Largest batch, decompressed, in MiB, and as much for a record's headers at 16 bytes each; a larger one "
-        "becomes a problem row.",
-    )
-    max_partition_fetch_bytes: int = Field(8 << 20, gt=0, description="Most bytes of a partition in one request.")
-    check_crcs: bool = Field(True, description="Whether checksums of batches are verified.")
-    lock_wait_ms: int = Field(0, ge=0, description="How long to wait for another run's lock before exit 4.")
-
-
-class RecordsSettings(Strict):
-    """How the files of table `records` are written."""
-
-    writer: Literal["kernel", "spark"] = Field(
-        "kernel",
-        description="What commits records: Delta Kernel, or Spark for tables that only their catalog may write.",
-    )
-    staging: str | None = Field(
-        None, description="Folder or URL for files that Spark then copies into the table; required by writer spark."
-    )
-    compression: Literal["zstd-fast", "zstd", "snappy", "lz4", "none"] = Field(
-        "zstd-fast", description="Codec of the Parquet files; zstd-fast is quicker and denser than snappy."
-    )
-    target_file_mb: int = Field(128, gt=0, description="Size at which a data file is closed, in MiB.")
-
-
-class RestoreSettings(Strict):
-    """How archived records are written back."""
-
-    compression: Literal["as-archived", "none", "gzip", "snappy", "lz4", "zstd"] = Field(
-        "as-archived",
-        description="Codec of the batches; as-archived is the one that the archived batches had, zstd if they had several.",
-    )
-    commit_interval_ms: int = Field(
-        60_000, gt=0, description="After how long what is written is committed to table restore_map, and again."
-    )
-    timeout_ms: int = Field(
-        120_000,
-        gt=0,
-        description="Longest time to wait for a broker, retries included, before a partition is given up.",
-    )
-    task_memory_mb: int = Field(
-        256, ge=64, description="Memory of one Spark task beside that of its process (about 130), in MiB."
-    )
-    lock_wait_ms: int = Field(0, ge=0, description="How long to wait for another restore's lock before exit 4.")
 
 
 class Settings(BaseSettings):

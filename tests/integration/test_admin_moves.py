@@ -124,7 +124,7 @@ def _elect_without_broker_3(administered: Administered, hand: Hand) -> None:
 
 
 def test_reassignments(administered: Administered, hand: Hand, tmp_path: Path) -> None:
-    """Partitions move to where they were told to, from a file too; a move that is throttled is seen, and called off."""
+    """Partitions move to where the command says, from a file too; a move that is throttled is seen, and called off."""
     hand.done("create-topic", "moved", "--assignment", "0=1,2", "--assignment", "1=2,3", "--assignment", "2=3,1")
     hand.done("reassign", "moved:0=3,1")
     wait_until(lambda: described(administered, "moved", "Replicas")[0] == "3,1")
@@ -185,7 +185,7 @@ def _directory(administered: Administered, topic: str, partition: int) -> str:
 
 
 def test_voters(administered: Administered, hand: Hand) -> None:
-    """A controller loses its vote and gets it back; what is no voter, or votes already, is told."""
+    """A controller loses its vote and gets it back; what is no voter, or votes already, is refused."""
     assert _voters(administered) == {1, 2, 3}
     assert hand.run("remove-voter", "3").code == 2
     hand.done("remove-voter", "3", "--allow-deletions")

@@ -30,7 +30,7 @@ RUN: Mapping[str, Sequence[str]] = {
     "admin alter-configs topic": ("topic", TOPIC, "--config", "flush.ms=5"),
     "admin alter-configs group": ("group", GROUP, "--config", "consumer.session.timeout.ms=50000"),
     "admin alter-configs broker": ("broker", "2", "--config", "log.cleaner.threads=2"),
-    "admin alter-configs client-metrics": ("client-metrics", "mine", "--config", "interval.ms=20000"),
+    "admin alter-configs client-metrics": ("client-metrics", "traced", "--config", "interval.ms=20000"),
     "admin reassign": (f"{TOPIC}:0=2,1",),
     "admin elect-leaders": (f"{TOPIC}:0",),
     "admin move-replica": (f"{TOPIC}:1", "--broker", "2", "--to", "OTHER"),
@@ -92,7 +92,7 @@ def test_what_was_changed_is_changed_back(administered: Administered, capsys: py
     for words in (
         ("alter-configs", "group", GROUP, "--unset", "consumer.session.timeout.ms"),
         ("alter-configs", "broker", "2", "--unset", "log.cleaner.threads"),
-        ("alter-configs", "client-metrics", "mine", "--unset", "interval.ms"),
+        ("alter-configs", "client-metrics", "traced", "--unset", "interval.ms"),
         ("update-feature", f"{FEATURE}=1"),
     ):
         assert admin(administered, capsys, *words).exit_code == 0

@@ -78,7 +78,7 @@ def test_failures_are_of_each_topic(administered: Administered, hand: Hand) -> N
 
 
 def test_delete_records(administered: Administered, hand: Hand) -> None:
-    """Logs start where they were told to; the records after that stay, and an offset beyond the end is refused."""
+    """Logs start at the offset that is given; the records after that stay, and an offset beyond the end is refused."""
     hand.done("create-topic", "logs", "--partitions", "2", "--replication-factor", "3")
     produce(administered.bootstrap_servers, "logs", 60)
     ends = _offsets(administered, "latest")

@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from kafka_lagoon.records.batches import find_batches
 from kafka_lagoon.records.columns import decode
-from kafka_lagoon.settings import IngestSettings
+from kafka_lagoon.job_settings import IngestSettings
 from kafka_lagoon.runs.ingest import read_options
 from kafka_lagoon.delta.record_files import RecordFiles
 

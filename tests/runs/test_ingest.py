@@ -12,9 +12,9 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.fetch.accounting import Reconciled
 from kafka_lagoon.fetch.plan import Plan
 from kafka_lagoon.ingest.pending_files import Report
+from kafka_lagoon.job_settings import IngestSettings
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.ingest import STEPS, ArchivedRecords, IngestResult, RunDeadline, ingest, read_options
-from kafka_lagoon.settings import IngestSettings
 from tests.clock import CLOCK
 from tests.delta.record_samples import range_row
 from tests.fake.batches import batch

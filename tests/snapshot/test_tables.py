@@ -12,6 +12,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.job_settings import SnapshotSettings
 from kafka_lagoon.protocol.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
     DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
@@ -30,7 +31,6 @@ from kafka_lagoon.protocol.messages.describe_delegation_token import (
 )
 from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from kafka_lagoon.protocol.messages.describe_quorum import QuorumPartition, QuorumReplica
-from kafka_lagoon.settings import SnapshotSettings
 from kafka_lagoon.snapshot.acls import ACLS, AclRow
 from kafka_lagoon.snapshot.collect import STEPS, collect
 from kafka_lagoon.snapshot.coverage import SKIPPED, CollectionFailureRow, CoverageRow

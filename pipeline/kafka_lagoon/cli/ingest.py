@@ -11,9 +11,9 @@ from kafka_lagoon.cli.outcome import INGEST, PARTIAL, Outcome, OutcomeProgress, 
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, worst_of_clusters
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
 from kafka_lagoon.ingest.pending_files import missing_in_words
+from kafka_lagoon.job_settings import IngestSettings
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.ingest import STEPS, IngestResult, ingest
-from kafka_lagoon.settings import IngestSettings
 
 
 def main(argv: Sequence[str]) -> int:

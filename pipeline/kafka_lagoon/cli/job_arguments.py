@@ -14,7 +14,8 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, SPELLINGS, AtTime, OffsetSpecs, parse_offset_specs
 from kafka_lagoon.fetch.read_spec import ReadSpec
-from kafka_lagoon.settings import IngestSettings, Settings, load
+from kafka_lagoon.job_settings import IngestSettings
+from kafka_lagoon.settings import Settings, load
 from kafka_lagoon.snapshot.tables import skipped_tables
 from kafka_lagoon.times import FORMS, parse_time_ms
 

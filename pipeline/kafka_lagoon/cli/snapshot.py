@@ -14,9 +14,9 @@ from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, worst, worst_of_clus
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
 from kafka_lagoon.delta.publish import PublishedSlot
 from kafka_lagoon.errors import SnapshotIncomplete
+from kafka_lagoon.job_settings import SnapshotSettings
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.snapshot import take_snapshot, worst_lag
-from kafka_lagoon.settings import SnapshotSettings
 from kafka_lagoon.snapshot.collect import STEPS
 from kafka_lagoon.snapshot.state_rows import Snapshot
 

@@ -30,11 +30,12 @@ from kafka_lagoon.ingest.commit import RunOutput, commit
 from kafka_lagoon.ingest.execution import run_tasks
 from kafka_lagoon.ingest.pending_files import Report
 from kafka_lagoon.ingest.staged_commit import commit_staged, staged_lock
+from kafka_lagoon.job_settings import IngestSettings
 from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.records.decoding import DecodeOptions
 from kafka_lagoon.runs.context import Progress, RunContext
-from kafka_lagoon.settings import IngestSettings, Settings
+from kafka_lagoon.settings import Settings
 from kafka_lagoon.snapshot.coverage import list_note
 from kafka_lagoon.uuid7 import new_id
 

@@ -15,9 +15,9 @@ from kafka_lagoon.delta.storage import JAVA_ERRORS
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.fetch.unread_positions import Position, UnreadRecords, not_read
+from kafka_lagoon.job_settings import SnapshotSettings
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.runs.earlier_offsets import interpolated
-from kafka_lagoon.settings import SnapshotSettings
 from kafka_lagoon.snapshot.time_lag import Limited, Measure
 
 _TASK_POSITIONS = 10_000

@@ -51,6 +51,14 @@ def server(brokers: dict[int, FakeBroker]) -> str:
     return f"--bootstrap-servers=127.0.0.1:{broker.server_address[1]}"
 
 
+@pytest.mark.parametrize("name", sorted(run.DESCRIBING))
+def test_a_describing_verb_is_one_of_lagoon_kafka(name: str, server: str, capsys: Output) -> None:
+    """The same rows and the same exit code, under the name of Kafka's API; it is in the help."""
+    same = main(["kafka", *run.DESCRIBING[name], server, "--json"]), capsys.readouterr().out
+    assert (main(["admin", name, server, "--json"]), capsys.readouterr().out) == same
+    assert name in run.usage()
+
+
 def test_actions_are_shown_and_carried_out(things: Things, server: str, capsys: Output) -> None:
     """With the plan first, then a line for each action, and the counts."""
     assert main(["admin", "set", "a", "~old", server, "--yes", "--allow-deletions"]) == 0

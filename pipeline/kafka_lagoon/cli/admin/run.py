@@ -8,6 +8,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafka_lagoon.cli.kafka.run import run as run_kafka
 from kafka_lagoon.cli.kafka.run import verb_first
 from kafka_lagoon.cli.pipes import piped
 from kafka_lagoon.cli.terminal import not_a_command, reported, say_version
@@ -55,14 +56,27 @@ VERBS: Mapping[str, Listed] = {
     "fence-producer": Listed("transactions", "fence the producers of transactional ids"),
 }
 
+# Verbs that alter nothing, under the names of Kafka's APIs: those of `lagoon kafka` with these words.
+DESCRIBING: Mapping[str, Sequence[str]] = {
+    "describe-cluster": ("metadata", "--only", "cluster,broker"),
+    "describe-topics": ("metadata", "--only", "topic,partition"),
+    "describe-configs": ("configs",),
+    "describe-acls": ("acls",),
+    "describe-log-dirs": ("log-dirs",),
+    "describe-quorum": ("quorum",),
+    "list-reassignments": ("reassignments",),
+}
+
 
 def run(argv: Sequence[str], environ: Mapping[str, str], clock: Clock) -> int:
     """The exit code of the verb that the arguments name."""
     name, *rest = verb_first(argv)
     if name == "--version":
         return say_version()
+    if name in DESCRIBING:
+        return run_kafka([*DESCRIBING[name], *rest], environ, clock)
     if name not in VERBS:
-        return not_a_command("lagoon admin", name, VERBS, usage())
+        return not_a_command("lagoon admin", name, [*VERBS, *DESCRIBING], usage())
     return piped(lambda: reported(lambda: _run(name, rest, environ, clock)))
 
 
@@ -109,6 +123,8 @@ def usage() -> str:
     return (
         "usage: lagoon admin VERB [OPTION ...]\n\n"
         f"{verbs}\n\n"
+        f"{', '.join(DESCRIBING)}:\n"
+        "as `lagoon kafka` has them, under other names.\n\n"
         "lagoon admin VERB --help lists a verb's options; -b HOST:PORT names the cluster, --json is for scripts;\n"
         "such options of all verbs may stand before the verb. Each verb shows what it will do and asks; --yes answers,\n"
         "--dry-run changes nothing. What destroys something needs an option of its own (--allow-...).\n"
