@@ -261,7 +261,8 @@ def place(secured: Secured) -> Iterator[Place]:
 @contextmanager
 def _open_transaction(bootstrap_servers: str) -> Iterator[None]:
     """A transaction with a record that nobody has committed."""
-    producer = Producer({"bootstrap.servers": bootstrap_servers, "transactional.id": PAYER, "log_level": 0})
+    lasts = {"transaction.timeout.ms": 900_000}  # all tests of this file; brokers end it after a minute otherwise
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "transactional.id": PAYER, "log_level": 0, **lasts})
     producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce(PENDING, b"p")

@@ -1,104 +1,186 @@
-"""Restores that are killed by SIGKILL, again and again, at any moment: in the end every record is there once."""
+"""Restores whose processes are killed by SIGKILL, again and again, at any moment: in the end every record is there once."""
 
 import os
 import random
 import signal
-import subprocess
 import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
+from threading import Timer
 
 import pytest
-from confluent_kafka import Producer
-from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import NewTopic
 
 from kafka_lagoon.sandbox.kafka import LocalKafka
+from tests.integration.restore_process import RestoreProcess, send
 from tests.integration.state import create_topics
 from tests.integration.test_restore import arguments, check_map, ingest, read_all
-from tests.jobs.commands import environment, here
+from tests.jobs.commands import here, rows
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1800)]
-_SHORT_ROUNDS = ("--set", "restore.commit_interval_ms=200", "--with-configs")
-
-
-def archive(kafka: LocalKafka, lake: Path, topic: str, records: int) -> None:
-    """A topic of three partitions, archived, with its snapshot."""
-    create_topics(kafka.bootstrap_servers, [NewTopic(topic, 3, 1)])
-    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "queue.buffering.max.messages": 10**6})
-    for number in range(records):
-        producer.produce(topic, key=b"%d" % number, value=os.urandom(200))
-    assert producer.flush(60) == 0
-    ingest(lake, kafka, [topic])
-    cluster = f"clusters.old.bootstrap_servers={kafka.bootstrap_servers}"
-    assert here("snapshot", "--warehouse", str(lake), "--set", cluster).returncode == 0
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900)]
+PARTITIONS, RECORDS = 3, 60_000
+# Some 2,000 batches, so that there are as many moments between them.
+SMALL_BATCHES = {"max.message.bytes": "6000"}
+FORMS = {"plain": [], "transactional": ["--transactional"]}
 
 
-def killed(command: list[str], after_s: float, *, workers_too: bool) -> int | None:
-    """Start a restore and kill it so long after it began to write; its exit code, None if it was killed.
+class Target:
+    """The topic that is restored into, and the command that does it."""
 
-    Without `workers_too` its Python workers live on for a while, and may still be writing when the next one begins.
-    """
-    process = subprocess.Popen(
-        ["lagoon", *command],
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-    output: list[str] = []
-    assert process.stdout
-    reading = Thread(target=output.extend, args=(process.stdout,), daemon=True)
-    reading.start()
-    deadline = time.monotonic() + 120
-    while process.poll() is None and not any('"name": "write"' in line for line in output):
-        assert time.monotonic() < deadline, "".join(output)
-        time.sleep(0.005)
-    time.sleep(after_s)
-    if process.poll() is None:
-        (os.killpg if workers_too else os.kill)(process.pid, signal.SIGKILL)
-    return None if process.wait(60) < 0 else process.returncode
+    def __init__(self, kafka: LocalKafka, target: LocalKafka, lake: Path, topic: str, form: str) -> None:
+        self.source, self.kafka, self.lake, self.topic = kafka, target, lake, topic
+        given = ["--topics", "kill", "--rename", f"kill={topic}", "--with-configs", *FORMS[form]]
+        self.command = arguments(lake, kafka, target, *given)
+        self._watching = Consumer({"bootstrap.servers": target.bootstrap_servers, "group.id": "watches"})
+
+    def end(self) -> int:
+        """The high watermarks of all partitions, added up; 0 before there is a topic."""
+        try:
+            ends = [
+                self._watching.get_watermark_offsets(TopicPartition(self.topic, number), timeout=10)
+                for number in range(PARTITIONS)
+            ]
+        except KafkaException:
+            return 0
+        return sum(end for _, end in ends)
+
+    def grown_by(self, records: int) -> Callable[[], bool]:
+        """Tells whether so many records have come since now."""
+        wanted = self.end() + records
+        return lambda: self.end() >= wanted
+
+    def check(self) -> None:
+        """Let the restore end by itself: every record is there once, where the map says, and was read back."""
+        self._watching.close()
+        done = here(*self.command)
+        assert done.returncode in (0, 2), done.stdout + done.stderr
+        if done.returncode:  # it had ended before, and the target has records
+            assert f"topic {self.topic} has records" in done.stderr
+        assert read_all(self.kafka, self.topic)[0] == read_all(self.source, "kill")[0]
+        check_map(self.lake, self.source, self.kafka, "kill", self.topic)
+        receipts = receipts_of(self.lake, self.topic)
+        assert len(receipts) >= PARTITIONS
+        assert all(row["problem"] is None for row in receipts)
 
 
-def kill_and_go_on(
-    kafka: LocalKafka, target: LocalKafka, lake: Path, topic: str, new: str, kills: int, *more: str
-) -> None:
-    """Killed so often, then left alone."""
-    command = arguments(lake, kafka, target, "--topics", topic, "--rename", f"{topic}={new}", *_SHORT_ROUNDS, *more)
-    dice = random.Random(kills)
-    for number in range(kills):
-        code = killed(command, dice.random() * 1.5, workers_too=number % 2 == 0)
-        if code == 0:
-            break
-        assert code is None
-    done = here(*command)
-    assert done.returncode in (0, 2), done.stderr  # 2: it was finished before, and the target has records
-    assert read_all(target, new)[0] == read_all(kafka, topic)[0]
-    check_map(lake, kafka, target, topic, new)
+def receipts_of(lake: Path, topic: str) -> list[dict[str, object]]:
+    """The receipts of a topic of the target."""
+    return [row for row in rows(lake, "restore_receipts") if row["target_topic"] == topic]
+
+
+@contextmanager
+def woken(workers: Sequence[int], after_s: float) -> Iterator[None]:
+    """Let workers of an earlier run write on after a while, and kill them at the end."""
+    timers = [Timer(after_s, send, (pid, signal.SIGCONT)) for pid in workers]
+    for timer in timers:
+        timer.start()
+    try:
+        yield
+    finally:
+        for timer, pid in zip(timers, workers, strict=True):
+            timer.join()
+            send(pid, signal.SIGKILL)
+
+
+def killed(target: Target, how: str, records: int, *more: str) -> list[int]:
+    """Start a restore and kill it when it has written so many records; the workers that were left stopped."""
+    with RestoreProcess([*target.command, *more]) as process:
+        still_runs = process.wait_until(target.grown_by(records))
+        assert still_runs or process.exit_code() in (0, 2), "".join(process.output)
+        return _kill(process, how)
+
+
+def _kill(process: RestoreProcess, how: str) -> list[int]:
+    match how:
+        case "stop workers":
+            return process.leave_stopped_workers()
+        case "driver":
+            process.kill_driver()
+        case "all":
+            process.kill_all()
+    return []
 
 
 @pytest.fixture(scope="module")
 def lake(kafka: LocalKafka, spark: object, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: ARG001
-    """An archive of one topic, of some megabytes."""
+    """An archive of one topic, of some megabytes, with a snapshot."""
     folder = tmp_path_factory.mktemp("killed") / "lake"
-    archive(kafka, folder, "kill", 60_000)
+    create_topics(kafka.bootstrap_servers, [NewTopic("kill", PARTITIONS, 1, config=SMALL_BATCHES)])
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "batch.size": 5_000})
+    value = os.urandom(200)
+    for number in range(RECORDS):
+        producer.produce("kill", key=b"%d" % number, value=value)
+        producer.poll(0)
+    assert producer.flush(60) == 0
+    ingest(folder, kafka, ["kill"])
+    cluster = f"clusters.old.bootstrap_servers={kafka.bootstrap_servers}"
+    assert here("snapshot", "--warehouse", str(folder), "--set", cluster).returncode == 0
     return folder
 
 
-def test_a_killed_restore_goes_on(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path) -> None:
-    """The driver alone is killed: its workers may write on while the next run begins."""
-    command = arguments(lake, kafka, kafka_392, "--topics", "kill", "--rename", "kill=killed", *_SHORT_ROUNDS)
-    killed(command, 0.1, workers_too=False)
-    done = here(*command)
-    assert done.returncode in (0, 2), done.stderr
-    assert read_all(kafka_392, "killed")[0] == read_all(kafka, "kill")[0]
-    check_map(lake, kafka, kafka_392, "kill", "killed")
+@pytest.mark.parametrize(("form", "how"), [("plain", "driver"), ("transactional", "stop workers")])
+def test_a_killed_restore_goes_on(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, form: str, how: str) -> None:
+    """Workers may write on when the driver is gone, and while the next run writes."""
+    target = Target(kafka, kafka_392, lake, f"killed-{form}", form)
+    stopped = killed(target, how, 2_000)
+    assert not receipts_of(lake, target.topic)
+    with woken(stopped, 1):
+        target.check()
+
+
+@pytest.mark.parametrize(
+    ("form", "kills"),
+    [
+        ("plain", 3),
+        pytest.param("plain", 30, marks=pytest.mark.proof),
+        pytest.param("transactional", 30, marks=pytest.mark.proof),
+    ],
+)
+def test_workers_that_are_killed_are_replaced(
+    kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, form: str, kills: int
+) -> None:
+    """Spark runs their tasks again, which find what was written: the restore ends as if nothing had happened."""
+    target = Target(kafka, kafka_392, lake, f"workers-{form}-{kills}", form)
+    dice = random.Random(kills)
+    done = 0
+    with RestoreProcess(target.command, f"local[2,{kills + 1}]") as process:
+        while done < kills:
+            more = 1 + dice.randrange(RECORDS // kills // 2)
+            if not process.wait_until(target.grown_by(more)):
+                break
+            for pid in process.workers()[:1]:
+                send(pid, signal.SIGKILL)
+                done += 1
+        assert process.exit_code() == 0, "".join(process.output)
+    assert done > kills // 2
+    target.check()
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("form", ["plain", "transactional"])
+@pytest.mark.parametrize("form", FORMS)
 def test_restores_killed_at_many_points(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, form: str) -> None:
-    """Drivers with and without their workers, with and without transactions."""
-    more = ["--transactional"] if form == "transactional" else []
-    for attempt in range(4):
-        kill_and_go_on(kafka, kafka_392, lake, "kill", f"kill-{form}-{attempt}", 5, *more)
+    """Drivers with and without their workers, and with workers that are woken when the next run writes."""
+    dice = random.Random(form)
+    target = Target(kafka, kafka_392, lake, f"points-{form}", form)
+    stopped: list[int] = []
+    for how in ("driver", "all", "stop workers", "stop workers", "driver", "stop workers"):
+        with woken(stopped, 6):
+            records, round_ms = 1 + dice.randrange(RECORDS // 6), dice.choice([100, 300, 60_000])
+            stopped = killed(target, how, records, "--set", f"restore.commit_interval_ms={round_ms}")
+    with woken(stopped, 0.5):
+        target.check()
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("step", ["plan", "topics", "write", "check"])
+def test_restores_killed_at_every_step(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, step: str) -> None:
+    """The plan, the topics, the commits and the receipts: whatever is half done is done once in the end."""
+    dice = random.Random(step)
+    target = Target(kafka, kafka_392, lake, f"steps-{step}", "plain")
+    with RestoreProcess(target.command) as process:
+        process.wait_until(lambda: process.has_begun(step))
+        time.sleep(dice.random() / 2)
+        process.kill_all()
+    target.check()

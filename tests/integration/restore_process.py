@@ -1,0 +1,115 @@
+"""A restore as a process of its own, whose parts are killed and stopped while it writes."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from tests.jobs.commands import environment
+
+_PAUSE_S = 0.002
+_PATIENCE_S = 150
+_WORKERS = b"pyspark.daemon"
+
+
+class Process(NamedTuple):
+    """A process of a session, as /proc has it."""
+
+    pid: int
+    parent: int
+    command: bytes
+
+
+def members(session: int) -> Iterator[Process]:
+    """The processes of a session that have not ended, in whatever group they are."""
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdecimal():
+            continue
+        with suppress(OSError):
+            state, parent, _, of_session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
+            if int(of_session) == session and state != "Z":
+                yield Process(int(folder.name), int(parent), (folder / "cmdline").read_bytes())
+
+
+def send(pid: int, number: signal.Signals) -> None:
+    """Send a signal to a process that may have ended."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+class RestoreProcess:
+    """`lagoon restore`, started with some arguments and Spark's master; whatever is left of it is killed at the end."""
+
+    def __init__(self, command: Sequence[str], master: str = "local[2]") -> None:
+        options = f'--master {master} --driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" pyspark-shell'
+        self._process = subprocess.Popen(
+            ["lagoon", *command],
+            env=environment(PYSPARK_SUBMIT_ARGS=options),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self.output: list[str] = []
+        assert self._process.stdout
+        Thread(target=self.output.extend, args=(self._process.stdout,), daemon=True).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.kill_all()
+
+    def wait_until(self, holds: Callable[[], bool]) -> bool:
+        """Wait until something holds or the process has ended; whether it still runs."""
+        deadline = time.monotonic() + _PATIENCE_S
+        while self._process.poll() is None and not holds():
+            assert time.monotonic() < deadline, "".join(self.output)
+            time.sleep(_PAUSE_S)
+        return self._process.poll() is None
+
+    def has_begun(self, step: str) -> bool:
+        """Whether a step of the run has begun."""
+        return any(f'"name": "{step}"' in line for line in self.output)
+
+    def exit_code(self) -> int:
+        """Wait for the end."""
+        return self._process.wait(_PATIENCE_S)
+
+    def workers(self) -> list[int]:
+        """Spark's Python workers, which are forked by its daemon."""
+        found = [one for one in members(self._process.pid) if _WORKERS in one.command]
+        daemons = {one.pid for one in found}
+        return [one.pid for one in found if one.parent in daemons]
+
+    def kill_driver(self) -> None:
+        """The driver alone; the JVM and the workers then end as they please."""
+        send(self._process.pid, signal.SIGKILL)
+        self._process.wait(_PATIENCE_S)
+
+    def kill_all(self) -> None:
+        """Everything at once."""
+        self._kill_but(())
+
+    def leave_stopped_workers(self) -> list[int]:
+        """Kill everything but the workers, which are stopped: they write on when they are woken."""
+        workers = self.workers()
+        for pid in workers:
+            send(pid, signal.SIGSTOP)
+        self._kill_but(workers)
+        return workers
+
+    def _kill_but(self, left: Sequence[int]) -> None:
+        # The daemon before the JVM: it would take its workers with it.
+        found = [one for one in members(self._process.pid) if one.pid not in left]
+        for one in sorted(found, key=lambda one: _WORKERS not in one.command):
+            send(one.pid, signal.SIGKILL)
+        self._process.wait(_PATIENCE_S)
