@@ -99,7 +99,7 @@ RUN: Mapping[str, Sequence[str]] = {
     "kafka fetch": (ORDERS,),
     "kafka produce": (WRITTEN, "--value", "v", "--partition", "0"),
 }
-JOBS = {"restore", "snapshot", "ingest", "plan", "import"}
+JOBS = {"restore", "snapshot", "ingest", "plan", "apply", "import", "compare"}  # apply is plan and verbs of admin
 
 _NAMES = ("topic", "partition", "group_id", "resource_name", "name", "transactional_id", "broker_id", "finding", "api")
 _KINDS = {
@@ -292,7 +292,7 @@ def _set_up_group(bootstrap_servers: str) -> None:
 def test_every_verb_is_in_the_table() -> None:
     """A new verb needs a row, and a row a proof."""
     assert {name for name in REQUIRED_PERMISSIONS if name.startswith("kafka ")} == set(RUN)
-    assert set(REQUIRED_PERMISSIONS) >= JOBS
+    assert {name for name in REQUIRED_PERMISSIONS if " " not in name} == JOBS
     assert {name.split()[1] for name in RUN} == set(VERBS)
 
 
@@ -391,6 +391,20 @@ def test_permissions_of_an_ingest_are_enough_and_least(place: Place, tmp_path: P
         lacking = _ingested(place, tmp_path / "none", "--topics", ORDERS)
     assert lacking.returncode == 3
     assert lacking.stdout.splitlines()[-1] == f"default: topic {ORDERS}: TOPIC_AUTHORIZATION_FAILED"
+
+
+def test_permissions_of_a_comparison_are_enough_and_least(place: Place) -> None:
+    """With READ on a topic all its records are compared; without it none, and the exit code says so."""
+    (permission,) = REQUIRED_PERMISSIONS["compare"].permissions
+    command = ["compare", f"default:{ORDERS}", f"default:{ORDERS}", *place.options()]
+    with place.granted([permission], ORDERS):
+        whole = commands.here(*command)
+    assert whole.returncode == 0, whole.stdout + whole.stderr
+    assert f"{RECORDS} records" in whole.stdout
+    with place.granted([]):
+        lacking = commands.here(*command)
+    assert lacking.returncode == 1
+    assert "TOPIC_AUTHORIZATION_FAILED" in lacking.stderr
 
 
 @pytest.mark.usefixtures("spark")

@@ -96,6 +96,7 @@ REQUIRED_PERMISSIONS: Mapping[str, Requirement] = {
         "defaults before. With --with-acls DESCRIBE and ALTER on Cluster, with --with-offsets READ on Group, with "
         "--transactional WRITE on TransactionalId and READ on Group, both for names that begin with lagoon-restore-.",
     ),
+    "compare": Requirement(permissions=(_READ,), remark="On both topics."),
     "kafka versions": Requirement(),
     "kafka metadata": Requirement(
         permissions=(_TOPICS, Permission(DESCRIBE, CLUSTER, "the controller is not known")),
