@@ -14,7 +14,7 @@ from typing import NamedTuple, Self
 from tests.jobs.commands import environment
 
 _PAUSE_S = 0.002
-_PATIENCE_S = 150
+_TIMEOUT_S = 150
 _WORKERS = b"pyspark.daemon"
 
 
@@ -70,7 +70,7 @@ class RestoreProcess:
 
     def wait_until(self, holds: Callable[[], bool]) -> bool:
         """Wait until something holds or the process has ended; whether it still runs."""
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + _TIMEOUT_S
         while self._process.poll() is None and not holds():
             assert time.monotonic() < deadline, "".join(self.output)
             time.sleep(_PAUSE_S)
@@ -82,18 +82,18 @@ class RestoreProcess:
 
     def exit_code(self) -> int:
         """Wait for the end."""
-        return self._process.wait(_PATIENCE_S)
+        return self._process.wait(_TIMEOUT_S)
 
     def workers(self) -> list[int]:
         """Spark's Python workers, which are forked by its daemon."""
-        found = [one for one in members(self._process.pid) if _WORKERS in one.command]
-        daemons = {one.pid for one in found}
-        return [one.pid for one in found if one.parent in daemons]
+        pythons = [process for process in members(self._process.pid) if _WORKERS in process.command]
+        daemons = {process.pid for process in pythons}
+        return [process.pid for process in pythons if process.parent in daemons]
 
     def kill_driver(self) -> None:
         """The driver alone; the JVM and the workers then end as they please."""
         send(self._process.pid, signal.SIGKILL)
-        self._process.wait(_PATIENCE_S)
+        self._process.wait(_TIMEOUT_S)
 
     def kill_all(self) -> None:
         """Everything at once."""
@@ -109,7 +109,7 @@ class RestoreProcess:
 
     def _kill_but(self, left: Sequence[int]) -> None:
         # The daemon before the JVM: it would take its workers with it.
-        found = [one for one in members(self._process.pid) if one.pid not in left]
-        for one in sorted(found, key=lambda one: _WORKERS not in one.command):
-            send(one.pid, signal.SIGKILL)
-        self._process.wait(_PATIENCE_S)
+        processes = [process for process in members(self._process.pid) if process.pid not in left]
+        for process in sorted(processes, key=lambda process: _WORKERS not in process.command):
+            send(process.pid, signal.SIGKILL)
+        self._process.wait(_TIMEOUT_S)
