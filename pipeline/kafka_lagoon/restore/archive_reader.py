@@ -100,7 +100,7 @@ def read_archived(
     for some in _overlapping(groups):
         low, high = max(some[0].first, wanted.from_offset), min(max(one.last for one in some) + 1, wanted.to_offset)
         if len(some) == 1 and _is_in_order(some[0]):
-            yield from _in_turn(some[0], wanted, low, high, columns)
+            yield from _streamed(some[0], wanted, low, high, columns)
             continue
         passes = 1 if len(some) == 1 else -(-sum(group.size for group in some) // limit_bytes)
         passes = max(min(passes, high - low), 1)
@@ -139,10 +139,10 @@ def _row_groups(file: SourceFile, wanted: ArchivedPartition) -> Iterator[_RowGro
             alone = bounds["topic"] == (wanted.topic,) * 2 and bounds["partition"] == (wanted.partition,) * 2
             rows: tuple[int, int] | None = (0, group.num_rows)
             if not (file.is_one_topic and alone):
-                found = _find(parquet, number, wanted, file)
-                if found is None or not _overlap(wanted, *found[:2]):
+                placed = _find(parquet, number, wanted, file)
+                if placed is None or not _overlap(wanted, *placed[:2]):
                     continue
-                first, last, rows = found
+                first, last, rows = placed
             yield _RowGroup(file, number, first, last, group.total_byte_size, rows)
 
 
@@ -207,19 +207,19 @@ def _is_in_order(group: _RowGroup) -> bool:
     return bool((offsets[1:] > offsets[:-1]).all())
 
 
-def _in_turn(
+def _streamed(
     group: _RowGroup, wanted: ArchivedPartition, first: int, end: int, columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
     """The wanted records of a row group that is in order, with offsets from `first` to `end`, some MB at once."""
-    names, at = _names(group, wanted, columns), 0
+    names, done = _names(group, wanted, columns), 0
     start, stop = group.rows or (0, 0)
     with _opened(group.file.url) as parquet:
         rows = max(parquet.metadata.row_group(group.number).num_rows * _AT_ONCE_BYTES // max(group.size, 1), 1)
         for batch in parquet.iter_batches(
             rows, row_groups=[group.number], columns=_present(parquet, names), use_threads=False
         ):
-            low, high = max(start - at, 0), min(stop - at, batch.num_rows)
-            at += batch.num_rows
+            low, high = max(start - done, 0), min(stop - done, batch.num_rows)
+            done += batch.num_rows
             if low < high:
                 table = _typed(pa.Table.from_batches([batch.slice(low, high - low)]), names)
                 yield from _chosen(table, group, wanted, first, end).select(columns).combine_chunks().to_batches()
