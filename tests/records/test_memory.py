@@ -1,14 +1,19 @@
 """What a worker's memory grows to while it archives a batch that expands to a thousand times what was fetched."""
 
+import gc
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.records.examples import ZSTD, Batch, varint
+from kafka_lagoon.records.batches import find_batches
+from kafka_lagoon.records.columns import decode
+from kafka_lagoon.records.decoding import DecodeOptions
+from tests.records.examples import ZSTD, Batch, Record, varint
 
 SIZE = 57_000_000  # of plain records, below the limit of a batch
 TASK_MEMORY_MB, MARGIN_MB = 256, 60
@@ -85,3 +90,17 @@ def test_memory_of_a_worker(
     grown_mb, count, *problems = done.stdout.split()
     assert (int(count), problems) == (rows, reasons)
     assert int(grown_mb) < TASK_MEMORY_MB + MARGIN_MB
+
+
+def test_a_response_is_let_go_without_the_garbage_collector() -> None:
+    """Objects that refer to each other would keep every Fetch response of a read until it came, which may be never."""
+    asked = {"from_offset": 0, "to_offset": 2**62, "aborted": (), "read_committed": True, "stable_end": 2**62}
+    decoding = decode(find_batches(Batch(records=(Record(delta=0),)).write()), options=DecodeOptions(), **asked)
+    assert sum(batch.num_rows for batch in decoding) == 1
+    reference = weakref.ref(decoding)
+    gc.disable()
+    try:
+        del decoding
+        assert reference() is None
+    finally:
+        gc.enable()

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.restore import archive_reader
 from kafka_lagoon.restore.archive_reader import ArchivedPartition, Overwritten, SourceFile, read_archived
 from tests.restore.lake import records, wanted, write_files
 
@@ -101,3 +102,17 @@ def test_mixed_files_are_read_in_order(
     table = pq.read_table(path, partitioning=None).take(pa.array(order))
     pq.write_table(table, path, row_group_size=-(-20 // groups))
     assert offsets([file], wanted(3, 18), limit) == list(range(3, 18))
+
+
+@pytest.mark.parametrize("is_one_topic", [True, False])
+def test_row_groups_that_partitions_share_are_read_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_one_topic: bool
+) -> None:
+    """As an ingest leaves them: bounds of offsets that are of another partition make nobody read row groups together."""
+    files = [write_files(tmp_path, [records(range(50))], partition=number)[0] for number in (0, 1)]
+    tables = [pq.read_table(file.url.removeprefix("file:"), partitioning=None) for file in files]
+    pq.write_table(pa.concat_tables(tables, promote_options="permissive"), tmp_path / "shared", row_group_size=30)
+    monkeypatch.delattr(archive_reader, "_sorted")
+    shared = [SourceFile(f"file:{tmp_path}/shared", is_one_topic)]
+    for number in (0, 1):
+        assert offsets(shared, wanted(3, 48, partition=number)) == list(range(3, 48))

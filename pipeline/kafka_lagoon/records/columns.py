@@ -109,7 +109,6 @@ class Decoding:
             aborted=aborted,
             flags_until=flags_until,
             check_crcs=options.check_crcs,
-            expand=self._expand_alone,
         )
         self._has_packed = bool((self._table[:, layout.ATTRIBUTES] & layout.CODEC_BITS).any())
         self._has_legacy = bool((self._table[:, layout.DISPOSITION] == layout.LEGACY).any())
@@ -151,7 +150,7 @@ class Decoding:
         return [*(np.flatnonzero(np.diff(number)) + self._index + 1).tolist(), self._stop]
 
     def _decode_window(self, stop: int) -> Iterator[pa.RecordBatch]:
-        decided = self._dispositions.decide(self._index, stop)
+        decided = self._dispositions.decide(self._index, stop, self._expand_alone)
         if self._dispositions.is_over:
             self._stop = decided
         if not self._has_legacy:

@@ -20,8 +20,8 @@ class Dispositions:
     """Decides for one Fetch response, window by window and in order.
 
     `first_index` is the batch that holds `from_offset`. `aborted` are the response's aborted transactions; their batches are
-    left out, or flagged if `flags_until` is an offset, from which on the flag of transactional batches is null. `expand`
-    decompresses the records of a batch. `is_over` is set if decoding must end before the last batch.
+    left out, or flagged if `flags_until` is an offset, from which on the flag of transactional batches is null. `is_over` is
+    set if decoding must end before the last batch.
     """
 
     def __init__(
@@ -34,12 +34,11 @@ class Dispositions:
         aborted: Sequence[tuple[int, int]],
         flags_until: int | None,
         check_crcs: bool,
-        expand: Callable[[int], object],
     ) -> None:
         self._data, self._table, self._from_offset = batches.data, table, from_offset
         self._first_index = first_index
         self._transactions = AbortedTransactions(aborted) if aborted else None
-        self._flags_until, self._expand = flags_until, expand
+        self._flags_until = flags_until
         attributes, is_readable = table[:, layout.ATTRIBUTES], table[:, layout.DISPOSITION] == layout.DECODE
         self._has_controls = bool((attributes & layout.CONTROL_BIT).any())
         self._has_transactions = bool((attributes & layout.TRANSACTION_BIT).any())
@@ -51,12 +50,16 @@ class Dispositions:
         self._ends = (table[:, layout.POSITION] + table[:, layout.SIZE]).tolist()
         self._crcs = table[:, layout.CRC].tolist()
 
-    def decide(self, index: int, stop: int) -> int:
-        """Decide on batches; returns `stop`, or, with `is_over` set, the index at which decoding must end."""
+    def decide(self, index: int, stop: int, expand: Callable[[int], object]) -> int:
+        """Decide on batches; returns `stop`, or, with `is_over` set, the index at which decoding must end.
+
+        `expand` decompresses the records of a batch. It is not kept: it belongs to who keeps this object, and objects that
+        refer to each other would hold the whole Fetch response until the garbage collector comes.
+        """
         if self._check_crcs:
             self._check(index, stop)
         if self._has_controls:
-            self._read_markers(index, stop)
+            self._read_markers(index, stop, expand)
         if not self._is_all_trusted and not self._is_last_bounded:
             stop = self._before_untrusted(index, stop)
         if self._transactions:
@@ -85,7 +88,7 @@ class Dispositions:
                 )
                 self._is_all_trusted = False
 
-    def _read_markers(self, index: int, stop: int) -> None:
+    def _read_markers(self, index: int, stop: int, expand: Callable[[int], object]) -> None:
         """Read the markers of control batches. Compressed ones are legal, though no writer of them is known."""
         attributes, dispositions = (
             self._table[index:stop, layout.ATTRIBUTES],
@@ -93,7 +96,7 @@ class Dispositions:
         )
         is_packed = (attributes & layout.CONTROL_BIT > 0) & (attributes & layout.CODEC_BITS > 0)
         for packed in (np.flatnonzero(is_packed & (dispositions == layout.DECODE)) + index).tolist():
-            self._expand(packed)
+            expand(packed)
             kernels.read_markers(self._table.ctypes.data, packed, packed + 1)
         kernels.read_markers(self._table.ctypes.data, index, stop)
 

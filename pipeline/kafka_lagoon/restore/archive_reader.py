@@ -1,14 +1,14 @@
 """Reads the archived records of one partition from the data files of table `records`, in the order of their offsets.
 
 It runs on executors, without a JVM. As an ingest writes them, files hold one partition's run of offsets after the other, so
-one row group is in memory at a time. OPTIMIZE mixes rows: row groups whose offsets overlap are read together, and in
-several passes, each for some of the offsets, where they would take too much memory.
+some MB of a row group are in memory at a time. OPTIMIZE mixes rows: row groups whose offsets overlap are read together, and
+in several passes, each for some of the offsets, where they would take too much memory.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import pairwise
 from typing import Any
 
@@ -25,6 +25,8 @@ from kafka_lagoon.restore.conditions import matching
 _SCHEMA = RECORDS.file_schema()
 WRITTEN = ("offset", "timestamp_ms", "key", "value", "headers")
 _IDENTITY = ("cluster_id", "topic", "topic_id", "partition")
+_TEXTS = ("cluster_id", "topic", "topic_id")  # read as dictionaries, which is 25 times as fast
+_AT_ONCE_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +78,14 @@ class ArchivedPartition:
 
 @dataclass(frozen=True, slots=True)
 class _RowGroup:
+    """Rows `rows` are those of the wanted partition, None if others stand between them; `first` and `last` are offsets."""
+
     file: SourceFile
     number: int
-    first: int  # bounds of the offsets, of whichever partition
+    first: int
     last: int
     size: int
-    is_one_partition: bool
+    rows: tuple[int, int] | None
 
 
 def read_archived(
@@ -95,7 +99,11 @@ def read_archived(
     groups = sorted((group for file in files for group in _row_groups(file, wanted)), key=lambda group: group.first)
     for some in _overlapping(groups):
         low, high = max(some[0].first, wanted.from_offset), min(max(one.last for one in some) + 1, wanted.to_offset)
+        if len(some) == 1 and _is_in_order(some[0]):
+            yield from _in_turn(some[0], wanted, low, high, columns)
+            continue
         passes = 1 if len(some) == 1 else -(-sum(group.size for group in some) // limit_bytes)
+        passes = max(min(passes, high - low), 1)
         borders = [low + (high - low) * number // passes for number in range(passes + 1)]
         for first, end in pairwise(borders):
             yield from _sorted(some, wanted, first, end, columns)
@@ -116,20 +124,56 @@ def _overlapping(groups: Sequence[_RowGroup]) -> Iterator[list[_RowGroup]]:
 
 
 def _row_groups(file: SourceFile, wanted: ArchivedPartition) -> Iterator[_RowGroup]:
-    """The row groups of a file that may have wanted records, by their statistics."""
+    """The row groups of a file that may have wanted records, by their statistics, or else by a look at whose rows they are."""
     with _opened(file.url) as parquet:
         metadata = parquet.metadata
-    places = {metadata.schema.column(place).path: place for place in range(metadata.num_columns)}
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        bounds = {name: _bounds(group.column(places[name])) for name in ("topic", "partition", "offset")}
-        if not _may_have(bounds["topic"], wanted.topic) or not _may_have(bounds["partition"], wanted.partition):
-            continue
-        first, last = bounds["offset"] or (wanted.from_offset, wanted.to_offset - 1)
-        if first >= wanted.to_offset or last < wanted.from_offset:
-            continue
-        alone = bounds["topic"] == (wanted.topic,) * 2 and bounds["partition"] == (wanted.partition,) * 2
-        yield _RowGroup(file, number, first, last, group.total_byte_size, file.is_one_topic and alone)
+        places = {metadata.schema.column(place).path: place for place in range(metadata.num_columns)}
+        for number in range(metadata.num_row_groups):
+            group = metadata.row_group(number)
+            bounds = {name: _bounds(group.column(places[name])) for name in ("topic", "partition", "offset")}
+            if not _may_have(bounds["topic"], wanted.topic) or not _may_have(bounds["partition"], wanted.partition):
+                continue
+            first, last = bounds["offset"] or (wanted.from_offset, wanted.to_offset - 1)
+            if not _overlap(wanted, first, last):
+                continue
+            alone = bounds["topic"] == (wanted.topic,) * 2 and bounds["partition"] == (wanted.partition,) * 2
+            rows: tuple[int, int] | None = (0, group.num_rows)
+            if not (file.is_one_topic and alone):
+                found = _find(parquet, number, wanted, file)
+                if found is None or not _overlap(wanted, *found[:2]):
+                    continue
+                first, last, rows = found
+            yield _RowGroup(file, number, first, last, group.total_byte_size, rows)
+
+
+def _overlap(wanted: ArchivedPartition, first: int, last: int) -> bool:
+    return first < wanted.to_offset and last >= wanted.from_offset
+
+
+def _find(
+    parquet: pq.ParquetFile, number: int, wanted: ArchivedPartition, file: SourceFile
+) -> tuple[int, int, tuple[int, int] | None] | None:
+    """Bounds of the offsets that a row group has of the wanted partition, and its rows where they stand together.
+
+    The bounds in the statistics are those of all partitions: row groups of an ingest would seem to overlap.
+    """
+    identity = ("topic", "partition") if file.is_one_topic else _IDENTITY
+    table = _columns(parquet, number, ("offset", *identity))
+    (places,) = np.nonzero(_is_of(table, wanted, identity).to_numpy(zero_copy_only=False))
+    if not len(places):
+        return None
+    offsets, first, end = table["offset"].to_numpy()[places], int(places[0]), int(places[-1]) + 1
+    return int(offsets.min()), int(offsets.max()), (first, end) if end - first == len(places) else None
+
+
+def _is_of(table: pa.Table, wanted: ArchivedPartition, identity: Sequence[str] = _IDENTITY) -> pa.ChunkedArray:
+    """Whether each row is of the wanted partition, by these columns."""
+    values = dict(zip(_IDENTITY, (wanted.cluster_id, wanted.topic, wanted.topic_id, wanted.partition), strict=True))
+    alike = [
+        pc.is_null(table[name]) if values[name] is None else pc.fill_null(pc.equal(table[name], values[name]), False)
+        for name in identity
+    ]
+    return reduce(pc.and_, alike)
 
 
 @contextmanager
@@ -137,7 +181,9 @@ def _opened(url: str) -> Iterator[pq.ParquetFile]:
     """A data file; TableError if it cannot be opened or read."""
     try:
         with arrow_file(url) as opened:
-            yield pq.ParquetFile(opened, pre_buffer=False)
+            metadata = pq.read_metadata(opened)
+            texts = [name for name in _TEXTS if name in metadata.schema.names]
+            yield pq.ParquetFile(opened, metadata=metadata, read_dictionary=texts, pre_buffer=False)
     except (OSError, pa.ArrowException) as error:
         raise TableError(f"{url} cannot be read: {str(error).partition('. Detail')[0]}") from error
 
@@ -151,12 +197,41 @@ def _may_have(bounds: tuple[Any, Any] | None, value: Any) -> bool:
     return bounds is None or bounds[0] <= value <= bounds[1]
 
 
+def _is_in_order(group: _RowGroup) -> bool:
+    """Whether the wanted partition's rows stand together, by offset, each once."""
+    if group.rows is None:
+        return False
+    with _opened(group.file.url) as parquet:
+        offsets = parquet.read_row_group(group.number, columns=["offset"], use_threads=False)["offset"].to_numpy()
+    offsets = offsets[slice(*group.rows)]
+    return bool((offsets[1:] > offsets[:-1]).all())
+
+
+def _in_turn(
+    group: _RowGroup, wanted: ArchivedPartition, first: int, end: int, columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """The wanted records of a row group that is in order, with offsets from `first` to `end`, some MB at once."""
+    names, at = _names(group, wanted, columns), 0
+    start, stop = group.rows or (0, 0)
+    with _opened(group.file.url) as parquet:
+        rows = max(parquet.metadata.row_group(group.number).num_rows * _AT_ONCE_BYTES // max(group.size, 1), 1)
+        for batch in parquet.iter_batches(
+            rows, row_groups=[group.number], columns=_present(parquet, names), use_threads=False
+        ):
+            low, high = max(start - at, 0), min(stop - at, batch.num_rows)
+            at += batch.num_rows
+            if low < high:
+                table = _typed(pa.Table.from_batches([batch.slice(low, high - low)]), names)
+                yield from _chosen(table, group, wanted, first, end).select(columns).combine_chunks().to_batches()
+
+
 def _sorted(
     groups: Sequence[_RowGroup], wanted: ArchivedPartition, first: int, end: int, columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
     """The wanted records of row groups with offsets from `first` to `end`, by offset."""
     tables = [_chosen(_read(group, wanted, columns), group, wanted, first, end) for group in groups]
     table = pa.concat_tables([one for one in tables if one.num_rows] or tables[:1], promote_options="default")
+    del tables
     offsets = table["offset"].to_numpy()
     if not (offsets[1:] > offsets[:-1]).all():
         table = table.take(pa.array(np.argsort(offsets, kind="stable")))
@@ -173,17 +248,36 @@ def _refuse_repeated(offsets: "np.ndarray[tuple[int], np.dtype[np.int64]]", want
         )
 
 
+def _names(group: _RowGroup, wanted: ArchivedPartition, columns: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*columns, *wanted.columns, *(() if group.rows else _IDENTITY)]))
+
+
 def _read(group: _RowGroup, wanted: ArchivedPartition, columns: Sequence[str]) -> pa.Table:
-    """The needed columns of a row group; those that the file leaves out are null."""
-    identity = () if group.is_one_partition else _IDENTITY
-    names = tuple(dict.fromkeys([*columns, *wanted.columns, *identity]))
+    """The needed columns of the partition's rows, if they stand together, else of all rows."""
     with _opened(group.file.url) as parquet:
-        present = [name for name in names if name in parquet.schema_arrow.names]
-        table = parquet.read_row_group(group.number, columns=present, use_threads=False)
+        table = _columns(parquet, group.number, _names(group, wanted, columns))
+    start, stop = group.rows or (0, table.num_rows)
+    return table.slice(start, stop - start)
+
+
+def _columns(parquet: pq.ParquetFile, number: int, names: Sequence[str]) -> pa.Table:
+    """Columns of a row group; those that the file leaves out are null."""
+    return _typed(parquet.read_row_group(number, columns=_present(parquet, names), use_threads=False), names)
+
+
+def _present(parquet: pq.ParquetFile, names: Sequence[str]) -> list[str]:
+    present = parquet.schema_arrow.names
+    return [name for name in names if name in present]
+
+
+def _typed(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """The columns in the types of table `records`, but for dictionaries; those that are missing are null."""
     arrays = [
-        table[name].cast(_SCHEMA.field(name).type)
-        if name in present
-        else pa.nulls(table.num_rows, _SCHEMA.field(name).type)
+        pa.nulls(table.num_rows, _SCHEMA.field(name).type)
+        if name not in table.column_names
+        else table[name]
+        if pa.types.is_dictionary(table[name].type)
+        else table[name].cast(_SCHEMA.field(name).type)
         for name in names
     ]
     return pa.table(arrays, names=list(names))
@@ -194,12 +288,8 @@ def _chosen(table: pa.Table, group: _RowGroup, wanted: ArchivedPartition, first:
     keep = []
     if group.first < first or group.last >= end:
         keep.append(pc.and_(pc.greater_equal(table["offset"], first), pc.less(table["offset"], end)))
-    if not group.is_one_partition:
-        identity = (wanted.cluster_id, wanted.topic, wanted.topic_id, wanted.partition)
-        keep += [
-            pc.is_null(table[name]) if value is None else pc.fill_null(pc.equal(table[name], value), False)
-            for name, value in zip(_IDENTITY, identity, strict=True)
-        ]
+    if group.rows is None:
+        keep.append(_is_of(table, wanted))
     # Null: the transaction was still open, and nobody knows how it ended.
     if pc.any(pc.is_null(table["is_aborted"])).as_py() or pc.any(table["is_aborted"]).as_py():
         keep.append(pc.fill_null(pc.invert(table["is_aborted"]), False))
@@ -216,4 +306,7 @@ def _chosen(table: pa.Table, group: _RowGroup, wanted: ArchivedPartition, first:
         )
     if keep:
         table = table.filter(table["keep"]).drop_columns(["keep"])
-    return matching(table, wanted.condition) if wanted.condition and table.num_rows else table
+    if not wanted.condition or not table.num_rows:
+        return table
+    plain = [table[name].cast(_SCHEMA.field(name).type) for name in table.column_names]  # no dictionaries
+    return matching(pa.table(plain, names=table.column_names), wanted.condition)
