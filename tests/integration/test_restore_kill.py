@@ -173,7 +173,7 @@ def test_restores_killed_at_many_points(kafka: LocalKafka, kafka_392: LocalKafka
     stopped: list[int] = []
     for how in ("driver", "all", "stop workers", "stop workers", "driver", "stop workers"):
         with woken(target, stopped):
-            records, round_ms = 1 + dice.randrange(RECORDS // 6), dice.choice([100, 300, 60_000])
+            records, round_ms = 1 + dice.randrange(RECORDS // 6), dice.choice([500, 1_000, 60_000])
             stopped = killed(target, how, records, "--set", f"restore.commit_interval_ms={round_ms}")
     with woken(target, stopped):
         target.check()

@@ -187,12 +187,11 @@ class _Rows:
             yield batch
 
     def until_round_ends(self) -> Iterator[pa.RecordBatch]:
-        """All that is left, or as much as there is time for."""
-        while self._settings.clock.now_ms() < self._settings.ends_at_ms:
-            batch = self._next()
-            if batch is None:
-                return
+        """All that is left, or as much as there is time for: a batch at least, or short rounds would never come to an end."""
+        while (batch := self._next()) is not None:
             yield batch
+            if self._settings.clock.now_ms() >= self._settings.ends_at_ms:
+                return
 
     def _next(self) -> pa.RecordBatch | None:
         batch, self._rest = self._rest, None
