@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -10,10 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kafka_lagoon.delta.arrow import plain_table
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.publish import publish, snapshot_lock
 from kafka_lagoon.delta.record_files import RecordFiles
 from kafka_lagoon.delta.schema import (
+    ADMIN_ACTIONS,
     HEADER,
     RECORD_PROBLEMS,
     RECORD_RANGES,
@@ -21,6 +24,7 @@ from kafka_lagoon.delta.schema import (
     STATISTICS_COLUMNS,
     TABLES,
     TIMESTAMP,
+    WRITE_TABLES,
     Column,
     Table,
 )
@@ -112,6 +116,21 @@ def fill(warehouse: Warehouse, first: int = 0) -> None:
             publish(lock, made)
     for number, batches in enumerate(zip(*[record_batches()] * 2, strict=True), first):
         _archive(warehouse, number, batches)
+        for table in WRITE_TABLES:
+            _write(warehouse, table, number)
+
+
+def _write(warehouse: Warehouse, table: Table, number: int) -> None:
+    """Rows of what was written to a cluster: of actions those before they are sent, and one that has ended."""
+    seeds, day = ((0, 2), (1, NULLS))[number % 2], date(2025, 11, 21 + number % 10)
+    made = [row_of(table, seed) for seed in seeds]
+    if table == ADMIN_ACTIONS:
+        ids = [f"0192-{number:04d}-{seed}" for seed in seeds]
+        made = [row_of(table, seed, action_id=name, event="started") for seed, name in zip(seeds, ids, strict=True)]
+        made.append(row_of(table, seeds[0], action_id=ids[0], event="finished", outcome="done"))
+    url = f"{warehouse.locations[table.name]}/{table.partition_by}={day}/{number}.parquet"
+    file = warehouse.kernel.storage.write_rows(url, plain_table(table, made))
+    warehouse.kernel.append(warehouse.base(table.name), [file], (table.partition_by, day))
 
 
 def _archive(warehouse: Warehouse, number: int, batches: tuple[tuple[str, str | None, pa.RecordBatch], ...]) -> None:
@@ -134,8 +153,13 @@ def _archive(warehouse: Warehouse, number: int, batches: tuple[tuple[str, str | 
 
 
 def make_old(lake: Path) -> None:
-    """SnapshotLock a warehouse into one of version 0.1.0: bounds of few columns, which no property names; no records.cluster."""
-    for table in TABLES:
+    """SnapshotLock a warehouse into one of version 0.1.0: bounds of few columns, which no property names; no records.cluster.
+
+    Tables of what was written to clusters were not there.
+    """
+    for table in WRITE_TABLES:
+        shutil.rmtree(lake / table.name)
+    for table in TABLES[: -len(WRITE_TABLES)]:
         log = lake / table.name / "_delta_log"
         for file in log.glob("*.crc"):
             file.unlink()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_lagoon.delta.arrow import arrow_table, parquet_bytes, snapshot_date
+from kafka_lagoon.delta.arrow import arrow_table, parquet_bytes, parquet_of, snapshot_date
 from kafka_lagoon.delta.schema import HEADER, STATE_TABLES, TIMESTAMP, Column
 from kafka_lagoon.snapshot import group_rows
 from kafka_lagoon.snapshot import state_rows as rows
@@ -104,3 +104,18 @@ def test_the_day_is_utc() -> None:
     assert (
         snapshot_date(dataclasses.replace(header, captured_at_ms=header.captured_at_ms + 1)).isoformat() == "2025-11-22"
     )
+
+
+@pytest.mark.parametrize("is_dictionary_first", [True, False])
+def test_pieces_may_differ_in_their_dictionaries(is_dictionary_first: bool) -> None:
+    """A file takes rows that are kept by column after rows that are not, and the other way round: groups of all types."""
+    schema = pa.schema([pa.field("name", pa.string()), pa.field("number", pa.int32())])
+    plain = pa.table([["a", None], [1, 2]], schema=schema)
+    encoded = pa.table(
+        [pa.array(["b", "b", None]).dictionary_encode(), pa.array([3, 4, 5], pa.int32())], names=["name", "number"]
+    )
+    pieces = [encoded, plain] if is_dictionary_first else [plain, encoded]
+    raw, statistics = parquet_of(pieces)
+    wanted = [one for piece in pieces for one in piece.to_pylist()]
+    assert pq.read_table(pa.BufferReader(raw)).to_pylist() == wanted
+    assert statistics.rows == 5

@@ -156,7 +156,7 @@ def _consumed_by_java(
     consumer.assign(some)
     consumer.seekToBeginning(some)
     read: dict[int, list[tuple[Any, ...]]] = {partition: [] for partition in range(partitions)}
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 150
     while sum(map(len, read.values())) < count:
         assert time.monotonic() < deadline
         polled = consumer.poll(jvm.java.time.Duration.ofMillis(500)).iterator()

@@ -68,15 +68,31 @@ def parquet_bytes(arrow: pa.Table) -> bytes:
 
 
 def parquet_of(pieces: Iterable[pa.Table]) -> tuple[bytes, Statistics]:
-    """One Parquet file with a row group per piece, of which one is in memory at a time, and the statistics of all."""
+    """One Parquet file with a row group per piece, of which one is in memory at a time, and the statistics of all.
+
+    Pieces may differ in which of their columns are dictionaries: lag rows of share groups are not kept by column.
+    """
     sink, statistics, writer = io.BytesIO(), [], None
     for piece in pieces:
         writer = writer or pq.ParquetWriter(sink, piece.schema, compression="zstd", store_schema=False)
-        writer.write_table(piece)
+        writer.write_table(_like(piece, writer.schema))
         statistics.append(statistics_of(piece))
     if writer:
         writer.close()
     return sink.getvalue(), merged(statistics)
+
+
+def _like(piece: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The same rows with dictionaries where the schema has them."""
+    if piece.schema == schema:
+        return piece
+    columns = [
+        column.dictionary_encode()
+        if pa.types.is_dictionary(field.type) and not pa.types.is_dictionary(column.type)
+        else column.cast(field.type)
+        for column, field in zip(piece.columns, schema, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def table_of(parquet: bytes, columns: list[str] | None = None) -> pa.Table:
