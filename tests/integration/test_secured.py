@@ -88,7 +88,7 @@ def snapshot_by(settings: Mapping[str, str]) -> Snapshot:
 
 def facts(snapshot: Snapshot) -> Facts:
     """What a snapshot says of the cluster, whoever asked, wherever and whenever."""
-    how = {"host", "port", "read_at_ms", "usable_bytes"}
+    how = {"host", "port", "read_at_ms", "usable_bytes", "duration_ms"}
     moving = (CoverageRow, SnapshotRow, QuorumStateRow, DelegationTokenRow)  # tokens are shown by listeners with logins
     kinds = [kind for kind in snapshot.rows if kind not in moving]
     tables = {

@@ -83,15 +83,18 @@ def test_a_failing_task_undoes_all(lagoon: SparkSession, kafka: LocalKafka) -> N
         topic = f"sink-fails-{transactions}"
         create(kafka, topic, partitions=2)
         value = functions.when(
-            functions.col("id") == 1_999, functions.raise_error(functions.lit("the last row"))
+            functions.col("id") == 59_999, functions.raise_error(functions.lit("the last row"))
         ).otherwise(functions.col("id").cast("string"))
-        rows = lagoon.range(0, 2_000, numPartitions=2).select(
+        rows = lagoon.range(0, 60_000, numPartitions=2).select(
             value.alias("value"), functions.spark_partition_id().alias("partition")
         )
+        # Small batches, of which few may wait: the first of several Arrow batches is sent before the last row fails.
+        small = {"kafka_batch_size": "4096", "kafka_buffer_memory": "65536"}
         with pytest.raises(PySparkException, match="the last row"):
-            save(rows, kafka, topic=topic, transactions=transactions)
+            save(rows, kafka, topic=topic, transactions=transactions, **small)
         save(lagoon.createDataFrame([("later",)], "value string"), kafka, topic=topic)
         assert [row.value for row in read(lagoon, kafka, topic)] == [b"later"]
+        assert len(read(lagoon, kafka, topic, "read_uncommitted")) > 1
 
 
 def test_tasks_that_share_a_partition(lagoon: SparkSession, kafka: LocalKafka) -> None:
