@@ -109,9 +109,9 @@ def test_what_is_missing_is_one_line(alone: Installed, server: str, arguments: s
 
 
 def test_a_job_script_says_it_too(alone: Installed) -> None:
-    """A script that spark-submit takes, on an environment that lacks the package's extras."""
+    """A script that spark-submit takes, on an environment that lacks the package's extras; apply.py wants none without tables."""
     jobs = Path(lagoon(alone, "path jobs").stdout.strip())
-    for script in jobs.glob("*.py"):
+    for script in {*jobs.glob("*.py")} - {jobs / "apply.py"}:
         done = alone.run(f"{alone.environment}/bin/python {script}")
         assert done.returncode == 2
         assert done.stderr.endswith(" is not installed: pip install 'kafka-lagoon[spark]'\n")

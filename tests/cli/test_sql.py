@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_lagoon.cli.main import main
-from kafka_lagoon.delta.schema import TABLES
+from kafka_lagoon.delta.schema import RECORDS, TABLES
 from kafka_lagoon.delta.views import NAMES, VIEWS
 from tests.delta.lake import make_lake
 from tests.delta.samples import HOSTILE
@@ -60,7 +60,7 @@ def test_describe_tells_the_columns(words: list[str], capsys: pytest.CaptureFixt
     """Name, type as in the tables' DDL, and meaning."""
     assert main(["sql", *words]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == [column.name for column in TABLES[-3].columns]
+    assert [line.split()[0] for line in lines] == [column.name for column in RECORDS.columns]
     assert "offset            BIGINT                                     Offset of the record." in lines
     assert any(
         line.startswith("headers           ARRAY<STRUCT<key: STRING, value: BINARY>>  Headers") for line in lines
