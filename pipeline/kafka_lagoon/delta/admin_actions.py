@@ -6,11 +6,9 @@ Where the warehouse is a local folder this needs no session of Spark, so that `l
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from uuid import uuid4
 
 from kafka_lagoon.apply.action_rows import AdminActionRow
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.arrow import plain_table
 from kafka_lagoon.delta.plain_jvm import plain_kernel
 from kafka_lagoon.delta.schema import ADMIN_ACTIONS, WRITE_DATE
 from kafka_lagoon.delta.session import session
@@ -30,11 +28,10 @@ class AdminActions:
         name, kernel = ADMIN_ACTIONS.name, self._warehouse.kernel
         location = self._warehouse.locations[name]
         day = datetime.fromtimestamp(rows[0].at_ms / 1000, UTC).date()
-        url = f"{location}/{WRITE_DATE}={day}/{uuid4().hex}.parquet"
-        file = kernel.storage.write_rows(url, plain_table(ADMIN_ACTIONS, rows))
+        file = self._warehouse.write_rows(ADMIN_ACTIONS, rows, day)
         with self._warehouse.exclusively("commit", self._clock, COMMIT_LOCK_WAIT_MS):
             version = kernel.append(self._warehouse.base(name), [file], (WRITE_DATE, day))
-        if url not in kernel.added(location, version):
+        if file.url not in kernel.added(location, version):
             raise ChecksFailed(f"version {version} of table {name} does not have the rows that were written to it")
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from datetime import date
 from threading import Lock
 from typing import Any
 from urllib.parse import quote
@@ -18,6 +19,8 @@ from pyspark.sql import SparkSession
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta import kernel
+from kafka_lagoon.delta.arrow import plain_table
+from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.kernel import Kernel, State
 from kafka_lagoon.delta.lock import locked
 from kafka_lagoon.delta.schema import (
@@ -71,6 +74,11 @@ class Warehouse:
         Kernel finds the commits since then if there are any.
         """
         return self.opened.get(table) or self.state(table)
+
+    def write_rows(self, table: Table, rows: Sequence[Any], day: date) -> DataFile:
+        """Rows as a new data file of a day, which no commit names yet; TableError if it cannot be written."""
+        url = f"{self.locations[table.name]}/{table.partition_by}={day}/{uuid.uuid4().hex}.parquet"
+        return self.kernel.storage.write_rows(url, plain_table(table, rows))
 
     def has(self, table: Table) -> bool:
         """Whether a table exists, which of those that are not optional is taken for granted."""

@@ -7,7 +7,6 @@ domain, in which the last of them stands.
 
 import hashlib
 import json
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.arrow import plain_table, table_of
+from kafka_lagoon.delta.arrow import table_of
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.kernel import Fence, Fenced
 from kafka_lagoon.delta.schema import RESTORE_MAP, RESTORE_RECEIPTS, Table
@@ -139,11 +138,7 @@ class ProgressStore:
         """Rows as a data file of today's partition; no file without rows."""
         day = datetime.fromtimestamp(self.clock.now_ms() / 1000, tz=UTC).date()
         partition = table.partition_by, day
-        if not rows:
-            return [], partition
-        name = f"{table.partition_by}={day}/{uuid.uuid4().hex}.parquet"
-        url = f"{self.warehouse.locations[table.name]}/{name}"
-        return [self.warehouse.kernel.storage.write_rows(url, plain_table(table, rows))], partition
+        return [self.warehouse.write_rows(table, rows, day)] if rows else [], partition
 
     def _stored(self) -> Progress | None:
         text = self.warehouse.kernel.domain(self.warehouse.state(RESTORE_MAP.name), self._domain)

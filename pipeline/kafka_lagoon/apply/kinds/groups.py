@@ -12,7 +12,7 @@ Kinds, their resources and states:
 Coordinators refuse all of it while a group has members.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kafka_lagoon.admin.committed_offsets import CommittedOffsets, committed_offsets
@@ -210,13 +210,20 @@ def group_state(listings: GroupListings, group_id: str) -> State | Failure:
     return listings.failures[0] if listings.failures else None
 
 
-def _read_commits(
-    cluster: Cluster, actions: Sequence[Action], deadline: Deadline
-) -> Mapping[Resource, State | Failure]:
-    items = {action.resource: parse_group_partition(action.resource.name) for action in actions}
-    group_ids = [item.group_id for item in items.values()]
-    commits = read_commits(cluster, list_groups(cluster, deadline), group_ids, deadline)
-    return {resource: commits.of(item) for resource, item in items.items()}
+def _by_partition(
+    read: Callable[[Cluster, GroupListings, Sequence[str], Deadline], GroupCommits],
+) -> Callable[[Cluster, Sequence[Action], Deadline], Mapping[Resource, State | Failure]]:
+    """Reads what groups have stored for the partitions that actions are about."""
+
+    def read_states(
+        cluster: Cluster, actions: Sequence[Action], deadline: Deadline
+    ) -> Mapping[Resource, State | Failure]:
+        items = {action.resource: parse_group_partition(action.resource.name) for action in actions}
+        group_ids = [item.group_id for item in items.values()]
+        stored = read(cluster, list_groups(cluster, deadline), group_ids, deadline)
+        return {resource: stored.of(item) for resource, item in items.items()}
+
+    return read_states
 
 
 def _send_commits(
@@ -244,15 +251,6 @@ def _forget_commits(
     items = [parse_group_partition(action.resource.name) for action in actions]
     gathered = delete_offsets(cluster, items, deadline)
     return {group_partition_resource(item): failure for item, failure in gathered.failures.items()}
-
-
-def _read_share_offsets(
-    cluster: Cluster, actions: Sequence[Action], deadline: Deadline
-) -> Mapping[Resource, State | Failure]:
-    items = {action.resource: parse_group_partition(action.resource.name) for action in actions}
-    group_ids = [item.group_id for item in items.values()]
-    offsets = read_share_offsets(cluster, list_groups(cluster, deadline), group_ids, deadline)
-    return {resource: offsets.of(item) for resource, item in items.items()}
 
 
 def _send_share_offsets(
@@ -301,14 +299,16 @@ def _delete_groups(
     return {Resource("group", group_id): failure for group_id, failure in gathered.failures.items()}
 
 
-ALTER_OFFSETS = ActionKind(name="alter_offsets", title="commit offset", read=_read_commits, send=_send_commits)
+ALTER_OFFSETS = ActionKind(
+    name="alter_offsets", title="commit offset", read=_by_partition(read_commits), send=_send_commits
+)
 DELETE_OFFSETS = ActionKind(
-    name="delete_offsets", title="delete committed offset", read=_read_commits, send=_forget_commits
+    name="delete_offsets", title="delete committed offset", read=_by_partition(read_commits), send=_forget_commits
 )
 ALTER_SHARE_OFFSETS = ActionKind(
     name="alter_share_offsets",
     title="set start offset of share group",
-    read=_read_share_offsets,
+    read=_by_partition(read_share_offsets),
     send=_send_share_offsets,
 )
 DELETE_SHARE_OFFSETS = ActionKind(
