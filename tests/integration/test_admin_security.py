@@ -22,6 +22,7 @@ from kafka_lagoon.kafka_settings import checked
 from tests.clock import CLOCK
 from tests.integration.admin_verbs import admin
 from tests.integration.administered import Administered, soon
+from tests.integration.altering import wait_until
 from tests.integration.secured import LIMITED, PASSWORD, add_rules, allow
 
 pytestmark = pytest.mark.timeout(300)
@@ -124,23 +125,25 @@ def test_quotas_equal_kafka_configs(administered: Administered, capsys: pytest.C
     assert ran.outcomes() == {'user="quota user", client-id=<default>': "done"}
     described = ("--describe", "--entity-type", "users", "--entity-name", "quota user")
     defaults = ("--entity-type", "clients", "--entity-default")
-    printed = administered.tool(CONFIGS, *described, *defaults)
-    assert _limits(printed) == {"producer_byte_rate": 1024.0, "request_percentage": 12.5}
+    pair_of = (*described, *defaults)
+    wait_until(lambda: _limits(administered, *pair_of) == {"producer_byte_rate": 1024.0, "request_percentage": 12.5})
     ran = admin(administered, capsys, *pair, "producer_byte_rate=1024", "--remove", "request_percentage")
     (action,) = ran.actions
     assert (action["before"], action["after"]) == ({"request_percentage": 12.5}, {"request_percentage": None})
-    assert _limits(administered.tool(CONFIGS, *described, *defaults)) == {"producer_byte_rate": 1024.0}
-    assert admin(administered, capsys, *pair, "producer_byte_rate=1024").actions == []
+    wait_until(lambda: _limits(administered, *pair_of) == {"producer_byte_rate": 1024.0})
+    wait_until(lambda: admin(administered, capsys, *pair, "producer_byte_rate=1024").actions == [])
     assert admin(administered, capsys, *pair, "--remove", "producer_byte_rate").exit_code == 0
-    assert _limits(administered.tool(CONFIGS, *described, *defaults)) == {}
+    wait_until(lambda: _limits(administered, *pair_of) == {})
     address = ("alter-quotas", "--ip", "127.0.0.9")
     assert admin(administered, capsys, *address, "connection_creation_rate=7").exit_code == 0
-    printed = administered.tool(CONFIGS, "--describe", "--entity-type", "ips", "--entity-name", "127.0.0.9")
-    assert _limits(printed) == {"connection_creation_rate": 7.0}
+    of_address = ("--describe", "--entity-type", "ips", "--entity-name", "127.0.0.9")
+    wait_until(lambda: _limits(administered, *of_address) == {"connection_creation_rate": 7.0})
     assert admin(administered, capsys, *address, "--remove", "connection_creation_rate").exit_code == 0
 
 
-def _limits(printed: str) -> dict[str, float]:
+def _limits(administered: Administered, *arguments: str) -> dict[str, float]:
+    """The quotas that kafka-configs prints."""
+    printed = administered.tool(CONFIGS, *arguments)
     return {key: float(value) for key, value in re.findall(r"(\w+)=([\d.]+)", printed)}
 
 
@@ -203,12 +206,12 @@ def test_a_user_logs_in_with_the_new_password(
     ran = admin(administered, capsys, *change)
     assert ran.outcomes() == {f"{user} {mechanism}": "done"}
     described = ("--describe", "--entity-type", "users", "--entity-name", user)
-    assert f"{mechanism}=iterations=5000" in administered.tool(CONFIGS, *described)
+    wait_until(lambda: f"{mechanism}=iterations=5000" in administered.tool(CONFIGS, *described))
     assert librdkafka_logs_in(administered, user, mechanism, NEW_PASSWORD)
     delete = ("delete-scram", user, "--mechanism", mechanism)
     assert admin(administered, capsys, *delete).exit_code == 2
     assert admin(administered, capsys, *delete, "--allow-deletions").exit_code == 0
-    assert mechanism not in administered.tool(CONFIGS, *described)
+    wait_until(lambda: mechanism not in administered.tool(CONFIGS, *described))
     with pytest.raises(AuthenticationFailed):
         log_in({**administered.settings(user, NEW_PASSWORD), "sasl_mechanism": mechanism})
     gone = admin(administered, capsys, *delete, "--allow-deletions")

@@ -127,7 +127,9 @@ def test_transactions(release: LocalKafka) -> None:
 def test_java_reads_keys_where_it_would_put_them(kafka: LocalKafka) -> None:
     """Kafka's consumer finds each key in the partition of Java's partitioner, with its headers and time, in order."""
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
-    admin.create_topics([NewTopic("columns-keyed", num_partitions=5, replication_factor=3)])["columns-keyed"].result(60)
+    kept = {"retention.ms": "-1"}  # the records are of 2023
+    new = NewTopic("columns-keyed", num_partitions=5, replication_factor=3, config=kept)
+    admin.create_topics([new])["columns-keyed"].result(60)
     times = 1_700_000_000_000
     sent = [Sent(b"key-%d" % (number % 40), b"%d" % number, times - number, (("n", b"x"),)) for number in range(400)]
     with connected(kafka) as (cluster, _), writing(cluster, WriteOptions(codec=CODECS["snappy"])) as writer:
@@ -156,7 +158,7 @@ def _consumed_by_java(
     consumer.assign(some)
     consumer.seekToBeginning(some)
     read: dict[int, list[tuple[Any, ...]]] = {partition: [] for partition in range(partitions)}
-    deadline = time.monotonic() + 150
+    deadline = time.monotonic() + 60
     while sum(map(len, read.values())) < count:
         assert time.monotonic() < deadline
         polled = consumer.poll(jvm.java.time.Duration.ofMillis(500)).iterator()

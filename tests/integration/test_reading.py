@@ -271,7 +271,7 @@ def test_the_replica_in_our_rack(kafka: LocalKafka, connect: Callable[..., Clust
 
 def test_requests_about_logs(each_release: LocalKafka, connect: Callable[[LocalKafka], Cluster]) -> None:
     """Times, ends of leader epochs and sizes, from a leader that has them."""
-    create(each_release, "reading-asked", replicas=1)
+    create(each_release, "reading-asked", replicas=1, config={"retention.ms": "-1"})  # the records are of 2023
     producer = Producer({"bootstrap.servers": each_release.bootstrap_servers, **IN_ORDER})
     for number in range(100):
         producer.produce("reading-asked", bytes(100), partition=0, timestamp=1_700_000_000_000 + number)

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import BrokerError
 from kafka_lagoon.produce.batch_progress import BatchProgress, keep_progress, read_progress
 from kafka_lagoon.produce.transactions import commit, init_transactions
 from kafka_lagoon.sandbox.kafka import LocalKafka
@@ -34,6 +36,22 @@ def test_a_transaction_holds_it(kafka: LocalKafka) -> None:
             commit(cluster, transaction, soon())
             init_transactions(cluster, topic, 60_000, soon())  # waits until the commit is in the group's log
             assert read_progress(cluster, topic, soon()) == [progress]
+
+
+def test_a_pending_transaction_is_waited_for(kafka: LocalKafka) -> None:
+    """What will be replaced is not taken for what is committed, and an error says so if that does not end in time."""
+    topic = f"pending-{CLOCK.now_ms()}"
+    create(kafka, topic)
+    with connected(kafka, topic) as cluster:
+        first, second = (BatchProgress(series="a", number=number, topic=topic) for number in range(2))
+        for progress in (first, second):
+            transaction = init_transactions(cluster, topic, 60_000, soon())
+            keep_progress(cluster, transaction, topic, progress, soon())
+            if progress is second:
+                with pytest.raises(BrokerError, match="UNSTABLE_OFFSET_COMMIT"):
+                    read_progress(cluster, topic, Deadline.after(CLOCK, 300))
+            commit(cluster, transaction, soon())
+        assert read_progress(cluster, topic, soon()) == [second]
 
 
 def test_many_transactions_are_kept(kafka: LocalKafka) -> None:

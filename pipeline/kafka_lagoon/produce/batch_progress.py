@@ -13,10 +13,12 @@ from typing import Any
 
 from kafka_lagoon.admin.committed_offsets import committed_offsets
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
-from kafka_lagoon.client.failures import Failure
-from kafka_lagoon.clock import Deadline
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
+from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import BrokerError
 from kafka_lagoon.produce.transactions import OffsetToCommit, Transaction, commit_offsets
+from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT
+from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 
 _IN_ONE_GROUP = 100  # transactions: some 25 bytes each, and brokers take 4,096 by default (offset.metadata.max.bytes)
 _KEYS = {"series", "groups", "id", "timeout_ms", "implicit", "open"}
@@ -38,7 +40,7 @@ class BatchProgress:
 
 
 def read_progress(cluster: Cluster, group_id: str, deadline: Deadline) -> list[BatchProgress]:
-    """What a group has committed, of each series that it knows. Pending transactions must have ended."""
+    """What a group has committed, of each series that it knows; waits until no transaction is pending that commits more."""
     known: dict[str, BatchProgress] = {}
     for progress, groups in _committed(cluster, group_id, deadline):
         rest = [
@@ -80,9 +82,15 @@ def _parts(progress: BatchProgress) -> list[BatchProgress]:
 
 def _committed(cluster: Cluster, group_id: str, deadline: Deadline) -> list[tuple[BatchProgress, int]]:
     """What a group has committed, each with the number of groups that keep it."""
-    fetched = committed_offsets(cluster, [group_id], deadline)
-    for failure in fetched.failures:
-        raise _error(failure)
+    pauses = backoff(cluster.settings.retry_backoff_ms, cluster.settings.retry_backoff_max_ms)
+    while True:
+        fetched = committed_offsets(cluster, [group_id], deadline)
+        for failure in fetched.failures:
+            raise _error(failure)
+        if not fetched.replaced:
+            break
+        if not deadline.pause(next(pauses)):
+            raise _error(failure_of(OFFSET_FETCH, Scope.group(group_id), UNSTABLE_OFFSET_COMMIT))
     return [
         (_progress(topic.name, partition.committed_offset - 1, content), content["groups"])
         for topic in fetched.answers[group_id].topics
