@@ -18,6 +18,7 @@ from kafka_lagoon.protocol.messages.alter_configs import (
     AlterConfigsEntry,
     AlterConfigsRequest,
     AlterConfigsResource,
+    AlterConfigsResponse,
 )
 from kafka_lagoon.protocol.messages.incremental_alter_configs import (
     DELETE,
@@ -26,9 +27,11 @@ from kafka_lagoon.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsEntry,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,
+    IncrementalAlterConfigsResponse,
 )
 
 Changes = Mapping[str, str | None]  # None: unset
+_Response = IncrementalAlterConfigsResponse | AlterConfigsResponse
 _CHUNK = 500  # resources in one request
 WOULD_UNSET_SECRETS = "WOULD_UNSET_SECRETS"
 
@@ -64,12 +67,8 @@ def alter_configs(
         api=INCREMENTAL_ALTER_CONFIGS,
         items=list(changes),
         build=build,
-        read=lambda response, _: [
-            (ConfigResource(one.resource_type, one.resource_name), one.error_code, None) for one in response.responses
-        ],
-        explain=lambda response, _: [
-            (ConfigResource(one.resource_type, one.resource_name), one.error_message) for one in response.responses
-        ],
+        read=_codes,
+        explain=_explanations,
         chunk=_CHUNK,
         once=not validate_only,
     )
@@ -131,13 +130,17 @@ def _alter_whole(
         api=ALTER_CONFIGS,
         items=list(whole),
         build=build,
-        read=lambda response, _: [
-            (ConfigResource(one.resource_type, one.resource_name), one.error_code, None) for one in response.responses
-        ],
-        explain=lambda response, _: [
-            (ConfigResource(one.resource_type, one.resource_name), one.error_message) for one in response.responses
-        ],
+        read=_codes,
+        explain=_explanations,
         chunk=_CHUNK,
         once=not validate_only,
     )
     return gather(cluster, _ByOwnBroker(cluster), [sharded], deadline)[0].failures
+
+
+def _codes(response: _Response, _: Sequence[ConfigResource]) -> list[tuple[ConfigResource, int, None]]:
+    return [(ConfigResource(one.resource_type, one.resource_name), one.error_code, None) for one in response.responses]
+
+
+def _explanations(response: _Response, _: Sequence[ConfigResource]) -> list[tuple[ConfigResource, str | None]]:
+    return [(ConfigResource(one.resource_type, one.resource_name), one.error_message) for one in response.responses]

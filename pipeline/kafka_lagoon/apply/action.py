@@ -97,6 +97,11 @@ class ActionKind:
         return f"{self.title.format(type=resource.type)} {resource.name}"
 
 
+def never(_action: Action, _live: State) -> bool:
+    """As `is_done` and `is_undone` of a kind whose actions leave no trace that tells them from those of others."""
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Actions for one cluster in the order in which they are carried out; `cluster` is its name in the settings."""

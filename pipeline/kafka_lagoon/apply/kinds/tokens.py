@@ -17,7 +17,7 @@ from kafka_lagoon.admin.delegation_tokens import (
     expire_delegation_tokens,
     renew_delegation_tokens,
 )
-from kafka_lagoon.apply.action import Action, ActionKind, Answered, Guard, Resource, State
+from kafka_lagoon.apply.action import Action, ActionKind, Answered, Guard, Resource, State, never
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.routing import Gathered
@@ -141,11 +141,6 @@ def _reads_nothing(
     return {action.resource: None for action in actions}
 
 
-def _never(_action: Action, _live: State) -> bool:
-    """No state tells whether a token was created: its owner may have others."""
-    return False
-
-
 def _expires_otherwise(action: Action, live: State) -> bool:
     """Whether the token has another expiry than before, or none if that was wanted."""
     if action.after is None:
@@ -158,8 +153,8 @@ CREATE_TOKEN = ActionKind(
     title="create delegation token",
     read=_reads_nothing,
     send=_create,
-    is_done=_never,
-    is_undone=_never,
+    is_done=never,  # its owner may have other tokens
+    is_undone=never,
 )
 RENEW_TOKEN = ActionKind(
     name="renew_delegation_token",

@@ -19,7 +19,7 @@ from kafka_lagoon.admin.transactions import (
     fence_producers,
     list_transactions,
 )
-from kafka_lagoon.apply.action import Action, ActionKind, Answered, Resource, State
+from kafka_lagoon.apply.action import Action, ActionKind, Answered, Resource, State, never
 from kafka_lagoon.apply.kinds.names import parse_partition, partition_name
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
@@ -156,11 +156,6 @@ def _is_over(action: Action, live: State) -> bool:
     return live is None or live["start_offset"] != (action.before or {}).get("start_offset")
 
 
-def _never(_action: Action, _live: State) -> bool:
-    """No state tells whether it was us who fenced a producer."""
-    return False
-
-
 ABORT_TRANSACTION = ActionKind(
     name="abort_transaction",
     title="abort hanging transaction",
@@ -173,6 +168,6 @@ FENCE_PRODUCER = ActionKind(
     title="fence producer",
     read=_read_ids,
     send=_fence,
-    is_done=_never,
-    is_undone=_never,
+    is_done=never,  # others fence producers, too
+    is_undone=never,
 )
