@@ -89,7 +89,7 @@ class Kernel:
             version=snapshot.getVersion(),
             reader_version=snapshot.getProtocol().getMinReaderVersion(),
             schema=json.loads(snapshot.getSchema().toJson()),
-            partition_by=tuple(snapshot.getPartitionColumnNames()),
+            partition_by=tuple(_elements(snapshot.getPartitionColumnNames())),
             snapshot=snapshot,
         )
 
@@ -223,8 +223,7 @@ class Kernel:
         try:
             while batches.hasNext():
                 some = batches.next().getRows().toInMemoryList()
-                numbers = range(some.size())  # to iterate ends by an exception of Java's, 12 ms
-                yield from (json.loads(to_json(some.get(number)))["add"] for number in numbers)
+                yield from (json.loads(to_json(row))["add"] for row in _elements(some))
         finally:
             batches.close()
 
@@ -270,7 +269,7 @@ class Kernel:
 
     def _checkpoint(self, location: str, result: Any) -> None:
         """Write the checkpoint that the Kernel asks for every so many versions; else readers would replay the whole log."""
-        if any(hook.getType().name() == "CHECKPOINT" for hook in result.getPostCommitHooks()):
+        if any(hook.getType().name() == "CHECKPOINT" for hook in _elements(result.getPostCommitHooks())):
             self.checkpoint(location)
 
     def checkpoint(self, location: str) -> None:
@@ -327,6 +326,11 @@ def _below(location: str, url: str) -> str:
     if path == url:
         raise TableError(f"{url} is not below {location}")
     return quote(path, safe="/=")
+
+
+def _elements(java_list: Any) -> Iterator[Any]:
+    """What a list of Java's holds. To iterate over it ends by an exception, which takes PySpark 12 ms to look at."""
+    return (java_list.get(number) for number in range(java_list.size()))
 
 
 def _java_map(java: Any, values: Mapping[str, Any]) -> Any:
