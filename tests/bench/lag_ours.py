@@ -9,7 +9,7 @@ from kafka_lagoon.admin.offsets import HIGH_WATERMARK, KINDS_OF_LAG, list_offset
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
-from kafka_lagoon.gc_pause import gc_paused
+from kafka_lagoon.garbage import gc_paused
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.snapshot.commits import commit_rows

@@ -16,7 +16,7 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
 from kafka_lagoon.fetch.first_unread import first_unread
 from kafka_lagoon.fetch.unread_positions import Outcome, Position
-from kafka_lagoon.gc_pause import gc_paused
+from kafka_lagoon.garbage import gc_paused
 from kafka_lagoon.kafka_settings import checked
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeBatch, FakeCluster

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, PythonException
 
 from kafka_lagoon.delta.arrow import parquet_bytes
 from kafka_lagoon.delta.files import DataFile, statistics_of
@@ -165,9 +165,18 @@ def _local_size(url: str) -> int:
 
 
 def reason(error: Exception) -> str:
-    """The first line of what Java or Spark said, for a message of ours; the class too where that says more."""
+    """The first line of what Java or Spark said, or a task in Python raised; of Java with the class, which may say more."""
+    if isinstance(error, PythonException):
+        return _raised(str(error))
     if not isinstance(error, Py4JJavaError):
         return str(error).strip().partition("\n")[0]
     exception = error.java_exception
     message = str(exception.getMessage() or "").partition("\n")[0]
     return f"{message} ({exception.getClass().getSimpleName()})".strip()
+
+
+def _raised(text: str) -> str:
+    """The exception below a traceback, whose frames are indented."""
+    lines = text.strip().splitlines()
+    last_frame = max((number for number, line in enumerate(lines) if line.startswith(" ")), default=-1)
+    return lines[last_frame + 1] if last_frame + 1 < len(lines) else lines[0]

@@ -1,9 +1,8 @@
 """Runs the tasks of an ingest on Spark's executors."""
 
 from collections.abc import Sequence
-from functools import partial
 
-from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
+from kafka_lagoon.delta.executors import on_executors
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.tasks import Task
@@ -12,13 +11,7 @@ from kafka_lagoon.ingest.archive_task import TaskResult, TaskSettings, archive
 
 def run_tasks(warehouse: Warehouse, settings: TaskSettings, tasks: Sequence[Task]) -> list[TaskResult]:
     """Results in the order of the tasks; TableError, with no file left behind, if one of them could not write."""
-    if not tasks:
-        return []
-    context = warehouse.spark.sparkContext
-    try:
-        results = context.parallelize(tasks, len(tasks)).map(partial(archive, settings)).collect()
-    except JAVA_ERRORS as error:
-        raise TableError(f"reading on Spark's executors failed: {reason(error)}") from error
+    results = on_executors(warehouse, archive, settings, tasks)
     errors = [result.error for result in results if result.error]
     if errors:
         for file in (file for result in results for file in result.files):

@@ -1,12 +1,10 @@
-"""Runs the tasks of a restore on Spark's executors, and packs partitions into tasks."""
+"""Packs the partitions of a restore into tasks, and runs them on Spark's executors."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
+from kafka_lagoon.delta.executors import on_executors
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.errors import TableError
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -18,14 +16,7 @@ def run_tasks(
     warehouse: Warehouse, work: Callable[[S, Sequence[T]], Sequence[R]], settings: S, tasks: Sequence[Sequence[T]]
 ) -> list[R]:
     """What `work` returns for each item of all tasks; TableError if Spark could not run one of them."""
-    if not tasks:
-        return []
-    context = warehouse.spark.sparkContext
-    try:
-        results: list[Any] = context.parallelize(tasks, len(tasks)).map(partial(work, settings)).collect()
-    except JAVA_ERRORS as error:
-        raise TableError(f"a task on Spark's executors failed: {reason(error)}") from error
-    return [result for some in results for result in some]
+    return [result for some in on_executors(warehouse, work, settings, tasks) for result in some]
 
 
 def packed(items: Sequence[T], weight_of: Callable[[T], int], parallelism: int) -> list[list[T]]:

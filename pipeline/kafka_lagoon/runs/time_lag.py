@@ -11,9 +11,9 @@ from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Failure, refusal_name
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
-from kafka_lagoon.delta.storage import JAVA_ERRORS
+from kafka_lagoon.delta.executors import on_executors
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.errors import PipelineError
+from kafka_lagoon.errors import PipelineError, TableError
 from kafka_lagoon.fetch.unread_positions import Position, UnreadRecords, not_read
 from kafka_lagoon.job_settings import SnapshotSettings
 from kafka_lagoon.kafka_settings import KafkaSettings
@@ -80,10 +80,9 @@ def _on_executors(
         bytes_per_position=max_bytes / len(positions),
         budget_ms=budget_ms,
     )
-    context = warehouse.spark.sparkContext
     try:
-        results = context.parallelize(tasks, len(tasks)).map(partial(_run, settings)).collect()
-    except JAVA_ERRORS:
+        results = on_executors(warehouse, _run, settings, tasks)
+    except TableError:
         return UnreadRecords(first=not_read(positions, EXECUTORS_FAILED), failures=(), bytes_fetched=0)
     for result in results:
         cluster.request_stats.add(result.request_stats)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from kafka_lagoon.admin.cluster import identify
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.gc_pause import gc_paused
+from kafka_lagoon.garbage import gc_paused
 from kafka_lagoon.snapshot.chosen_names import EVERYTHING, ChosenNames
 from kafka_lagoon.snapshot.coverage import worth_a_row
 from kafka_lagoon.snapshot.group_state import Tell, read_groups

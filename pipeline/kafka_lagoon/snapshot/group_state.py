@@ -14,7 +14,7 @@ from kafka_lagoon.admin.share_groups import ShareOffsets, share_group_offsets
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, ScopeType
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.gc_pause import gc_paused
+from kafka_lagoon.garbage import gc_paused
 from kafka_lagoon.snapshot.commits import Commits, commits_of
 from kafka_lagoon.snapshot.group_types import GONE
 from kafka_lagoon.snapshot.groups import Groups, group_rows

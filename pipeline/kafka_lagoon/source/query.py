@@ -15,6 +15,7 @@ from kafka_lagoon import log
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
+from kafka_lagoon.garbage import modules_kept
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.source.columns import require_known
 from kafka_lagoon.source.options import SourceOptions
@@ -54,7 +55,8 @@ class Query:
             fail_on_data_loss=self.options.fail_on_data_loss,
             schema=to_arrow_schema(self.schema, timezone="UTC"),
         )
-        yield from read(reading, SYSTEM_CLOCK, partition.value)
+        with modules_kept():
+            yield from read(reading, SYSTEM_CLOCK, partition.value)
 
 
 def query(options: SourceOptions, schema: StructType) -> Query:

@@ -17,6 +17,7 @@ from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError, ConfigError, PipelineError
+from kafka_lagoon.garbage import modules_kept
 from kafka_lagoon.produce.arrow_writer import ArrowWriter, WriteOptions
 from kafka_lagoon.produce.producer_state import ProducerState
 from kafka_lagoon.produce.sequences import init_producer_id
@@ -56,6 +57,7 @@ def transactional_id(sink: Sink, partition: int, attempt: int) -> str:
     return f"{sink.task_prefix}{partition}-{attempt}"
 
 
+@modules_kept()
 def write_task(
     sink: Sink, shared: Transaction | None, task: SparkTask, batches: Iterator[pa.RecordBatch]
 ) -> TaskWritten:

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from kafka_lagoon.errors import DecodeError
-from kafka_lagoon.gc_pause import gc_paused
+from kafka_lagoon.garbage import gc_paused
 from kafka_lagoon.wire.columns import Builder, Readers, builder, class_of, is_by_column
 from kafka_lagoon.wire.primitives import TEXT_ERRORS, Broken, Frame, length_reader, read_uvarint, text_length_reader
 from kafka_lagoon.wire.schema import Array, Blob, Field, Kind, Nested, Scalar, Text, fields_of

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from kafka_lagoon.gc_pause import gc_paused
+from kafka_lagoon.garbage import gc_paused
 
 
 def test_the_collector_is_on_again() -> None:

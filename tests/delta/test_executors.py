@@ -1,0 +1,60 @@
+"""Tasks on Spark's executors: results in order, one clear error, and processes that keep their modules out of collections."""
+
+import gc
+import os
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_lagoon.delta.executors import on_executors
+from kafka_lagoon.delta.warehouse import Warehouse, at_path
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.garbage import modules_kept
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def warehouse(spark: SparkSession, tmp_path: Path) -> Warehouse:
+    """A place whose session has executors; no table is needed."""
+    return at_path(spark, str(tmp_path / "lake"))
+
+
+def frozen(settings: str, task: int) -> tuple[str, int, int]:
+    """What was given, the process, and how many objects its collections leave out."""
+    return f"{settings} {task}", os.getpid(), gc.get_freeze_count()
+
+
+def test_a_process_keeps_its_modules_after_its_first_task(warehouse: Warehouse) -> None:
+    """Each result is in the place of its task; collections are short in every process that had a task before."""
+    first = on_executors(warehouse, frozen, "task", range(8))
+    assert [text for text, _, _ in first] == [f"task {number}" for number in range(8)]
+    later = on_executors(warehouse, frozen, "task", range(8))
+    counts = {count for _, process, count in later if process in {process for _, process, _ in first}}
+    assert counts
+    assert min(counts) > 10_000
+
+
+def test_no_tasks_need_no_spark(warehouse: Warehouse) -> None:
+    """Nothing is sent to Spark."""
+    assert on_executors(warehouse, frozen, "task", []) == []
+
+
+def failing(settings: str, task: int) -> int:
+    """A task that Spark cannot run."""
+    raise ValueError(f"{settings} {task}")
+
+
+def test_a_task_that_fails_is_one_error(warehouse: Warehouse) -> None:
+    """With what was raised."""
+    with pytest.raises(TableError, match="a task on Spark's executors failed: ValueError: task 0"):
+        on_executors(warehouse, failing, "task", [0])
+
+
+def test_a_driver_keeps_collecting() -> None:
+    """Outside of executors nothing is frozen."""
+    before = gc.get_freeze_count()
+    with modules_kept():
+        pass
+    assert gc.get_freeze_count() == before
