@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.cli.restore_arguments import restore_arguments
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK
+from kafka_lagoon.delta.schema import WRITE_TABLES
 from kafka_lagoon.delta.warehouse import open_warehouse
 from kafka_lagoon.restore.writing import Writing
 from kafka_lagoon.runs.context import RunContext
@@ -99,7 +100,7 @@ def _restore(lake: Path, servers: str, topic: BenchTopic, target: str, peaks: li
         *("--rename", f"{topic.name}={target}", *more),
     ]
     arguments = restore_arguments(argv, {}, SYSTEM_CLOCK)
-    context = RunContext("restore", arguments.settings, SYSTEM_CLOCK)
+    context = RunContext("restore", arguments.settings, SYSTEM_CLOCK, WRITE_TABLES)
     result = restore(context, arguments.request, RequestStats(), _Silent())
     assert result.is_complete
     assert result.written == topic.records

@@ -10,6 +10,7 @@ from kafka_lagoon.cli.job_arguments import IngestArguments, ingest_arguments
 from kafka_lagoon.cli.outcome import INGEST, PARTIAL, Outcome, OutcomeProgress, one_by_one, reported_job
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, worst_of_clusters
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
+from kafka_lagoon.delta.schema import RECORD_TABLES
 from kafka_lagoon.ingest.pending_files import missing_in_words
 from kafka_lagoon.job_settings import IngestSettings
 from kafka_lagoon.runs.context import RunContext
@@ -23,7 +24,7 @@ def main(argv: Sequence[str]) -> int:
 
 def ingest_all(arguments: IngestArguments, clock: Clock) -> int:
     """Archive every cluster of the settings; the exit code of all."""
-    context = RunContext(INGEST, arguments.settings, clock)
+    context = RunContext(INGEST, arguments.settings, clock, RECORD_TABLES)
     outcomes = [Outcome(job=INGEST, cluster=name) for name in arguments.settings.named_clusters()]
     return worst_of_clusters(one_by_one(outcomes, clock, lambda outcome: _ingest_one(context, arguments, outcome)))
 

@@ -8,6 +8,7 @@ from kafka_lagoon.cli.outcome import PARTIAL, RESTORE, Outcome, OutcomeProgress,
 from kafka_lagoon.cli.restore_arguments import RestoreArguments, restore_arguments
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, worst_of_clusters
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
+from kafka_lagoon.delta.schema import WRITE_TABLES
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.restore import STEPS, RestoreResult, restore
 
@@ -19,7 +20,7 @@ def main(argv: Sequence[str]) -> int:
 
 def restore_all(arguments: RestoreArguments, clock: Clock) -> int:
     """Restore, print and report; the exit code."""
-    context = RunContext(RESTORE, arguments.settings, clock)
+    context = RunContext(RESTORE, arguments.settings, clock, WRITE_TABLES)
     outcome = Outcome(job=RESTORE, cluster=arguments.request.to_cluster)
     return worst_of_clusters(one_by_one([outcome], clock, lambda each: _restore(context, arguments, each)))
 

@@ -139,8 +139,10 @@ def find_warehouse(spark: SparkSession, settings: Settings) -> Warehouse:
     return warehouse
 
 
-def open_warehouse(spark: SparkSession, settings: Settings, clock: Clock) -> Warehouse:
-    """The warehouse that settings name, for writing: missing tables are created.
+def open_warehouse(
+    spark: SparkSession, settings: Settings, clock: Clock, tables: Sequence[Table] = TABLES
+) -> Warehouse:
+    """The warehouse that settings name, for writing to some tables: those that are missing are created, all if none is there.
 
     ConfigError names the setting if the place cannot be written or does not keep writers apart; SchemaChanged if a
     table does not have our columns. Nullable columns that a newer version of ours brings are added, and tables of version 0.1.0
@@ -151,7 +153,7 @@ def open_warehouse(spark: SparkSession, settings: Settings, clock: Clock) -> War
     warehouse = _warehouse(spark, settings)
     if settings.warehouse:
         _check_writable(warehouse)
-    _prepare_all(warehouse, TABLES, clock)
+    _prepare_all(warehouse, tables, clock)
     return warehouse
 
 
@@ -165,14 +167,15 @@ def open_folder(delta: Kernel, path: str, table: Table, clock: Clock) -> Warehou
     state = delta.load(warehouse.locations[table.name])
     if state and columns_to_add(table, state):
         raise NeedsSession(f"table {table.name} at {state.location} lacks columns, which Spark adds")
-    is_new = delta.load(warehouse.locations["snapshots"]) is None
-    _prepare_all(warehouse, TABLES if is_new else (table,), clock)
+    _prepare_all(warehouse, (table,), clock)
     return warehouse
 
 
 def _prepare_all(warehouse: Warehouse, tables: Sequence[Table], clock: Clock) -> None:
+    """Create or complete tables; all tables, so that queries over several find them, if there are none."""
     with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS), ThreadPoolExecutor(PARALLEL) as threads:
-        list(threads.map(lambda table: _prepare(warehouse, table), tables))
+        is_new = tables != TABLES and warehouse.kernel.load(warehouse.locations["snapshots"]) is None
+        list(threads.map(lambda table: _prepare(warehouse, table), TABLES if is_new else tables))
 
 
 def columns_to_add(table: Table, state: State) -> tuple[Column, ...]:

@@ -1,10 +1,12 @@
 """What the runs of one job over several clusters share, and what they report while they are under way."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from threading import Lock
 from typing import Protocol
 
 from kafka_lagoon.clock import Clock
+from kafka_lagoon.delta.schema import TABLES, Table
 from kafka_lagoon.delta.session import session
 from kafka_lagoon.delta.warehouse import Warehouse, find_warehouse, open_warehouse
 from kafka_lagoon.settings import Settings
@@ -21,14 +23,14 @@ class Progress(Protocol):
 
 
 class RunContext:
-    """Settings, a clock, and the warehouse, which is opened with Spark when it is first used and then kept.
+    """Settings, a clock, and the warehouse, which is opened with Spark for writing to `tables` when it is first used, then kept.
 
     So a cluster that does not answer is known before Spark starts.
     """
 
-    def __init__(self, job: str, settings: Settings, clock: Clock) -> None:
+    def __init__(self, job: str, settings: Settings, clock: Clock, tables: Sequence[Table] = TABLES) -> None:
         self.settings, self.clock = settings, clock
-        self._job, self._lock = job, Lock()
+        self._job, self._tables, self._lock = job, tables, Lock()
         self._warehouse: Warehouse | None = None
 
     @property
@@ -36,7 +38,8 @@ class RunContext:
         """The warehouse of the settings for writing: tables that are missing are created."""
         with self._lock:  # clusters of one run ask for it at once
             if self._warehouse is None:
-                self._warehouse = open_warehouse(session(f"lagoon {self._job}"), self.settings, self.clock)
+                spark = session(f"lagoon {self._job}")
+                self._warehouse = open_warehouse(spark, self.settings, self.clock, self._tables)
             return self._warehouse
 
     @cached_property
