@@ -85,7 +85,7 @@ def test_only_a_terminal_has_a_width_and_colours(monkeypatch: pytest.MonkeyPatch
     """NO_COLOR and dumb terminals are respected; --wide cuts nothing."""
     assert screen({}) == Screen()
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((100, 30)))
+    monkeypatch.setattr("shutil.get_terminal_size", lambda **_: os.terminal_size((100, 30)))
     assert screen({}) == Screen(width=100, has_colours=True)
     assert screen({"NO_COLOR": ""}).has_colours
     assert not screen({"NO_COLOR": "1"}).has_colours

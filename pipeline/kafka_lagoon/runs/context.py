@@ -23,7 +23,7 @@ class Progress(Protocol):
 
 
 class RunContext:
-    """Settings, a clock, and the warehouse, which is opened with Spark for writing to `tables` when it is first used, then kept.
+    """Settings, a clock, and the warehouse, opened with Spark for writing to `tables` when it is first used, and then kept.
 
     So a cluster that does not answer is known before Spark starts.
     """
