@@ -140,7 +140,7 @@ def test_a_run_that_is_refused(filled: Secured, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize(
     "way",
-    [SIGNED_WAY, *(pytest.param(way, marks=pytest.mark.proof) for way in ("scram-512", "plain-tls", "token-tls"))],
+    [SIGNED_WAY, *(pytest.param(other, marks=pytest.mark.proof) for other in ("scram-512", "plain-tls", "token-tls"))],
 )
 def test_jobs_by_other_ways(filled: Secured, tmp_path: Path, way: str, capfd: pytest.CaptureFixture[str]) -> None:
     """The same by every other mechanism, in this process."""
