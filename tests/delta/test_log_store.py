@@ -148,3 +148,20 @@ def test_keys_are_not_stored(bucket: ObjectStore, lake: Warehouse) -> None:
     commits = [lake.kernel.storage.read(f"s3a:/{path}") for path in sorted(paths)]
     assert b"commitInfo" in commits[0]
     assert SECRET.encode() not in b"".join(commits)
+
+
+@pytest.mark.proof
+def test_a_schema_in_a_bucket(spark: SparkSession, bucket: ObjectStore) -> None:
+    """Tables that Spark's own catalog keeps in a bucket are made and filled by conditional commits, too."""
+    location = a_lake()
+    spark.sql(f"CREATE SCHEMA in_a_bucket LOCATION '{location}'")
+    made = open_warehouse(spark, settings("catalog=spark_catalog", "schema=in_a_bucket"), CLOCK)
+    assert made.locations["snapshots"].startswith(location)
+    with snapshot_lock(made, "default", CLOCK) as lock:
+        publish(lock, other_run.attempt(1))
+    assert spark.table("in_a_bucket.consumer_lag").count() == 3
+    folder = f"/{BUCKET}/{location.rpartition('/')[2]}/"
+    puts = [one for one in bucket.requests() if one.method == "PUT" and one.path.startswith(folder)]
+    commits = [one for one in puts if COMMIT.fullmatch(one.path)]
+    assert len(commits) > len(made.locations)
+    assert all(one.is_conditional for one in commits)

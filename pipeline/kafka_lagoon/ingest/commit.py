@@ -65,8 +65,10 @@ def commit(lock: ArchiveLock, output: RunOutput) -> None:
                 domains={domain(lock.cluster_id): to_json(next_offsets)},
             )
         except Fenced as error:
-            _remove(lock, output)
-            raise LockHeld(f"the archive of cluster {lock.cluster_id}", "it committed in the meantime") from error
+            is_ours = _stored(warehouse, lock.cluster_id) == to_json(next_offsets)  # the answer to it was lost
+            if not is_ours:
+                _remove(lock, output)
+                raise LockHeld(f"the archive of cluster {lock.cluster_id}", "it committed in the meantime") from error
     _check(warehouse, lock.cluster_id, next_offsets, sequence)
     commit_pending(warehouse, lock.cluster_id, next_offsets, lock.clock)
 
@@ -113,8 +115,13 @@ def _check(warehouse: Warehouse, cluster_id: str, expected: NextOffsets, sequenc
 
     Where no lock keeps runs apart, the next one may have committed by now.
     """
-    stored = warehouse.kernel.domain(warehouse.state(RECORDS.name), domain(cluster_id))
+    stored = _stored(warehouse, cluster_id)
+    if stored == to_json(expected):
+        return
     last_run = from_json(stored).last_run
-    is_later = last_run is not None and last_run.sequence > sequence
-    if stored != to_json(expected) and not is_later:
+    if last_run is None or last_run.sequence <= sequence:
         raise ChecksFailed("table records does not hold what was committed: does its log store keep writers apart?")
+
+
+def _stored(warehouse: Warehouse, cluster_id: str) -> str | None:
+    return warehouse.kernel.domain(warehouse.state(RECORDS.name), domain(cluster_id))
