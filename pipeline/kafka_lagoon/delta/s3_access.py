@@ -5,6 +5,7 @@ settings of a task, as those of Kafka do, and are written nowhere. Where s3a loo
 executor looks at its own.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,8 +56,16 @@ def s3_access(storage: Storage, url: str) -> S3Access | None:
 
 def _credentials(files: Any) -> dict[str, Any]:
     """The first that one of s3a's providers has; none where that provider looks at the machine."""
-    providers = files.getS3AInternals().shareCredentials("executors of Lagoon").getProviders()
-    for provider in (providers.get(number) for number in range(providers.size())):
+    shared = files.getS3AInternals().shareCredentials("executors of Kafka Lagoon")
+    try:
+        providers = shared.getProviders()
+        return _first_of(providers.get(number) for number in range(providers.size()))
+    finally:
+        shared.close()  # gives this share back
+
+
+def _first_of(providers: Iterator[Any]) -> dict[str, Any]:
+    for provider in providers:
         name = provider.getClass().getName()
         if name.startswith(_OF_THE_MACHINE):
             return {}
