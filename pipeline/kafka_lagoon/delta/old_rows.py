@@ -36,8 +36,9 @@ from kafka_lagoon.delta.schema import (
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.job_settings import RetentionSettings
 
-# How long rows stay that views of `snapshots` as it was may need. Its log keeps commits for three days, which tell what it was.
-_READERS_HOURS = 24
+# How long rows stay that readers of an earlier version of `snapshots` may need: until the run of the next day, which may begin
+# somewhat earlier. The log of `snapshots` keeps the commits of three days, which tell what it named.
+_READERS_HOURS = 20
 _HOUR_MS = 3_600_000
 _READ_AT_ONCE = 16  # files; on object stores each is a request
 _SNAPSHOTS = STATE_TABLES[-1]
