@@ -66,6 +66,23 @@ def test_small_partitions_share_tasks():
     assert len(divide(ranges, lambda _: 1000, 2, 256 << 20)) == 1
 
 
+def test_many_partitions_are_work_too():
+    """Twenty thousand are spread over the cores, however little each has; a task of them all would be the last to end."""
+    ranges = ranges_of([(0, 1, 0)] * 20_000)
+    assert [len(task.splits) for task in divide(ranges, lambda _: 1, 2, 256 << 20)] == [10_000] * 2
+    assert len(divide(ranges[:4_000], lambda _: 500, 64, 256 << 20)) == 1
+    tasks = divide(ranges, lambda planned: 64 << 20 if planned.partition == 7 else 100, 4, 256 << 20)
+    assert max(len(task.splits) for task in tasks) == 5_000
+
+
+def test_splits_know_what_to_expect():
+    """Of a partition that is divided each split has its share of the bytes."""
+    (whole,) = divide(ranges_of([(0, 10, 0)]), lambda _: 1000, 2, 256 << 20)
+    assert [split.expected_bytes for split in whole.splits] == [1000]
+    parts = divide(ranges_of([(0, 4000, 0)]), lambda _: 1 << 30, 2, 256 << 20)
+    assert [task.splits[0].expected_bytes for task in parts] == [256 << 20] * 4
+
+
 def test_every_core_gets_work():
     """Four partitions of 20 MB on four cores are four tasks, not one."""
     assert len(divide(ranges_of([(0, 100, 0)] * 4), lambda _: 20 << 20, 4, 256 << 20)) == 4

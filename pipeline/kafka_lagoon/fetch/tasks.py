@@ -12,6 +12,8 @@ from kafka_lagoon.fetch.ranges import PlannedRange
 from kafka_lagoon.fetch.split import Split
 
 _SMALLEST_TASK = 8 << 20  # below this a task costs more than it spreads
+_MANY_PARTITIONS = 5_000  # are one task if they are small: about a second, which is worth one file for all
+_SLACK = 1.2  # a task may be so much larger than it should be
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,26 +41,26 @@ def divide(
     small: list[tuple[int, Split]] = []
     for planned in ranges:
         size = sizes[planned.topic, planned.partition]
-        splits = _splits(planned, max(1, round(size / target)))
+        splits = _splits(planned, max(1, round(size / target)), size)
         if len(splits) == 1:
             small.append((size, splits[0]))
         else:
             tasks += [(size // len(splits), Task(splits=(split,))) for split in splits]
-    tasks += _packed(small, target)
+    tasks += _packed(small, target, max(_MANY_PARTITIONS, -(-len(small) // max(parallelism, 1))))
     return [task for _, task in sorted(tasks, key=lambda weighed: -weighed[0])]
 
 
-def _splits(planned: PlannedRange, count: int) -> list[Split]:
+def _splits(planned: PlannedRange, count: int, size: int) -> list[Split]:
     """Splits of even length in offsets; all but the first may begin in the middle of a batch, which is read twice."""
     start, length = planned.first_readable, planned.to_offset - planned.first_readable
     if not length:
         return []
     count = min(count, length)
     cuts = [start + length * number // count for number in range(count + 1)]
-    return [_split(planned, low, high) for low, high in pairwise(cuts)]
+    return [_split(planned, low, high, size // count) for low, high in pairwise(cuts)]
 
 
-def _split(planned: PlannedRange, low: int, high: int) -> Split:
+def _split(planned: PlannedRange, low: int, high: int, size: int) -> Split:
     return Split(
         topic=planned.topic,
         topic_id=planned.topic_id,
@@ -68,20 +70,24 @@ def _split(planned: PlannedRange, low: int, high: int) -> Split:
         stable_end=planned.stable_end,
         last_epoch=planned.last_epoch if low == planned.from_offset else -1,
         continues=low > planned.first_readable,
+        expected_bytes=size,
     )
 
 
-def _packed(small: Sequence[tuple[int, Split]], target: int) -> list[tuple[int, Task]]:
-    """Whole partitions together until a task is full, in the order of their names, which readers of the files prune by."""
+def _packed(small: Sequence[tuple[int, Split]], target: int, most: int) -> list[tuple[int, Task]]:
+    """Whole partitions together until a task is full, in the order of their names, which readers of the files prune by.
+
+    A partition costs something beside its bytes: `most` of them are a full task, however small they are.
+    """
     packed: list[tuple[int, Task]] = []
     batch: list[Split] = []
-    filled = 0
+    filled, fixed = 0.0, target / most
     for size, split in sorted(small, key=lambda sized: (sized[1].topic, sized[1].partition)):
-        if batch and filled + size > target * 1.2:
-            packed.append((filled, Task(splits=tuple(batch))))
-            batch, filled = [], 0
+        if batch and (filled + size > target * _SLACK or len(batch) >= most):
+            packed.append((int(filled), Task(splits=tuple(batch))))
+            batch, filled = [], 0.0
         batch.append(split)
-        filled += size
+        filled += size + fixed
     if batch:
-        packed.append((filled, Task(splits=tuple(batch))))
+        packed.append((int(filled), Task(splits=tuple(batch))))
     return packed
