@@ -1,16 +1,11 @@
-"""Many partitions: 2,000 with twenty records each from a real broker, and a plan for 100,000 of which none has anything new.
+"""Many small partitions: 2,000 with twenty records each from a real broker, as executors read and write them, in this process.
 
-The first is what executors do (fetch, decode, Parquet), in this process; the second is the driver's part, against synthetic
-brokers, in a process of its own because of its memory. Spark's connector is not compared: it takes minutes for either.
+Spark's connector is not compared: it takes minutes. What the driver does for many partitions is in planning.py.
 """
 
-import json
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from resource import RUSAGE_SELF, getrusage
 from time import perf_counter, process_time
 from unittest.mock import patch
 
@@ -20,24 +15,18 @@ from confluent_kafka.admin import NewTopic
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
-from kafka_lagoon.fetch.leader_epochs import EpochRange
 from kafka_lagoon.fetch.offset_specs import EARLIEST, OffsetSpecs
-from kafka_lagoon.fetch.plan import Archived, plan
-from kafka_lagoon.fetch.ranges import Position
+from kafka_lagoon.fetch.plan import plan
 from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.fetch.tasks import Task, divide
 from kafka_lagoon.ingest import archive_task
 from kafka_lagoon.ingest.archive_task import TaskSettings
-from kafka_lagoon.ingest.next_offsets import NextOffsets, from_json, to_json
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.sandbox.kafka import LocalKafka
-from kafka_lagoon.wire.primitives import uuid_text
 from tests.bench.measure import Findings, Sample
-from tests.bench.synthetic_brokers import LEADER_EPOCH, Size, synthetic_brokers, topic_name
 from tests.integration.state import create_topics
 
-MANY = Size(topics=2_000, partitions=50, brokers=12, groups=0)
 TOPIC, PARTITIONS, RECORDS = "many", 2_000, 20
 _ROUNDS = 5
 _BUDGET_MS = 120_000
@@ -45,20 +34,17 @@ _START = OffsetSpecs(name="start", default=EARLIEST)
 
 
 def run() -> Findings:
-    """The best of some runs of each."""
-    return Findings(comparisons=[], notes=[_small_partitions(), _nothing_new()])
-
-
-def _small_partitions() -> str:
+    """The best of some runs."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name, LocalKafka(Path(name, "kafka"), heap_mb=1024) as kafka:
         fill(kafka.bootstrap_servers, TOPIC, PARTITIONS)
         tasks = tasks_of(kafka.bootstrap_servers, TOPIC)
         runs = [archived(kafka.bootstrap_servers, tasks, Path(name, f"run-{number}")) for number in range(_ROUNDS)]
     best, requests = min(runs, key=lambda timed: timed[0].cpu_s)
-    return (
+    note = (
         f"{PARTITIONS:,} partitions of {RECORDS} records as one file: {best.cpu_s:.2f} processor seconds, {best.wall_s:.1f} s and "
         f"{requests} Fetch requests of one task, with its connection and metadata."
     )
+    return Findings(comparisons=[], notes=[note])
 
 
 def fill(bootstrap_servers: str, topic: str, partitions: int) -> None:
@@ -110,51 +96,3 @@ def archived(bootstrap_servers: str, tasks: Sequence[Task], folder: Path) -> tup
     assert not any(outcome.failure for outcome in outcomes)
     assert sum(file.statistics.rows for result in results for file in result.files) == len(outcomes) * RECORDS
     return sample, sum(api.requests for (name, _), api in stats.by_api.items() if name == "Fetch")
-
-
-def _nothing_new() -> str:
-    with synthetic_brokers(MANY) as address:
-        runs = []
-        for _ in range(_ROUNDS):
-            command = [sys.executable, "-m", "tests.bench.partitions", address]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
-            runs.append(json.loads(done.stdout))
-    best = min(runs, key=lambda sample: sample["cpu_s"])
-    return (
-        f"{MANY.topics * MANY.partitions:,} partitions with nothing new: next offsets read in {best['offsets_s']:.1f} and all planned in "
-        f"{best['cpu_s']:.1f} processor seconds ({best['wall_s']:.1f} s); the process had {best['peak_mb']:,} MB at most."
-    )
-
-
-def planned_nothing(address: str) -> dict[str, float]:
-    """Read next offsets as a run stores them, and plan with nothing to read."""
-    stored = to_json(NextOffsets(topics={topic_name(topic): _archived(topic) for topic in range(MANY.topics)}))
-    began = process_time()
-    topics = from_json(stored).topics
-    offsets_s, wall, cpu = process_time() - began, perf_counter(), process_time()
-    deadline = Deadline.after(SYSTEM_CLOCK, _BUDGET_MS)
-    settings = KafkaSettings(bootstrap_servers=address)
-    with Cluster.connect(settings, SYSTEM_CLOCK, RequestStats(), deadline) as cluster:
-        planned = plan(cluster, ReadSpec(topics=(), pattern=".*", start=_START), topics, deadline)
-    assert [*planned.ranges, *planned.events, *planned.failures] == []
-    return {
-        "offsets_s": offsets_s,
-        "cpu_s": process_time() - cpu,
-        "wall_s": perf_counter() - wall,
-        "peak_mb": getrusage(RUSAGE_SELF).ru_maxrss // 1024,
-    }
-
-
-def _archived(topic: int) -> Archived:
-    ends = {index: MANY.end(topic, index) for index in range(MANY.partitions)}
-    positions = {
-        index: Position(
-            next_offset=end, leader_epoch=LEADER_EPOCH, epochs=(EpochRange(LEADER_EPOCH, 0, end),), confirmed=True
-        )
-        for index, end in ends.items()
-    }
-    return Archived(topic_id=uuid_text((topic + 1).to_bytes(16, "big")), partitions=positions)
-
-
-if __name__ == "__main__":
-    print(json.dumps(planned_nothing(sys.argv[1])))

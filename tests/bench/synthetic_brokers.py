@@ -27,7 +27,6 @@ from kafka_lagoon.protocol.messages import (
     list_offsets,
     metadata,
     offset_fetch,
-    offset_for_leader_epoch,
 )
 from kafka_lagoon.wire.primitives import write_uvarint
 from kafka_lagoon.wire.reading import decode
@@ -46,13 +45,11 @@ APIS: tuple[Api[Any, Any], ...] = (
     list_offsets.LIST_OFFSETS,
     metadata.METADATA,
     offset_fetch.OFFSET_FETCH,
-    offset_for_leader_epoch.OFFSET_FOR_LEADER_EPOCH,
 )
 _BY_KEY = {api.key: api for api in APIS}
 _VERSIONS = {api.key: api.versions.highest for api in APIS} | {offset_fetch.OFFSET_FETCH.key: 9}
 COMMITTED = 40  # partitions of a group
 _PAGE = 2_000  # partitions in an answer to DescribeTopicPartitions, as brokers have it by default
-LEADER_EPOCH = 7
 _STABLE_OF_FIVE = 2  # groups with a member
 
 
@@ -68,10 +65,6 @@ class Size:
     def leader(self, topic: int, partition: int) -> int:
         """The broker that leads a partition."""
         return (topic * self.partitions + partition) % self.brokers + 1
-
-    def end(self, topic: int, partition: int) -> int:
-        """Every offset of a log that can be asked for."""
-        return 1_000_000 + topic * self.partitions + partition
 
     def replicas(self, topic: int, partition: int) -> tuple[int, ...]:
         """Three brokers, the leader first."""
@@ -103,7 +96,6 @@ class Answers:
         self.size, self.nodes, self.first_port = size, nodes, first_port
         self.ends = {node: self._ends(node) for node in nodes}
         own = {node: [group for group in range(size.groups) if group % size.brokers + 1 == node] for node in nodes}
-        self.epoch_ends = {node: self._epoch_ends(node) for node in nodes}
         self.listed = {node: self._listed(groups) for node, groups in own.items()}
         self.commits = {group_id(group): self._commits(group) for groups in own.values() for group in groups}
         self.described = {group_id(group): self._described(group) for groups in own.values() for group in groups}
@@ -112,7 +104,6 @@ class Answers:
             api_versions.API_VERSIONS.key: lambda _, __: self.versions,
             metadata.METADATA.key: lambda _, request: self.everything if request.topics is None else self.brokers,
             list_offsets.LIST_OFFSETS.key: lambda node, _: self.ends[node],
-            offset_for_leader_epoch.OFFSET_FOR_LEADER_EPOCH.key: lambda node, _: self.epoch_ends[node],
             list_groups.LIST_GROUPS.key: lambda node, _: self.listed[node],
             describe_groups.DESCRIBE_GROUPS.key: lambda _, request: _many(
                 self.described[one] for one in request.groups
@@ -163,11 +154,7 @@ class Answers:
     def _partition(self, topic: int, index: int) -> metadata.MetadataPartition:
         replicas = self.size.replicas(topic, index)
         return metadata.MetadataPartition(
-            partition_index=index,
-            leader_id=replicas[0],
-            leader_epoch=LEADER_EPOCH,
-            replica_nodes=replicas,
-            isr_nodes=replicas,
+            partition_index=index, leader_id=replicas[0], leader_epoch=7, replica_nodes=replicas, isr_nodes=replicas
         )
 
     def _metadata(self, topics: tuple[metadata.MetadataTopic, ...]) -> bytes:
@@ -188,8 +175,8 @@ class Answers:
                 list_offsets.ListOffsetsResponsePartition(
                     partition_index=index,
                     timestamp=1_763_760_000_000,
-                    offset=self.size.end(topic, index),
-                    leader_epoch=LEADER_EPOCH,
+                    offset=1_000_000 + topic * 7 + index,
+                    leader_epoch=7,
                 )
                 for index in range(self.size.partitions)
                 if self.size.leader(topic, index) == node
@@ -197,25 +184,6 @@ class Answers:
             if some:
                 topics.append(list_offsets.ListOffsetsResponseTopic(name=topic_name(topic), partitions=some))
         return _encoded(list_offsets.LIST_OFFSETS, list_offsets.ListOffsetsResponse(topics=tuple(topics)))
-
-    def _epoch_ends(self, node: int) -> bytes:
-        topics = tuple(
-            offset_for_leader_epoch.OffsetForLeaderTopicResult(
-                topic=topic_name(topic),
-                partitions=tuple(
-                    offset_for_leader_epoch.EpochEndOffset(
-                        partition=index, error_code=0, leader_epoch=LEADER_EPOCH, end_offset=self.size.end(topic, index)
-                    )
-                    for index in range(self.size.partitions)
-                    if self.size.leader(topic, index) == node
-                ),
-            )
-            for topic in range(self.size.topics)
-        )
-        message = offset_for_leader_epoch.OffsetForLeaderEpochResponse(
-            topics=tuple(one for one in topics if one.partitions)
-        )
-        return _encoded(offset_for_leader_epoch.OFFSET_FOR_LEADER_EPOCH, message)
 
     def _listed(self, groups: list[int]) -> bytes:
         listed = tuple(
@@ -237,7 +205,7 @@ class Answers:
                     offset_fetch.OffsetFetchResponsePartition(
                         partition_index=index,
                         committed_offset=900_000 + group + index,
-                        committed_leader_epoch=LEADER_EPOCH,
+                        committed_leader_epoch=7,
                         metadata="",
                     )
                     for index in range(count)
@@ -323,7 +291,7 @@ class Answers:
         return describe_topic_partitions.DescribeTopicPartitionsPartition(
             partition_index=index,
             leader_id=replicas[0],
-            leader_epoch=LEADER_EPOCH,
+            leader_epoch=7,
             replica_nodes=replicas,
             isr_nodes=replicas,
             eligible_leader_replicas=(),
