@@ -164,7 +164,7 @@ def test_committed_transactions_stay_together(state: FakeCluster, connect: Conne
 def test_answers_without_room(state: FakeCluster, connect: Connect) -> None:
     """What does not fit into an answer is asked for again, and no answer is larger than the options say."""
     options = replace(QUICK, fetch_bytes=400)
-    requests, unread = assert_as_alone(state, connect, splits(state), options)
+    requests, unread = assert_as_alone(state, connect, splits(state, expected_bytes=10), options)
     assert (unread, requests) == ([], 6)
     assert all(request.max_bytes <= 400 for request in state.fetches)
 

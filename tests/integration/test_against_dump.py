@@ -12,7 +12,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.reader import SplitReader
-from kafka_lagoon.fetch.small_partitions import SmallPartitions, Unread, groups
+from kafka_lagoon.fetch.small_partitions import SmallPartitions, Unread
 from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, ReadOptions, Split
 from kafka_lagoon.fetch.stalls import Limits
 from kafka_lagoon.kafka_settings import KafkaSettings
@@ -248,7 +248,7 @@ def test_small_partitions_together_are_the_same(
         ]
         small = SmallPartitions(cluster, options, Limits.of(CLOCK, options))
         outcomes, alone = [], set[str]()
-        for part in (part for group in groups(splits, options) for part in small.read(group)):
+        for part in small.read(splits):
             if isinstance(part, Unread):
                 alone.add(part.split.topic)
                 reader = SplitReader(cluster, part.split, options, answer=part.answer)

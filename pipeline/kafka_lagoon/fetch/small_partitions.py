@@ -67,9 +67,9 @@ def groups(splits: Sequence[Split], options: ReadOptions) -> Iterator[Sequence[S
 
 
 class SmallPartitions:
-    """Reads groups of small splits; `cluster` must know the leaders.
+    """Reads the small splits of a task; `cluster` must know the leaders.
 
-    Every split of a group is in `outcomes` afterwards, or was handed back as unread.
+    Every split is in `outcomes` afterwards, or was handed back as unread.
     """
 
     def __init__(self, cluster: Cluster, options: ReadOptions, limits: Limits) -> None:
@@ -82,10 +82,15 @@ class SmallPartitions:
         self.outcomes: list[Outcome] = []
 
     def read(self, splits: Sequence[Split]) -> Iterator[SharedRecords | Unread]:
-        """The records of splits of different partitions, and which of them must be read by themselves.
+        """The records of splits of different partitions, and which of them must be read by themselves, about in their order."""
+        for group in groups(splits, self._options):
+            if len(group) > 1:
+                yield from self._read_group(group)
+            else:
+                yield from map(Unread, group)
 
-        An answer may have no room for all that was asked for, so what is missing is asked for again as long as something comes.
-        """
+    def _read_group(self, splits: Sequence[Split]) -> Iterator[SharedRecords | Unread]:
+        """Ask for all of them; an answer may have no room, so what is missing is asked for again as long as something comes."""
         missing, is_first = splits, True
         while missing:
             answers = self._ask(missing, is_first=is_first)

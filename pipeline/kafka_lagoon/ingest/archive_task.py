@@ -19,12 +19,11 @@ from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
 from kafka_lagoon.fetch.stalls import BOOTSTRAP, RUN_DEADLINE_PASSED, Limits, Stalls
 from kafka_lagoon.fetch.tasks import Task
 from kafka_lagoon.kafka_settings import KafkaSettings
-from kafka_lagoon.protocol.messages.fetch import PartitionData
 from kafka_lagoon.records.decoding import Counts
 
 if TYPE_CHECKING:
     from kafka_lagoon.delta.record_files import RecordFiles
-    from kafka_lagoon.fetch.small_partitions import SmallPartitions
+    from kafka_lagoon.fetch.small_partitions import SharedRecords, Unread
 
 _stalls: dict[str, Stalls] = {}  # of the one run that this process works for: Spark's workers run task after task
 
@@ -93,7 +92,7 @@ def _read_all(settings: TaskSettings, task: Task, files: "RecordFiles", progress
     if limits.run_is_over():  # the task has waited for a core until then
         progress.outcomes += [_unread(split, RUN_DEADLINE_PASSED, None) for split in task.splits]
         return
-    from kafka_lagoon.fetch import small_partitions  # noqa: PLC0415
+    from kafka_lagoon.fetch.small_partitions import SmallPartitions, Unread  # noqa: PLC0415
 
     with Cluster(settings.kafka, settings.clock, RequestStats()) as cluster:
         try:
@@ -103,35 +102,21 @@ def _read_all(settings: TaskSettings, task: Task, files: "RecordFiles", progress
             name = RUN_DEADLINE_PASSED if limits.run_is_over() else refusal_name(error)
             progress.outcomes += [_unread(split, name, str(error)) for split in task.splits]
             return
-        small = small_partitions.SmallPartitions(cluster, settings.options, limits)
-        for group in small_partitions.groups(task.splits, settings.options):
-            if len(group) == 1:
-                _read(cluster, group[0], settings, files, progress)
+        small = SmallPartitions(cluster, settings.options, limits)
+        for part in small.read(task.splits):
+            if isinstance(part, Unread):
+                _read_alone(cluster, part, settings, files, progress)
             else:
-                _read_together(small, group, cluster, settings, files, progress)
+                _write_shared(part, files, progress)
         progress.outcomes += small.outcomes
 
 
-def _read_together(
-    small: "SmallPartitions",
-    group: Sequence[Split],
-    cluster: Cluster,
-    settings: TaskSettings,
-    files: "RecordFiles",
-    progress: _Progress,
-) -> None:
+def _write_shared(part: "SharedRecords", files: "RecordFiles", progress: _Progress) -> None:
     from kafka_lagoon.delta.record_files import PartitionRows  # noqa: PLC0415
-    from kafka_lagoon.fetch.small_partitions import SharedRecords  # noqa: PLC0415
 
-    for part in small.read(group):
-        if isinstance(part, SharedRecords):
-            files.write_several(
-                [PartitionRows(split.topic, split.topic_id, split.partition, rows) for split, rows in part.rows],
-                part.batch,
-            )
-            progress.files |= {TopicPartition(split.topic, split.partition): 1 for split, rows in part.rows if rows}
-        else:
-            _read(cluster, part.split, settings, files, progress, part.answer)
+    owners = [PartitionRows(split.topic, split.topic_id, split.partition, rows) for split, rows in part.rows]
+    files.write_several(owners, part.batch)
+    progress.files |= {TopicPartition(split.topic, split.partition): 1 for split, rows in part.rows if rows}
 
 
 def _stalls_of(settings: TaskSettings) -> Stalls:
@@ -142,18 +127,13 @@ def _stalls_of(settings: TaskSettings) -> Stalls:
     return _stalls[settings.ingest_id]
 
 
-def _read(
-    cluster: Cluster,
-    split: Split,
-    settings: TaskSettings,
-    files: "RecordFiles",
-    progress: _Progress,
-    answer: PartitionData | None = None,
+def _read_alone(
+    cluster: Cluster, part: "Unread", settings: TaskSettings, files: "RecordFiles", progress: _Progress
 ) -> None:
     from kafka_lagoon.fetch.reader import SplitReader  # noqa: PLC0415
 
-    holding: set[str] = set()
-    reader = SplitReader(cluster, split, settings.options, _stalls_of(settings), answer)
+    split, holding = part.split, set[str]()
+    reader = SplitReader(cluster, split, settings.options, _stalls_of(settings), part.answer)
     try:
         for batch in reader.batches():
             holding.add(files.write(split.topic, split.topic_id, split.partition, batch))

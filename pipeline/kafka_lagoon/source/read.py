@@ -17,7 +17,7 @@ from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import RecordsError
 from kafka_lagoon.fetch.ranges import LOSSES, LOST
 from kafka_lagoon.fetch.reader import SplitReader
-from kafka_lagoon.fetch.small_partitions import SmallPartitions, Unread, groups
+from kafka_lagoon.fetch.small_partitions import SmallPartitions, Unread
 from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
 from kafka_lagoon.fetch.stalls import Limits
 from kafka_lagoon.fetch.tasks import Task
@@ -52,12 +52,11 @@ def read(reading: Reading, clock: Clock, task: Task) -> Iterator[pa.RecordBatch]
         topics = {split.topic for split in task.splits}
         cluster.refresh(topics, Deadline.after(clock, options.stall_timeout_ms))
         small = SmallPartitions(cluster, options, Limits.of(clock, options))
-        for group in groups(task.splits, options):
-            for part in small.read(group) if len(group) > 1 else map(Unread, group):
-                if isinstance(part, Unread):
-                    yield from _read_alone(reading, options, cluster, part)
-                else:  # nothing of it is lost
-                    yield from _shaped(reading.schema, part.batch, _of_several(reading.schema, part.rows))
+        for part in small.read(task.splits):
+            if isinstance(part, Unread):
+                yield from _read_alone(reading, options, cluster, part)
+            else:  # nothing of it is lost
+                yield from _shaped(reading.schema, part.batch, _of_several(reading.schema, part.rows))
 
 
 def _read_alone(reading: Reading, options: ReadOptions, cluster: Cluster, part: Unread) -> Iterator[pa.RecordBatch]:
