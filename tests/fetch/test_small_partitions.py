@@ -11,12 +11,12 @@ from kafka_lagoon.fetch.reader import SplitReader
 from kafka_lagoon.fetch.small_partitions import SharedRecords, SmallPartitions, Unread, groups
 from kafka_lagoon.fetch.split import READ_UNCOMMITTED, Outcome, ReadOptions, Split
 from kafka_lagoon.fetch.stalls import Limits, Stalls
-from kafka_lagoon.protocol.messages.fetch import FETCH
+from kafka_lagoon.protocol.messages.fetch import FETCH, FetchResponse
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.fake.batches import TRANSACTIONAL, aborted, batch, marker
 from tests.fake.cluster import FakeBatch, FakeCluster, FakePartition
-from tests.fake.faults import Close, Fault, Hang
+from tests.fake.faults import Altered, Close, Fault, Hang
 from tests.fetch.reading import QUICK, Connect, check, damage
 
 Rows = dict[tuple[int, int], bytes | None]
@@ -194,6 +194,17 @@ def test_a_connection_that_breaks(state: FakeCluster, connect: Connect) -> None:
     state.faults.append(Fault(FETCH.key, Close(), node_id=2, times=4))
     rows, outcomes, unread = together(connect(), splits(state))
     assert (len(rows), len(unread), {outcome.failure for outcome in outcomes.values()}) == (96, 4, {None})
+
+
+def test_throttled_answers(state: FakeCluster, connect: Connect) -> None:
+    """An answer without topics says that the broker wants to be left alone; afterwards it gives all that was asked for."""
+    throttled = Altered(lambda _: FetchResponse(throttle_time_ms=20, responses=()))
+    state.faults.append(Fault(FETCH.key, throttled, times=6))
+    rows, _, unread = together(connect(), splits(state))
+    assert (len(rows), unread, state.count(FETCH.key)) == (96, [], 9)
+    state.faults.append(Fault(FETCH.key, throttled, node_id=2, times=6))
+    rows, _, unread = together(connect(), splits(state))
+    assert (len(rows), len(unread)) == (96, 4)
 
 
 def test_without_a_leader_or_another_topic(state: FakeCluster, connect: Connect) -> None:

@@ -29,6 +29,8 @@ _SMALL = 16  # so many of them fit into an answer
 _LEAST_BYTES = 1 << 14  # of a partition: what a producer's batch has by default
 _LEAST_ANSWER = 1 << 16
 _OVERHEAD_OF_PARTITION = 128  # of an answer, beside the records
+_MOST_THROTTLED = 5  # rounds that bring nothing because brokers throttle
+_THROTTLED = PartitionData(partition_index=-1, error_code=0, high_watermark=-1, records=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +92,11 @@ class SmallPartitions:
                 yield from map(Unread, group)
 
     def _read_group(self, splits: Sequence[Split]) -> Iterator[SharedRecords | Unread]:
-        """Ask for all of them; an answer may have no room, so what is missing is asked for again as long as something comes."""
-        missing, is_first = splits, True
+        """Ask for all of them; an answer may have no room, so what is missing is asked for again as long as something comes.
+
+        An answer that was throttled away has nothing at all; the next request waits for as long as it says.
+        """
+        missing, is_first, throttled = splits, True, 0
         while missing:
             answers = self._ask(missing, is_first=is_first)
             requested, missing, is_first = missing, [], False
@@ -102,7 +107,8 @@ class SmallPartitions:
                     yield Unread(split, answer)
                 elif self._columns.is_full:
                     yield from self._take()
-            if len(missing) == len(requested):
+            throttled = throttled + 1 if any(answer is _THROTTLED for answer in answers) else 0
+            if len(missing) == len(requested) and not 0 < throttled <= _MOST_THROTTLED:
                 yield from map(Unread, missing)
                 break
         yield from self._take()
@@ -152,6 +158,10 @@ class SmallPartitions:
         }
         for leader_id, response in self._responses(wanted, limit).items():
             numbers = by_leader[leader_id]
+            if response.throttle_time_ms and not response.responses:
+                for number in numbers:
+                    answers[number] = _THROTTLED
+                continue
             data = partitions_data([splits[number] for number in numbers], response)
             for number, answer in zip(numbers, data, strict=True):
                 answers[number] = answer if answer is not None and _has_no_news(answer) else None
