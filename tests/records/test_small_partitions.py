@@ -50,7 +50,7 @@ def values(columns: SharedColumns) -> list[bytes]:
     return arrow_batch["value"].to_pylist() if arrow_batch else []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data(), st.lists(logs(), min_size=1, max_size=4), st.booleans())
 def test_equal_to_the_reference(data, some, read_committed):
     """Whatever is in the logs: what is taken over is decoded and counted as if it were alone, and nothing of the others is kept."""

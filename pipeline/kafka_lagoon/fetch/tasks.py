@@ -7,6 +7,7 @@ left out; small partitions share tasks, and so files.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import ceil
 
 from kafka_lagoon.fetch.ranges import PlannedRange
 from kafka_lagoon.fetch.split import Split
@@ -24,8 +25,10 @@ class Task:
 
 
 def task_bytes(total_bytes: int, parallelism: int, most: int) -> int:
-    """How many bytes a task should read: an even share for each core, but neither tiny nor more than `most`."""
-    return max(min(_SMALLEST_TASK, most), min(most, -(-total_bytes // max(parallelism, 1))))
+    """How many bytes a task should read: an even share for each core, in one round of tasks or several if that is too much."""
+    cores = max(parallelism, 1)
+    rounds = max(1, -(-total_bytes // (cores * most)))
+    return max(min(_SMALLEST_TASK, most), -(-total_bytes // (cores * rounds)))
 
 
 def divide(
@@ -41,23 +44,29 @@ def divide(
     small: list[tuple[int, Split]] = []
     for planned in ranges:
         size = sizes[planned.topic, planned.partition]
-        splits = _splits(planned, max(1, round(size / target)), size)
+        splits = _splits(planned, size, target)
         if len(splits) == 1:
             small.append((size, splits[0]))
         else:
-            tasks += [(size // len(splits), Task(splits=(split,))) for split in splits]
+            tasks += [(split.expected_bytes or 0, Task(splits=(split,))) for split in splits]
     tasks += _packed(small, target, max(_MANY_PARTITIONS, -(-len(small) // max(parallelism, 1))))
     return [task for _, task in sorted(tasks, key=lambda weighed: -weighed[0])]
 
 
-def _splits(planned: PlannedRange, count: int, size: int) -> list[Split]:
-    """Splits of even length in offsets; all but the first may begin in the middle of a batch, which is read twice."""
+def _splits(planned: PlannedRange, size: int, target: int) -> list[Split]:
+    """Splits of `target` bytes and one with the rest, so that tasks of even work and smaller ones fill all cores.
+
+    A rest that is too small for a task is spread over the others. Bytes are taken to be spread evenly over the offsets. All but
+    the first may begin in the middle of a batch, which is read twice.
+    """
     start, length = planned.first_readable, planned.to_offset - planned.first_readable
     if not length:
         return []
-    count = min(count, length)
-    cuts = [start + length * number // count for number in range(count + 1)]
-    return [_split(planned, low, high, size // count) for low, high in pairwise(cuts)]
+    parts = size / target
+    count = min(max(1, ceil(parts - (_SLACK - 1))), length)
+    each = length / max(1.0, min(parts, count))
+    cuts = [start + int(each * number) for number in range(count)] + [planned.to_offset]
+    return [_split(planned, low, high, size * (high - low) // length) for low, high in pairwise(cuts)]
 
 
 def _split(planned: PlannedRange, low: int, high: int, size: int) -> Split:
