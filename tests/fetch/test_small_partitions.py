@@ -12,6 +12,7 @@ from kafka_lagoon.fetch.small_partitions import SharedRecords, SmallPartitions, 
 from kafka_lagoon.fetch.split import READ_UNCOMMITTED, Outcome, ReadOptions, Split
 from kafka_lagoon.fetch.stalls import Limits, Stalls
 from kafka_lagoon.protocol.messages.fetch import FETCH, FetchResponse
+from kafka_lagoon.records.decoding import DecodeOptions
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.fake.batches import TRANSACTIONAL, aborted, batch, marker
@@ -167,6 +168,19 @@ def test_answers_without_room(state: FakeCluster, connect: Connect) -> None:
     requests, unread = assert_as_alone(state, connect, splits(state, expected_bytes=10), options)
     assert (unread, requests) == ([], 6)
     assert all(request.max_bytes <= 400 for request in state.fetches)
+
+
+def test_groups_share_arrow_batches(state: FakeCluster, connect: Connect) -> None:
+    """What several requests bring becomes one Arrow batch, until that is large enough."""
+    options = replace(QUICK, fetch_bytes=400)
+    small = SmallPartitions(connect(), options, Limits.of(CLOCK, options))
+    (part,) = small.read(splits(state, expected_bytes=10))
+    assert isinstance(part, SharedRecords)
+    assert part.batch.num_rows == sum(count for _, count in part.rows) == 96
+    tight = replace(options, decoding=DecodeOptions(expanded_bytes=200))
+    small = SmallPartitions(connect(), tight, Limits.of(CLOCK, tight))
+    parts = list(small.read(splits(state, expected_bytes=10)))
+    assert [part.batch.num_rows for part in parts if isinstance(part, SharedRecords)] == [16] * 6
 
 
 def test_a_batch_that_is_larger_than_expected(state: FakeCluster, connect: Connect) -> None:

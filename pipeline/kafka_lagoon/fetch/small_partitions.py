@@ -71,6 +71,7 @@ def groups(splits: Sequence[Split], options: ReadOptions) -> Iterator[Sequence[S
 class SmallPartitions:
     """Reads the small splits of a task; `cluster` must know the leaders.
 
+    Groups share buffers, too, until these are half full: the buffers of an Arrow batch are large, though unused pages cost nothing.
     Every split is in `outcomes` afterwards, or was handed back as unread.
     """
 
@@ -90,6 +91,7 @@ class SmallPartitions:
                 yield from self._read_group(group)
             else:
                 yield from map(Unread, group)
+        yield from self._take()
 
     def _read_group(self, splits: Sequence[Split]) -> Iterator[SharedRecords | Unread]:
         """Ask for all of them; an answer may have no room, so what is missing is asked for again as long as something comes.
@@ -111,7 +113,6 @@ class SmallPartitions:
             if len(missing) == len(requested) and not 0 < throttled <= _MOST_THROTTLED:
                 yield from map(Unread, missing)
                 break
-        yield from self._take()
 
     def _take(self) -> Iterator[SharedRecords]:
         batch, rows = self._columns.take(), self._rows
