@@ -71,7 +71,7 @@ def groups(splits: Sequence[Split], options: ReadOptions) -> Iterator[Sequence[S
 class SmallPartitions:
     """Reads the small splits of a task; `cluster` must know the leaders.
 
-    Groups share buffers, too, until these are half full: the buffers of an Arrow batch are large, though unused pages cost nothing.
+    Groups share buffers, too, until these are half full: a set of them takes much of the address space, though little memory.
     Every split is in `outcomes` afterwards, or was handed back as unread.
     """
 
