@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from pyarrow import fs
 
 from kafka_lagoon.delta.files import DataFile
-from kafka_lagoon.delta.record_files import CODECS, RecordFiles
+from kafka_lagoon.delta.record_files import CODECS, PartitionRows, RecordFiles
 from kafka_lagoon.delta.schema import INGEST_DATE, RECORDS
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
@@ -172,6 +172,20 @@ def test_no_other_condition_brings_files_back(warehouse: Warehouse, other: str) 
     warehouse.kernel.append(warehouse.state("records"), written, DAY)
     filtered = warehouse.spark.table(warehouse.identifiers["records"]).where(f"topic = 'u' AND {other}")
     assert {Path(url).name for url in filtered.inputFiles()} <= {written[1].url.rpartition("/")[2]}
+
+
+def test_records_of_several_partitions_in_one_batch(tmp_path: Path) -> None:
+    """Each row has the topic, id and partition of its owner, and the bounds are those of all owners."""
+    files = into(f"file:{tmp_path}")
+    owners = [PartitionRows("b", None, 4, 1), PartitionRows("b", None, 7, 0), PartitionRows("a", "id", 2, 2)]
+    files.write_several(owners, batch_of(record(1), record(2), record(3)))
+    (file,) = files.close()
+    rows = [(row["topic"], row["topic_id"], row["partition"], row["offset"]) for row in rows_in((file,))]
+    assert rows == [("b", None, 4, 1), ("a", "id", 2, 2), ("a", "id", 2, 3)]
+    least, greatest = file.statistics.least, file.statistics.greatest
+    assert [(least[name], greatest[name]) for name in ("topic", "topic_id")] == [("a", "b"), ("id", "id")]
+    assert [(least[name], greatest[name]) for name in ("partition", "offset")] == [(2, 4), (1, 3)]
+    assert file.statistics.nulls["topic_id"] == 1
 
 
 def test_unknown_times_have_no_bounds(tmp_path: Path) -> None:

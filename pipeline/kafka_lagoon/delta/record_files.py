@@ -55,6 +55,16 @@ _FAILURES = (OSError, pa.ArrowException)
 
 
 @dataclass(frozen=True, slots=True)
+class PartitionRows:
+    """So many rows of an Arrow batch, which are records of this partition."""
+
+    topic: str
+    topic_id: str | None
+    partition: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Shape:
     """Which of the columns that may be null have values, and which of them have nulls."""
 
@@ -71,25 +81,23 @@ class _Shape:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Records of one partition that wait to be written."""
+    """Records that wait to be written, and whose they are, in the order of the rows."""
 
-    topic: str
-    topic_id: str | None
-    partition: int
+    owners: Sequence[PartitionRows]
     batch: pa.RecordBatch
 
     def nulls(self) -> dict[str, int]:
         """How many nulls each column has that may have some."""
         counts = {name: self.batch.column(name).null_count for name in _MAY_BE_NULL}
-        return counts | {"cluster": 0, "topic_id": self.batch.num_rows if self.topic_id is None else 0}
+        return counts | {"cluster": 0, "topic_id": sum(one.rows for one in self.owners if one.topic_id is None)}
 
 
 @dataclass(slots=True)
 class _FileStatistics:
-    """Statistics of the pieces so far, of every column.
+    """Statistics of the row groups so far, of every column.
 
     Spark opens every file of a table if a filter names one column that has no statistics, whatever else the filter says.
-    Arrow finds bounds in 0.3 ns a value, Parquet's writer in 2.
+    Arrow finds bounds in 0.3 ns a value, Parquet's writer in 2; but a call takes 20 us, so a row group is one call a column.
     """
 
     rows: int = 0
@@ -97,22 +105,24 @@ class _FileStatistics:
     greatest: dict[str, Any] = field(default_factory=dict)
     nulls: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(_SCHEMA.names, 0)))
 
-    def add(self, piece: _Piece) -> None:
-        """Add a piece."""
-        self.rows += piece.batch.num_rows
-        self.nulls.update(piece.nulls())
-        for name, value in (("topic", piece.topic), ("topic_id", piece.topic_id), (_PARTITION, piece.partition)):
-            self.bound(name, value, value)
+    def add(self, pieces: Sequence[_Piece], table: pa.Table) -> None:
+        """Add a row group, and the pieces that it was made of; a column that the row group lacks is null."""
+        self.rows += table.num_rows
+        for piece in pieces:
+            self.nulls.update(piece.nulls())
+        owners = [owner for piece in pieces for owner in piece.owners if owner.rows]
+        for name in ("topic", "topic_id", _PARTITION):
+            values = [value for owner in owners if (value := getattr(owner, name)) is not None]
+            if values:
+                self.bound(name, min(values), max(values))
         for name in _BOUNDED:
-            bounds = bounds_of(piece.batch.column(name))
-            if bounds:
+            if name in table.column_names and (bounds := bounds_of(table[name])):
                 self.bound(name, *bounds)
 
     def bound(self, name: str, least: Any, greatest: Any) -> None:
-        """Widen the bounds of a column; None if it has only nulls."""
-        if least is not None:
-            self.least[name] = min(self.least.get(name, least), least)
-            self.greatest[name] = max(self.greatest.get(name, greatest), greatest)
+        """Widen the bounds of a column."""
+        self.least[name] = min(self.least.get(name, least), least)
+        self.greatest[name] = max(self.greatest.get(name, greatest), greatest)
 
     def statistics(self) -> Statistics:
         """The statistics as Delta's log has them."""
@@ -128,7 +138,7 @@ class _Open:
 
 
 class RecordFiles:
-    """Writes records of one partition after the other to files of about `target_bytes` each in the folder of a day.
+    """Writes records, partition after partition, to files of about `target_bytes` each in the folder of a day.
 
     Arrow batches are kept until 32 MiB of them are written at once, so their memory must not be used again. TableError
     if nothing can be written there, and then nothing is left behind; `discard` removes what earlier calls have made.
@@ -158,14 +168,17 @@ class RecordFiles:
         self._done: list[DataFile] = []
 
     def write(self, topic: str, topic_id: str | None, partition: int, batch: pa.RecordBatch) -> str:
-        """Add records with the decoder's columns; returns the name of the file that will hold them."""
-        piece = _Piece(topic, topic_id, partition, batch)
+        """Add records of one partition with the decoder's columns; returns the name of the file that will hold them."""
+        return self.write_several([PartitionRows(topic, topic_id, partition, batch.num_rows)], batch)
+
+    def write_several(self, owners: Sequence[PartitionRows], batch: pa.RecordBatch) -> str:
+        """Add records of several partitions, one after the other in the Arrow batch; returns the name of their file."""
+        piece = _Piece(owners, batch)
         shape = self._shape.wide_enough_for(piece)
         if self._open and shape != self._shape:
             self._end()
         self._shape, name = shape, self._name
         self._pieces.append(piece)
-        self._statistics.add(piece)
         self._waiting_bytes += batch.nbytes
         if self._waiting_bytes >= ROW_GROUP_BYTES:
             self._write_row_group()
@@ -185,6 +198,7 @@ class RecordFiles:
 
     def _write_row_group(self) -> None:
         table = _row_group(self._pieces, self._shape, self._run)
+        self._statistics.add(self._pieces, table)
         self._pieces, self._waiting_bytes = [], 0
         try:
             self._open = self._open or self._create(table.schema)
@@ -277,11 +291,12 @@ def _parquet_writer(sink: Any, schema: pa.Schema, codec: tuple[str, int | None])
 
 def _row_group(pieces: Sequence[_Piece], shape: _Shape, run: dict[str, str]) -> pa.Table:
     """The pieces as one table, without the columns that are null throughout."""
-    rows = [piece.batch.num_rows for piece in pieces]
+    owners = [owner for piece in pieces for owner in piece.owners]
+    rows = [owner.rows for owner in owners]
     made = {
-        "topic": _repeated([piece.topic for piece in pieces], rows),
-        "topic_id": _repeated([piece.topic_id for piece in pieces], rows),
-        _PARTITION: pa.array(np.repeat(np.array([piece.partition for piece in pieces], np.int32), rows)),
+        "topic": _repeated([owner.topic for owner in owners], rows),
+        "topic_id": _repeated([owner.topic_id for owner in owners], rows),
+        _PARTITION: pa.array(np.repeat(np.array([owner.partition for owner in owners], np.int32), rows)),
         **{name: _repeated([value], [sum(rows)]) for name, value in run.items()},
     }
     made |= {name: pa.chunked_array([piece.batch.column(name) for piece in pieces]) for name in _DECODED}

@@ -12,7 +12,7 @@ from kafka_lagoon.records import kernels, layout
 from kafka_lagoon.records.batches import Batches, Table
 from kafka_lagoon.records.transactions import AbortedTransactions
 
-_COVERED_BY_CRC = 21  # and all bytes after it; base offset and leader epoch are not covered
+COVERED_BY_CRC = 21  # and all bytes after it; base offset and leader epoch are not covered
 _READ = [layout.DISPOSITION, layout.LAST_OFFSET, layout.PRODUCER_ID, layout.ATTRIBUTES, layout.MARKER]
 
 
@@ -46,7 +46,7 @@ class Dispositions:
         self._is_all_readable = self._is_all_trusted = bool(is_readable.all())
         self._is_last_bounded = len(table) > 0 and table[-1, layout.FAULT] == layout.BAD_LAST
         self._check_crcs = check_crcs
-        self._starts = (table[:, layout.POSITION] + _COVERED_BY_CRC).tolist()
+        self._starts = (table[:, layout.POSITION] + COVERED_BY_CRC).tolist()
         self._ends = (table[:, layout.POSITION] + table[:, layout.SIZE]).tolist()
         self._crcs = table[:, layout.CRC].tolist()
 
