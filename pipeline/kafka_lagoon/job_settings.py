@@ -54,7 +54,9 @@ class SnapshotSettings(Strict):
         "of a partition share one.",
     )
     time_lag_executor_positions: int = Field(
-        50_000, gt=0, description="From how many positions on they are measured on Spark's executors."
+        50_000,
+        gt=0,
+        description="From how many positions on they are measured on Spark's executors, if a session of Spark runs.",
     )
     time_lag_history_days: int = Field(
         7, gt=0, le=366, description="How far back `snapshot.time_lag=interpolate` looks for earlier snapshots."
