@@ -149,7 +149,8 @@ class RecordsSettings(Strict):
     compression: Literal["auto", "zstd-fast", "zstd", "snappy", "lz4", "none"] = Field(
         "auto",
         description="Codec of the Parquet files. auto is quick, by a sample of each file's keys and values: snappy if it "
-        "halves them, zstd-fast if it finds less, zstd if they are random letters, none if nothing helps. zstd is the densest.",
+        "leaves at most 45 %, zstd-fast if it leaves more, zstd for random letters, none if nothing helps. zstd is the "
+        "densest.",
     )
     target_file_mb: int = Field(128, gt=0, description="Size at which a data file is closed, in MiB.")
 

@@ -7,7 +7,7 @@ Encoding is most of what an ingest does, so every column is written in the cheap
 understand. Per record of 16 bytes of key and 100 of value, one core: 185 ns (36 bytes) as it is now; 239 ns (38 bytes) with
 Arrow's defaults beyond dictionaries for text. What made the difference:
 columns that are null throughout are left out (Delta's readers fill them in) and columns without nulls are `required`, 21 ns;
-zstd at level -5 instead of snappy, 20 ns; only keys, values and headers compressed, the rest is packed already, 15 ns;
+a codec that suits keys and values (record_codecs.py), 20 ns; nothing else compressed, because it is packed already, 15 ns;
 names as dictionaries made here, 6 ns each; offsets and times as packed differences, 10 bytes.
 """
 
