@@ -148,8 +148,11 @@ class RecordsSettings(Strict):
     staging: str | None = Field(
         None, description="Folder or URL for files that Spark then copies into the table; required by writer spark."
     )
-    compression: Literal["zstd-fast", "zstd", "snappy", "lz4", "none"] = Field(
-        "zstd-fast", description="Codec of the Parquet files; zstd-fast is quicker and denser than snappy."
+    compression: Literal["auto", "zstd-fast", "zstd", "snappy", "lz4", "none"] = Field(
+        "auto",
+        description="Codec of the Parquet files. auto is quick, by a sample of each file's keys and values: snappy if it "
+        "leaves at most 45 %, zstd-fast if it leaves more, zstd for random letters, none if nothing helps. zstd is the "
+        "densest.",
     )
     target_file_mb: int = Field(128, gt=0, description="Size at which a data file is closed, in MiB.")
 

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from pyarrow import fs
 
 from kafka_lagoon.delta.files import DataFile
-from kafka_lagoon.delta.record_files import CODECS, PartitionRows, RecordFiles
+from kafka_lagoon.delta.record_codecs import AUTO, CODECS
+from kafka_lagoon.delta.record_files import PartitionRows, RecordFiles
 from kafka_lagoon.delta.schema import INGEST_DATE, RECORDS
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
@@ -197,7 +198,7 @@ def test_unknown_times_have_no_bounds(tmp_path: Path) -> None:
     assert "timestamp" not in file.statistics.least
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("codec", [AUTO, *CODECS])
 def test_all_readers_understand(warehouse: Warehouse, codec: str) -> None:
     """Spark and a reader without Java read every codec, encoding and left-out column as it was written."""
     files = into(f"{warehouse.locations['records']}/{INGEST_DATE}={DAY[1]}", compression=codec)

@@ -84,6 +84,13 @@ def decoded(count: int, **columns: list[object]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=DECODED)
 
 
+def test_rows_without_a_column_of_the_decoder(play: Play):
+    """A query for what all records of a partition share has a row for each of them, and nothing is decoded for it."""
+    play(WHOLE, decoded(3))
+    (batch,) = rows("topic", "partition")
+    assert batch.to_pylist() == [{"topic": "orders", "partition": 3}] * 3
+
+
 def test_columns_as_spark_calls_them(play: Play):
     """The split's own facts are in every row, timestampType is timestamp_type, headers are null where there are none."""
     headers = [[("a", b"1"), ("a", None)], [], [("", b"")]]

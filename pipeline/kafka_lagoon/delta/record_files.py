@@ -7,7 +7,7 @@ Encoding is most of what an ingest does, so every column is written in the cheap
 understand. Per record of 16 bytes of key and 100 of value, one core: 185 ns (36 bytes) as it is now; 239 ns (38 bytes) with
 Arrow's defaults beyond dictionaries for text. What made the difference:
 columns that are null throughout are left out (Delta's readers fill them in) and columns without nulls are `required`, 21 ns;
-zstd at level -5 instead of snappy, 20 ns; only keys, values and headers compressed, the rest is packed already, 15 ns;
+a codec that suits keys and values (record_codecs.py), 20 ns; nothing else compressed, because it is packed already, 15 ns;
 names as dictionaries made here, 6 ns each; offsets and times as packed differences, 10 bytes.
 """
 
@@ -26,18 +26,10 @@ from pyarrow import fs
 
 from kafka_lagoon.delta.arrow_files import file_system
 from kafka_lagoon.delta.files import DataFile, Statistics, bounds_of
+from kafka_lagoon.delta.record_codecs import Codec, codecs_of
 from kafka_lagoon.delta.s3_access import S3Access
 from kafka_lagoon.delta.schema import RECORDS
 from kafka_lagoon.errors import TableError
-
-# Names of settings, with Parquet's names and levels. zstd-fast is quicker than snappy and denser.
-CODECS: dict[str, tuple[str, int | None]] = {
-    "zstd-fast": ("zstd", -5),
-    "zstd": ("zstd", 1),
-    "snappy": ("snappy", None),
-    "lz4": ("lz4", None),
-    "none": ("none", None),
-}
 
 ROW_GROUP_BYTES = 32 << 20  # of decoded records; held in memory until they are written
 _ROWS_AT_ONCE = 1 << 16  # per column; Parquet's default of 1,024 costs 15 ns a record
@@ -47,7 +39,6 @@ _DECODED = tuple(name for name in _SCHEMA.names if name not in (*_TEXTS, _PARTIT
 _MAY_BE_NULL = tuple(name for name in _DECODED if _SCHEMA.field(name).nullable)
 _DICTIONARIES = [*_TEXTS, _PARTITION, "timestamp_type", "leader_epoch", "producer_id", "producer_epoch"]
 _DIFFERENCES = dict.fromkeys(("offset", "timestamp", "timestamp_ms"), "DELTA_BINARY_PACKED")
-_COMPRESSED = ("key", "value", "headers.list.element.key", "headers.list.element.value")
 _UNBOUNDED = ("key", "value", "headers")  # these have no order in Delta
 _BOUNDED = tuple(name for name in _DECODED if name not in _UNBOUNDED)
 _IN_PARQUET = ["topic", "partition", "offset", "timestamp"]  # statistics of row groups and pages, 2 ns each
@@ -158,7 +149,7 @@ class RecordFiles:
         self._folder_url, self._target_bytes = folder_url, target_bytes
         self._run = {"cluster": cluster, "cluster_id": cluster_id, "ingest_id": ingest_id}
         self._statistics = self._new_statistics()
-        self._codec = CODECS[compression]
+        self._compression = compression
         self._files, self._folder = file_system(folder_url, access)
         self._name = _new_name()
         self._shape = _Shape()
@@ -201,7 +192,7 @@ class RecordFiles:
         self._statistics.add(self._pieces, table)
         self._pieces, self._waiting_bytes = [], 0
         try:
-            self._open = self._open or self._create(table.schema)
+            self._open = self._open or self._create(table)
             self._open.writer.write_table(table, row_group_size=table.num_rows)
             is_full = self._open.sink.tell() >= self._target_bytes
         except _FAILURES as error:
@@ -209,11 +200,11 @@ class RecordFiles:
         if is_full:
             self._end()
 
-    def _create(self, schema: pa.Schema) -> _Open:
+    def _create(self, first: pa.Table) -> _Open:
         if isinstance(self._files, fs.LocalFileSystem | fs.HadoopFileSystem):  # others have no folders
             self._files.create_dir(self._folder, recursive=True)
         made = _Open(self._files.open_output_stream(f"{self._folder}/{self._name}"), None)
-        made.writer = _parquet_writer(made.sink, schema, self._codec)
+        made.writer = _parquet_writer(made.sink, first.schema, codecs_of(self._compression, first))
         return made
 
     def _end(self) -> None:
@@ -273,14 +264,12 @@ def _reason(error: Exception) -> str:
     return os.strerror(code) if code else str(error).partition("\n")[0]
 
 
-def _parquet_writer(sink: Any, schema: pa.Schema, codec: tuple[str, int | None]) -> Any:
-    name, level = codec
-    leaves = [*(one for one in schema.names if one != "headers"), *_COMPRESSED[2:]]
+def _parquet_writer(sink: Any, schema: pa.Schema, codecs: dict[str, Codec]) -> Any:
     return pq.ParquetWriter(
         sink,
         schema,
-        compression={leaf: name if leaf in _COMPRESSED else "none" for leaf in leaves},
-        compression_level=level and {leaf: level for leaf in leaves if leaf in _COMPRESSED},
+        compression=dict.fromkeys(schema.names, "none") | {leaf: name for leaf, (name, _) in codecs.items()},
+        compression_level={leaf: level for leaf, (_, level) in codecs.items() if level is not None},
         use_dictionary=_DICTIONARIES,
         column_encoding=_DIFFERENCES,
         write_statistics=_IN_PARQUET,

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from kafka_lagoon.errors import RecordsError
 from kafka_lagoon.records import arena, layout
 from kafka_lagoon.records.batches import Batches, Table
-from kafka_lagoon.records.buffers import Buffers, schema_of
+from kafka_lagoon.records.buffers import Buffers, are_in_headers, schema_of
 from kafka_lagoon.records.codecs import CODEC_NAMES
 from kafka_lagoon.records.decoding import Counts, DecodeOptions, Problem
-from kafka_lagoon.records.dispositions import Dispositions
+from kafka_lagoon.records.dispositions import Dispositions, count_whole
 from kafka_lagoon.records.kernels import decode_batches
 from kafka_lagoon.records.legacy import LegacyRecord, decode_entry
 from kafka_lagoon.records.legacy_columns import legacy_arrow_batch
@@ -93,6 +93,7 @@ class Decoding:
         self._batches, self._options, self._flags_until = batches, options, flags_until
         self._limit = min(options.batch_limit_bytes, LARGEST)
         self._schema = schema_of(options.columns)
+        self._wants_headers_only = are_in_headers(self._schema)
         self._table = batches.table.copy()
         self._errors: dict[int, RecordsError] = {}
         self._state = np.zeros(layout.STATE_SIZE, np.int64)
@@ -153,6 +154,8 @@ class Decoding:
         decided = self._dispositions.decide(self._index, stop, self._expand_alone)
         if self._dispositions.is_over:
             self._stop = decided
+        if self._wants_headers_only:
+            count_whole(self._table[self._index : decided], self._state)
         if not self._has_legacy:
             yield from self._decode_entries(decided)
             return

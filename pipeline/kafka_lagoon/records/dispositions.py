@@ -151,3 +151,16 @@ class Dispositions:
             entries[:, layout.BASE_OFFSET] >= until
         )
         entries[is_open, layout.IS_ABORTED] = -1
+
+
+def count_whole(entries: Table, state: Table) -> None:
+    """Take the number of records from the headers of batches that are wanted whole.
+
+    A header that contradicts itself or the batches before it is not believed: its records are read, and say what is wrong.
+    """
+    bases, lasts, counts = (entries[:, column] for column in (layout.BASE_OFFSET, layout.LAST_OFFSET, layout.COUNT))
+    before = np.maximum.accumulate(np.concatenate(([state[layout.NEXT_OFFSET] - 1], lasts)))[:-1]
+    is_whole = (entries[:, layout.DISPOSITION] == layout.DECODE) & (bases > before) & (lasts < state[layout.TO_OFFSET])
+    is_whole &= (counts >= 0) & (counts <= lasts - bases + 1)
+    entries[is_whole, layout.DISPOSITION] = layout.COUNTED
+    entries[is_whole, layout.ROWS] = counts[is_whole]
