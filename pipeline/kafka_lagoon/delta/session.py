@@ -11,6 +11,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.delta_jars import with_delta
+from kafka_lagoon.delta.spark_connect import refuse_remote
 from kafka_lagoon.errors import TableError
 
 _UNNAMED = "pyspark-shell"  # what pyspark calls an application that nobody has named
@@ -32,8 +33,9 @@ _GAPS = {
 def session(app_name: str) -> SparkSession:
     """The running session, or a new one; without spark-submit it runs on all local cores, as pyspark decides.
 
-    TableError if no JVM starts, or if Spark has no Delta and its jars cannot be had.
+    TableError if no JVM starts, or if Spark has no Delta and its jars cannot be had; ConfigError for Spark Connect.
     """
+    refuse_remote()
     try:
         SparkContext._ensure_initialized()  # noqa: SLF001  starts the JVM, so that SparkConf knows spark-defaults.conf
     except PySparkRuntimeError as error:
