@@ -55,6 +55,7 @@ def commit(lock: ArchiveLock, output: RunOutput) -> None:
             problems=problems,
         )
         next_offsets = NextOffsets(topics=output.reconciled.topics, last_run=last_run)
+        stored = to_json(next_offsets)
         _refuse_removed_files(lock, output.files)
         try:
             warehouse.kernel.append(
@@ -62,11 +63,11 @@ def commit(lock: ArchiveLock, output: RunOutput) -> None:
                 output.files,
                 (RECORDS.partition_by, output.ingest_date),
                 fence=lock.fence,
-                domains={domain(lock.cluster_id): to_json(next_offsets)},
+                domains={domain(lock.cluster_id): stored},
             )
         except Fenced as error:
             raise LockHeld(f"the archive of cluster {lock.cluster_id}", "it committed in the meantime") from error
-    _check(warehouse, lock.cluster_id, to_json(next_offsets))
+    _check(warehouse, lock.cluster_id, stored)
     commit_pending(warehouse, lock.cluster_id, next_offsets, lock.clock)
 
 
