@@ -187,6 +187,9 @@ def _pause(partition: TopicPartition, topic_id: str | None, position: Position, 
 def _logs(cluster: Cluster, spec: ReadSpec, draft: _Draft, deadline: Deadline) -> dict[TopicPartition, LogBounds]:
     """Where each log starts and ends for this run; partitions whose leader did not answer become failures."""
     logs, failures = ask_log_bounds(cluster, draft.partitions, spec.isolation_level, deadline)
+    if spec.reads_to_the_end:
+        draft.fail(failures)
+        return logs
     ends = resolve(cluster, spec.end, logs, deadline)
     draft.fail({**failures, **ends.failures})
     return {
