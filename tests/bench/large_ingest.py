@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pyarrow as pa
 from deltalake import DeltaTable
 
 from kafka_lagoon.sandbox.kafka import LocalKafka
@@ -102,7 +103,7 @@ def _ingest(kafka: LocalKafka, topic: BenchTopic, lake: Path, master: str) -> st
         assert job.returncode == 0, output.read()
     seconds = time.monotonic() - began
     table = DeltaTable(str(warehouse / "records"))
-    rows = sum(file["num_records"] for file in table.get_add_actions(flatten=True).to_pylist())
+    rows = sum(pa.table(table.get_add_actions(flatten=True))["num_records"].to_pylist())
     assert rows == topic.records, rows
     return f"{seconds:.0f} s, {processes.summary()}"
 
