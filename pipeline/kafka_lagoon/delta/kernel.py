@@ -28,6 +28,7 @@ from kafka_lagoon.delta.files import (
     remove_action,
 )
 from kafka_lagoon.delta.java_classes import LOCAL_LOG_STORE, defined
+from kafka_lagoon.delta.spark_connect import refuse_remote_session
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, reason
 from kafka_lagoon.errors import PipelineError, TableError
 
@@ -315,7 +316,8 @@ class Kernel:
 
 
 def start(spark: SparkSession) -> Kernel:
-    """The Kernel of a session; TableError with the cure if Delta's jars are missing."""
+    """The Kernel of a session; TableError with the cure if Delta's jars are missing, ConfigError for Spark Connect."""
+    refuse_remote_session(spark)
     jvm = spark.sparkContext._jvm  # noqa: SLF001  py4j's way into the JVM has no public name
     return in_jvm(jvm, spark.sparkContext._jsc.hadoopConfiguration())  # noqa: SLF001
 
