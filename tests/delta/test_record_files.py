@@ -20,7 +20,7 @@ from pyarrow import fs
 
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.record_codecs import AUTO, CODECS
-from kafka_lagoon.delta.record_files import RecordFiles, arrow_uri
+from kafka_lagoon.delta.record_files import RecordFiles
 from kafka_lagoon.delta.schema import INGEST_DATE, RECORDS
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
@@ -297,9 +297,3 @@ def test_object_stores_are_reached_by_hadoops_names(url: str, kind: type, path: 
     files = into(url)
     assert isinstance(files._files, kind)
     assert files._folder == path
-
-
-@pytest.mark.parametrize("scheme", ["s3", "s3a", "s3n"])
-def test_amazons_store_has_one_name(scheme: str) -> None:
-    """Hadoop has three schemes for S3, Arrow one (which would ask Amazon for the bucket's region at once)."""
-    assert arrow_uri(f"{scheme}://bucket/a b%/ingest_date=2026-11-21") == "s3://bucket/a%20b%25/ingest_date=2026-11-21"

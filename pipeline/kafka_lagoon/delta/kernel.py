@@ -139,14 +139,22 @@ class Kernel:
         return int(result.getVersion())
 
     def replace(
-        self, state: State, removed: Sequence[LiveFile], files: Mapping[date, Sequence[DataFile]], now_ms: int
+        self,
+        state: State,
+        removed: Sequence[LiveFile],
+        files: Mapping[date, Sequence[DataFile]],
+        now_ms: int,
+        *,
+        rows_go: bool = False,
     ) -> int:
         """Put files, by day, in the place of others that have the same rows; returns the version that has them.
+
+        With `rows_go` the others have rows that go with them.
 
         Conflict if anything has been committed since `state`; TableError for anything else.
         """
         (column,) = state.partition_by
-        lines = [remove_action(file, column, now_ms) for file in removed]
+        lines = [remove_action(file, column, now_ms, data_change=rows_go) for file in removed]
         for day, added in files.items():
             partition = column, day
             lines += [

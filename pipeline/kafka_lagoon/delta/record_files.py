@@ -18,15 +18,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from kafka_lagoon.delta.arrow_files import file_system
 from kafka_lagoon.delta.files import DataFile, Statistics, bounds_of
 from kafka_lagoon.delta.record_codecs import Codec, codecs_of
+from kafka_lagoon.delta.s3_access import S3Access
 from kafka_lagoon.delta.schema import RECORDS
 from kafka_lagoon.errors import TableError
 
@@ -41,8 +42,6 @@ _DIFFERENCES = dict.fromkeys(("offset", "timestamp", "timestamp_ms"), "DELTA_BIN
 _UNBOUNDED = ("key", "value", "headers")  # these have no order in Delta
 _BOUNDED = tuple(name for name in _DECODED if name not in _UNBOUNDED)
 _IN_PARQUET = ["topic", "partition", "offset", "timestamp"]  # statistics of row groups and pages, 2 ns each
-_ARROW_SCHEMES = {"s3a": "s3", "s3n": "s3"}
-_UNREACHABLE = 'Arrow cannot write there ({}); set records.writer = "spark"'
 _FAILURES = (OSError, pa.ArrowException)
 
 
@@ -127,13 +126,21 @@ class RecordFiles:
     """
 
     def __init__(
-        self, *, folder_url: str, ingest_id: str, cluster: str, cluster_id: str, target_bytes: int, compression: str
+        self,
+        *,
+        folder_url: str,
+        ingest_id: str,
+        cluster: str,
+        cluster_id: str,
+        target_bytes: int,
+        compression: str,
+        access: S3Access | None = None,
     ) -> None:
         self._folder_url, self._target_bytes = folder_url, target_bytes
         self._run = {"cluster": cluster, "cluster_id": cluster_id, "ingest_id": ingest_id}
         self._statistics = self._new_statistics()
         self._compression = compression
-        self._files, self._folder = _file_system(folder_url)
+        self._files, self._folder = file_system(folder_url, access)
         self._name = _new_name()
         self._shape = _Shape()
         self._pieces: list[_Piece] = []
@@ -236,29 +243,6 @@ class RecordFiles:
 
 def _new_name() -> str:
     return f"{uuid.uuid4().hex}.parquet"
-
-
-def _file_system(url: str) -> tuple[Any, str]:
-    """Arrow's file system for a URL as Hadoop writes it, and the path there; TableError if Arrow has none."""
-    if url.startswith("file:"):
-        return fs.LocalFileSystem(), f"/{url.removeprefix('file:').lstrip('/')}"
-    try:
-        file_system: tuple[Any, str] = fs.FileSystem.from_uri(arrow_uri(url))
-    except _FAILURES as error:
-        raise TableError(f"{url}: {_UNREACHABLE.format(_reason(error))}") from error
-    return file_system
-
-
-def arrow_file(url: str) -> Any:
-    """A data file, opened for reading by Arrow; OSError if it cannot be."""
-    files, path = _file_system(url)
-    return files.open_input_file(path)
-
-
-def arrow_uri(url: str) -> str:
-    """A URL of Hadoop's as Arrow wants it: Amazon's scheme by its own name, and escaped."""
-    scheme, _, rest = url.partition(":")
-    return quote(f"{_ARROW_SCHEMES.get(scheme, scheme)}:{rest}", ":/@=")
 
 
 def _reason(error: Exception) -> str:

@@ -23,6 +23,7 @@ from kafka_lagoon.records.decoding import Counts
 
 if TYPE_CHECKING:
     from kafka_lagoon.delta.record_files import RecordFiles
+    from kafka_lagoon.delta.s3_access import S3Access
 
 _stalls: dict[str, Stalls] = {}  # of the one run that this process works for: Spark's workers run task after task
 
@@ -40,6 +41,7 @@ class TaskSettings:
     cluster_id: str
     target_bytes: int
     compression: str
+    access: "S3Access | None" = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,7 @@ def archive(settings: TaskSettings, task: Task) -> TaskResult:
         cluster_id=settings.cluster_id,
         target_bytes=settings.target_bytes,
         compression=settings.compression,
+        access=settings.access,
     )
     try:
         _read_all(settings, task, files, progress)
