@@ -20,7 +20,6 @@ from pyarrow import fs
 
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.record_codecs import AUTO, CODECS
-from kafka_lagoon.delta.record_codecs import AUTO, CODECS
 from kafka_lagoon.delta.record_files import PartitionRows, RecordFiles
 from kafka_lagoon.delta.schema import INGEST_DATE, RECORDS
 from kafka_lagoon.delta.warehouse import Warehouse
