@@ -32,7 +32,7 @@ _OF_SPARK = (
         "commons-",
         "scala-library-",
     ),
-    *("zstd-jni-", "snappy-java-", "RoaringBitmap-"),
+    *("zstd-jni-", "snappy-java-", "RoaringBitmap-", "jts-core-"),
 )
 _FLAGS = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
 
