@@ -40,7 +40,7 @@ def struck(batches: Iterator[Any], fault: str) -> Iterator[Any]:
                 case "kill":
                     os.kill(os.getpid(), signal.SIGKILL)
                 case "stall":
-                    time.sleep(15)
+                    time.sleep(60)  # Spark ends it when the other attempt has ended
 
 
 class StruckWriter(LagoonWriter):

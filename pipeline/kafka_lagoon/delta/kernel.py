@@ -28,6 +28,7 @@ from kafka_lagoon.delta.files import (
     remove_action,
 )
 from kafka_lagoon.delta.java_classes import LOCAL_LOG_STORE, defined
+from kafka_lagoon.delta.spark_connect import refuse_remote_session
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, reason
 from kafka_lagoon.errors import PipelineError, TableError
 
@@ -142,14 +143,22 @@ class Kernel:
         return int(result.getVersion())
 
     def replace(
-        self, state: State, removed: Sequence[LiveFile], files: Mapping[date, Sequence[DataFile]], now_ms: int
+        self,
+        state: State,
+        removed: Sequence[LiveFile],
+        files: Mapping[date, Sequence[DataFile]],
+        now_ms: int,
+        *,
+        rows_go: bool = False,
     ) -> int:
         """Put files, by day, in the place of others that have the same rows; returns the version that has them.
+
+        With `rows_go` the others have rows that go with them.
 
         Conflict if anything has been committed since `state`; TableError for anything else.
         """
         (column,) = state.partition_by
-        lines = [remove_action(file, column, now_ms) for file in removed]
+        lines = [remove_action(file, column, now_ms, data_change=rows_go) for file in removed]
         for day, added in files.items():
             partition = column, day
             lines += [
@@ -307,7 +316,8 @@ class Kernel:
 
 
 def start(spark: SparkSession) -> Kernel:
-    """The Kernel of a session; TableError with the cure if Delta's jars are missing."""
+    """The Kernel of a session; TableError with the cure if Delta's jars are missing, ConfigError for Spark Connect."""
+    refuse_remote_session(spark)
     jvm = spark.sparkContext._jvm  # noqa: SLF001  py4j's way into the JVM has no public name
     return in_jvm(jvm, spark.sparkContext._jsc.hadoopConfiguration())  # noqa: SLF001
 

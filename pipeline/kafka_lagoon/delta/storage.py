@@ -20,6 +20,7 @@ from kafka_lagoon.errors import TableError
 
 _LOCAL = "file:"
 _WRITTEN_AT_ONCE = 8 << 20  # a call into the JVM holds its bytes there three times
+_CONDITIONAL = "fs.option.create.conditional.overwrite"  # also in java/LagoonS3LogStore.java
 JAVA_ERRORS = (Py4JError, PySparkException)  # what Java threw, as py4j or as PySpark has it; or the JVM is gone
 
 
@@ -63,7 +64,7 @@ class Storage:
         path = self._path(url)
         try:
             files = path.getFileSystem(self.conf)
-            stream = files.create(path, False)
+            stream = _created(files, path)
             try:
                 for start in range(0, len(data), _WRITTEN_AT_ONCE):
                     stream.write(bytearray(data[start : start + _WRITTEN_AT_ONCE]))
@@ -152,6 +153,13 @@ class Storage:
 
     def _path(self, location: str) -> Any:
         return self.jvm.org.apache.hadoop.fs.Path(location)
+
+
+def _created(files: Any, path: Any) -> Any:
+    """A new file: stores that would look first and write later are asked to refuse the second of two writers."""
+    if not files.hasPathCapability(path, _CONDITIONAL):
+        return files.create(path, False)
+    return files.createFile(path).create().recursive().overwrite(False).must(_CONDITIONAL, True).build()
 
 
 def _written_local(url: str, data: bytes) -> Stored:
