@@ -68,20 +68,27 @@ def install_alone(folder: Path) -> Installed:
 
 def _install(folder: Path, extras: Sequence[str]) -> Installed:
     """Build the wheel, make an environment, install it there and link what it requires."""
-    environment, home = folder / "lagoon" / ".venv", folder / "home"
+    home = folder / "home"
     home.mkdir()
+    environment, site = install_wheel(folder)
+    (metadata,) = site.glob("kafka_lagoon-*.dist-info")
+    _link_packages(folder / "packages", closure(PathDistribution(metadata), extras))
+    (site / "packages.pth").write_text(f"{folder / 'packages'}\n")
+    return Installed(environment, home)
+
+
+def install_wheel(folder: Path) -> tuple[Path, Path]:
+    """An environment with the wheel of this clone and nothing that it requires, and the folder of its packages."""
+    environment = folder / "lagoon" / ".venv"
     wheel = _wheel(folder)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     pip = [sys.executable, "-m", "pip", "--quiet", "--python", environment / "bin" / "python"]
     subprocess.run([*pip, "install", "--no-deps", "--no-index", wheel], check=True)
     (site,) = (environment / "lib").glob("python*/site-packages")
-    (metadata,) = site.glob("kafka_lagoon-*.dist-info")
-    _link_packages(folder / "packages", _closure(PathDistribution(metadata), extras))
-    (site / "packages.pth").write_text(f"{folder / 'packages'}\n")
-    return Installed(environment, home)
+    return environment, site
 
 
-def _closure(root: Distribution, extras: Sequence[str]) -> dict[str, Distribution]:
+def closure(root: Distribution, extras: Sequence[str]) -> dict[str, Distribution]:
     """Every distribution that `root` with these extras requires, by name: those that run the tests."""
     closure: dict[str, Distribution] = {}
     pending: list[tuple[Distribution, Sequence[str]]] = [(root, extras)]
@@ -131,10 +138,11 @@ def _copy_pyspark(folder: Path) -> None:
         return [name for name in names if name in {"__pycache__", "work"} or name.rpartition("-")[0] in delta]
 
     source = Path(sysconfig.get_path("purelib")) / "pyspark"
-    shutil.copytree(source, folder, copy_function=_hard_link, ignore=unwanted)
+    shutil.copytree(source, folder, copy_function=hard_link, ignore=unwanted)
 
 
-def _hard_link(source: str, target: str) -> None:
+def hard_link(source: str, target: str) -> None:
+    """The same file under another name, or a copy of it."""
     try:
         os.link(source, target)
     except OSError:  # another file system

@@ -23,6 +23,7 @@ class BenchTopic:
     records: int
     value_bytes: int
     codec: str
+    partitions: int = PARTITIONS
 
 
 SMALL = BenchTopic(name="small", records=3_000_000, value_bytes=100, codec="none")
@@ -32,7 +33,7 @@ LARGE_ZSTD = BenchTopic(name="large-zstd", records=500_000, value_bytes=1000, co
 
 def fill(bootstrap_servers: str, topic: BenchTopic) -> None:
     """Create the topic and produce its records: 16 bytes of key, JSON as value."""
-    create_topics(bootstrap_servers, [NewTopic(topic.name, PARTITIONS, 1)])
+    create_topics(bootstrap_servers, [NewTopic(topic.name, topic.partitions, 1)])
     producer = Producer(
         {
             "bootstrap.servers": bootstrap_servers,
@@ -46,7 +47,7 @@ def fill(bootstrap_servers: str, topic: BenchTopic) -> None:
     )
     values = list(json_values(topic.value_bytes))
     for number in range(topic.records):
-        partition = number // _IN_A_ROW % PARTITIONS
+        partition = number // _IN_A_ROW % topic.partitions
         while True:
             try:
                 producer.produce(topic.name, values[number % _POOL], b"k%015d" % (number % 1_000_003), partition)

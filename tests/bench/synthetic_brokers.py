@@ -21,12 +21,14 @@ from kafka_lagoon.protocol.messages import (
     describe_cluster,
     describe_configs,
     describe_groups,
+    describe_log_dirs,
     describe_quorum,
     describe_topic_partitions,
     list_groups,
     list_offsets,
     metadata,
     offset_fetch,
+    offset_for_leader_epoch,
 )
 from kafka_lagoon.wire.primitives import write_uvarint
 from kafka_lagoon.wire.reading import decode
@@ -46,8 +48,13 @@ APIS: tuple[Api[Any, Any], ...] = (
     metadata.METADATA,
     offset_fetch.OFFSET_FETCH,
 )
-_BY_KEY = {api.key: api for api in APIS}
-_VERSIONS = {api.key: api.versions.highest for api in APIS} | {offset_fetch.OFFSET_FETCH.key: 9}
+# Offered by a cluster without groups, whose archive is planned; a snapshot would take them, too.
+_OF_AN_ARCHIVE: tuple[Api[Any, Any], ...] = (
+    describe_log_dirs.DESCRIBE_LOG_DIRS,
+    offset_for_leader_epoch.OFFSET_FOR_LEADER_EPOCH,
+)
+_BY_KEY = {api.key: api for api in (*APIS, *_OF_AN_ARCHIVE)}
+_VERSIONS = {api.key: api.versions.highest for api in _BY_KEY.values()} | {offset_fetch.OFFSET_FETCH.key: 9}
 COMMITTED = 40  # partitions of a group
 _PAGE = 2_000  # partitions in an answer to DescribeTopicPartitions, as brokers have it by default
 _STABLE_OF_FIVE = 2  # groups with a member
@@ -84,6 +91,11 @@ def topic_name(topic: int) -> str:
     return f"team-{topic % 29:02}.events-{topic:05}"
 
 
+def end_offset(topic: int, partition: int) -> int:
+    """End of a partition's log."""
+    return 1_000_000 + topic * 7 + partition
+
+
 def group_id(group: int) -> str:
     """Id of a group."""
     return f"application-{group % 97:02}.reader-{group:06}"
@@ -115,14 +127,19 @@ class Answers:
             describe_quorum.DESCRIBE_QUORUM.key: lambda _, __: self.quorum,
             describe_configs.DESCRIBE_CONFIGS.key: lambda _, request: self._configs(request),
             describe_topic_partitions.DESCRIBE_TOPIC_PARTITIONS.key: lambda _, request: self._page(request.cursor),
+            describe_log_dirs.DESCRIBE_LOG_DIRS.key: lambda node, _: self.log_dirs[node],
+            offset_for_leader_epoch.OFFSET_FOR_LEADER_EPOCH.key: lambda node, _: self.epoch_ends[node],
         }
+        if not size.groups:
+            self.log_dirs = {node: self._log_dirs(node) for node in nodes}
+            self.epoch_ends = {node: self._epoch_ends(node) for node in nodes}
 
     @cached_property
     def versions(self) -> bytes:
         """APIs, and the features that a snapshot looks at."""
         keys = tuple(
             api_versions.OfferedApi(api_key=api.key, min_version=api.versions.lowest, max_version=_VERSIONS[api.key])
-            for api in APIS
+            for api in (APIS if self.size.groups else _BY_KEY.values())
         )
         eligible = api_versions.FinalizedFeature(
             name="eligible.leader.replicas.version", max_version_level=1, min_version_level=1
@@ -175,7 +192,7 @@ class Answers:
                 list_offsets.ListOffsetsResponsePartition(
                     partition_index=index,
                     timestamp=1_763_760_000_000,
-                    offset=1_000_000 + topic * 7 + index,
+                    offset=end_offset(topic, index),
                     leader_epoch=7,
                 )
                 for index in range(self.size.partitions)
@@ -184,6 +201,47 @@ class Answers:
             if some:
                 topics.append(list_offsets.ListOffsetsResponseTopic(name=topic_name(topic), partitions=some))
         return _encoded(list_offsets.LIST_OFFSETS, list_offsets.ListOffsetsResponse(topics=tuple(topics)))
+
+    def _led(self, node: int) -> Iterator[tuple[int, list[int]]]:
+        """Topics of which a broker leads partitions, and which."""
+        for topic in range(self.size.topics):
+            led = [index for index in range(self.size.partitions) if self.size.leader(topic, index) == node]
+            if led:
+                yield topic, led
+
+    def _log_dirs(self, node: int) -> bytes:
+        topics = tuple(
+            describe_log_dirs.DescribeLogDirsTopic(
+                name=topic_name(topic),
+                partitions=tuple(
+                    describe_log_dirs.DescribeLogDirsPartition(
+                        partition_index=index, partition_size=1 << 20, offset_lag=0, is_future_key=False
+                    )
+                    for index in led
+                ),
+            )
+            for topic, led in self._led(node)
+        )
+        result = describe_log_dirs.DescribeLogDirsResult(error_code=0, log_dir="/data", topics=topics)
+        message = describe_log_dirs.DescribeLogDirsResponse(throttle_time_ms=0, results=(result,))
+        return _encoded(describe_log_dirs.DESCRIBE_LOG_DIRS, message)
+
+    def _epoch_ends(self, node: int) -> bytes:
+        """Epoch 7 of every log has its end."""
+        topics = tuple(
+            offset_for_leader_epoch.OffsetForLeaderTopicResult(
+                topic=topic_name(topic),
+                partitions=tuple(
+                    offset_for_leader_epoch.EpochEndOffset(
+                        error_code=0, partition=index, leader_epoch=7, end_offset=end_offset(topic, index)
+                    )
+                    for index in led
+                ),
+            )
+            for topic, led in self._led(node)
+        )
+        message = offset_for_leader_epoch.OffsetForLeaderEpochResponse(topics=topics)
+        return _encoded(offset_for_leader_epoch.OFFSET_FOR_LEADER_EPOCH, message)
 
     def _listed(self, groups: list[int]) -> bytes:
         listed = tuple(

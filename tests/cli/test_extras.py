@@ -2,6 +2,7 @@
 
 import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
@@ -63,3 +64,25 @@ def test_extras_are_those_of_pyproject() -> None:
     packages["spark"] |= packages["records"]
     for name, known in EXTRAS.items():
         assert {_IMPORTED_AS.get(package, package) for package in packages[name]} == known - _COME_WITH_OTHERS
+
+
+def test_a_client_of_spark_connect_is_no_spark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where `pyspark` is the package pyspark-client, which lacks the JVM and with it SparkContext and py4j, a job says so."""
+    (tmp_path / "pyspark").mkdir()
+    (tmp_path / "pyspark" / "__init__.py").touch()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "pyspark"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def as_session_does() -> int:
+        from pyspark import SparkContext  # noqa: PLC0415
+
+        return int(SparkContext is None)
+
+    for run in (as_session_does, lambda: lacking("py4j")):
+        assert with_extra("spark", run) == 2
+        complaint = capsys.readouterr().err
+        assert complaint.startswith("lagoon: the PySpark that is installed is Spark Connect's client alone")
+        assert complaint.count("\n") == 1

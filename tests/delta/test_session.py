@@ -69,3 +69,15 @@ def test_without_java_there_is_one_clear_line(tmp_path: Path) -> None:
     env = {**os.environ, "JAVA_HOME": str(tmp_path)}
     ran = subprocess.run([sys.executable, "-c", show], env=env, capture_output=True, text=True, timeout=60, check=True)
     assert ran.stdout.strip() == "Spark's JVM did not start: is Java 17 on PATH, or JAVA_HOME set?"
+
+
+@pytest.mark.java
+def test_settings_that_spark_refuses_are_one_clear_line() -> None:
+    """As is a master that does not answer: what Spark says, without what its JVM was doing then."""
+    show = "from kafka_lagoon.errors import TableError\nfrom kafka_lagoon.delta.session import session\n"
+    show += "try: session('x')\nexcept TableError as error: print(error)\n"
+    env = {**os.environ, "PYSPARK_SUBMIT_ARGS": "--conf spark.network.timeout=5s pyspark-shell"}
+    ran = subprocess.run([sys.executable, "-c", show], env=env, capture_output=True, text=True, timeout=120, check=True)
+    (line,) = ran.stdout.splitlines()
+    assert line.startswith("Spark's session did not start: ")
+    assert "spark.network.timeout" in line

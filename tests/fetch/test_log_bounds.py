@@ -45,6 +45,27 @@ def test_a_partition_without_a_leader(state: FakeCluster, connect: Connect) -> N
     )
 
 
+def test_each_partition_has_its_own_bounds(state: FakeCluster, connect: Connect) -> None:
+    """In whatever order partitions are given, one that is given twice and one without a leader among them."""
+    state.add_topic("some", 4)
+    for number, partition in enumerate(state.topics["some"].partitions):
+        partition.log_start_offset, partition.high_watermark, partition.last_stable_offset = (
+            number,
+            10 + number,
+            5 + number,
+        )
+    state.topics["some"].partitions[2].leader_id = -1
+    partitions = [TopicPartition("some", number) for number in (3, 1, 2, 3, 0)]
+    logs, failures = ask_log_bounds(connect(), partitions, READ_COMMITTED, soon())
+    assert list(failures) == [TopicPartition("some", 2)]
+    assert logs == {
+        TopicPartition("some", number): LogBounds(
+            log_start_offset=number, high_watermark=10 + number, last_stable_offset=5 + number, end=5 + number
+        )
+        for number in (3, 1, 0)
+    }
+
+
 def test_bytes_of_a_range(state: FakeCluster, connect: Connect) -> None:
     """Its share of the leader's log, without what is lost; an empty log of any size is guessed by offsets."""
     state.topics["t"].partitions[0].size = 80_000

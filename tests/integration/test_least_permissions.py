@@ -3,31 +3,17 @@ neither does nor looks as if it did.
 """
 
 import json
-import subprocess
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import asdict
 
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import (
-    AclBinding,
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
     NewTopic,
-    ResourcePatternType,
-    ResourceType,
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
 )
 
-from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.cli.kafka.run import VERBS
 from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
 from kafka_lagoon.client.cluster import Cluster
@@ -39,7 +25,6 @@ from kafka_lagoon.fetch.first_unread import first_unread
 from kafka_lagoon.kafka_settings import KafkaSettings, checked
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages import describe_configs
-from kafka_lagoon.protocol.messages.create_acls import CREATE_ACLS, AclCreation, CreateAclsRequest
 from kafka_lagoon.protocol.messages.create_delegation_token import (
     CREATE_DELEGATION_TOKEN,
     CreateDelegationTokenRequest,
@@ -53,14 +38,13 @@ from kafka_lagoon.protocol.messages.incremental_alter_configs import (
 from kafka_lagoon.snapshot import state_rows as rows
 from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
-from kafka_lagoon.wire.schema import Api
 from tests.clock import CLOCK
-from tests.integration.secured import PASSWORD, USER, Secured, add_rules, allow
+from tests.integration.least_permissions import Place, Shape, answer_to, shape_of
+from tests.integration.secured import USER, Secured
 from tests.integration.state import commit, create_topics, live_member, produce, sharing
 from tests.integration.streams_members import streams_members
 from tests.jobs import commands
 
-LEAST = "least"
 ORDERS, PENDING, WRITTEN, READERS, PAYER = (
     "least-orders",
     "least-pending",
@@ -101,14 +85,6 @@ RUN: Mapping[str, Sequence[str]] = {
 }
 JOBS = {"restore", "snapshot", "ingest", "plan", "apply", "import", "compare"}  # apply is plan and verbs of admin
 
-_NAMES = ("topic", "partition", "group_id", "resource_name", "name", "transactional_id", "broker_id", "finding", "api")
-_KINDS = {
-    acls.TOPIC: (ResourceType.TOPIC, acls.WILDCARD),
-    acls.GROUP: (ResourceType.GROUP, acls.WILDCARD),
-    acls.CLUSTER: (ResourceType.BROKER, acls.CLUSTER_NAME),
-    acls.TRANSACTIONAL_ID: (ResourceType.TRANSACTIONAL_ID, acls.WILDCARD),
-    acls.DELEGATION_TOKEN: (None, acls.WILDCARD),  # librdkafka has no such type
-}
 # Nothing but the permission to do everything proves these lists.
 _NEVER_PROVEN = ("topics", "topics of groups", "transactions", "topics of transactions")
 NEVER_PROVEN = {
@@ -117,129 +93,6 @@ NEVER_PROVEN = {
 }
 
 _DESCRIBE_GROUP = next(one for one in REQUIRED_PERMISSIONS["kafka lag"].permissions if one.resource_type == acls.GROUP)
-
-Shape = Counter[tuple[Any, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What a run ended with: its exit code, what its rows are about and which of their fields say something, and lines
-    beside them.
-    """
-
-    code: int
-    shape: Shape
-    lines: frozenset[str]
-
-
-class Place:
-    """A secured broker, and a user whose permissions are those that a test gives it."""
-
-    def __init__(self, secured: Secured) -> None:
-        self.plain = secured.kafka.bootstrap_servers
-        self.settings = {**secured.settings("scram-256"), "sasl_username": LEAST, "sasl_password": PASSWORD}
-        self.settings_of_owner = secured.settings("scram-256")
-        self._kafka = secured.kafka
-        self._admin = AdminClient({"bootstrap.servers": self.plain})
-
-    def make_user(self) -> None:
-        """The user, who may do nothing."""
-        credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
-        user = UserScramCredentialUpsertion(LEAST, credential, PASSWORD.encode())
-        for future in self._admin.alter_user_scram_credentials([user]).values():
-            future.result(30)
-
-    @contextmanager
-    def granted(self, permissions: Iterable[Permission], topic: str = acls.WILDCARD) -> Iterator[None]:
-        """The user has these permissions, and no other, while the context lasts; those on topics may be for one alone."""
-        permissions = list(permissions)
-        rules = [_rule(one, topic) for one in permissions if one.resource_type != acls.DELEGATION_TOKEN]
-        if rules:
-            add_rules(self._kafka, *rules)
-        if len(rules) < len(permissions):
-            _show_tokens(self.plain)
-        self._wait_for(len(permissions))
-        try:
-            yield
-        finally:
-            for future in self._admin.delete_acls([_of_user()]).values():
-                future.result(30)
-            self._wait_for(0)
-
-    def _wait_for(self, rules: int) -> None:
-        """Until the broker, who hears of rules from the controller, goes by so many."""
-        deadline = Deadline.after(CLOCK, 30_000)
-        while len(self._admin.describe_acls(_of_user()).result(30)) != rules:
-            assert not deadline.passed()
-
-    def options(self) -> list[str]:
-        """Options that make a command run as the user."""
-        return [word for name, value in self.settings.items() for word in ("--set", f"kafka.{name}={value}")]
-
-    def as_user(self, command: Sequence[str]) -> Shown:
-        """What the user is shown."""
-        return _shown([*command, *self.options()])
-
-    def as_super_user(self, command: Sequence[str]) -> Shown:
-        """What somebody who may do everything is shown."""
-        return _shown([*command, "-b", self.plain])
-
-
-def _rule(permission: Permission, topic: str) -> AclBinding:
-    kind, name = _KINDS[permission.resource_type]
-    name = topic if kind == ResourceType.TOPIC else name
-    return allow(kind, name, AclOperation[acls.OPERATIONS[permission.operation]], user=LEAST)
-
-
-def _show_tokens(bootstrap_servers: str) -> None:
-    """Allow DESCRIBE on every token."""
-    rule = AclCreation(
-        resource_type=acls.DELEGATION_TOKEN,
-        resource_name=acls.WILDCARD,
-        principal=f"User:{LEAST}",
-        host="*",
-        operation=acls.DESCRIBE,
-        permission_type=acls.ALLOW,
-    )
-    answer = _answer_to({"bootstrap_servers": bootstrap_servers}, CREATE_ACLS, CreateAclsRequest(creations=(rule,)))
-    assert [one.error_code for one in answer.results] == [0]
-
-
-def _make_token(settings: Mapping[str, str]) -> None:
-    """A token of the user with these settings."""
-    answer = _answer_to(
-        settings, CREATE_DELEGATION_TOKEN, CreateDelegationTokenRequest(renewers=(), max_lifetime_ms=60_000)
-    )
-    assert answer.error_code == 0
-
-
-def _answer_to(settings: Mapping[str, str], api: Api[Any, Any], request: object) -> Any:
-    deadline = Deadline.after(CLOCK, 30_000)
-    with Cluster.connect(checked(settings), CLOCK, RequestStats(), deadline) as cluster:
-        return ask_cluster(cluster, api, request, Scope.cluster(), deadline)
-
-
-def _of_user() -> AclBindingFilter:
-    every = (ResourceType.ANY, None, ResourcePatternType.ANY, f"User:{LEAST}")
-    return AclBindingFilter(*every, None, AclOperation.ANY, AclPermissionType.ANY)
-
-
-def _shown(argv: Sequence[str]) -> Shown:
-    ended = commands.here(*argv, "--json")
-    printed = [json.loads(line) for line in ended.stdout.splitlines()]
-    return Shown(ended.returncode, _shape(printed), frozenset(ended.stderr.splitlines()))
-
-
-def _shape(printed: Iterable[Mapping[str, Any]]) -> Shape:
-    """Rows without what moves between two questions: what they are about, and which of their fields say something."""
-    return Counter(
-        (
-            row["kind"],
-            *(row.get(name) for name in _NAMES),
-            frozenset(name for name, value in row.items() if value not in (None, [], ())),
-        )
-        for row in printed
-    )
 
 
 @pytest.fixture(scope="module")
@@ -338,6 +191,14 @@ def test_permissions_of_an_import_are_enough_and_least(place: Place) -> None:
         assert code == 3 or "not all of them" in beside
 
 
+def _make_token(settings: Mapping[str, str]) -> None:
+    """A token of the user with these settings."""
+    answer = answer_to(
+        settings, CREATE_DELEGATION_TOKEN, CreateDelegationTokenRequest(renewers=(), max_lifetime_ms=60_000)
+    )
+    assert answer.error_code == 0
+
+
 def test_permissions_of_a_snapshot_are_enough_and_least(place: Place) -> None:
     """With the permissions of the table all rows are those that a super user gets, and the list of groups is proven."""
     permissions = REQUIRED_PERMISSIONS["snapshot"].permissions
@@ -373,66 +234,7 @@ def _gathered(settings: Mapping[str, str]) -> tuple[str, str | None, Shape]:
         for one in some
         if kind not in about_itself
     )
-    return snapshot.published.status, groups, _shape(facts)
-
-
-@pytest.mark.usefixtures("spark")
-def test_permissions_of_an_ingest_are_enough_and_least(place: Place, tmp_path: Path) -> None:
-    """With READ on a topic every record of it is archived, and no other topic matches a pattern. Without that permission
-    nothing is archived, and the exit code says so.
-    """
-    (permission,) = REQUIRED_PERMISSIONS["ingest"].permissions
-    with place.granted([permission], ORDERS):
-        whole = _ingested(place, tmp_path / "whole", "--pattern", "least-.*")
-    assert whole.returncode == 0, whole.stdout + whole.stderr
-    archived = commands.rows(tmp_path / "whole", "records", "topic")
-    assert archived == [{"topic": ORDERS}] * RECORDS
-    with place.granted([]):
-        lacking = _ingested(place, tmp_path / "none", "--topics", ORDERS)
-    assert lacking.returncode == 3
-    assert lacking.stdout.splitlines()[-1] == f"default: topic {ORDERS}: TOPIC_AUTHORIZATION_FAILED"
-
-
-def test_permissions_of_a_comparison_are_enough_and_least(place: Place) -> None:
-    """With READ on a topic all its records are compared; without it none, and the exit code says so."""
-    (permission,) = REQUIRED_PERMISSIONS["compare"].permissions
-    command = ["compare", f"default:{ORDERS}", f"default:{ORDERS}", *place.options()]
-    with place.granted([permission], ORDERS):
-        whole = commands.here(*command)
-    assert whole.returncode == 0, whole.stdout + whole.stderr
-    assert f"{RECORDS} records" in whole.stdout
-    with place.granted([]):
-        lacking = commands.here(*command)
-    assert lacking.returncode == 1
-    assert "TOPIC_AUTHORIZATION_FAILED" in lacking.stderr
-
-
-@pytest.mark.usefixtures("spark")
-def test_permissions_of_a_restore_are_enough_and_least(place: Place, tmp_path: Path) -> None:
-    """With all of them a topic that exists gets its records once more, and they are read back; without one it is not whole."""
-    permissions = REQUIRED_PERMISSIONS["restore"].permissions
-    by_super_user = [
-        "--warehouse",
-        str(tmp_path),
-        "--topics",
-        ORDERS,
-        "--set",
-        f"kafka.bootstrap_servers={place.plain}",
-    ]
-    assert commands.here("ingest", *by_super_user).returncode == 0
-    for left_out in (None, *permissions):
-        with place.granted([one for one in permissions if one is not left_out], ORDERS):
-            done = _restored(place, tmp_path)
-        assert (done.returncode == 0) == (left_out is None), done.stdout + done.stderr
-
-
-def _restored(place: Place, warehouse: Path) -> subprocess.CompletedProcess[str]:
-    options = ["--from-cluster", "default", "--to-cluster", "default", "--topics", ORDERS, "--into-existing", "--new"]
-    return commands.here("restore", "--warehouse", str(warehouse), *options, *place.options())
-
-
-def _ingested(place: Place, warehouse: Path, *topics: str) -> subprocess.CompletedProcess[str]:
-    return commands.here("ingest", "--warehouse", str(warehouse), *topics, *place.options())
+    return snapshot.published.status, groups, shape_of(facts)
 
 
 def test_what_fewer_permissions_still_show(place: Place) -> None:

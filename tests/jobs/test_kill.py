@@ -70,11 +70,11 @@ class Job:
 
 
 @contextmanager
-def started(kafka: LocalKafka, warehouse: Path, topic: str, *spark: str) -> Iterator[Job]:
+def started(kafka: LocalKafka, warehouse: Path, topic: str, *spark: str, **environ: str) -> Iterator[Job]:
     """An ingest by spark-submit, of which nothing is left at the end."""
     process = subprocess.Popen(
         ["spark-submit", *spark, str(ROOT / "jobs" / "ingest.py"), *arguments(kafka, warehouse, topic)],
-        env=environment(),
+        env=environment(**environ),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -225,7 +225,7 @@ def test_from_an_archive_by_two_at_once_and_then_not_again(tmp_path):
     cache = tmp_path / "cache"
     cache.mkdir(mode=0o700)
     both = [run(CALLS, cache, archive) for _ in range(2)]
-    assert [finish(process) for process in both] == ["compiled"] * 2
+    assert sorted(finish(process) for process in both) == ["compiled", "loaded"]  # one waits for the other
     (kept,) = cache.iterdir()
     made = kept.stat().st_mtime_ns, kept.read_bytes()
     shutil.copy(archive, tmp_path / "other.zip")
@@ -237,3 +237,52 @@ def test_from_an_archive_by_two_at_once_and_then_not_again(tmp_path):
     shutil.rmtree(cache)
     cache.touch()
     assert finish(run(CALLS, cache, archive)) == "compiled"
+
+
+IN_AN_ENVIRONMENT = """
+import sys
+sys.prefix = "{prefix}"
+from kafka_lagoon.records import kernel_cache
+def ours(name="kafka_lagoon.records.kernels"):
+    if name.endswith("kernels"):
+        return kernel_cache.load_kernels("ours", {{"product": 2, "inverse": 1}})
+    return real(name)
+real, kernel_cache.import_module = kernel_cache.import_module, ours
+{code}
+print("compiled" if "numba" in sys.modules else "loaded")
+"""
+
+
+def test_an_environment_brings_kernels_along(tmp_path):
+    """What `lagoon path kernels` compiles is packed with the environment: who runs it elsewhere compiles and writes nothing."""
+    shutil.copytree(
+        ROOT / "pipeline" / "kafka_lagoon",
+        tmp_path / "kafka_lagoon",
+        ignore=shutil.ignore_patterns("__pycache__", "conf", "jobs"),
+    )
+    (tmp_path / "kafka_lagoon" / "records" / "ours.py").write_text(KERNELS)
+    cache, built, elsewhere = (tmp_path / name for name in ("cache", "built", "elsewhere"))
+    compiling = IN_AN_ENVIRONMENT.format(prefix=built, code="kernel_cache.compile_for_environment()")
+    assert finish(run(compiling, cache, tmp_path)) == "compiled"
+    assert not cache.exists()
+    built.rename(elsewhere)
+    (kept,) = elsewhere.rglob("*.o")
+    assert (kept.parent.stat().st_mode & 0o777, kept.stat().st_mode & 0o777) == (0o755, 0o644)
+    running = IN_AN_ENVIRONMENT.format(prefix=elsewhere, code="ours()")
+    assert finish(run(running, cache, tmp_path)) == "loaded"
+    assert not cache.exists()
+    kept.chmod(0o666)
+    assert finish(run(running, cache, tmp_path)) == "compiled"
+    assert list(cache.iterdir())
+
+
+def test_who_installed_us_is_trusted(kept, monkeypatch):
+    """An image is built by one user and run by another: the owner of our own files could alter those just as well."""
+    if os.getuid() == 0:
+        os.chown(kept, 12345, -1)
+        monkeypatch.setattr(kernel_cache, "_installer", lambda: 12345)
+        assert kernel_cache._kept(kept, KEY)
+    monkeypatch.undo()
+    assert kernel_cache._installer() == Path(kernel_cache.__file__).stat().st_uid
+    monkeypatch.setattr(kernel_cache, "__file__", "/nowhere/lagoon.zip/kafka_lagoon/records/kernel_cache.py")
+    assert kernel_cache._installer() == os.getuid()

@@ -108,8 +108,17 @@ class OffsetColumns(Intake[TopicPartition, ListOffsetsResponsePartition]):
         self.leader_epochs = array("i", [_NONE]) * count
         self.source_places = array("i", [_NONE]) * count  # of its source in `several_sources`; -1 without an answer
         self.several_sources: list[Source] = []
-        self.answers = _Answers(self)
-        self.sources = _Sources(self)
+
+    # As attributes they would be a reference cycle, which keeps some 30 MB of 100,000 partitions until the next collection.
+    @property
+    def answers(self) -> "_Answers":  # type: ignore[override]
+        """The answers as messages, by partition."""
+        return _Answers(self)
+
+    @property
+    def sources(self) -> "_Sources":  # type: ignore[override]
+        """The sources, by partition."""
+        return _Sources(self)
 
     def take(
         self, response: ListOffsetsResponse, items: Sequence[TopicPartition], source: Source

@@ -17,12 +17,21 @@ EXTRAS: Mapping[str, frozenset[str]] = {
     "yaml": frozenset({"yaml"}),
 }
 
+_ONLY_CONNECT = (
+    "the PySpark that is installed is Spark Connect's client alone, which has no JVM: in an environment of its own, "
+    "pip install 'kafka-lagoon[spark]'"
+)
+
 
 def with_extra(extra: str, run: Callable[[], int]) -> int:
     """The exit code of `run`; one line names what to install if it lacks a package of an extra, by default of `extra`."""
     try:
         return run()
-    except ModuleNotFoundError as error:
+    except ImportError as error:
+        if _is_of_spark(error) and _has_only_connect():
+            return complain(ConfigError([_ONLY_CONNECT]))
+        if not isinstance(error, ModuleNotFoundError):
+            raise
         package = (error.name or "").partition(".")[0]
         extras = [name for name in (extra, *EXTRAS) if package in EXTRAS[name]]
         if not extras:
@@ -31,3 +40,12 @@ def with_extra(extra: str, run: Callable[[], int]) -> int:
             "records" if package in RECORDS and find_spec("pyspark") else extras[0]
         )  # a platform brings its own Spark
         return complain(ConfigError([f"{package} is not installed: pip install 'kafka-lagoon[{needed}]'"]))
+
+
+def _is_of_spark(error: ImportError) -> bool:
+    return (error.name or "").partition(".")[0] in {"pyspark", "py4j"}
+
+
+def _has_only_connect() -> bool:
+    """Whether PySpark is pyspark-client, the one without a JVM."""
+    return find_spec("pyspark") is not None and find_spec("pyspark.core") is None

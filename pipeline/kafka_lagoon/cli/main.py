@@ -135,7 +135,7 @@ COMMANDS: Mapping[str, Command] = {
     "import": Command("a cluster as it is, as such a file", _desired("import_state"), extra="yaml"),
     "apply": _job("apply", "make a cluster what such a file says, after showing the plan"),
     "sql": Command("run one SQL statement over the tables and views", _sql, extra="sql"),
-    "path": Command("where the jobs, Spark's settings and Delta's jars are, for spark-submit", _path),
+    "path": Command("where the jobs, Spark's settings and Delta's jars are, for spark-submit and clusters", _path),
     "compare": Command("how the records of two topics differ, in one cluster or two", _compare, extra="records"),
     "kafka": Command(
         "ask a cluster itself: versions, metadata, health, offsets, groups, lag and more", _kafka, extra="records"

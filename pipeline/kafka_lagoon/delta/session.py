@@ -11,6 +11,8 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.delta_jars import with_delta
+from kafka_lagoon.delta.spark_connect import refuse_remote
+from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
 from kafka_lagoon.errors import TableError
 
 _UNNAMED = "pyspark-shell"  # what pyspark calls an application that nobody has named
@@ -32,8 +34,9 @@ _GAPS = {
 def session(app_name: str) -> SparkSession:
     """The running session, or a new one; without spark-submit it runs on all local cores, as pyspark decides.
 
-    TableError if no JVM starts, or if Spark has no Delta and its jars cannot be had.
+    TableError if no JVM or session starts, or if Spark has no Delta and its jars cannot be had; ConfigError for Spark Connect.
     """
+    refuse_remote()
     try:
         SparkContext._ensure_initialized()  # noqa: SLF001  starts the JVM, so that SparkConf knows spark-defaults.conf
     except PySparkRuntimeError as error:
@@ -44,7 +47,10 @@ def session(app_name: str) -> SparkSession:
     builder = SparkSession.builder
     for key, value in (gaps(conf, app_name) | _jars(conf)).items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    try:
+        return builder.getOrCreate()
+    except JAVA_ERRORS as error:  # a master that does not answer, settings that Spark refuses
+        raise TableError(f"Spark's session did not start: {reason(error)}") from error
 
 
 def _jars(conf: SparkConf) -> dict[str, str]:

@@ -165,17 +165,14 @@ def open_warehouse(
     return warehouse
 
 
-def open_folder(delta: Kernel, path: str, table: Table, clock: Clock) -> Warehouse:
-    """The warehouse in a local folder, for writing to one table, without a session of Spark.
+def open_folder(delta: Kernel, path: str, tables: Sequence[Table], clock: Clock) -> Warehouse:
+    """The warehouse in a local folder, for writing to some tables, without a session of Spark.
 
     All tables are created if there are none. Errors are those of `open_warehouse`, and NeedsSession where columns are missing.
     """
     warehouse = _at_path(None, delta, path)
     _check_writable(warehouse)
-    state = delta.load(warehouse.locations[table.name])
-    if state and columns_to_add(table, state):
-        raise NeedsSession(f"table {table.name} at {state.location} lacks columns, which Spark adds")
-    _prepare_all(warehouse, (table,), clock)
+    _prepare_all(warehouse, tables, clock)
     return warehouse
 
 
@@ -272,6 +269,8 @@ def _prepare(warehouse: Warehouse, table: Table) -> None:
         warehouse.kernel.create(location, table.delta_schema(), table.partition_by, properties)
         return
     missing = columns_to_add(table, state)
+    if missing and warehouse.session is None:
+        raise NeedsSession(f"table {table.name} at {location} lacks columns, which Spark adds")
     declared = declare_properties(warehouse, table, state)
     if missing:
         added = ", ".join(column.ddl() for column in missing)

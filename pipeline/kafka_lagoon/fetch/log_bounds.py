@@ -6,6 +6,7 @@ A leader that does not answer is a failure for its partitions, or a guess that i
 from collections.abc import Iterable, Mapping, Sequence
 
 from kafka_lagoon.admin.log_dirs import replica_sizes
+from kafka_lagoon.admin.offset_columns import columns_of
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LAST_STABLE, LOG_START, list_offsets
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.failures import Failure
@@ -24,15 +25,16 @@ def ask_log_bounds(
 
     For readers of committed records a log ends at the last stable offset.
     """
-    answers = list_offsets(cluster, partitions, _KINDS, deadline)
+    distinct = list(dict.fromkeys(partitions))
+    gathered = list_offsets(cluster, distinct, _KINDS, deadline)
     failures: dict[TopicPartition, Failure] = {}
     for kind in reversed(_KINDS):
-        failures |= answers[kind].failures
+        failures |= gathered[kind].failures
+    columns = (columns_of(gathered[kind].answers, gathered[kind].sources, distinct).offsets for kind in _KINDS)
     logs = {}
-    for partition in partitions:
+    for partition, start, high, stable in zip(distinct, *columns, strict=True):
         if partition in failures:
             continue
-        start, high, stable = (answers[kind].answers[partition].offset for kind in _KINDS)
         logs[partition] = LogBounds(
             log_start_offset=start,
             high_watermark=high,

@@ -187,10 +187,13 @@ def _pause(partition: TopicPartition, topic_id: str | None, position: Position, 
 def _logs(cluster: Cluster, spec: ReadSpec, draft: _Draft, deadline: Deadline) -> dict[TopicPartition, LogBounds]:
     """Where each log starts and ends for this run; partitions whose leader did not answer become failures."""
     logs, failures = ask_log_bounds(cluster, draft.partitions, spec.isolation_level, deadline)
+    if spec.reads_to_the_end:
+        draft.fail(failures)
+        return logs
     ends = resolve(cluster, spec.end, logs, deadline)
     draft.fail({**failures, **ends.failures})
     return {
-        partition: replace(logs[partition], end=min(logs[partition].end, end))
+        partition: logs[partition] if end >= logs[partition].end else replace(logs[partition], end=end)
         for partition, end in ends.offsets.items()
     }
 
@@ -255,7 +258,8 @@ def _ranges(
 ) -> Iterator[PlannedRange]:
     checked = check_positions(cluster, starts, deadline)
     for partition, start in starts.items():
-        position = replace(start, confirmed=partition in checked.confirmed)
+        is_confirmed = partition in checked.confirmed
+        position = start if start.confirmed == is_confirmed else replace(start, confirmed=is_confirmed)
         topic_id, log = draft.ids[partition.topic], logs[partition]
         divergence = checked.divergences.get(partition)
         events, planned = next_range(partition.topic, topic_id, partition.partition, position, log, divergence)

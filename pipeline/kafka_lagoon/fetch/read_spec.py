@@ -25,6 +25,11 @@ class ReadSpec:
     isolation_level: str = READ_COMMITTED
     max_offsets: int | None = None
 
+    @property
+    def reads_to_the_end(self) -> bool:
+        """Whether every log is read to its end."""
+        return self.end.default == LATEST and not self.end.by_partition
+
     def select(self, topics: Iterable[str], internal: Iterable[str] = ()) -> list[str]:
         """The topics that are named, or whose whole name matches the pattern and that are not internal."""
         names = set(topics)

@@ -41,6 +41,9 @@ def check_epochs(
     divergences: dict[TopicPartition, Divergence] = {}
     confirmed = set()
     for partition, epochs in read.items():
+        if len(epochs) == 1 and confirms(epochs[0], _epoch_end(answers[0].get(partition))):
+            confirmed.add(partition)  # as nearly all are
+            continue
         ends = [_epoch_end(answers[n].get(partition)) for n in range(len(epochs))]
         if all(map(confirms, epochs, ends)):
             confirmed.add(partition)

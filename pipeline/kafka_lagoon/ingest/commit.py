@@ -55,6 +55,7 @@ def commit(lock: ArchiveLock, output: RunOutput) -> None:
             problems=problems,
         )
         next_offsets = NextOffsets(topics=output.reconciled.topics, last_run=last_run)
+        stored = to_json(next_offsets)
         _refuse_removed_files(lock, output.files)
         try:
             warehouse.kernel.append(
@@ -62,14 +63,14 @@ def commit(lock: ArchiveLock, output: RunOutput) -> None:
                 output.files,
                 (RECORDS.partition_by, output.ingest_date),
                 fence=lock.fence,
-                domains={domain(lock.cluster_id): to_json(next_offsets)},
+                domains={domain(lock.cluster_id): stored},
             )
         except Fenced as error:
-            is_ours = _stored(warehouse, lock.cluster_id) == to_json(next_offsets)  # the answer to it was lost
+            is_ours = _stored(warehouse, lock.cluster_id) == stored  # the answer to it was lost
             if not is_ours:
                 _remove(lock, output)
                 raise LockHeld(f"the archive of cluster {lock.cluster_id}", "it committed in the meantime") from error
-    _check(warehouse, lock.cluster_id, next_offsets, sequence)
+    _check(warehouse, lock.cluster_id, stored, sequence)
     commit_pending(warehouse, lock.cluster_id, next_offsets, lock.clock)
 
 
@@ -110,13 +111,13 @@ def _size_of(lock: ArchiveLock) -> Callable[[DataFile], int]:
     return size
 
 
-def _check(warehouse: Warehouse, cluster_id: str, expected: NextOffsets, sequence: int) -> None:
+def _check(warehouse: Warehouse, cluster_id: str, expected: str, sequence: int) -> None:
     """Read back what was committed: a commit that another one overwrote, or that was skipped, reports no error itself.
 
     Where no lock keeps runs apart, the next one may have committed by now.
     """
     stored = _stored(warehouse, cluster_id)
-    if stored == to_json(expected):
+    if stored == expected:
         return
     last_run = from_json(stored).last_run
     if last_run is None or last_run.sequence <= sequence:

@@ -1,4 +1,4 @@
-"""Loads compiled kernels: from a file that an earlier process kept, else by compiling them with numba.
+"""Loads compiled kernels: from a file that the environment or an earlier process kept, else by compiling them with numba.
 
 Object code is only run if it was made of these sources, by these versions, for this processor, and if nobody else can have
 written it. A cache that is missing, foreign, broken or full costs a compilation and is never an error.
@@ -8,6 +8,7 @@ every application, and two versions can live side by side. To find and load obje
 which 0.04 are llvmlite's; with numba and its own cache it was 0.3 s. A call through ctypes takes 1 us and releases the GIL.
 """
 
+import fcntl
 import hashlib
 import os
 import pkgutil
@@ -15,7 +16,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from ctypes import CFUNCTYPE, c_int64
 from dataclasses import astuple
 from importlib import import_module
@@ -46,15 +47,42 @@ def load_kernels(source: str, parameters: Mapping[str, int]) -> dict[str, Kernel
     llvm.initialize_native_asmprinter()
     host = this_host()
     key = _key(source, host)
-    path = None
-    with suppress(OSError):  # no folder that this user may write to
-        path = cache_folder() / _name(source, key)
-    object_code = _kept(path, key) if path else None
+    object_code = _kept(environment_folder() / _name(source, key), key)
     if object_code is None:
-        object_code = _compiled(source, parameters, host)
-        if path:
-            _keep(path, key, object_code)
+        object_code = _from_cache(source, key, lambda: _compiled(source, parameters, host))
     return _linked(object_code, parameters)
+
+
+def _from_cache(source: str, key: bytes, compiled: Callable[[], bytes]) -> bytes:
+    """What an earlier process has kept, else what is compiled now.
+
+    Of the workers that an executor starts at once, one compiles and the others wait for it.
+    """
+    try:
+        folder = cache_folder()
+    except OSError:  # no folder that this user may write to
+        return compiled()
+    path = folder / _name(source, key)
+    object_code = _kept(path, key)
+    if object_code is None:
+        with _alone_in(folder):
+            object_code = _kept(path, key)
+            if object_code is None:
+                object_code = compiled()
+                _keep(path, key, object_code)
+    return object_code
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Keep other processes of this machine out of a folder, if its file system has locks."""
+    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _key(source: str, host: Host) -> bytes:
@@ -92,16 +120,24 @@ def _linked(object_code: bytes, parameters: Mapping[str, int]) -> dict[str, Kern
 
 
 def _kept(path: Path, key: bytes) -> bytes | None:
-    """The object code in a file, if only this user or root can have written it, and if it is whole; else None."""
+    """The object code in a file, if it is whole and only this user, root or who installed us can have written it; else None."""
     try:
         with path.open("rb") as file:
             status, kept = os.fstat(file.fileno()), file.read()
     except OSError:
         return None
-    if status.st_uid not in {os.getuid(), 0} or status.st_mode & _WRITABLE_BY_OTHERS:
+    if status.st_uid not in {os.getuid(), 0, _installer()} or status.st_mode & _WRITABLE_BY_OTHERS:
         return None
     object_code = kept[_CHECKSUM_SIZE:]
     return object_code if _checksum(key, object_code) == kept[:_CHECKSUM_SIZE] else None
+
+
+def _installer() -> int:
+    """The user whose code runs here in any case, because these files are his."""
+    try:
+        return Path(__file__).stat().st_uid
+    except OSError:  # in an archive
+        return os.getuid()
 
 
 def _keep(path: Path, key: bytes, object_code: bytes) -> None:
@@ -118,6 +154,24 @@ def _keep(path: Path, key: bytes, object_code: bytes) -> None:
 
 def _checksum(key: bytes, object_code: bytes) -> bytes:
     return hashlib.sha256(key + object_code).digest()
+
+
+def environment_folder() -> Path:
+    """The folder for kernels that an environment or image brings along (`lagoon path kernels`); processes only read it."""
+    return Path(sys.prefix) / "share" / "kafka-lagoon" / "kernels"
+
+
+def compile_for_environment() -> Path:
+    """Compile all kernels for processors as this machine's, into `environment_folder`. OSError if it cannot be written."""
+    folder = environment_folder()
+    _own_folder(folder)
+    os.environ["NUMBA_CACHE_DIR"] = str(folder)
+    for module in ("kernels", "encode_kernels"):
+        import_module(f"kafka_lagoon.records.{module}")
+    folder.chmod(0o755)  # others run what an image brings
+    for path in folder.glob("*.o"):
+        path.chmod(0o644)
+    return folder
 
 
 def cache_folder() -> Path:

@@ -25,6 +25,7 @@ from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.fetch.tasks import Task, divide
 from kafka_lagoon.fetch.truncation_checks import check_outcomes
+from kafka_lagoon.garbage import gc_paused
 from kafka_lagoon.ingest.archive_lock import ArchiveLock, archive_lock
 from kafka_lagoon.ingest.archive_task import TaskSettings
 from kafka_lagoon.ingest.commit import RunOutput, commit
@@ -165,8 +166,10 @@ def archive_new_records(
     """Plan, read, check and commit; what was read when the run's deadline passes is committed, the rest is left unread."""
     limits = settings.ingest
     step("plan", len(lock.topics))
-    planned = plan(cluster, wanted, lock.topics, deadline.within(limits.plan_timeout_ms))
-    tasks = with_last_epochs(cluster, _tasks(lock, planned, limits), deadline.within(limits.plan_timeout_ms))
+    with gc_paused():  # as in a snapshot: many objects and no cycles
+        planned = plan(cluster, wanted, lock.topics, deadline.within(limits.plan_timeout_ms))
+        tasks = _tasks(lock, planned, limits)
+    tasks = with_last_epochs(cluster, tasks, deadline.within(limits.plan_timeout_ms))
     step("read", sum(planned_range.offsets for planned_range in planned.ranges))
     ingest_id = new_id(planned.planned_at_ms)
     day = datetime.fromtimestamp(planned.planned_at_ms / 1000, tz=UTC).date()

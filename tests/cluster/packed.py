@@ -1,0 +1,22 @@
+"""An environment as `pip install 'kafka-lagoon[records]'` makes it, all of it in one folder, and packed for executors."""
+
+import subprocess
+from importlib.metadata import PathDistribution
+from pathlib import Path
+
+from tests.installed import CLONE, closure, hard_link, install_wheel
+
+
+def pack(folder: Path) -> Path:
+    """The archive that conf/pack-environment.sh makes of an environment; packages are those that run the tests."""
+    environment, site = install_wheel(folder)
+    (metadata,) = site.glob("kafka_lagoon-*.dist-info")
+    for package in closure(PathDistribution(metadata), ["records"]).values():
+        for file in package.files or ():
+            if file.parts[0] != ".." and not (site / file).exists():
+                (site / file).parent.mkdir(parents=True, exist_ok=True)
+                hard_link(str(package.locate_file(file)), str(site / file))
+    archive = folder / "lagoon.tar.gz"
+    script = CLONE / "conf" / "pack-environment.sh"
+    subprocess.run(["/bin/sh", script, environment, archive], check=True, env={"PATH": "/usr/bin:/bin"})
+    return archive

@@ -1,0 +1,133 @@
+"""A standalone cluster of Spark on loopback: a master and workers, processes of their own that know nothing of this environment.
+
+Executors have the environment of their worker: a PATH without our packages, and an empty home, which shows what they left there.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from pyspark.find_spark_home import _find_spark_home
+
+from kafka_lagoon.sandbox import watchdog
+from tests.integration.restore_process import Process, members, send
+
+_START_TIMEOUT_S = 90
+_POLL_S = 0.05
+_EXECUTOR, _DAEMON = b"CoarseGrainedExecutorBackend", b"pyspark.daemon"
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+class Standalone:
+    """A cluster that runs while it is entered; each worker has `cores` cores and `memory_mb`."""
+
+    def __init__(self, folder: Path, workers: int = 2, cores: int = 1, memory_mb: int = 1024) -> None:
+        self.folder, self.home = folder, folder / "home"
+        self._sizes = (workers, cores, memory_mb)
+        self._stack = ExitStack()
+        self._watched: subprocess.Popen[str] | None = None
+        self._pids: list[int] = []
+        self.master = ""
+
+    def __enter__(self) -> Self:
+        self.home.mkdir(parents=True)
+        command = [sys.executable, "-S", watchdog.__file__]
+        self._watched = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True)
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the cluster with all that its workers have started."""
+        for pid in self._pids:
+            for process in [*members(pid)]:
+                send(process.pid, signal.SIGKILL)
+        self._stack.close()
+        if self._watched:
+            self._watched.communicate()
+
+    def executors(self) -> list[int]:
+        """The JVMs of executors."""
+        return [process.pid for process in self._processes() if _EXECUTOR in process.command]
+
+    def python_workers(self) -> list[int]:
+        """The processes that run tasks of ours: they are forked by a daemon of each executor."""
+        pythons = [process for process in self._processes() if _DAEMON in process.command]
+        daemons = {process.pid for process in pythons}
+        return [process.pid for process in pythons if process.parent in daemons]
+
+    def executor_folders(self) -> set[Path]:
+        """The folders of all executors that there were, of every application."""
+        return {path for path in self.folder.glob("work-*/app-*/*") if path.is_dir()}
+
+    def left_at_home(self) -> set[Path]:
+        """Files that executors made in the home of their user."""
+        return {path for path in self.home.rglob("*") if path.is_file()}
+
+    def _processes(self) -> Iterator[Process]:
+        for pid in self._pids:
+            yield from members(pid)
+
+    def _start(self) -> None:
+        workers, cores, memory_mb = self._sizes
+        log = self._launch("master", "master.Master", ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"])
+        self.master = self._wait_for(lambda: re.findall(r"Starting Spark master at (spark://\S+)", log.read_text()))[0]
+        options = ["--webui-port", "0", "--cores", str(cores), "--memory", f"{memory_mb}m"]
+        for number in range(workers):
+            # Hosts of their own: speculation starts no second attempt on the host of the first.
+            own = ["--host", f"127.0.0.{number + 1}", "--work-dir", str(self.folder / f"work-{number}")]
+            self._launch(f"worker-{number}", "worker.Worker", [*options, *own, self.master])
+        self._wait_for(lambda: [""] * (log.read_text().count("Registering worker ") == workers))
+
+    def _launch(self, name: str, main: str, arguments: Sequence[str]) -> Path:
+        log = self.folder / f"{name}.log"
+        process = subprocess.Popen(
+            [f"{_find_spark_home()}/bin/spark-class", f"org.apache.spark.deploy.{main}", *arguments],
+            env=self._environment(),
+            cwd=self.folder,
+            stdout=self._stack.enter_context(log.open("w")),
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._stack.callback(process.wait)
+        self._pids.append(process.pid)
+        assert self._watched
+        assert self._watched.stdin
+        self._watched.stdin.write(f"+{process.pid}\n")
+        self._watched.stdin.flush()
+        return log
+
+    def _environment(self) -> dict[str, str]:
+        java = {name: os.environ[name] for name in ("JAVA_HOME",) if name in os.environ}
+        return {
+            "HOME": str(self.home),
+            "PATH": "/usr/bin:/bin",
+            "TMPDIR": str(self.folder),
+            "SPARK_LOCAL_DIRS": str(self.folder / "local"),
+            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_DAEMON_JAVA_OPTS": _QUICK,
+            **java,
+        }
+
+    def _wait_for(self, search: Callable[[], Sequence[str]]) -> Sequence[str]:
+        deadline = time.monotonic() + _START_TIMEOUT_S
+        while not (texts := search()):
+            assert time.monotonic() < deadline, "\n".join(log.read_text() for log in self.folder.glob("*.log"))
+            time.sleep(_POLL_S)
+        return texts

@@ -1,0 +1,145 @@
+"""Ingests whose tasks run on a standalone cluster: how the package reaches executors, and what may happen to them meanwhile.
+
+Every run is held against what another client reads from the same brokers: each record once, and ranges that tile.
+"""
+
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import NewTopic
+
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from tests.cluster.packed import pack
+from tests.cluster.standalone import Standalone
+from tests.integration.restore_process import send
+from tests.integration.state import create_topics
+from tests.jobs.archived import archived, assert_tiled, consumed
+from tests.jobs.test_kill import ATTEMPTS, TIMEOUT_S, Job, load, started
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.proof, pytest.mark.timeout(900)]
+# Several tasks, and a driver whose Python is that of the tests, wherever executors take theirs from.
+SMALL_TASKS = {"LAGOON_INGEST__TASK_MB": "1", "PYSPARK_DRIVER_PYTHON": sys.executable}
+INSTALLED = SMALL_TASKS | {"PYSPARK_PYTHON": sys.executable}
+PACKED = SMALL_TASKS | {"PYSPARK_PYTHON": "./lagoon/bin/python"}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
+    """A master and two workers of one core each."""
+    with Standalone(tmp_path_factory.mktemp("standalone") / "cluster") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment, packed."""
+    return pack(tmp_path_factory.mktemp("packed"))
+
+
+def topic_of(kafka: LocalKafka, name: str) -> str:
+    """A new topic of eight partitions with a few megabytes."""
+    create_topics(kafka.bootstrap_servers, [NewTopic(name, 8, 3)])
+    load(kafka, name)
+    return name
+
+
+def on(cluster: Standalone, **conf: str) -> list[str]:
+    """Options of spark-submit."""
+    settings = {"spark.executor.memory": "512m", **conf}
+    return ["--master", cluster.master, *(word for pair in settings.items() for word in ("--conf", "=".join(pair)))]
+
+
+def check(job: Job, kafka: LocalKafka, topic: str) -> None:
+    """The run ended well, and the tables hold what the brokers have."""
+    assert job.process.returncode == 0, "".join(job.output)
+    assert archived(job.warehouse) == consumed(kafka.bootstrap_servers, [topic])
+    assert_tiled(job.warehouse)
+
+
+def test_a_packed_environment(cluster: Standalone, kafka: LocalKafka, archive: Path, tmp_path: Path) -> None:
+    """Executors that have no package of ours take all from the archive, the compiled decoder too: nothing is left at their home."""
+    topic = topic_of(kafka, "cluster-packed")
+    before = cluster.executor_folders()
+    with started(kafka, tmp_path / "lake", topic, *on(cluster), "--archives", f"{archive}#lagoon", **PACKED) as job:
+        job.end()
+    check(job, kafka, topic)
+    executors = cluster.executor_folders() - before
+    assert len(executors) == 2
+    assert all((folder / "lagoon" / "bin" / "python").exists() for folder in executors)
+    assert not cluster.left_at_home()
+    for folder in executors:
+        shutil.rmtree(folder / "lagoon")  # half a gigabyte each
+
+
+def test_an_installed_package(cluster: Standalone, kafka: LocalKafka, tmp_path: Path) -> None:
+    """Where each machine, or the image, has the package, PYSPARK_PYTHON names its Python; the decoder is compiled once a machine."""
+    topic = topic_of(kafka, "cluster-installed")
+    with started(kafka, tmp_path / "lake", topic, *on(cluster), **INSTALLED) as job:
+        job.end()
+    check(job, kafka, topic)
+    kernels = {path.name.partition("_")[0] for path in cluster.left_at_home() if path.suffix == ".o"}
+    assert {"walk", "decode"} <= kernels
+
+
+def attempted(
+    interfere: Callable[[Job], bool], cluster: Standalone, kafka: LocalKafka, lake: Path, topic: str, **conf: str
+) -> None:
+    """A run that is interfered with while its tasks read; another one where reading was over before."""
+    for _ in range(ATTEMPTS):
+        with started(kafka, lake, topic, *on(cluster, **conf), **INSTALLED) as job:
+            happened = interfere(job)
+            job.end()
+        check(job, kafka, topic)
+        if happened:
+            return
+        load(kafka, topic)
+    pytest.fail("reading was always over before")
+
+
+def reading(job: Job, find: Callable[[], list[int]]) -> list[int]:
+    """Wait until there is a data file of this run, and others are missing; the processes found then."""
+    job.wait_until(lambda: job.begins("read"))
+    before = job.files("records/ingest_date=*/*.parquet")
+    job.wait_until(lambda: job.files("records/ingest_date=*/*.parquet") - before)
+    return [] if job.begins("commit") else find()
+
+
+def test_an_executor_that_is_killed(cluster: Standalone, kafka: LocalKafka, tmp_path: Path) -> None:
+    """The master starts another one, which runs the tasks again: nothing is doubled."""
+
+    def kill(job: Job) -> bool:
+        executors = reading(job, cluster.executors)
+        for pid in executors[:1]:
+            send(pid, signal.SIGKILL)
+        job.end()
+        return bool(executors) and any("Lost executor" in line for line in job.output)
+
+    topic = topic_of(kafka, "cluster-killed")
+    attempted(kill, cluster, kafka, tmp_path / "lake", topic)
+
+
+def test_executors_that_come_and_go(cluster: Standalone, kafka: LocalKafka, tmp_path: Path) -> None:
+    """With dynamic allocation a run starts with none, asks for them when it has tasks, and ends well when they are taken away."""
+    topic = topic_of(kafka, "cluster-dynamic")
+    before = cluster.executor_folders()
+    allocation = {
+        "spark.executor.cores": "1",
+        "spark.dynamicAllocation.enabled": "true",
+        "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+        "spark.dynamicAllocation.minExecutors": "0",
+        "spark.dynamicAllocation.schedulerBacklogTimeout": "1s",
+        "spark.dynamicAllocation.executorIdleTimeout": "1s",
+    }
+    with started(kafka, tmp_path / "lake", topic, *on(cluster, **allocation), **INSTALLED) as job:
+        job.end()
+    check(job, kafka, topic)
+    assert cluster.executor_folders() - before
+    deadline = time.monotonic() + TIMEOUT_S
+    while cluster.executors() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not cluster.executors()
