@@ -1,12 +1,14 @@
 """Several logs decoded into the same columns: what is taken is what the reference decoder gives of each, and the rest is refused."""
 
 from collections.abc import Sequence
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_lagoon.fetch.batch_headers import trusted_end
+from kafka_lagoon.records import arena
 from kafka_lagoon.records.batches import find_batches
 from kafka_lagoon.records.decoding import Counts, DecodeOptions
 from kafka_lagoon.records.small_partitions import SharedColumns
@@ -119,6 +121,16 @@ def test_flags_of_transactions_are_for_others():
     log = [Batch(records=records(2), flags=TRANSACTIONAL, producer_id=4)]
     assert add(shared(read_committed=False), *log) is None
     assert add(shared(), *log).records == 2
+
+
+def test_headers_are_enough_to_count():
+    """Without a column of the records, nothing but batches that a range cuts is decompressed, and every record is counted."""
+    columns = shared(DecodeOptions(columns=frozenset()))
+    with patch.object(arena.Arena, "expand", side_effect=AssertionError):
+        assert add(columns, Batch(records=records(5), codec=ZSTD)).records == 5
+    cut = Batch(base_offset=2, records=records(3), codec=ZSTD)
+    assert add(columns, Batch(records=records(2), codec=ZSTD), cut, start=1, end=4).records == 3
+    assert columns.take().num_rows == 8
 
 
 def test_what_has_no_room_is_refused():

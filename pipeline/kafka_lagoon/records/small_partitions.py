@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from kafka_lagoon.errors import RecordsError
 from kafka_lagoon.records import arena, layout
 from kafka_lagoon.records.batches import Batches, Table
-from kafka_lagoon.records.buffers import Buffers, schema_of
+from kafka_lagoon.records.buffers import Buffers, are_in_headers, schema_of
 from kafka_lagoon.records.codecs import CODEC_NAMES
 from kafka_lagoon.records.columns import HEADER_BYTES, LARGEST, first_index, stop_index
 from kafka_lagoon.records.decoding import Counts, DecodeOptions
-from kafka_lagoon.records.dispositions import COVERED_BY_CRC
+from kafka_lagoon.records.dispositions import COVERED_BY_CRC, count_whole
 from kafka_lagoon.records.kernels import decode_batches, read_markers
 
 _COUNTED = slice(layout.RECORD_COUNT, layout.FAULT_COUNT + 1)
@@ -28,6 +28,8 @@ class SharedColumns:
     def __init__(self, options: DecodeOptions, *, read_committed: bool) -> None:
         self._options, self._read_committed = options, read_committed
         self._limit = min(options.batch_limit_bytes, LARGEST)
+        self._schema = schema_of(options.columns)
+        self._wants_headers_only = are_in_headers(self._schema)
         self._state = np.zeros(layout.STATE_SIZE, np.int64)
         self._state[layout.MOST_HEADERS] = self._limit // HEADER_BYTES
         self._buffers: Buffers | None = None
@@ -52,6 +54,8 @@ class SharedColumns:
         before = self._state.copy()
         self._state[_COUNTED] = 0
         self._state[[layout.NEXT_OFFSET, layout.TO_OFFSET, layout.BATCHES]] = from_offset, to_offset, len(table)
+        if self._wants_headers_only:
+            count_whole(table, self._state)
         if self._decode(batches, table) and self._is_sound(before, to_offset):
             self._tables.append(table)
             return self._counts(table)
@@ -66,9 +70,7 @@ class SharedColumns:
 
     def _new_buffers(self) -> Buffers:
         size = self._options.expanded_bytes
-        return Buffers(
-            self._state, schema_of(self._options.columns), rows=size // layout.MIN_RECORD_SIZE + 1, size=size
-        )
+        return Buffers(self._state, self._schema, rows=size // layout.MIN_RECORD_SIZE + 1, size=size)
 
     def _is_plain(self, batches: Batches, table: Table) -> bool:
         """Whether all batches have the current format and the right checksum, and none needs its transaction's end."""
@@ -84,7 +86,8 @@ class SharedColumns:
 
     def _decode(self, batches: Batches, table: Table) -> bool:
         """Decode all batches; False if they do not fit, or if one cannot be decompressed."""
-        packed = np.flatnonzero(table[:, layout.ATTRIBUTES] & layout.CODEC_BITS).tolist()
+        is_wanted = table[:, layout.DISPOSITION] == layout.DECODE
+        packed = np.flatnonzero(is_wanted & (table[:, layout.ATTRIBUTES] & layout.CODEC_BITS > 0)).tolist()
         if not packed:
             return self._run(table, 0, len(table)) == len(table)
         lent, index = arena.take(), 0
