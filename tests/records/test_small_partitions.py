@@ -143,3 +143,13 @@ def test_what_has_no_room_is_refused():
     assert add(columns, large) is None
     assert len(values(columns)) == 5
     assert add(columns, small).records == 5
+
+
+def test_rows_without_a_column():
+    """Partitions that are only counted have their rows, too, and none of those that were taken before."""
+    columns = shared(DecodeOptions(columns=frozenset()))
+    for count in (2, 3):
+        add(columns, Batch(records=records(count)))
+    (taken, rest) = columns.take(), columns.take()
+    assert taken is not None
+    assert (taken.num_rows, taken.num_columns, rest) == (5, 0, None)
