@@ -22,6 +22,7 @@ from tests.fake.broker import FakeBroker, fake_cluster
 from tests.fake.cluster import FakeCluster
 from tests.integration.administered import Administered, administered_kafka
 from tests.integration.secured import Secured, secured_kafka
+from tests.object_store import ObjectStore, object_store, reach
 from tests.short_timeouts import short_timeouts
 
 if TYPE_CHECKING:
@@ -106,6 +107,14 @@ def spark() -> Iterator["SparkSession"]:
         made.sparkContext.setLogLevel("OFF")
         yield made
         made.stop()
+
+
+@pytest.fixture(scope="session")
+def bucket(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    """A bucket of an S3 that excludes writers, which the session reaches as s3a://lake."""
+    with object_store(tmp_path_factory.mktemp("s3")) as store:
+        reach(spark, store)
+        yield store
 
 
 @pytest.fixture(scope="session")

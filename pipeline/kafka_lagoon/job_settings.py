@@ -54,7 +54,9 @@ class SnapshotSettings(Strict):
         "of a partition share one.",
     )
     time_lag_executor_positions: int = Field(
-        50_000, gt=0, description="From how many positions on they are measured on Spark's executors."
+        50_000,
+        gt=0,
+        description="From how many positions on they are measured on Spark's executors, if a session of Spark runs.",
     )
     time_lag_history_days: int = Field(
         7, gt=0, le=366, description="How far back `snapshot.time_lag=interpolate` looks for earlier snapshots."
@@ -146,8 +148,11 @@ class RecordsSettings(Strict):
     staging: str | None = Field(
         None, description="Folder or URL for files that Spark then copies into the table; required by writer spark."
     )
-    compression: Literal["zstd-fast", "zstd", "snappy", "lz4", "none"] = Field(
-        "zstd-fast", description="Codec of the Parquet files; zstd-fast is quicker and denser than snappy."
+    compression: Literal["auto", "zstd-fast", "zstd", "snappy", "lz4", "none"] = Field(
+        "auto",
+        description="Codec of the Parquet files. auto is quick, by a sample of each file's keys and values: snappy if it "
+        "leaves at most 45 %, zstd-fast if it leaves more, zstd for random letters, none if nothing helps. zstd is the "
+        "densest.",
     )
     target_file_mb: int = Field(128, gt=0, description="Size at which a data file is closed, in MiB.")
 
@@ -171,3 +176,43 @@ class RestoreSettings(Strict):
         256, ge=64, description="Memory of one Spark task beside that of its process (about 130), in MiB."
     )
     lock_wait_ms: int = Field(0, ge=0, description="How long to wait for another restore's lock before exit 4.")
+
+
+class RetentionSettings(Strict):
+    """What `lagoon maintain` removes because of its age: nothing unless a number of days is set."""
+
+    snapshots_all_days: int | None = Field(
+        None,
+        gt=0,
+        description="Days, before today (UTC), of which all snapshots are kept; of older ones the first complete one of each "
+        "hour or day. A snapshot is removed from all tables; the latest one of each cluster never is.",
+    )
+    snapshots_hourly_days: int | None = Field(
+        None,
+        gt=0,
+        description="Days of which one snapshot an hour and cluster is kept; unset: none of these days, but one a day.",
+    )
+    snapshots_daily_days: int | None = Field(
+        None, gt=0, description="Days of which one snapshot a day and cluster is kept; unset: for ever."
+    )
+    records_days: int | None = Field(
+        None,
+        gt=0,
+        description="Days of which ingests are kept, in records, record_ranges and record_problems; unset: all.",
+    )
+    admin_actions_days: int | None = Field(
+        None, gt=0, description="Days of which alterations are kept in admin_actions; unset: all."
+    )
+
+    @model_validator(mode="after")
+    def _longer_and_longer(self) -> "RetentionSettings":
+        named = {
+            name: days
+            for name in ("snapshots_all_days", "snapshots_hourly_days", "snapshots_daily_days")
+            if (days := getattr(self, name)) is not None
+        }
+        if named and self.snapshots_all_days is None:
+            raise ValueError(f"{' and '.join(named)}: snapshots_all_days must be set, too")
+        if list(named.values()) != sorted(named.values()):
+            raise ValueError(f"{', '.join(named)}: each must be at least as many as the one before")
+        return self

@@ -15,12 +15,20 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 
 from kafka_lagoon import java_properties, kafka_settings
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.job_settings import IngestSettings, RecordsSettings, RestoreSettings, SnapshotSettings, Strict
+from kafka_lagoon.job_settings import (
+    IngestSettings,
+    RecordsSettings,
+    RestoreSettings,
+    RetentionSettings,
+    SnapshotSettings,
+    Strict,
+)
 from kafka_lagoon.kafka_settings import DEFAULT_CLUSTER, ENV_PREFIX, KafkaSettings, from_properties, is_setting
 from kafka_lagoon.text import did_you_mean
 
 _RELATIONS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 _UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # of a model, of a dataclass
+_DAY_MS = 86_400_000
 _QUOTE, _QUOTED_NOTHING = "'", "''"
 
 
@@ -48,6 +56,7 @@ class Settings(BaseSettings):
     ingest: IngestSettings = Field(IngestSettings(), description="What an ingest reads, and how much at once.")
     records: RecordsSettings = Field(RecordsSettings(), description="How the files of table records are written.")
     restore: RestoreSettings = Field(RestoreSettings(), description="How archived records are written back.")
+    retention: RetentionSettings = Field(RetentionSettings(), description="What is removed because of its age.")
 
     @model_validator(mode="after")
     def _one_of_each(self) -> "Settings":
@@ -57,6 +66,16 @@ class Settings(BaseSettings):
             raise ValueError("warehouse and catalog exclude each other")
         if self.records.writer == "spark" and not self.records.staging:
             raise ValueError("records.writer spark needs records.staging, a folder for its input files")
+        return self
+
+    @model_validator(mode="after")
+    def _keeps_published_slots(self) -> "Settings":
+        """A slot that may still be asked for must be seen to be published, and what a run refers to must stay."""
+        days = self.retention.snapshots_all_days
+        if days is not None and days * _DAY_MS < max(self.snapshot.slot_max_age_ms, self.snapshot.deadline_ms):
+            raise ValueError(
+                "retention.snapshots_all_days must be as long as snapshot.slot_max_age_ms and snapshot.deadline_ms"
+            )
         return self
 
     def named_clusters(self) -> dict[str, KafkaSettings]:
@@ -95,6 +114,7 @@ SECTIONS: Mapping[str, type[Strict]] = {  # beside [kafka] and [clusters.NAME]
     "ingest": IngestSettings,
     "records": RecordsSettings,
     "restore": RestoreSettings,
+    "retention": RetentionSettings,
 }
 
 

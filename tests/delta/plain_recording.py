@@ -20,6 +20,8 @@ def main(folder: str, at_ms: str) -> None:
         with recording(warehouse, "id", CLOCK) as recorder:
             recorder.write(started(int(at_ms)))
             recorder.write(finished(int(at_ms) + 5))
+        warehouse.kernel.checkpoint(warehouse.locations["admin_actions"])
+        assert len(warehouse.kernel.live_files(warehouse.state("admin_actions"))) == 2  # read from the checkpoint
 
 
 if __name__ == "__main__":

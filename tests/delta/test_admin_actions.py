@@ -28,11 +28,12 @@ OUTCOMES = [("of alter_configs", "unknown"), ("of create_topic", "done"), ("of d
 
 
 def test_rows_are_written_without_a_session(tmp_path: Path, spark: SparkSession) -> None:
-    """A new folder gets all tables, and DuckDB, deltalake and Spark read what was written."""
+    """A new folder gets all tables and checkpoints, and DuckDB, deltalake and Spark read what was written."""
     folder = tmp_path / "new folder"
     command = [sys.executable, "-m", "tests.delta.plain_recording", str(folder), str(NOON_MS)]
     assert subprocess.run(command, check=True, timeout=120, capture_output=True, text=True).stdout == "None\n"
     assert {path.name for path in folder.iterdir() if path.is_dir()} == {table.name for table in TABLES}
+    assert (folder / "admin_actions" / "_delta_log" / "_last_checkpoint").exists()
     with duckdb_engine.opened(folder, {"admin_outcomes"}) as ask:
         result = ask("SELECT action_id, outcome FROM admin_outcomes ORDER BY 1")
         assert [tuple(row.values()) for batch in result.batches for row in batch.to_pylist()] == OUTCOMES

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_lagoon.delta.compact import compact
+from kafka_lagoon.delta.compact import compact, keep_rows
 from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.schema import STATE_TABLES
 from kafka_lagoon.delta.warehouse import Warehouse
@@ -76,12 +76,12 @@ def test_another_commit_in_between(warehouse: Warehouse, monkeypatch: pytest.Mon
     fill(warehouse, 1, 2)
     replace, others = Kernel.replace, [3]
 
-    def late(kernel: Kernel, *arguments: Any) -> int:
+    def late(kernel: Kernel, *arguments: Any, **named: Any) -> int:
         if others:
             state = warehouse.state(LAG.name)
             file = warehouse.kernel.storage.write_rows(f"{state.location}/snapshot_date=2025-11-21/3.parquet", third)
             kernel.append(state, [file], ("snapshot_date", date(2025, 11, others.pop() + 18)))
-        return replace(kernel, *arguments)
+        return replace(kernel, *arguments, **named)
 
     third = pq.read_table(next(folder(warehouse).rglob("*0002-default.parquet")), partitioning=None)
     monkeypatch.setattr(Kernel, "replace", late)
@@ -106,3 +106,58 @@ def test_a_file_with_other_rows_than_the_log_says(warehouse: Warehouse) -> None:
     rewritten(warehouse, 1, lambda rows: rows.slice(0, 0))
     with pytest.raises(ChecksFailed, match="hold 1 rows, its log says 2"):
         join(warehouse)
+
+
+DAY = date(2025, 11, 21)
+
+
+def keep(warehouse: Warehouse, *numbers: int) -> int:
+    """Keep the rows of these snapshots; how many others there were."""
+    files = warehouse.kernel.live_files(warehouse.state(LAG.name))
+    ids = frozenset(f"0192-{number:04d}-default" for number in numbers)
+    return keep_rows(warehouse, LAG, files, {DAY: ids}, ALL, CLOCK)
+
+
+def test_rows_of_some_snapshots_stay(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From joined files and from small ones; row groups that have none of the snapshots are not read."""
+    fill(warehouse, 1, 2, 3, 4, 5)
+    monkeypatch.setattr("kafka_lagoon.delta.compact._ROW_GROUP_BYTES", 1)
+    join(warehouse)
+    fill(warehouse, 6)
+    read: list[int] = []
+    real = pq.ParquetFile.read_row_group
+
+    def counted(file: pq.ParquetFile, number: int, **options: Any) -> pa.Table:
+        read.append(number)
+        return real(file, number, **options)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", counted)
+    assert keep(warehouse, 2, 4, 5, 7) == 3
+    assert read == [1, 3, 4]
+    assert sorted(lags(warehouse)) == [2, 4, 5]
+    (file,) = warehouse.kernel.live_files(warehouse.state(LAG.name))
+    assert (file.rows, file.day) == (3, DAY)
+
+
+def test_files_without_rows_to_be_removed_stay(warehouse: Warehouse) -> None:
+    """No file, and no commit, is made for nothing; of nothing that stays no file is read."""
+    fill(warehouse, 1, 2)
+    before = set(folder(warehouse).rglob("*.parquet")), warehouse.state(LAG.name).version
+    assert keep(warehouse, 1, 2, 3) == 0
+    assert (set(folder(warehouse).rglob("*.parquet")), warehouse.state(LAG.name).version) == before
+    rewritten(warehouse, 1, lambda rows: rows.slice(0, 0))
+    with pytest.raises(ChecksFailed, match="hold 1 rows, its log says 2"):
+        keep(warehouse, 2)
+    assert keep(warehouse) == 2
+    assert warehouse.kernel.live_files(warehouse.state(LAG.name)) == []
+
+
+def test_rows_of_spark_and_of_older_versions_stay(warehouse: Warehouse) -> None:
+    """Times as INT96 and columns that are not there, as where files are joined."""
+    fill(warehouse, 1, 2, 3)
+    captured = sorted(row["captured_at"] for row in rows_of(warehouse, LAG.name))
+    rewritten(warehouse, 1, lambda rows: rows, use_deprecated_int96_timestamps=True)
+    rewritten(warehouse, 2, lambda rows: rows.drop_columns(["lag", "topic_id"]))
+    assert keep(warehouse, 1, 2) == 1
+    assert sorted(row["captured_at"] for row in rows_of(warehouse, LAG.name)) == captured[:2]
+    assert lags(warehouse) == [1, None]

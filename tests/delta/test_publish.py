@@ -19,7 +19,7 @@ from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.arrow import arrow_table
-from kafka_lagoon.delta.kernel import Kernel
+from kafka_lagoon.delta.kernel import Fence, Kernel
 from kafka_lagoon.delta.publish import PublishedSlot, publish, published, snapshot_lock
 from kafka_lagoon.delta.schema import SNAPSHOT_DATE, STATE_TABLES
 from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
@@ -314,3 +314,18 @@ def test_without_a_lock_one_of_many_publishes(warehouse: Warehouse, monkeypatch:
         won = list(threads.map(run, range(4)))
     assert won.count(True) == 1
     assert trusted(warehouse) == {f"0192-{won.index(True):04d}-default": 3}
+
+
+def test_a_commit_that_was_repeated_is_no_conflict(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the answer to the last commit was lost and repeating it was refused, the snapshot is published all the same."""
+    real = Kernel.append
+
+    def repeated(*arguments: Any, fence: Fence | None = None, **options: Any) -> int:
+        if fence:
+            real(*arguments, fence=fence, **options)
+        return real(*arguments, fence=fence, **options)
+
+    monkeypatch.setattr(Kernel, "append", repeated)
+    with snapshot_lock(warehouse, "default", CLOCK) as lock:
+        assert publish(lock, other_run.attempt(1)).rows["consumer_lag"] == 3
+    assert trusted(warehouse) == {"0192-0001-default": 3}

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from pyarrow import fs
 
 from kafka_lagoon.delta.files import DataFile
-from kafka_lagoon.delta.record_files import CODECS, RecordFiles, arrow_uri
+from kafka_lagoon.delta.record_codecs import AUTO, CODECS
+from kafka_lagoon.delta.record_files import PartitionRows, RecordFiles
 from kafka_lagoon.delta.schema import INGEST_DATE, RECORDS
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
@@ -174,6 +175,20 @@ def test_no_other_condition_brings_files_back(warehouse: Warehouse, other: str) 
     assert {Path(url).name for url in filtered.inputFiles()} <= {written[1].url.rpartition("/")[2]}
 
 
+def test_records_of_several_partitions_in_one_batch(tmp_path: Path) -> None:
+    """Each row has the topic, id and partition of its owner, and the bounds are those of all owners."""
+    files = into(f"file:{tmp_path}")
+    owners = [PartitionRows("b", None, 4, 1), PartitionRows("b", None, 7, 0), PartitionRows("a", "id", 2, 2)]
+    files.write_several(owners, batch_of(record(1), record(2), record(3)))
+    (file,) = files.close()
+    rows = [(row["topic"], row["topic_id"], row["partition"], row["offset"]) for row in rows_in((file,))]
+    assert rows == [("b", None, 4, 1), ("a", "id", 2, 2), ("a", "id", 2, 3)]
+    least, greatest = file.statistics.least, file.statistics.greatest
+    assert [(least[name], greatest[name]) for name in ("topic", "topic_id")] == [("a", "b"), ("id", "id")]
+    assert [(least[name], greatest[name]) for name in ("partition", "offset")] == [(2, 4), (1, 3)]
+    assert file.statistics.nulls["topic_id"] == 1
+
+
 def test_unknown_times_have_no_bounds(tmp_path: Path) -> None:
     """A file whose records all have no time says so, so that a filter on time leaves it out."""
     files = into(f"file:{tmp_path}")
@@ -183,7 +198,7 @@ def test_unknown_times_have_no_bounds(tmp_path: Path) -> None:
     assert "timestamp" not in file.statistics.least
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("codec", [AUTO, *CODECS])
 def test_all_readers_understand(warehouse: Warehouse, codec: str) -> None:
     """Spark and a reader without Java read every codec, encoding and left-out column as it was written."""
     files = into(f"{warehouse.locations['records']}/{INGEST_DATE}={DAY[1]}", compression=codec)
@@ -296,9 +311,3 @@ def test_object_stores_are_reached_by_hadoops_names(url: str, kind: type, path: 
     files = into(url)
     assert isinstance(files._files, kind)
     assert files._folder == path
-
-
-@pytest.mark.parametrize("scheme", ["s3", "s3a", "s3n"])
-def test_amazons_store_has_one_name(scheme: str) -> None:
-    """Hadoop has three schemes for S3, Arrow one (which would ask Amazon for the bucket's region at once)."""
-    assert arrow_uri(f"{scheme}://bucket/a b%/ingest_date=2026-11-21") == "s3://bucket/a%20b%25/ingest_date=2026-11-21"

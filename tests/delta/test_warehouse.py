@@ -48,14 +48,13 @@ def test_a_place_that_cannot_be_written_is_named(spark: SparkSession, tmp_path: 
         open_warehouse(spark, settings("warehouse=nosuch://host/wh"), CLOCK)
 
 
-@pytest.mark.parametrize("log_store", [None, "io.delta.storage.S3SingleDriverLogStore"])
-def test_s3_needs_a_log_store_that_excludes(spark: SparkSession, log_store: str | None) -> None:
-    """Where two drivers could overwrite each other's commits, nothing is begun."""
-    if log_store:
-        spark.conf.set("spark.delta.logStore.s3a.impl", log_store)
-    with pytest.raises(ConfigError, match=r"^warehouse: s3a:// .* unless spark\.delta\.logStore\.s3a\.impl names"):
-        open_warehouse(spark, settings("warehouse=s3a://bucket/wh"), CLOCK)
-    spark.conf.unset("spark.delta.logStore.s3a.impl")
+def test_a_store_without_its_jars_is_named(spark: SparkSession) -> None:
+    """Hadoop's file systems for object stores are not among Spark's jars: the line says which module brings one."""
+    with pytest.raises(
+        ConfigError,
+        match=r"^warehouse: abfss://f@a\.dfs\.core\.windows\.net/wh: .* --packages org\.apache\.hadoop:hadoop-azure:3\.",
+    ):
+        open_warehouse(spark, settings("warehouse=abfss://f@a.dfs.core.windows.net/wh"), CLOCK)
 
 
 def test_reading_makes_nothing(spark: SparkSession, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,6 +65,54 @@ def test_small_partitions_share_tasks():
     """A thousand partitions of a kilobyte are one task: a task and a file each would cost more than they read."""
     ranges = ranges_of([(0, 10, 0)] * 1000)
     assert len(divide(ranges, lambda _: 1000, 2, 256 << 20)) == 1
+
+
+def test_many_partitions_are_work_too():
+    """Twenty thousand are spread over the cores, however little each has; a task of them all would be the last to end."""
+    ranges = ranges_of([(0, 1, 0)] * 20_000)
+    assert [len(task.splits) for task in divide(ranges, lambda _: 1, 2, 256 << 20)] == [10_000] * 2
+    assert len(divide(ranges[:4_000], lambda _: 500, 64, 256 << 20)) == 1
+    tasks = divide(ranges, lambda planned: 64 << 20 if planned.partition == 7 else 100, 4, 256 << 20)
+    assert max(len(task.splits) for task in tasks) == 5_000
+
+
+def test_splits_know_what_to_expect():
+    """Of a partition that is divided each split has its share of the bytes."""
+    (whole,) = divide(ranges_of([(0, 10, 0)]), lambda _: 1000, 2, 256 << 20)
+    assert [split.expected_bytes for split in whole.splits] == [1000]
+    parts = divide(ranges_of([(0, 4000, 0)]), lambda _: 1 << 30, 2, 256 << 20)
+    assert [task.splits[0].expected_bytes for task in parts] == [256 << 20] * 4
+
+
+@pytest.mark.parametrize(("cores", "total_mb"), [(2, 100), (2, 6_000), (16, 10_000), (40, 30_000)])
+def test_one_partition_with_nearly_all(cores: int, total_mb: int):
+    """If one of eight partitions has nine tenths of the bytes, cores that take the next task when they are free end about together."""
+    each_mb = total_mb // 70
+    sizes = {0: total_mb - 7 * each_mb} | dict.fromkeys(range(1, 8), each_mb)
+    ranges = ranges_of([(0, 10_000, 0)] * 8)
+    tasks = divide(ranges, lambda planned: sizes[planned.partition] << 20, cores, 256 << 20)
+    busy = [0] * cores
+    for task in tasks:
+        free = busy.index(min(busy))
+        busy[free] += sum(split.expected_bytes or 0 for split in task.splits)
+    assert sum(busy) / cores / max(busy) > 0.85
+    assert len(tasks) < 1.4 * max(cores, total_mb / 256) + 3
+
+
+def test_a_rest_has_a_task_of_its_own():
+    """If it is worth one: 70 MB on two cores beside 30 are tasks of 50, 30 and 20, and not of 35, 35 and 30; 110 are two of 55."""
+    ranges, sizes = ranges_of([(0, 7_000, 0), (0, 3_000, 0)]), [70 << 20, 30 << 20]
+    tasks = divide(ranges, lambda planned: sizes[planned.partition], 2, 256 << 20)
+    assert [sum(split.to_offset - split.from_offset for split in task.splits) for task in tasks] == [
+        5_000,
+        3_000,
+        2_000,
+    ]
+    (halves, *_), whole = (
+        divide(ranges_of([(0, 1_100, 0)]), lambda _: 110 << 20, 2, most) for most in (50 << 20, 120 << 20)
+    )
+    assert len(whole) == 2
+    assert len(halves.splits) == 1
 
 
 def test_every_core_gets_work():

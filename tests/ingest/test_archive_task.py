@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from kafka_lagoon.fetch.split import Split
@@ -15,8 +16,8 @@ from tests.clock import CLOCK
 from tests.fake.batches import batch
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
-from tests.fake.faults import Close, Fault
-from tests.fetch.reading import small
+from tests.fake.faults import Close, Fault, Hang
+from tests.fetch.reading import damage, small
 from tests.short_timeouts import short_timeouts
 
 
@@ -31,11 +32,19 @@ def state() -> Iterator[FakeCluster]:
         yield state
 
 
-def task(state: FakeCluster, *partitions: int) -> Task:
+def task(state: FakeCluster, *partitions: int, expected_bytes: int | None = None) -> Task:
     topic_id = uuid_text(state.topics["t"].topic_id)
     return Task(
         splits=tuple(
-            Split(topic="t", topic_id=topic_id, partition=number, from_offset=0, to_offset=4, stable_end=4)
+            Split(
+                topic="t",
+                topic_id=topic_id,
+                partition=number,
+                from_offset=0,
+                to_offset=4,
+                stable_end=4,
+                expected_bytes=expected_bytes,
+            )
             for number in partitions
         )
     )
@@ -84,3 +93,35 @@ def test_a_broker_that_is_well_again(state: FakeCluster, tmp_path: Path) -> None
     assert failures(settings, task(state, 0, 1, 2)) == ["CONNECTION_LOST"] * 3
     state.faults.clear()
     assert failures(settings, task(state, 0, 1, 2, 3)) == [None] * 4
+
+
+def test_small_partitions_share_a_request_and_a_file(state: FakeCluster, tmp_path: Path) -> None:
+    """Also with one whose log is damaged: it is read by itself, and each record has its own topic and partition."""
+    damaged = state.topics["t"].partitions[3].log[0]
+    damaged.data = damage(damaged, 70)
+    settings = task_settings(state, tmp_path, "sharing", fetch_bytes=1 << 20)
+    result = archive(settings, task(state, *range(8), expected_bytes=100))
+    outcomes = {one.split.partition: one for one in result.outcome.outcomes}
+    assert {number: (one.counts.records, one.counts.corrupt, one.failure) for number, one in outcomes.items()} == {
+        number: (0, 4, None) if number == 3 else (4, 0, None) for number in range(8)
+    }
+    assert {key.partition: count for key, count in result.outcome.files.items() if count} == dict.fromkeys(
+        [0, 1, 2, 4, 5, 6, 7], 1
+    )
+    (file,) = result.files
+    rows = pq.read_table(file.url.removeprefix("file:"), columns=["topic", "partition", "offset"]).to_pylist()
+    wanted = [("t", number, offset) for number in range(8) for offset in range(4) if number != 3]
+    assert [tuple(row.values()) for row in rows] == wanted
+    assert state.count(FETCH.key) == 2  # the damaged batch is fetched once more
+
+
+def test_a_broker_that_hangs_is_known_to_later_tasks(state: FakeCluster, tmp_path: Path) -> None:
+    """A request for several partitions that stalls counts as one for a single partition does."""
+    state.faults.append(Fault(FETCH.key, Hang(), times=1_000_000))
+    settings = task_settings(state, tmp_path, "hanging", stall_timeout_ms=100, fetch_bytes=1 << 20)
+    shared = failures(settings, task(state, 0, 1, 2, 3, expected_bytes=100))
+    assert shared.count(BROKER_STALLED) == 1
+    assert failures(settings, task(state, 4, 5, expected_bytes=100)) == [BROKER_STALLED] * 2
+    state.faults.clear()
+    calm = task_settings(state, tmp_path, "calm", stall_timeout_ms=5_000, fetch_bytes=1 << 20)
+    assert failures(calm, task(state, 4, 5, expected_bytes=100)) == [None, None]

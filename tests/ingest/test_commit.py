@@ -1,15 +1,18 @@
 """The promise of the archive: records once, accounted for once, and next offsets with them, wherever a run dies."""
 
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.errors import TableError
+from kafka_lagoon.errors import LockHeld, TableError
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.ingest.commit import commit
 from tests.delta.record_samples import run
-from tests.ingest.writers import STEPS, Died, Writer, contents, dies, ingest, remove
+from tests.ingest.writers import STEPS, Died, Writer, contents, dies, folder, ingest, remove
 
 pytestmark = pytest.mark.spark
 
@@ -66,3 +69,35 @@ def test_compaction_between_two_runs(by_kernel: Writer, warehouse: Warehouse):
     warehouse.spark.sql(f"OPTIMIZE {warehouse.identifiers['records']}")
     ingest(writer, 3, 12)
     assert contents(warehouse)[:2] == (list(range(12)), [(0, 5), (5, 9), (9, 12)])
+
+
+def test_what_an_overtaken_run_wrote_is_removed(
+    by_kernel: Writer, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+):
+    """Where no lock keeps runs apart the first to commit wins; of the other one neither data files nor pending files stay."""
+    monkeypatch.setattr(Warehouse, "exclusively", lambda *_: nullcontext())
+    with by_kernel.lock() as slow:
+        ingest(by_kernel, 1, 5)
+        made = run(slow, 2, 0, 7, problems=1)
+        assert list(folder(warehouse).rglob("*0192-0002*"))
+        with pytest.raises(LockHeld, match="it committed in the meantime"):
+            by_kernel.commit(slow, made)
+    assert contents(warehouse)[:2] == (list(range(5)), [(0, 5)])
+    assert list(folder(warehouse).rglob("*0192-0002*")) == []
+
+
+def test_committed_files_stay_whatever_the_answer_was(
+    by_kernel: Writer, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+):
+    """Where the answer to a commit was lost and repeating it was refused, the run goes on: nothing of it is removed."""
+    real = Kernel.append
+
+    def repeated(*arguments: Any, **options: Any) -> int:
+        real(*arguments, **options)
+        return real(*arguments, **options)
+
+    with by_kernel.lock() as lock, monkeypatch.context() as patch:
+        patch.setattr(Kernel, "append", repeated)
+        by_kernel.commit(lock, run(lock, 1, 0, 5, problems=1))
+    ingest(by_kernel, 2, 9)
+    assert contents(warehouse)[:2] == (list(range(9)), [(0, 5), (5, 9)])

@@ -12,13 +12,16 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.reader import SplitReader
+from kafka_lagoon.fetch.small_partitions import SmallPartitions, Unread
 from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, ReadOptions, Split
+from kafka_lagoon.fetch.stalls import Limits
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.records.batches import find_batches
 from kafka_lagoon.records.buffers import DECODED
 from kafka_lagoon.records.columns import Decoding, decode
 from kafka_lagoon.records.decoding import DecodeOptions
 from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.integration.dump import UNPRINTED
 from tests.integration.logs import Log, logs
@@ -218,15 +221,67 @@ def test_reader_gets_the_same(log: Log, isolation_level: str) -> None:
         assert getattr(counts, name) == getattr(decoding.counts, name), name
 
 
+@pytest.mark.parametrize("isolation_level", [READ_COMMITTED, READ_UNCOMMITTED])
+@pytest.mark.parametrize("release", ["new_logs", "old_logs"])
+def test_small_partitions_together_are_the_same(
+    request: pytest.FixtureRequest, release: str, isolation_level: str
+) -> None:
+    """Fetched and decoded together, the rows of each log are those of its files; plain ones need no reader of their own."""
+    logs_of: Mapping[str, Log] = request.getfixturevalue(release)
+    read_committed = isolation_level == READ_COMMITTED
+    options = ReadOptions(isolation_level=isolation_level, fetch_bytes=1 << 20)
+    expected = {topic: decoded(log, read_committed=read_committed) for topic, log in logs_of.items()}
+    rows: dict[str, list[dict[str, Any]]] = {topic: [] for topic in logs_of}
+    with cluster_of(*logs_of.values()) as cluster:
+        ids = {topic.name: uuid_text(topic.topic_id) for topic in cluster.refresh(set(logs_of), soon()).topics}
+        splits = [
+            Split(
+                topic=log.topic,
+                topic_id=ids[log.topic],
+                partition=0,
+                from_offset=log.start,
+                to_offset=log.stable_end if read_committed else log.end,
+                stable_end=log.stable_end,
+                expected_bytes=len(log.data),
+            )
+            for log in logs_of.values()
+        ]
+        small = SmallPartitions(cluster, options, Limits.of(CLOCK, options))
+        outcomes, alone = [], set[str]()
+        for part in small.read(splits):
+            if isinstance(part, Unread):
+                alone.add(part.split.topic)
+                reader = SplitReader(cluster, part.split, options, answer=part.answer)
+                rows[part.split.topic] += pa.Table.from_batches(list(reader.batches()), DECODED).to_pylist()
+                outcomes.append(reader.outcome)
+            else:
+                read, first = part.batch.to_pylist(), 0
+                for split, count in part.rows:
+                    rows[split.topic] += read[first : first + count]
+                    first += count
+    for outcome in (*outcomes, *small.outcomes):
+        topic, counts = outcome.split.topic, outcome.counts
+        own, decoding = expected[topic]
+        assert (rows[topic], outcome.failure) == (own, None)
+        for name in ("records", "control", "aborted", "compacted", "lost", "corrupt", "codecs"):
+            assert getattr(counts, name) == getattr(decoding.counts, name), (topic, name)
+    assert len(outcomes) + len(small.outcomes) == len(logs_of)
+    assert alone.isdisjoint([*LIBRDKAFKA, *APPEND_TIME, DELETED])
+
+
+def soon() -> Deadline:
+    return Deadline.after(CLOCK, 60_000)
+
+
 @contextmanager
-def cluster_of(log: Log) -> Iterator[Cluster]:
-    """A connection to the brokers that have the log."""
-    deadline = Deadline.after(CLOCK, 60_000)
+def cluster_of(*some: Log) -> Iterator[Cluster]:
+    """A connection to the brokers that have the logs."""
+    deadline = soon()
     cluster = Cluster.connect(
-        KafkaSettings(bootstrap_servers=log.kafka.bootstrap_servers), CLOCK, RequestStats(), deadline
+        KafkaSettings(bootstrap_servers=some[0].kafka.bootstrap_servers), CLOCK, RequestStats(), deadline
     )
     try:
-        cluster.refresh({log.topic}, deadline)
+        cluster.refresh({log.topic for log in some}, deadline)
         yield cluster
     finally:
         cluster.close()

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.cli.maintain import main
+from kafka_lagoon.cli.maintain import main, maintain_arguments, maintained_line
+from kafka_lagoon.delta.maintain import Files, Maintained, MaintainOptions
+from kafka_lagoon.delta.old_rows import RemovedRows
 from kafka_lagoon.delta.warehouse import open_warehouse
 from tests.clock import CLOCK
 from tests.delta.test_maintain import YESTERDAY, ingest
@@ -31,6 +33,25 @@ def test_bad_input_is_known_before_spark_starts(
     assert not (tmp_path / "lake").exists()
 
 
+def test_arguments_and_settings(tmp_path: Path) -> None:
+    """What is kept is in the settings; tables are maintained in the order in which old rows must go, however they are named."""
+    conf = tmp_path / "conf.toml"
+    conf.write_text("[retention]\nrecords_days = 90\n")
+    given = ["--warehouse", "w", "--conf", str(conf), "--tables", "records, brokers,record_ranges,snapshots"]
+    options = maintain_arguments(given, {}).options
+    assert options.tables == ("snapshots", "brokers", "record_ranges", "records")
+    assert (options.retention.records_days, options.retention.snapshots_all_days) == (90, None)
+
+
+def test_what_is_said_of_old_rows() -> None:
+    """Rows and days, done or to be done."""
+    done = Maintained(
+        table="t", days=0, before=Files(), after=Files(), removed=Files(), old=RemovedRows(days=2, rows=7_000)
+    )
+    assert maintained_line(done, MaintainOptions()) == "t: 7,000 old rows of 2 days removed"
+    assert maintained_line(done, MaintainOptions(dry_run=True)) == "t: 7,000 old rows of 2 days would be removed"
+
+
 def test_maintain_by_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
     """Without tables there is one line and exit 1; with them one line each, done or to be done."""
     options = ("--warehouse", str(tmp_path / "lake"), "--tables", "records,brokers")
@@ -48,7 +69,7 @@ def test_maintain_by_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
     assert would.returncode == 0, would.stdout
     assert "records: 2 files (" in would.stdout
     assert "of 1 days would be rewritten into about 1 files" in would.stdout
-    for event, table, rewritten in zip(finished(log), ("records", "brokers"), (2, 0), strict=True):
+    for event, table, rewritten in zip(finished(log), ("brokers", "records"), (0, 2), strict=True):
         assert_all_fields(event)
         assert (event["table"], event["status"], event["exit_code"]) == (table, "complete", 0)
         assert (event["dry_run"], event["files_rewritten"]) == (True, rewritten)

@@ -1,7 +1,9 @@
 """The job as a user starts it: spark-submit in a process of its own, and two readers of what it wrote."""
 
 import json
+import os
 import re
+import shutil
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,9 +17,10 @@ from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 from tests.fake.peer import peer
+from tests.fetch.test_first_unread import timed
 from tests.integration import kafka_tools as tools
 from tests.integration.state import every_shape
-from tests.jobs.commands import here, lagoon, rows, submit
+from tests.jobs.commands import BIN, here, lagoon, rows, submit
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -79,20 +82,50 @@ def test_snapshot_by_spark_submit(cluster: LocalKafka, tmp_path: Path) -> None:
     assert len(rows(warehouse, "snapshots")) == 1
 
 
+def test_a_snapshot_without_spark(tmp_path: Path) -> None:
+    """`lagoon snapshot` into a local folder starts one JVM, which is not Spark's and starts nothing itself.
+
+    There are no executors, so the driver measures all positions.
+    """
+    started, folder, lake = tmp_path / "started", tmp_path / "bin", tmp_path / "lake"
+    folder.mkdir()
+    for name in ("java", "chmod", "readlink"):
+        (folder / name).write_text(f'#!/bin/sh\necho {name} "$@" >> {started}\nexec {shutil.which(name)} "$@"\n')
+        (folder / name).chmod(0o755)
+    state = FakeCluster()
+    state.add_topic("t", 3).partitions[0].append(timed(0, 1_000, 4))
+    state.groups["g"] = FakeGroup(coordinator_id=1, commits={("t", 0): FakeCommit(1)})
+    with fake_cluster(state):
+        servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
+        kafka = ["--set", f"kafka.bootstrap_servers={servers}", "--set", "snapshot.time_lag_executor_positions=1"]
+        path = os.pathsep.join((str(folder), str(BIN), os.environ["PATH"]))
+        done = lagoon("snapshot", "--warehouse", str(lake), *kafka, PATH=path, JAVA_HOME="")
+    assert done.returncode == 0, done.stderr
+    (jvm,) = started.read_text().splitlines()
+    assert jvm.startswith("java ")
+    assert "py4j.GatewayServer" in jvm
+    (lag,) = rows(lake, "consumer_lag", "lag", "time_lag_method", "first_unread_timestamp")
+    assert lag == {"lag": 3, "time_lag_method": "exact", "first_unread_timestamp": datetime.fromtimestamp(1.01, UTC)}
+    queried = here("sql", "--warehouse", str(lake), "--json", "SELECT lag FROM lag_now")
+    assert (queried.returncode, json.loads(queried.stdout)) == (0, {"lag": 3}), queried.stderr
+
+
 def test_two_at_once_publish_a_slot_once(cluster: LocalKafka, tmp_path: Path) -> None:
-    """Of two runs with the same slot one publishes; the other is locked out (4) or finds it done (0)."""
+    """Of two runs with the same slot, with and without Spark, one publishes; the other is locked out (4) or finds it done (0)."""
     warehouse = tmp_path / "lake"
     arguments = ["--warehouse", str(warehouse), "--set", f"kafka.bootstrap_servers={cluster.bootstrap_servers}"]
     slot = datetime.now(UTC).isoformat(timespec="seconds")
     with ThreadPoolExecutor(2) as threads:
-        runs = list(threads.map(lambda _: submit("snapshot", *arguments, "--slot", slot), range(2)))
+        runs = list(threads.map(lambda start: start("snapshot", *arguments, "--slot", slot), (submit, lagoon)))
     codes = sorted(one.returncode for one in runs)
     assert codes in ([0, 0], [0, 4]), [one.stderr for one in runs]
     assert sum("worst lag" in one.stdout for one in runs) == 1
     assert len(rows(warehouse, "snapshots")) == 1
     if codes == [0, 4]:
         refused = next(one for one in runs if one.returncode == 4)
-        assert "nothing was written" in refused.stdout  # spark-submit sends all that Python says to stdout
+        assert (
+            "nothing was written" in refused.stdout + refused.stderr
+        )  # spark-submit sends all that Python says to stdout
 
 
 @pytest.mark.usefixtures("spark")

@@ -20,6 +20,7 @@ from tests.records.examples import ABORT, COMMIT, CONTROL, GZIP, TRANSACTIONAL, 
 from tests.records.test_legacy import compressed, message
 from tests.reference import answers
 
+IN_HEADERS = [name for name in DECODED.names if buffers.are_in_headers(buffers.schema_of(frozenset({name})))]
 EVERYTHING = {"from_offset": 0, "to_offset": 2**62, "aborted": (), "read_committed": True, "stable_end": 2**62}
 
 
@@ -111,6 +112,40 @@ def test_only_the_wanted_columns(log, wanted):
     rows, decoding = fast(written(log), options=DecodeOptions(columns=frozenset(wanted)))
     assert rows == [{name: row[name] for name in DECODED.names if name in wanted} for row in all_rows]
     assert decoding.counts.records == len(all_rows)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), logs(), st.sets(st.sampled_from(IN_HEADERS)))
+def test_columns_of_headers_alone(data, log, wanted):
+    """Who wants nothing of single records gets the same rows and counts from the headers of batches, corrupt ones included."""
+    entries, request = [batch.write() for batch in log], data.draw(requests(log))
+    if entries and data.draw(st.booleans()):
+        number = data.draw(st.integers(0, len(entries) - 1))
+        entries[number] = spoiled(entries[number], data.draw(st.integers(17, len(entries[number]) - 1)))
+    all_rows, full = fast(b"".join(entries), **request)
+    rows, decoding = fast(b"".join(entries), options=DecodeOptions(columns=frozenset(wanted)), **request)
+    assert rows == [{name: row[name] for name in DECODED.names if name in wanted} for row in all_rows]
+    assert decoding.next_offset == full.next_offset
+    assert decoding.problems == [one for one in full.problems if one.reason != columns.HEADER_KEY_NOT_UTF8]
+    assert replace(decoding.counts, bytes_decoded=0) == replace(full.counts, bytes_decoded=0)
+
+
+def test_records_that_only_count_are_not_decompressed():
+    """The records of a batch that is wanted whole are not looked at; those of one that a range cuts are."""
+    sound, broken = lines(3, base_offset=10, codec=ZSTD), Batch(base_offset=13, codec=ZSTD, count=3, last_delta=2)
+    raw = sound + broken.around(b"nothing that could be a record")
+    _, whole = fast(raw, from_offset=10, options=DecodeOptions(columns=frozenset()))
+    assert (whole.counts.records, whole.counts.corrupt, whole.counts.bytes_decoded) == (6, 0, 0)
+    _, cut = fast(raw, from_offset=11, to_offset=15, options=DecodeOptions(columns=frozenset()))
+    assert (cut.counts.records, cut.counts.corrupt) == (2, 2)
+
+
+@pytest.mark.parametrize("count", [-1, 5])
+def test_a_number_of_records_that_cannot_be_is_not_counted(count):
+    """A header with fewer records than none, or more than it has offsets, is not believed."""
+    lying = Batch(base_offset=3, records=(Record(delta=0), Record(delta=1)), count=count).write()
+    _, decoding = fast(lines(3) + lying, options=DecodeOptions(columns=frozenset()))
+    assert (decoding.counts.records, decoding.counts.corrupt) == (3, 2)
 
 
 @settings(max_examples=50, deadline=None)

@@ -1,13 +1,26 @@
-"""Maintenance of a table makes the commits that dead runs left pending, unless it only looks."""
+"""Maintenance of a table makes the commits that dead runs left pending, unless it only looks; and removes real snapshots."""
+
+from pathlib import Path
 
 import pytest
 
+from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.delta.kernel import Kernel
-from kafka_lagoon.delta.maintain import MaintainOptions
+from kafka_lagoon.delta.maintain import MaintainOptions, maintain
+from kafka_lagoon.delta.schema import STATE_TABLES
 from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.job_settings import RetentionSettings
+from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.maintain import maintain_table
-from tests.clock import CLOCK
+from kafka_lagoon.runs.snapshot import take_snapshot
+from kafka_lagoon.snapshot.state_rows import Snapshot
+from tests.clock import CLOCK, clock_at
+from tests.delta.dated import ids_in, moment, shown
+from tests.fake.broker import fake_cluster
+from tests.fake.cluster import FakeCluster
 from tests.ingest.writers import Died, contents, dies, ingest, kernel_writer
+from tests.runs.heard import Heard
+from tests.warehouses import settings
 
 
 @pytest.mark.spark
@@ -19,3 +32,39 @@ def test_pending_commits_come_first(warehouse: Warehouse) -> None:
     assert contents(warehouse) == (list(range(5)), [], [])
     assert maintain_table(warehouse, "topics", MaintainOptions(), CLOCK).table == "topics"
     assert contents(warehouse) == (list(range(5)), [(0, 5)], [0])
+
+
+def taken(lake: Path, state: FakeCluster, days_ago: int, time: str) -> str:
+    """The id of a snapshot of these brokers, as it would have been taken some days ago."""
+    servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
+    chosen = settings(f"warehouse={lake}", f"kafka.bootstrap_servers={servers}")
+    then = moment(days_ago, time)
+    context = RunContext("snapshot", chosen, clock_at(then))
+    made = take_snapshot(context, "default", round(then.timestamp() * 1000), RequestStats(), Heard())
+    assert isinstance(made, Snapshot)
+    return made.header.snapshot_id
+
+
+@pytest.mark.proof
+@pytest.mark.usefixtures("spark")
+def test_snapshots_as_runs_take_them(tmp_path: Path, warehouse: Warehouse) -> None:
+    """All tables: what the kept ones show stays, with the rows that they share with one that goes, and nothing else."""
+    state, names = FakeCluster(), [table.name for table in STATE_TABLES]
+    state.add_topic("t", 2)
+    with fake_cluster(state):
+        goes = [taken(tmp_path / "warehouse", state, 10, "10:00")]
+        stays = [taken(tmp_path / "warehouse", state, 9, "10:00")]
+        state.add_topic("u", 3)
+        goes.append(taken(tmp_path / "warehouse", state, 9, "10:20"))
+        stays += [taken(tmp_path / "warehouse", state, 9, "11:00"), taken(tmp_path / "warehouse", state, 0, "00:00")]
+    before = shown(warehouse, names)
+    assert set(before) == {*goes, *stays}
+    retention = RetentionSettings(snapshots_all_days=1, snapshots_hourly_days=9, snapshots_daily_days=9)
+    options = MaintainOptions(retention=retention, keep_hours=0, force=True)
+    done = {one.table: one.old.rows for one in maintain(warehouse, options, CLOCK)}
+    assert shown(warehouse, names) == {name: before[name] for name in stays}
+    assert [ids_in(warehouse, name) & set(goes) for name in names if name != "configs"] == [set()] * (len(names) - 1)
+    assert ids_in(warehouse, "configs") & set(goes) == {goes[1]}  # the one at 11:00 refers to its rows
+    assert done["snapshots"] == 2
+    assert done["partitions"] == 2 + 5
+    assert not any(one.old.rows for one in maintain(warehouse, options, CLOCK))

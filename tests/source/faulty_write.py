@@ -40,7 +40,7 @@ def struck(batches: Iterator[Any], fault: str) -> Iterator[Any]:
                 case "kill":
                     os.kill(os.getpid(), signal.SIGKILL)
                 case "stall":
-                    time.sleep(15)
+                    time.sleep(60)  # Spark ends it when the other attempt has ended
 
 
 class StruckWriter(LagoonWriter):
@@ -70,6 +70,9 @@ class StruckSource(LagoonSource):
 def main(servers: str, topic: str, transactions: str, master: str) -> None:
     """Write the rows, in small Arrow batches and requests."""
     builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")
+    builder = builder.config(
+        "spark.executorEnv.PYTHONPATH", os.environ["PYTHONPATH"]
+    )  # of executors with an environment of their own
     builder = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", "50")
     builder = builder.config("spark.speculation", str(FAULT == "stall").lower()).config(
         "spark.speculation.interval", "200ms"

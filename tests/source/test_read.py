@@ -12,13 +12,21 @@ from kafka_lagoon.errors import RecordsError
 from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
 from kafka_lagoon.fetch.tasks import Task
 from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.records.buffers import DECODED
 from kafka_lagoon.records.decoding import Counts, Problem
 from kafka_lagoon.source import read as source_read
 from kafka_lagoon.source.columns import COLUMNS
 from kafka_lagoon.source.read import Reading, read
+from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
+from tests.fake.batches import batch
+from tests.fake.broker import fake_cluster
+from tests.fake.cluster import FakeCluster
+from tests.fetch.reading import damage
+from tests.short_timeouts import short_timeouts
 
+NOBODY = KafkaSettings(bootstrap_servers="localhost:1")
 SPLIT = Split(topic="orders", topic_id="id", partition=3, from_offset=10, to_offset=20, stable_end=20)
 WHOLE = Outcome(split=SPLIT, next_offset=20, counts=Counts(records=10))
 BROKEN = Problem(base_offset=12, last_offset=14, reason="CORRUPT_BATCH", detail="checksum")
@@ -33,7 +41,8 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
 
     def play(outcome: Outcome, batch: pa.RecordBatch | None = None) -> None:
         class Played:
-            def __init__(self, _: Cluster, split: Split, options: ReadOptions) -> None:
+            def __init__(self, _: Cluster, split: Split, options: ReadOptions, answer: object) -> None:
+                assert answer is None
                 assert (split, options.isolation_level) == (SPLIT, "read_committed")
                 self.columns, self.outcome = options.decoding.columns, outcome
 
@@ -52,16 +61,19 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
 
 def rows(*columns: str, fail_on_data_loss: bool = True) -> list[pa.RecordBatch]:
     """What the task gives Spark."""
+    return list(read(reading(*columns, fail_on_data_loss=fail_on_data_loss), CLOCK, Task(splits=(SPLIT,))))
+
+
+def reading(*columns: str, fail_on_data_loss: bool = True, kafka: KafkaSettings = NOBODY) -> Reading:
     schema = StructType()
     for name in columns or ("offset",):
         schema = schema.add(name, COLUMNS[name])
-    reading = Reading(
-        kafka=KafkaSettings(bootstrap_servers="localhost:1"),
+    return Reading(
+        kafka=kafka,
         isolation_level="read_committed",
         fail_on_data_loss=fail_on_data_loss,
         schema=to_arrow_schema(schema, timezone="UTC"),
     )
-    return list(read(reading, CLOCK, Task(splits=(SPLIT,))))
 
 
 def decoded(count: int, **columns: list[object]) -> pa.RecordBatch:
@@ -70,6 +82,13 @@ def decoded(count: int, **columns: list[object]) -> pa.RecordBatch:
     defaults |= {"headers": [[]] * count, "is_transactional": [False] * count, **columns}
     arrays = [pa.array(defaults.get(field.name, [None] * count), field.type) for field in DECODED]
     return pa.RecordBatch.from_arrays(arrays, schema=DECODED)
+
+
+def test_rows_without_a_column_of_the_decoder(play: Play):
+    """A query for what all records of a partition share has a row for each of them, and nothing is decoded for it."""
+    play(WHOLE, decoded(3))
+    (batch,) = rows("topic", "partition")
+    assert batch.to_pylist() == [{"topic": "orders", "partition": 3}] * 3
 
 
 def test_columns_as_spark_calls_them(play: Play):
@@ -96,6 +115,34 @@ def test_large_batches_are_cut(play: Play, monkeypatch: pytest.MonkeyPatch):
     batches = rows("offset", "topic")
     assert [batch.num_rows for batch in batches] == [4, 4, 2]
     assert [offset for batch in batches for offset in batch.column("offset").to_pylist()] == list(range(10))
+
+
+def test_small_partitions_share_batches(monkeypatch: pytest.MonkeyPatch):
+    """Each row has its own topic and partition; one that is damaged is read by itself and reported as ever."""
+    monkeypatch.setattr(source_read, "_ROWS", 5)
+    state = FakeCluster()
+    for number, partition in enumerate(state.add_topic("t", 4, end=0).partitions):
+        partition.append(batch(0, [b"%d" % number] * 3))
+        partition.leader_id = 1
+    topic_id = uuid_text(state.topics["t"].topic_id)
+    splits = tuple(
+        Split(
+            topic="t", topic_id=topic_id, partition=number, from_offset=1, to_offset=3, stable_end=3, expected_bytes=99
+        )
+        for number in range(4)
+    )
+    with fake_cluster(state):
+        wanted = reading("partition", "value", "topic_id", kafka=short_timeouts(state))
+        batches = list(read(wanted, CLOCK, Task(splits=splits)))
+        assert [each.num_rows for each in batches] == [5, 3]
+        assert [tuple(row.values()) for each in batches for row in each.to_pylist()] == [
+            (number, b"%d" % number, topic_id) for number in (0, 0, 1, 1, 2, 2, 3, 3)
+        ]
+        assert state.count(FETCH.key) == 1
+        broken = state.topics["t"].partitions[2].log[0]
+        broken.data = damage(broken, 70)
+        with pytest.raises(RecordsError, match="CORRUPT_BATCH: offsets 1 to 2 of t:2"):
+            list(read(wanted, CLOCK, Task(splits=splits)))
 
 
 def outcome(failure: str | None = None, next_offset: int = 20, **counts: int) -> Outcome:

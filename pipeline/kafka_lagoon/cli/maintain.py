@@ -1,4 +1,4 @@
-"""Runs `lagoon maintain`: compacts and vacuums the tables one after the other, and reports each.
+"""Runs `lagoon maintain`: removes old rows and joins files of the tables one after the other, and reports each.
 
 Tables do not depend on each other: if one fails, the others are maintained.
 """
@@ -7,11 +7,12 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kafka_lagoon.cli.arguments import job_parser, overrides
+from kafka_lagoon.cli.arguments import job_parser, names, overrides
 from kafka_lagoon.cli.outcome import MAINTAIN, Outcome, one_by_one, reported_job
 from kafka_lagoon.cli.terminal import COMPLETE, log_to, say, worst
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
-from kafka_lagoon.delta.maintain import SAFE_HOURS, Files, Maintained, MaintainOptions, check_options
+from kafka_lagoon.delta.maintain import SAFE_HOURS, Files, Maintained, MaintainOptions, check_options, in_order
+from kafka_lagoon.delta.old_rows import OldRows
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.maintain import maintain_table
@@ -33,7 +34,9 @@ class MaintainArguments:
 
 def maintain_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> MaintainArguments:
     """Arguments of `lagoon maintain` and jobs/maintain.py; ConfigError lists every fault."""
-    parser = job_parser("maintain", "Fewer and larger files for days that are over, and away with those nobody needs.")
+    parser = job_parser(
+        "maintain", "Old rows removed, fewer and larger files for days that are over, and away with those nobody needs."
+    )
     parser.add_argument("--tables", metavar="NAMES", help="comma-separated; default: all")
     parser.add_argument("--keep-hours", type=int, default=SAFE_HOURS, metavar="HOURS", help="keep what versions need")
     parser.add_argument(
@@ -44,10 +47,10 @@ def maintain_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> Maint
     log_to(args.log_file)
     options = MaintainOptions(keep_hours=args.keep_hours, force=args.force, dry_run=args.dry_run)
     if args.tables:
-        options = replace(options, tables=tuple(name.strip() for name in args.tables.split(",")))
+        options = replace(options, tables=in_order(names(args.tables)))
     check_options(options)
     settings = load(args.conf, environ, overrides(args), args.kafka_properties, cluster_needed=False)
-    return MaintainArguments(settings=settings, options=options)
+    return MaintainArguments(settings=settings, options=replace(options, retention=settings.retention))
 
 
 def maintain_all(arguments: MaintainArguments, clock: Clock) -> int:
@@ -56,14 +59,18 @@ def maintain_all(arguments: MaintainArguments, clock: Clock) -> int:
     context = RunContext(MAINTAIN, arguments.settings, clock)
     warehouse = context.existing_warehouse
     outcomes = [Outcome(job=MAINTAIN, table=name, dry_run=options.dry_run) for name in options.tables]
-    codes = one_by_one(outcomes, clock, lambda outcome: _maintain_one(warehouse, options, clock, outcome))
+    old_rows = OldRows(warehouse, options.retention, options.keep_hours, clock)
+    codes = one_by_one(outcomes, clock, lambda outcome: _maintain_one(warehouse, options, clock, outcome, old_rows))
     return worst(codes)
 
 
-def _maintain_one(warehouse: Warehouse, options: MaintainOptions, clock: Clock, outcome: Outcome) -> int:
+def _maintain_one(
+    warehouse: Warehouse, options: MaintainOptions, clock: Clock, outcome: Outcome, old_rows: OldRows
+) -> int:
     """Maintain, print and describe in `outcome` one table; its exit code."""
-    maintained = maintain_table(warehouse, str(outcome.table), options, clock)
+    maintained = maintain_table(warehouse, str(outcome.table), options, clock, old_rows)
     say(maintained_line(maintained, options))
+    outcome.rows_removed = maintained.old.rows
     outcome.files_rewritten, outcome.files_removed = maintained.before.count, maintained.removed.count
     return COMPLETE
 
@@ -72,6 +79,8 @@ def maintained_line(maintained: Maintained, options: MaintainOptions) -> str:
     """What was or would be rewritten and removed."""
     would = "would be " if options.dry_run else ""
     parts = []
+    if maintained.old.rows:
+        parts.append(f"{maintained.old.rows:,} old rows of {maintained.old.days:,} days {would}removed")
     if maintained.days:
         after = f"about {maintained.after.count:,} files" if options.dry_run else _spelled(maintained.after)
         parts.append(f"{_spelled(maintained.before)} of {maintained.days:,} days {would}rewritten into {after}")

@@ -102,6 +102,7 @@ class Outcome:
     done: int | None = _value("actions that were carried out", APPLY)
     unknown: int | None = _value("actions of which it is not known whether they were", APPLY)
     dry_run: bool | None = _value("whether nothing was changed", MAINTAIN, RESTORE, APPLY)
+    rows_removed: int | None = _value("rows older than settings of retention keep them", MAINTAIN)
     files_rewritten: int | None = _value("small files that were joined", MAINTAIN)
     files_removed: int | None = _value("files that no version needs", MAINTAIN)
     seconds: float | None = _value("duration")

@@ -13,12 +13,13 @@ _NAMES = {
     "jobs": "folder of the job scripts, for spark-submit",
     "conf": "folder with spark-defaults.conf and log4j2.properties, for SPARK_CONF_DIR",
     "jars": "Delta's jars, separated by commas, for spark-submit --jars; downloaded if they are not there yet",
+    "classes": "folder of archived classes, from which JVMs of this machine start sooner; made again, which takes some seconds",
     "kernels": "folder of the compiled decoder in this environment, for archives and images; compiled if it is not there yet",
 }
 
 
 def run(argv: Sequence[str]) -> int:
-    """Print one path; JarsUnavailable if the jars cannot be downloaded, ConfigError if kernels cannot be kept."""
+    """Print one path; JarsUnavailable, TableError or ConfigError if what is there cannot be had."""
     parser = Parser("path", "Where this installation keeps what spark-submit needs.")
     parser.add_argument(
         "name", choices=_NAMES, help="; ".join(f"{name}: {meaning}" for name, meaning in _NAMES.items())
@@ -33,6 +34,10 @@ def _path(name: str) -> str:
             return str((_PACKAGE / "jobs").resolve())
         case "conf":
             return str((_PACKAGE / "conf").resolve())
+        case "classes":
+            from kafka_lagoon.delta.class_archives import make_archives  # noqa: PLC0415  Spark
+
+            return str(make_archives())
         case "kernels":
             return str(_kernels())
         case _:

@@ -30,12 +30,14 @@ def main(argv: Sequence[str]) -> int:
 
 def take_snapshots(arguments: SnapshotArguments, clock: Clock) -> int:
     """Take a snapshot of every cluster of the settings, of some at once; the exit code of all."""
-    context, limits = RunContext(SNAPSHOT, arguments.settings, clock), arguments.settings.snapshot
+    limits = arguments.settings.snapshot
     slot = datetime.fromtimestamp(arguments.slot_ms / 1000, UTC).isoformat(timespec="milliseconds")
     outcomes = [Outcome(job=SNAPSHOT, cluster=name, slot=slot) for name in arguments.settings.named_clusters()]
-    codes = at_once(
-        outcomes, limits.clusters_at_once, clock, lambda outcome: _take_one(context, arguments.slot_ms, outcome)
-    )
+    history_by_spark = limits.time_lag == "interpolate"
+    with RunContext(SNAPSHOT, arguments.settings, clock, needs_session=history_by_spark) as context:
+        codes = at_once(
+            outcomes, limits.clusters_at_once, clock, lambda outcome: _take_one(context, arguments.slot_ms, outcome)
+        )
     return worst(codes) if limits.fail_when_incomplete else worst_of_clusters(codes)
 
 

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 
 from kafka_lagoon.apply.action_rows import AdminActionRow
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.plain_jvm import plain_kernel
 from kafka_lagoon.delta.schema import ADMIN_ACTIONS, WRITE_DATE
 from kafka_lagoon.delta.session import session
-from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, open_folder, open_warehouse
-from kafka_lagoon.errors import ChecksFailed, NeedsSession
-from kafka_lagoon.settings import Settings, opens_without_session
+from kafka_lagoon.delta.sessionless import without_session
+from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, open_warehouse
+from kafka_lagoon.errors import ChecksFailed
+from kafka_lagoon.settings import Settings
 
 
 class AdminActions:
@@ -53,15 +53,5 @@ def warehouse_for_actions(settings: Settings, clock: Clock, job: str) -> Iterato
     `open_warehouse`.
     """
     with ExitStack() as stack:
-        yield _folder(stack, settings, clock) or open_warehouse(session(f"lagoon {job}"), settings, clock)
-
-
-def _folder(stack: ExitStack, settings: Settings, clock: Clock) -> Warehouse | None:
-    """The warehouse in a local folder; None if a session must open it."""
-    if not settings.warehouse or not opens_without_session(settings):
-        return None
-    kernel = stack.enter_context(plain_kernel())
-    try:
-        return open_folder(kernel, settings.warehouse, ADMIN_ACTIONS, clock)
-    except NeedsSession:
-        return None
+        folder = without_session(stack, settings, clock, (ADMIN_ACTIONS,))
+        yield folder or open_warehouse(session(f"lagoon {job}"), settings, clock)

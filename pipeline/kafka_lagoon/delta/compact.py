@@ -1,21 +1,24 @@
-"""Joins the small files of a table's days: pyarrow rewrites them on the driver, Delta Kernel commits them.
+"""Rewrites files of a table's days, joined or with fewer rows: pyarrow does it on the driver, Delta Kernel commits it.
 
 A thousand files take some seconds of CPU; Spark's OPTIMIZE takes three for each statement before it reads a file. It stays the
 way for days that are too large for one process (delta/maintain.py).
 """
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import groupby
+from operator import itemgetter
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.files import DataFile, LiveFile, merged, statistics_of
+from kafka_lagoon.delta.files import DataFile, LiveFile, Statistics, merged, statistics_of
 from kafka_lagoon.delta.kernel import Conflict, State
 from kafka_lagoon.delta.schema import Table
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
@@ -24,15 +27,17 @@ from kafka_lagoon.uuid7 import new_id
 
 _ROW_GROUP_BYTES = 16 << 20  # in memory; a row group holds consecutive snapshots, so filters on time skip the others
 _ATTEMPTS = 5
+_SNAPSHOT_ID = "snapshot_id"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Joined:
-    """Rows of some files in one new file."""
+    """Rows of some files in one new file; `after` is None if none of them stays."""
 
     day: date
     before: Sequence[LiveFile]
-    after: DataFile
+    after: DataFile | None
+    removed: int = 0  # rows
 
 
 def compact(
@@ -42,14 +47,34 @@ def compact(
 
     The lock on commits is held for the commit alone. Nothing is done if another run has removed one of the files.
     """
-    joined = [_join(warehouse, table, files, clock) for files in _packed(files, target_bytes)]
+    parts = (_join(warehouse, table, part, clock) for part in _packed(files, target_bytes) if len(part) > 1)
+    joined = [part for part in parts if part]
     if not joined or not _commit(warehouse, table, joined, clock):
         return (), ()
-    return [file for one in joined for file in one.before], [one.after for one in joined]
+    return [file for part in joined for file in part.before], [part.after for part in joined if part.after]
+
+
+def keep_rows(
+    warehouse: Warehouse,
+    table: Table,
+    files: Sequence[LiveFile],
+    kept: Mapping[date, Collection[str]],
+    target_bytes: int,
+    clock: Clock,
+) -> int:
+    """Rewrite files with the rows of the snapshots that are kept of their day; how many rows are gone.
+
+    The rest is as in `compact`. Files without rows to be removed stay as they are, and where no snapshot is kept none is read.
+    """
+    parts = (_join(warehouse, table, part, clock, sorted(kept[part[0].day])) for part in _packed(files, target_bytes))
+    changed = [part for part in parts if part]
+    if not changed or not _commit(warehouse, table, changed, clock):
+        return 0
+    return sum(part.removed for part in changed)
 
 
 def _packed(files: Sequence[LiveFile], target_bytes: int) -> Iterator[list[LiveFile]]:
-    """The files of each day in order of time, in parts of about the target; parts of one file are left out."""
+    """The files of each day in order of time, in parts of about the target."""
     for _, of_day in groupby(sorted(files, key=_order), key=lambda file: file.day):
         part: list[LiveFile] = []
         size = 0
@@ -59,31 +84,57 @@ def _packed(files: Sequence[LiveFile], target_bytes: int) -> Iterator[list[LiveF
                 part, size = [], 0
             part.append(file)
             size += file.size
-        if len(part) > 1:
-            yield part
+        yield part
 
 
 def _order(file: LiveFile) -> tuple[date, int, str]:
     return file.day, file.modified_at_ms, file.path
 
 
-def _join(warehouse: Warehouse, table: Table, files: Sequence[LiveFile], clock: Clock) -> _Joined:
-    """One file with the rows of all files; ChecksFailed if the log knows of other numbers of rows."""
+def _join(
+    warehouse: Warehouse, table: Table, files: Sequence[LiveFile], clock: Clock, kept: Sequence[str] | None = None
+) -> _Joined | None:
+    """One file with the rows of all files, or those alone of the snapshots that are `kept` (sorted); None if none goes then.
+
+    ChecksFailed if the log knows of other numbers of rows.
+    """
+    day, known = files[0].day, [file.rows for file in files]
+    if kept is not None and not kept:
+        return _Joined(day=day, before=files, after=None, removed=sum(rows or 0 for rows in known))
+    data, statistics, before = _rewritten(warehouse, table, files, kept)
+    if None not in known and before != sum(rows or 0 for rows in known):
+        raise ChecksFailed(
+            f"files of table {table.name} hold {before} rows, its log says {sum(rows or 0 for rows in known)}"
+        )
+    removed = before - (statistics.rows if statistics else 0)
+    if kept is not None and not removed:
+        return None
+    if not statistics:
+        return _Joined(day=day, before=files, after=None, removed=removed)
+    url = f"{warehouse.locations[table.name]}/{table.partition_by}={day}/{new_id(clock.now_ms())}-joined.parquet"
+    stored = warehouse.kernel.storage.write(url, data)
+    after = DataFile(url=url, size=stored.size, modified_at_ms=stored.modified_at_ms, statistics=statistics)
+    return _Joined(day=day, before=files, after=after, removed=removed)
+
+
+def _rewritten(
+    warehouse: Warehouse, table: Table, files: Sequence[LiveFile], kept: Sequence[str] | None
+) -> tuple[bytes, Statistics | None, int]:
+    """A file with rows of others and its statistics, None if it has none; and how many rows the others have."""
     storage, location = warehouse.kernel.storage, warehouse.locations[table.name]
-    schema, sink, pieces = table.file_schema(), io.BytesIO(), []
+    schema, sink, counts, pieces = table.file_schema(), io.BytesIO(), list[int](), list[Statistics]()
+
+    def row_groups() -> Iterator[pa.Table]:
+        for file in files:
+            parquet = _opened(storage.read(f"{location}/{unquote(file.path)}"))
+            counts.append(parquet.metadata.num_rows)
+            yield from _row_groups(parquet, schema, kept)
+
     with pq.ParquetWriter(sink, schema, compression="zstd", store_schema=False) as writer:
-        rows = (_conformed(storage.read(f"{location}/{unquote(file.path)}"), schema) for file in files)
-        for piece in _pieces(rows):
+        for piece in _pieces(row_groups()):
             writer.write_table(piece)
             pieces.append(statistics_of(piece))
-    statistics = merged(pieces)
-    known = [file.rows for file in files if file.rows is not None]
-    if len(known) == len(files) and sum(known) != statistics.rows:
-        raise ChecksFailed(f"files of table {table.name} hold {statistics.rows} rows, its log says {sum(known)}")
-    url = f"{location}/{table.partition_by}={files[0].day}/{new_id(clock.now_ms())}-joined.parquet"
-    stored = storage.write(url, sink.getvalue())
-    after = DataFile(url=url, size=stored.size, modified_at_ms=stored.modified_at_ms, statistics=statistics)
-    return _Joined(day=files[0].day, before=files, after=after)
+    return sink.getvalue(), merged(pieces) if pieces else None, sum(counts)
 
 
 def _pieces(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
@@ -100,10 +151,33 @@ def _pieces(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
         yield pa.concat_tables(gathered)
 
 
-def _conformed(parquet: bytes, schema: pa.Schema) -> pa.Table:
-    """A file's rows with the table's columns: older files lack some, and Spark may write INT96, which has no zone."""
-    file = pq.ParquetFile(pa.BufferReader(parquet), pre_buffer=False, coerce_int96_timestamp_unit="us")
-    rows = file.read(use_threads=False)
+def _opened(parquet: bytes) -> pq.ParquetFile:
+    return pq.ParquetFile(pa.BufferReader(parquet), pre_buffer=False, coerce_int96_timestamp_unit="us")
+
+
+def _row_groups(file: pq.ParquetFile, schema: pa.Schema, kept: Sequence[str] | None) -> Iterator[pa.Table]:
+    """A file's rows with the table's columns, or those alone of the snapshots that are `kept`."""
+    for number in range(file.num_row_groups):
+        if kept is None:
+            yield _conformed(file.read_row_group(number, use_threads=False), schema)
+        elif _may_have(file.metadata.row_group(number), kept):
+            rows = _conformed(file.read_row_group(number, use_threads=False), schema)
+            chosen = rows.filter(pc.is_in(rows[_SNAPSHOT_ID], value_set=pa.array(kept, pa.string())))
+            yield from [chosen] if chosen.num_rows else []
+
+
+def _may_have(row_group: pq.RowGroupMetaData, kept: Sequence[str]) -> bool:
+    """Whether its statistics leave room for one of the ids."""
+    columns = (row_group.column(number) for number in range(row_group.num_columns))
+    statistics = next((column.statistics for column in columns if column.path_in_schema == _SNAPSHOT_ID), None)
+    if statistics is None or not statistics.has_min_max:
+        return True
+    next_kept = bisect_left(kept, statistics.min)
+    return next_kept < len(kept) and kept[next_kept] <= statistics.max
+
+
+def _conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows with the table's columns: older files lack some, and Spark may write INT96, which has no zone."""
     columns = [
         rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(len(rows), field.type)
         for field in schema
@@ -113,24 +187,24 @@ def _conformed(parquet: bytes, schema: pa.Schema) -> pa.Table:
 
 def _commit(warehouse: Warehouse, table: Table, joined: Sequence[_Joined], clock: Clock) -> bool:
     """Whether the new files stand in the place of the old ones now."""
-    before = [file for one in joined for file in one.before]
-    after: Mapping[date, Sequence[DataFile]] = {
-        day: [part.after for part in of_day] for day, of_day in groupby(joined, key=lambda part: part.day)
-    }
+    before = [file for part in joined for file in part.before]
+    made = [(part.day, part.after) for part in joined if part.after]
+    after = {day: [file for _, file in of_day] for day, of_day in groupby(made, key=itemgetter(0))}
+    rows_go = any(part.after is None or part.removed for part in joined)
     with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
         for _ in range(_ATTEMPTS):
             state = warehouse.state(table.name)
             if not _has_all(warehouse, state, before):
                 break
             try:
-                version = warehouse.kernel.replace(state, before, after, clock.now_ms())
+                version = warehouse.kernel.replace(state, before, after, clock.now_ms(), rows_go=rows_go)
             except Conflict:
                 continue  # where no lock is possible: look again at what is there
-            _check(warehouse, table, version, joined)
+            _check(warehouse, table, version, [file.url for _, file in made])
             warehouse.kernel.checkpoint(state.location)  # else every reader would parse the long commit
             return True
-    for part in joined:
-        warehouse.kernel.storage.delete(part.after.url)
+    for _, file in made:
+        warehouse.kernel.storage.delete(file.url)
     return False
 
 
@@ -139,9 +213,8 @@ def _has_all(warehouse: Warehouse, state: State, files: Sequence[LiveFile]) -> b
     return all(file.path in live for file in files)
 
 
-def _check(warehouse: Warehouse, table: Table, version: int, joined: Sequence[_Joined]) -> None:
-    added = warehouse.kernel.added(warehouse.locations[table.name], version)
-    if added != [one.after.url for one in joined]:
+def _check(warehouse: Warehouse, table: Table, version: int, urls: Sequence[str]) -> None:
+    if warehouse.kernel.added(warehouse.locations[table.name], version) != urls:
         raise TableError(
             f"version {version} of table {table.name} is not what was committed: does its log store keep writers apart?"
         )

@@ -89,12 +89,15 @@ def live_file(add: Mapping[str, Any], column: str) -> LiveFile:
     )
 
 
-def remove_action(file: LiveFile, column: str, now_ms: int) -> str:
-    """The log's line for a file whose rows are in other files now."""
+def remove_action(file: LiveFile, column: str, now_ms: int, *, data_change: bool = False) -> str:
+    """The log's line for a file whose rows are in other files now, unless `data_change` says that some are gone.
+
+    Streams of the table pass over the first, and stop at the second unless they are allowed to (ignoreDeletes).
+    """
     remove = {
         "path": file.path,
         "deletionTimestamp": now_ms,
-        "dataChange": False,
+        "dataChange": data_change,
         "extendedFileMetadata": True,
         "partitionValues": {column: file.day.isoformat()},
         "size": file.size,

@@ -27,6 +27,7 @@ from kafka_lagoon.delta.files import (
     live_file,
     remove_action,
 )
+from kafka_lagoon.delta.java_classes import LOCAL_LOG_STORE, defined
 from kafka_lagoon.delta.spark_connect import refuse_remote_session
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, reason
 from kafka_lagoon.errors import PipelineError, TableError
@@ -36,6 +37,7 @@ _NO_JARS = (
     "Delta's jars, or some of them, are not on Spark's class path: give spark-submit "
     "--packages io.delta:delta-spark_4.2_2.13:4.4.0,io.delta:delta-kernel-defaults:4.4.0"
 )
+_LOCAL_LOG_STORE = "io.delta.kernel.logStore.file.impl"
 _READ_AT_ONCE = 16  # commits; on object stores each is a request
 _NO_DOMAINS: Mapping[str, str] = {}
 
@@ -98,6 +100,7 @@ class Kernel:
         self, location: str, schema: Mapping[str, Any], partition_by: str, properties: Mapping[str, str]
     ) -> None:
         """An empty table; TableError if one exists."""
+        self.storage.make_local_folder(f"{location}/_delta_log")
         java = self.storage.jvm.java.util
         layout = self.classes.transaction.DataLayoutSpec.partitioned(
             java.Collections.singletonList(self.classes.expressions.Column(partition_by))
@@ -140,14 +143,22 @@ class Kernel:
         return int(result.getVersion())
 
     def replace(
-        self, state: State, removed: Sequence[LiveFile], files: Mapping[date, Sequence[DataFile]], now_ms: int
+        self,
+        state: State,
+        removed: Sequence[LiveFile],
+        files: Mapping[date, Sequence[DataFile]],
+        now_ms: int,
+        *,
+        rows_go: bool = False,
     ) -> int:
         """Put files, by day, in the place of others that have the same rows; returns the version that has them.
+
+        With `rows_go` the others have rows that go with them.
 
         Conflict if anything has been committed since `state`; TableError for anything else.
         """
         (column,) = state.partition_by
-        lines = [remove_action(file, column, now_ms) for file in removed]
+        lines = [remove_action(file, column, now_ms, data_change=rows_go) for file in removed]
         for day, added in files.items():
             partition = column, day
             lines += [
@@ -318,6 +329,8 @@ def in_jvm(jvm: Any, hadoop_conf: Any) -> Kernel:
         raise TableError(_NO_JARS)
     conf = jvm.org.apache.hadoop.conf.Configuration(hadoop_conf)
     conf.set("parquet.compression", "zstd")  # of checkpoints, which the Kernel would not compress
+    if conf.get(_LOCAL_LOG_STORE) is None and defined(jvm, LOCAL_LOG_STORE):
+        conf.set(_LOCAL_LOG_STORE, LOCAL_LOG_STORE)
     storage = Storage(jvm=jvm, conf=conf)
     return Kernel(classes=jvm.io.delta.kernel, engine=default_engine.create(conf), storage=storage)
 

@@ -1,12 +1,13 @@
-"""Maintains tables: rewrites days that are over into fewer and larger files, and removes files that no version needs.
+"""Maintains tables: removes old rows, rewrites days that are over into fewer and larger files, and removes unneeded files.
 
-It changes no row and removes nothing that a reader or a run may still need: files are removed only when no version of the last
-week needs them. Small days are joined here (delta/compact.py), large ones and all of table `records` by Delta's own OPTIMIZE.
+Rows are removed only if settings of retention say so (delta/old_rows.py). Nothing is removed that a reader or a run may still
+need: files only when no version of the last week needs them. Small days are joined here (delta/compact.py), large ones and all
+of table `records` by Delta's own OPTIMIZE.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from itertools import groupby
 from math import ceil
@@ -19,10 +20,12 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.compact import compact
 from kafka_lagoon.delta.files import DataFile, LiveFile
-from kafka_lagoon.delta.schema import RECORDS, TABLES, Table
+from kafka_lagoon.delta.old_rows import OldRows, RemovedRows
+from kafka_lagoon.delta.schema import RECORD_TABLES, RECORDS, STATE_TABLES, TABLES, WRITE_TABLES, Table
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Stored, reason
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, declare_properties
 from kafka_lagoon.errors import ConfigError, TableError
+from kafka_lagoon.job_settings import RetentionSettings
 
 # A week, as Delta has it: longer than any run that reads an old version or has not committed its files yet.
 SAFE_HOURS = 168
@@ -36,11 +39,16 @@ _ROW_GROUP_BYTES = 32 << 20
 _ORDER = {RECORDS.name: "ZORDER BY (topic, `partition`)"}
 
 
+# What was committed last goes first: a snapshot in `snapshots`, the ranges of records before the records.
+IN_ORDER = (*reversed(STATE_TABLES), *reversed(RECORD_TABLES), *WRITE_TABLES)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintainOptions:
     """What maintenance may do. Less than `SAFE_HOURS` needs `force`, and that no run and no reader is under way."""
 
-    tables: tuple[str, ...] = tuple(table.name for table in TABLES)
+    tables: tuple[str, ...] = tuple(table.name for table in IN_ORDER)
+    retention: RetentionSettings = field(default_factory=RetentionSettings)
     keep_hours: int = SAFE_HOURS
     force: bool = False
     dry_run: bool = False
@@ -60,7 +68,7 @@ class Files:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maintained:
-    """What was done for a table, or in a dry run would be: `days` rewritten, and old files removed.
+    """What was done for a table, or in a dry run would be: old rows removed, `days` rewritten, and old files removed.
 
     In a dry run `after` is an estimate, of the same size as `before`.
     """
@@ -70,6 +78,7 @@ class Maintained:
     before: Files
     after: Files
     removed: Files
+    old: RemovedRows = field(default_factory=RemovedRows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,14 +88,26 @@ class _Day:
     small: Sequence[LiveFile]
 
 
-def maintain(warehouse: Warehouse, options: MaintainOptions, clock: Clock) -> list[Maintained]:
-    """Compact the closed days of tables and remove files that nobody needs any more.
+def maintain(
+    warehouse: Warehouse, options: MaintainOptions, clock: Clock, old_rows: OldRows | None = None
+) -> list[Maintained]:
+    """Remove old rows of tables, compact their closed days and remove files that nobody needs any more.
+
+    Whoever calls it for one table after the other gives the same `old_rows`, which read once what is published.
 
     ConfigError before anything is done if `options` name no table of ours, or too few hours without force; LockHeld if
     others commit to a local warehouse without a pause; TableError with Delta's words for the rest.
     """
     check_options(options)
-    return [_maintained(warehouse, table, options, clock) for table in TABLES if table.name in options.tables]
+    old_rows = old_rows or OldRows(warehouse, options.retention, options.keep_hours, clock)
+    tables = [table for table in IN_ORDER if table.name in options.tables]
+    return [_maintained(warehouse, table, options, clock, old_rows) for table in tables]
+
+
+def in_order(names: Collection[str]) -> tuple[str, ...]:
+    """Names of tables in the order in which they are maintained, those that there are not at the end."""
+    known = [table.name for table in IN_ORDER]
+    return tuple(sorted(names, key=lambda name: known.index(name) if name in known else len(known)))
 
 
 def check_options(options: MaintainOptions) -> None:
@@ -102,16 +123,19 @@ def check_options(options: MaintainOptions) -> None:
         raise ConfigError(problems)
 
 
-def _maintained(warehouse: Warehouse, table: Table, options: MaintainOptions, clock: Clock) -> Maintained:
+def _maintained(
+    warehouse: Warehouse, table: Table, options: MaintainOptions, clock: Clock, old_rows: OldRows
+) -> Maintained:
     if not warehouse.has(table):
         return Maintained(table=table.name, days=0, before=Files(), after=Files(), removed=Files())
     state = warehouse.state(table.name)
     if not options.dry_run:
         with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
             declare_properties(warehouse, table, state)
-    days = list(_scattered_days(warehouse.kernel.live_files(state), options, clock))
-    before = sum((_sum(day.files) for day in days), Files())
     try:
+        old, files = _without_old_rows(warehouse, table, warehouse.kernel.live_files(state), options, old_rows)
+        days = list(_scattered_days(files, options, clock))
+        before = sum((_sum(day.files) for day in days), Files())
         if options.dry_run:
             after = Files(
                 count=sum(ceil(_sum(day.files).size / options.target_bytes) for day in days), size=before.size
@@ -123,7 +147,17 @@ def _maintained(warehouse: Warehouse, table: Table, options: MaintainOptions, cl
         removed = _vacuum(warehouse, table, options, clock)
     except (*JAVA_ERRORS, ArrowException) as error:
         raise TableError(f"table {table.name} cannot be maintained: {reason(error)}") from error
-    return Maintained(table=table.name, days=len(days), before=before, after=after, removed=removed)
+    return Maintained(table=table.name, days=len(days), before=before, after=after, removed=removed, old=old)
+
+
+def _without_old_rows(
+    warehouse: Warehouse, table: Table, files: Sequence[LiveFile], options: MaintainOptions, old_rows: OldRows
+) -> tuple[RemovedRows, Sequence[LiveFile]]:
+    """What was removed of a table, and the files that it has then."""
+    if options.dry_run:
+        return old_rows.would_go(table, files), files
+    old = old_rows.remove(table, files, options.target_bytes)
+    return old, warehouse.kernel.live_files(warehouse.state(table.name)) if old.rows else files
 
 
 def _scattered_days(files: Sequence[LiveFile], options: MaintainOptions, clock: Clock) -> Iterator[_Day]:

@@ -7,7 +7,7 @@ fails. What a dead attempt has left stays invisible.
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -21,7 +21,8 @@ from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.kernel import Fence, Fenced, State
 from kafka_lagoon.delta.schema import SNAPSHOT_DATE, STATE_TABLES, TIMESTAMP, Table
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, PARALLEL, Warehouse
-from kafka_lagoon.errors import ChecksFailed, LockHeld, SnapshotExists
+from kafka_lagoon.delta.withdraw import withdraw
+from kafka_lagoon.errors import ChecksFailed, LockHeld, SnapshotExists, TableError
 from kafka_lagoon.snapshot.state_rows import Snapshot
 from kafka_lagoon.snapshot.table_states import StoredTable
 
@@ -121,20 +122,54 @@ def _stored_tables(row: Mapping[str, Any]) -> Mapping[str, StoredTable]:
 def publish(lock: SnapshotLock, snapshot: Snapshot) -> Published:
     """Write all tables, `snapshots` last, each read back after its commit.
 
-    SnapshotExists if the slot was published before the lock was taken, LockHeld if the cluster was since; ChecksFailed if a
-    table does not hold what was written to it. In all three cases readers see nothing of this attempt.
+    SnapshotExists if the slot was published before the lock was taken, LockHeld if the cluster was since, and then what this
+    attempt has written is taken back; ChecksFailed if a table does not hold what was written to it. In all three cases
+    readers see nothing of this attempt.
     """
     started = lock.clock.monotonic()
     _refuse_published(lock, snapshot)
-    with lock.warehouse.exclusively("commit", lock.clock, COMMIT_LOCK_WAIT_MS):
-        with ThreadPoolExecutor(PARALLEL) as threads:
-            counts = list(threads.map(lambda table: _write(lock, snapshot, table), _FACTS))
-        try:
-            counts.append(_write(lock, snapshot, _SNAPSHOTS, lock.fence))
-        except Fenced as error:
+    try:
+        counts = _write_all(lock, snapshot)
+    except Fenced as error:
+        if _is_published(lock, snapshot):  # the answer to the commit was lost, and repeating it was refused
+            counts = [len(snapshot.rows[table.row]) if _is_written(snapshot, table) else 0 for table in STATE_TABLES]
+        else:
+            _take_back(lock, snapshot)
             raise LockHeld(f"the snapshots of cluster {lock.cluster}", "it published in the meantime") from error
     rows = {table.name: count for table, count in zip(STATE_TABLES, counts, strict=True)}
     return Published(snapshot_id=snapshot.header.snapshot_id, rows=rows, seconds=lock.clock.monotonic() - started)
+
+
+def _write_all(lock: SnapshotLock, snapshot: Snapshot) -> list[int]:
+    with lock.warehouse.exclusively("commit", lock.clock, COMMIT_LOCK_WAIT_MS):
+        with ThreadPoolExecutor(PARALLEL) as threads:
+            counts = list(threads.map(lambda table: _write(lock, snapshot, table), _FACTS))
+        return [*counts, _write(lock, snapshot, _SNAPSHOTS, lock.fence)]
+
+
+def _is_published(lock: SnapshotLock, snapshot: Snapshot) -> bool:
+    wanted = {"snapshot_id": snapshot.header.snapshot_id}
+    rows = _rows(lock.warehouse, lock.warehouse.state(_SNAPSHOTS.name), wanted, ())
+    return bool(rows.num_rows)
+
+
+def _take_back(lock: SnapshotLock, snapshot: Snapshot) -> None:
+    """Take back the rows of an attempt that was not published."""
+    written = [table for table in _FACTS if _is_written(snapshot, table)]
+    withdraw(lock.warehouse, {table.name: _url(lock.warehouse, snapshot, table) for table in written}, lock.clock)
+    with suppress(TableError):  # no version names it
+        lock.warehouse.kernel.storage.delete(_url(lock.warehouse, snapshot, _SNAPSHOTS))
+
+
+def _is_written(snapshot: Snapshot, table: Table) -> bool:
+    """Whether a table gets a file: nothing is written if there are no rows, or if an earlier snapshot has stored them."""
+    return bool(snapshot.rows[table.row]) and table.name not in snapshot.stored_elsewhere
+
+
+def _url(warehouse: Warehouse, snapshot: Snapshot, table: Table) -> str:
+    """The file with a snapshot's rows of a table."""
+    day = snapshot_date(snapshot.header)
+    return f"{warehouse.locations[table.name]}/{SNAPSHOT_DATE}={day}/{snapshot.header.snapshot_id}.parquet"
 
 
 def _refuse_published(lock: SnapshotLock, snapshot: Snapshot) -> None:
@@ -145,16 +180,12 @@ def _refuse_published(lock: SnapshotLock, snapshot: Snapshot) -> None:
 
 
 def _write(lock: SnapshotLock, snapshot: Snapshot, table: Table, fence: Fence | None = None) -> int:
-    """Append a snapshot's rows to one table as one file, and read them back; returns their number.
-
-    Nothing is written if an earlier snapshot has stored them.
-    """
-    rows = snapshot.rows[table.row]
-    if not rows or table.name in snapshot.stored_elsewhere:
+    """Append a snapshot's rows to one table as one file, and read them back; returns their number."""
+    if not _is_written(snapshot, table):
         return 0
+    rows, url = snapshot.rows[table.row], _url(lock.warehouse, snapshot, table)
     data, statistics = parquet_of(arrow_blocks(table, snapshot.header, rows))
     day = snapshot_date(snapshot.header)
-    url = f"{lock.warehouse.locations[table.name]}/{SNAPSHOT_DATE}={day}/{snapshot.header.snapshot_id}.parquet"
     stored = lock.warehouse.kernel.storage.write(url, data)
     file = DataFile(url=url, size=stored.size, modified_at_ms=stored.modified_at_ms, statistics=statistics)
     base = lock.history if fence else lock.warehouse.base(table.name)

@@ -7,7 +7,7 @@ Encoding is most of what an ingest does, so every column is written in the cheap
 understand. Per record of 16 bytes of key and 100 of value, one core: 185 ns (36 bytes) as it is now; 239 ns (38 bytes) with
 Arrow's defaults beyond dictionaries for text. What made the difference:
 columns that are null throughout are left out (Delta's readers fill them in) and columns without nulls are `required`, 21 ns;
-zstd at level -5 instead of snappy, 20 ns; only keys, values and headers compressed, the rest is packed already, 15 ns;
+a codec that suits keys and values (record_codecs.py), 20 ns; nothing else compressed, because it is packed already, 15 ns;
 names as dictionaries made here, 6 ns each; offsets and times as packed differences, 10 bytes.
 """
 
@@ -18,25 +18,18 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from kafka_lagoon.delta.arrow_files import file_system
 from kafka_lagoon.delta.files import DataFile, Statistics, bounds_of
+from kafka_lagoon.delta.record_codecs import Codec, codecs_of
+from kafka_lagoon.delta.s3_access import S3Access
 from kafka_lagoon.delta.schema import RECORDS
 from kafka_lagoon.errors import TableError
-
-# Names of settings, with Parquet's names and levels. zstd-fast is quicker than snappy and denser.
-CODECS: dict[str, tuple[str, int | None]] = {
-    "zstd-fast": ("zstd", -5),
-    "zstd": ("zstd", 1),
-    "snappy": ("snappy", None),
-    "lz4": ("lz4", None),
-    "none": ("none", None),
-}
 
 ROW_GROUP_BYTES = 32 << 20  # of decoded records; held in memory until they are written
 _ROWS_AT_ONCE = 1 << 16  # per column; Parquet's default of 1,024 costs 15 ns a record
@@ -46,13 +39,20 @@ _DECODED = tuple(name for name in _SCHEMA.names if name not in (*_TEXTS, _PARTIT
 _MAY_BE_NULL = tuple(name for name in _DECODED if _SCHEMA.field(name).nullable)
 _DICTIONARIES = [*_TEXTS, _PARTITION, "timestamp_type", "leader_epoch", "producer_id", "producer_epoch"]
 _DIFFERENCES = dict.fromkeys(("offset", "timestamp", "timestamp_ms"), "DELTA_BINARY_PACKED")
-_COMPRESSED = ("key", "value", "headers.list.element.key", "headers.list.element.value")
 _UNBOUNDED = ("key", "value", "headers")  # these have no order in Delta
 _BOUNDED = tuple(name for name in _DECODED if name not in _UNBOUNDED)
 _IN_PARQUET = ["topic", "partition", "offset", "timestamp"]  # statistics of row groups and pages, 2 ns each
-_ARROW_SCHEMES = {"s3a": "s3", "s3n": "s3"}
-_UNREACHABLE = 'Arrow cannot write there ({}); set records.writer = "spark"'
 _FAILURES = (OSError, pa.ArrowException)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRows:
+    """So many rows of an Arrow batch, which are records of this partition."""
+
+    topic: str
+    topic_id: str | None
+    partition: int
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,25 +72,23 @@ class _Shape:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Records of one partition that wait to be written."""
+    """Records that wait to be written, and whose they are, in the order of the rows."""
 
-    topic: str
-    topic_id: str | None
-    partition: int
+    owners: Sequence[PartitionRows]
     batch: pa.RecordBatch
 
     def nulls(self) -> dict[str, int]:
         """How many nulls each column has that may have some."""
         counts = {name: self.batch.column(name).null_count for name in _MAY_BE_NULL}
-        return counts | {"cluster": 0, "topic_id": self.batch.num_rows if self.topic_id is None else 0}
+        return counts | {"cluster": 0, "topic_id": sum(one.rows for one in self.owners if one.topic_id is None)}
 
 
 @dataclass(slots=True)
 class _FileStatistics:
-    """Statistics of the pieces so far, of every column.
+    """Statistics of the row groups so far, of every column.
 
     Spark opens every file of a table if a filter names one column that has no statistics, whatever else the filter says.
-    Arrow finds bounds in 0.3 ns a value, Parquet's writer in 2.
+    Arrow finds bounds in 0.3 ns a value, Parquet's writer in 2; but a call takes 20 us, so a row group is one call a column.
     """
 
     rows: int = 0
@@ -98,22 +96,24 @@ class _FileStatistics:
     greatest: dict[str, Any] = field(default_factory=dict)
     nulls: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(_SCHEMA.names, 0)))
 
-    def add(self, piece: _Piece) -> None:
-        """Add a piece."""
-        self.rows += piece.batch.num_rows
-        self.nulls.update(piece.nulls())
-        for name, value in (("topic", piece.topic), ("topic_id", piece.topic_id), (_PARTITION, piece.partition)):
-            self.bound(name, value, value)
+    def add(self, pieces: Sequence[_Piece], table: pa.Table) -> None:
+        """Add a row group, and the pieces that it was made of; a column that the row group lacks is null."""
+        self.rows += table.num_rows
+        for piece in pieces:
+            self.nulls.update(piece.nulls())
+        owners = [owner for piece in pieces for owner in piece.owners if owner.rows]
+        for name in ("topic", "topic_id", _PARTITION):
+            values = [value for owner in owners if (value := getattr(owner, name)) is not None]
+            if values:
+                self.bound(name, min(values), max(values))
         for name in _BOUNDED:
-            bounds = bounds_of(piece.batch.column(name))
-            if bounds:
+            if name in table.column_names and (bounds := bounds_of(table[name])):
                 self.bound(name, *bounds)
 
     def bound(self, name: str, least: Any, greatest: Any) -> None:
-        """Widen the bounds of a column; None if it has only nulls."""
-        if least is not None:
-            self.least[name] = min(self.least.get(name, least), least)
-            self.greatest[name] = max(self.greatest.get(name, greatest), greatest)
+        """Widen the bounds of a column."""
+        self.least[name] = min(self.least.get(name, least), least)
+        self.greatest[name] = max(self.greatest.get(name, greatest), greatest)
 
     def statistics(self) -> Statistics:
         """The statistics as Delta's log has them."""
@@ -129,20 +129,28 @@ class _Open:
 
 
 class RecordFiles:
-    """Writes records of one partition after the other to files of about `target_bytes` each in the folder of a day.
+    """Writes records, partition after partition, to files of about `target_bytes` each in the folder of a day.
 
     Arrow batches are kept until 32 MiB of them are written at once, so their memory must not be used again. TableError
     if nothing can be written there, and then nothing is left behind; `discard` removes what earlier calls have made.
     """
 
     def __init__(
-        self, *, folder_url: str, ingest_id: str, cluster: str, cluster_id: str, target_bytes: int, compression: str
+        self,
+        *,
+        folder_url: str,
+        ingest_id: str,
+        cluster: str,
+        cluster_id: str,
+        target_bytes: int,
+        compression: str,
+        access: S3Access | None = None,
     ) -> None:
         self._folder_url, self._target_bytes = folder_url, target_bytes
         self._run = {"cluster": cluster, "cluster_id": cluster_id, "ingest_id": ingest_id}
         self._statistics = self._new_statistics()
-        self._codec = CODECS[compression]
-        self._files, self._folder = _file_system(folder_url)
+        self._compression = compression
+        self._files, self._folder = file_system(folder_url, access)
         self._name = _new_name()
         self._shape = _Shape()
         self._pieces: list[_Piece] = []
@@ -151,14 +159,17 @@ class RecordFiles:
         self._done: list[DataFile] = []
 
     def write(self, topic: str, topic_id: str | None, partition: int, batch: pa.RecordBatch) -> str:
-        """Add records with the decoder's columns; returns the name of the file that will hold them."""
-        piece = _Piece(topic, topic_id, partition, batch)
+        """Add records of one partition with the decoder's columns; returns the name of the file that will hold them."""
+        return self.write_several([PartitionRows(topic, topic_id, partition, batch.num_rows)], batch)
+
+    def write_several(self, owners: Sequence[PartitionRows], batch: pa.RecordBatch) -> str:
+        """Add records of several partitions, one after the other in the Arrow batch; returns the name of their file."""
+        piece = _Piece(owners, batch)
         shape = self._shape.wide_enough_for(piece)
         if self._open and shape != self._shape:
             self._end()
         self._shape, name = shape, self._name
         self._pieces.append(piece)
-        self._statistics.add(piece)
         self._waiting_bytes += batch.nbytes
         if self._waiting_bytes >= ROW_GROUP_BYTES:
             self._write_row_group()
@@ -178,9 +189,10 @@ class RecordFiles:
 
     def _write_row_group(self) -> None:
         table = _row_group(self._pieces, self._shape, self._run)
+        self._statistics.add(self._pieces, table)
         self._pieces, self._waiting_bytes = [], 0
         try:
-            self._open = self._open or self._create(table.schema)
+            self._open = self._open or self._create(table)
             self._open.writer.write_table(table, row_group_size=table.num_rows)
             is_full = self._open.sink.tell() >= self._target_bytes
         except _FAILURES as error:
@@ -188,11 +200,11 @@ class RecordFiles:
         if is_full:
             self._end()
 
-    def _create(self, schema: pa.Schema) -> _Open:
+    def _create(self, first: pa.Table) -> _Open:
         if isinstance(self._files, fs.LocalFileSystem | fs.HadoopFileSystem):  # others have no folders
             self._files.create_dir(self._folder, recursive=True)
         made = _Open(self._files.open_output_stream(f"{self._folder}/{self._name}"), None)
-        made.writer = _parquet_writer(made.sink, schema, self._codec)
+        made.writer = _parquet_writer(made.sink, first.schema, codecs_of(self._compression, first))
         return made
 
     def _end(self) -> None:
@@ -247,42 +259,17 @@ def _new_name() -> str:
     return f"{uuid.uuid4().hex}.parquet"
 
 
-def _file_system(url: str) -> tuple[Any, str]:
-    """Arrow's file system for a URL as Hadoop writes it, and the path there; TableError if Arrow has none."""
-    if url.startswith("file:"):
-        return fs.LocalFileSystem(), f"/{url.removeprefix('file:').lstrip('/')}"
-    try:
-        file_system: tuple[Any, str] = fs.FileSystem.from_uri(arrow_uri(url))
-    except _FAILURES as error:
-        raise TableError(f"{url}: {_UNREACHABLE.format(_reason(error))}") from error
-    return file_system
-
-
-def arrow_file(url: str) -> Any:
-    """A data file, opened for reading by Arrow; OSError if it cannot be."""
-    files, path = _file_system(url)
-    return files.open_input_file(path)
-
-
-def arrow_uri(url: str) -> str:
-    """A URL of Hadoop's as Arrow wants it: Amazon's scheme by its own name, and escaped."""
-    scheme, _, rest = url.partition(":")
-    return quote(f"{_ARROW_SCHEMES.get(scheme, scheme)}:{rest}", ":/@=")
-
-
 def _reason(error: Exception) -> str:
     code = getattr(error, "errno", None)
     return os.strerror(code) if code else str(error).partition("\n")[0]
 
 
-def _parquet_writer(sink: Any, schema: pa.Schema, codec: tuple[str, int | None]) -> Any:
-    name, level = codec
-    leaves = [*(one for one in schema.names if one != "headers"), *_COMPRESSED[2:]]
+def _parquet_writer(sink: Any, schema: pa.Schema, codecs: dict[str, Codec]) -> Any:
     return pq.ParquetWriter(
         sink,
         schema,
-        compression={leaf: name if leaf in _COMPRESSED else "none" for leaf in leaves},
-        compression_level=level and {leaf: level for leaf in leaves if leaf in _COMPRESSED},
+        compression=dict.fromkeys(schema.names, "none") | {leaf: name for leaf, (name, _) in codecs.items()},
+        compression_level={leaf: level for leaf, (_, level) in codecs.items() if level is not None},
         use_dictionary=_DICTIONARIES,
         column_encoding=_DIFFERENCES,
         write_statistics=_IN_PARQUET,
@@ -293,11 +280,12 @@ def _parquet_writer(sink: Any, schema: pa.Schema, codec: tuple[str, int | None])
 
 def _row_group(pieces: Sequence[_Piece], shape: _Shape, run: dict[str, str]) -> pa.Table:
     """The pieces as one table, without the columns that are null throughout."""
-    rows = [piece.batch.num_rows for piece in pieces]
+    owners = [owner for piece in pieces for owner in piece.owners]
+    rows = [owner.rows for owner in owners]
     made = {
-        "topic": _repeated([piece.topic for piece in pieces], rows),
-        "topic_id": _repeated([piece.topic_id for piece in pieces], rows),
-        _PARTITION: pa.array(np.repeat(np.array([piece.partition for piece in pieces], np.int32), rows)),
+        "topic": _repeated([owner.topic for owner in owners], rows),
+        "topic_id": _repeated([owner.topic_id for owner in owners], rows),
+        _PARTITION: pa.array(np.repeat(np.array([owner.partition for owner in owners], np.int32), rows)),
         **{name: _repeated([value], [sum(rows)]) for name, value in run.items()},
     }
     made |= {name: pa.chunked_array([piece.batch.column(name) for piece in pieces]) for name in _DECODED}

@@ -1,8 +1,9 @@
 """Reads and writes files on any file system that Hadoop supports.
 
-Local, HDFS, S3 and Azure paths are reached in the same way, so what the tests see is what runs.
+HDFS, S3 and Azure are reached through Hadoop; files on this machine are read and written by Python, which needs no JVM for it.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from kafka_lagoon.errors import TableError
 
 _LOCAL = "file:"
 _WRITTEN_AT_ONCE = 8 << 20  # a call into the JVM holds its bytes there three times
+_CONDITIONAL = "fs.option.create.conditional.overwrite"  # also in java/LagoonS3LogStore.java
 JAVA_ERRORS = (Py4JError, PySparkException)  # what Java threw, as py4j or as PySpark has it; or the JVM is gone
 
 
@@ -53,10 +55,16 @@ class Storage:
 
     def write(self, url: str, data: bytes) -> Stored:
         """A new file; TableError if it cannot be written, exists, or does not have all of the bytes then."""
+        stored = _written_local(url, data) if url.startswith(_LOCAL) else self._written(url, data)
+        if stored.size != len(data):
+            raise TableError(f"{url} has {stored.size} bytes of {len(data)} that were written")
+        return stored
+
+    def _written(self, url: str, data: bytes) -> Stored:
         path = self._path(url)
         try:
             files = path.getFileSystem(self.conf)
-            stream = files.create(path, False)
+            stream = _created(files, path)
             try:
                 for start in range(0, len(data), _WRITTEN_AT_ONCE):
                     stream.write(bytearray(data[start : start + _WRITTEN_AT_ONCE]))
@@ -65,10 +73,7 @@ class Storage:
             status = files.getFileStatus(path)
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be written: {reason(error)}") from error
-        size = status.getLen()
-        if size != len(data):
-            raise TableError(f"{url} has {size} bytes of {len(data)} that were written")
-        return Stored(url=url, size=size, modified_at_ms=status.getModificationTime())
+        return Stored(url=url, size=status.getLen(), modified_at_ms=status.getModificationTime())
 
     def read(self, url: str) -> bytes:
         """A whole file; TableError if it cannot be read."""
@@ -133,6 +138,14 @@ class Storage:
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be removed: {reason(error)}") from error
 
+    def make_local_folder(self, url: str) -> None:
+        """A folder on this machine, for which Hadoop would start chmod; elsewhere files make theirs. TableError if it fails."""
+        if url.startswith(_LOCAL):
+            try:
+                Path(url.removeprefix(_LOCAL)).mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise TableError(f"{url} cannot be created: {error.strerror}") from error
+
     def local(self, url: str) -> Path | None:
         """The path on this machine, None if the file system is another."""
         uri = self._path(url).toUri()
@@ -140,6 +153,26 @@ class Storage:
 
     def _path(self, location: str) -> Any:
         return self.jvm.org.apache.hadoop.fs.Path(location)
+
+
+def _created(files: Any, path: Any) -> Any:
+    """A new file: stores that would look first and write later are asked to refuse the second of two writers."""
+    if not files.hasPathCapability(path, _CONDITIONAL):
+        return files.create(path, False)
+    return files.createFile(path).create().recursive().overwrite(False).must(_CONDITIONAL, True).build()
+
+
+def _written_local(url: str, data: bytes) -> Stored:
+    """A new file on this machine. Hadoop starts chmod for the file, for its checksum's file and for each new folder."""
+    path = Path(url.removeprefix(_LOCAL))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            file.write(data)
+        status = path.stat()
+    except OSError as error:
+        raise TableError(f"{url} cannot be written: {error.strerror}") from error
+    return _stored(url, status)
 
 
 def _read_local(url: str) -> bytes:
@@ -155,7 +188,11 @@ def _local_files(url: str) -> Iterator[Stored]:
     for path in folder.iterdir() if folder.is_dir() else ():
         with suppress(FileNotFoundError):
             status = path.stat()
-            yield Stored(url=f"{url}/{path.name}", size=status.st_size, modified_at_ms=status.st_mtime_ns // 1_000_000)
+            yield _stored(f"{url}/{path.name}", status)
+
+
+def _stored(url: str, status: os.stat_result) -> Stored:
+    return Stored(url=url, size=status.st_size, modified_at_ms=status.st_mtime_ns // 1_000_000)
 
 
 def _local_size(url: str) -> int:

@@ -7,7 +7,7 @@ import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import date
 from threading import Lock
@@ -23,6 +23,7 @@ from kafka_lagoon.delta.arrow import plain_table
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.kernel import Kernel, State
 from kafka_lagoon.delta.lock import locked
+from kafka_lagoon.delta.log_store import check_exclusion, choose_log_store
 from kafka_lagoon.delta.schema import (
     LOG_RETENTION,
     STATISTICS_COLUMNS,
@@ -39,7 +40,7 @@ from kafka_lagoon.settings import Settings
 # Appends wait for the log's file system as much as for a core: on two cores 0.65 s with 4 threads, 0.95 s with one.
 PARALLEL = 4
 COMMIT_LOCK_WAIT_MS = 60_000
-_S3 = ("s3", "s3a", "s3n")
+_HADOOP_MODULES = {"s3a": "hadoop-aws", "abfss": "hadoop-azure", "abfs": "hadoop-azure", "gs": "hadoop-gcp"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +109,7 @@ def at_path(spark: SparkSession, path: str) -> Warehouse:
     ConfigError if nothing serves such URLs.
     """
     delta = kernel.start(spark)
-    _keep_writers_apart(spark, delta, path, "warehouse")
+    choose_log_store(spark, delta.storage, path, "warehouse")
     return _at_path(spark, delta, path)
 
 
@@ -116,10 +117,17 @@ def _at_path(session: SparkSession | None, delta: Kernel, path: str) -> Warehous
     try:
         root = delta.storage.qualified(path)
     except TableError as error:
-        raise ConfigError([f"warehouse: {error}"]) from error
+        raise ConfigError([f"warehouse: {error}{_cure(delta, path)}"]) from error
     locations = {table.name: f"{root}/{table.name}" for table in TABLES}
     names = {table: f"delta.{_quoted(location)}" for table, location in locations.items()}
     return Warehouse(session=session, kernel=delta, name=root, in_catalog=False, identifiers=names, locations=locations)
+
+
+def _cure(delta: Kernel, path: str) -> str:
+    """What brings the file system of a URL, if Hadoop has one for it."""
+    module = _HADOOP_MODULES.get(path.partition("://")[0])
+    version = delta.storage.jvm.org.apache.hadoop.util.VersionInfo.getVersion()
+    return f"; spark-submit --packages org.apache.hadoop:{module}:{version} brings what serves it" if module else ""
 
 
 def in_catalog(spark: SparkSession, catalog: str, schema: str) -> Warehouse:
@@ -128,7 +136,7 @@ def in_catalog(spark: SparkSession, catalog: str, schema: str) -> Warehouse:
     place = f"{_quoted(catalog)}.{_quoted(schema)}"
     names = {table.name: f"{place}.{table.name}" for table in TABLES}
     locations = dict(_catalog_locations(spark, names))
-    _keep_writers_apart(spark, delta, locations["snapshots"], "catalog")
+    choose_log_store(spark, delta.storage, locations["snapshots"], "catalog")
     return Warehouse(session=spark, kernel=delta, name=place, in_catalog=True, identifiers=names, locations=locations)
 
 
@@ -157,17 +165,14 @@ def open_warehouse(
     return warehouse
 
 
-def open_folder(delta: Kernel, path: str, table: Table, clock: Clock) -> Warehouse:
-    """The warehouse in a local folder, for writing to one table, without a session of Spark.
+def open_folder(delta: Kernel, path: str, tables: Sequence[Table], clock: Clock) -> Warehouse:
+    """The warehouse in a local folder, for writing to some tables, without a session of Spark.
 
     All tables are created if there are none. Errors are those of `open_warehouse`, and NeedsSession where columns are missing.
     """
     warehouse = _at_path(None, delta, path)
     _check_writable(warehouse)
-    state = delta.load(warehouse.locations[table.name])
-    if state and columns_to_add(table, state):
-        raise NeedsSession(f"table {table.name} at {state.location} lacks columns, which Spark adds")
-    _prepare_all(warehouse, (table,), clock)
+    _prepare_all(warehouse, tables, clock)
     return warehouse
 
 
@@ -204,22 +209,6 @@ def _warehouse(spark: SparkSession, settings: Settings) -> Warehouse:
     return in_catalog(spark, catalog, schema)
 
 
-def _keep_writers_apart(spark: SparkSession, delta: Kernel, location: str, setting: str) -> None:
-    """Give the Kernel the log store that Spark was given; on S3 insist on one that excludes concurrent writers.
-
-    With the default log store two drivers overwrite each other's commits there (delta-io/delta#1830).
-    """
-    scheme = location.partition("://")[0]
-    key = f"spark.delta.logStore.{scheme}.impl"
-    log_store = spark.conf.get(key, "") or ""
-    if scheme in _S3 and (not log_store or log_store.endswith("S3SingleDriverLogStore")):
-        raise ConfigError(
-            [f"{setting}: {scheme}:// loses commits unless {key} names a log store that excludes writers"]
-        )
-    if log_store:
-        delta.storage.conf.set(f"io.delta.kernel.logStore.{scheme}.impl", log_store)
-
-
 def _check_writable(warehouse: Warehouse) -> None:
     probe = f"{warehouse.name}/.lagoon-probe-{uuid.uuid4().hex}"
     try:
@@ -227,10 +216,13 @@ def _check_writable(warehouse: Warehouse) -> None:
         warehouse.kernel.storage.delete(probe)
     except TableError as error:
         raise ConfigError([f"warehouse: {error}"]) from error
+    check_exclusion(warehouse.kernel.storage, warehouse.name)
 
 
 def _create_in_catalog(spark: SparkSession, settings: Settings) -> None:
-    place = ".".join(map(_quoted, _catalog_and_schema(settings)))
+    catalog, schema = _catalog_and_schema(settings)
+    place = f"{_quoted(catalog)}.{_quoted(schema)}"
+    _choose_for_schema(spark, place)
     for table in TABLES:
         name = f"{place}.{table.name}"
         try:
@@ -238,6 +230,13 @@ def _create_in_catalog(spark: SparkSession, settings: Settings) -> None:
                 spark.sql(table.ddl(name))
         except PySparkException as error:
             raise ConfigError([f"catalog, schema: {name} cannot be created: {reason(error)}"]) from error
+
+
+def _choose_for_schema(spark: SparkSession, place: str) -> None:
+    """Choose the log store for tables that a schema does not have yet; if there is no schema, creating them says so."""
+    with suppress(PySparkException):
+        location = str(spark.catalog.getDatabase(place).locationUri)
+        choose_log_store(spark, kernel.start(spark).storage, location, "catalog")
 
 
 def _catalog_and_schema(settings: Settings) -> tuple[str, str]:
@@ -270,6 +269,8 @@ def _prepare(warehouse: Warehouse, table: Table) -> None:
         warehouse.kernel.create(location, table.delta_schema(), table.partition_by, properties)
         return
     missing = columns_to_add(table, state)
+    if missing and warehouse.session is None:
+        raise NeedsSession(f"table {table.name} at {location} lacks columns, which Spark adds")
     declared = declare_properties(warehouse, table, state)
     if missing:
         added = ", ".join(column.ddl() for column in missing)

@@ -44,6 +44,12 @@ class Prefetcher:
             self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="fetch")
         self._pending = (position, self._thread.submit(self._ask, position))
 
+    def keep(self, position: FetchPosition, reply: Reply) -> None:
+        """Take over the answer for a position; `ask` for the same position returns it."""
+        answered: Future[Reply] = Future()
+        answered.set_result(reply)
+        self._pending = (position, answered)
+
     def ask(self, position: FetchPosition) -> Reply:
         """The answer for a position: the one that was requested ahead, or a new one."""
         if self._pending is None:

@@ -17,7 +17,7 @@ from kafka_lagoon.fetch.prefetcher import Prefetcher, Reply
 from kafka_lagoon.fetch.progress import Progress
 from kafka_lagoon.fetch.ranges import LOG_TRUNCATED
 from kafka_lagoon.fetch.recovery import CORRUPT_LOG, Decision, ForgetEpoch, Recovery, SkipTo, Stop
-from kafka_lagoon.fetch.requests import FetchPosition
+from kafka_lagoon.fetch.requests import FetchPosition, isolation_at
 from kafka_lagoon.fetch.split import READ_COMMITTED, Outcome, ReadOptions, Split
 from kafka_lagoon.fetch.stalls import RUN_DEADLINE_PASSED, Limits, Stalls
 from kafka_lagoon.protocol.messages import fetch
@@ -36,10 +36,17 @@ class SplitReader:
     """Reads one split; `cluster` must know the leader (`refresh`), and serves one reader at a time.
 
     A batch that fails its checksum is requested once more. If it is sound then, its rows come after those of the batches
-    that follow it.
+    that follow it. `answer` is what somebody else has fetched at the split's start.
     """
 
-    def __init__(self, cluster: Cluster, split: Split, options: ReadOptions, stalls: Stalls | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        split: Split,
+        options: ReadOptions,
+        stalls: Stalls | None = None,
+        answer: PartitionData | None = None,
+    ) -> None:
         self._split, self._options = split, options
         self._limits = Limits.of(cluster.clock, options, stalls)
         self._largest_bytes = cluster.settings.receive_message_max_bytes - _OVERHEAD
@@ -49,6 +56,8 @@ class SplitReader:
         self._usual_bytes = self._limit_bytes = min(options.fetch_bytes, self._largest_bytes)
         self._looks_past_end = False  # the next request asks for what readers of committed records do not get
         self._unreadable_at = -1  # the offset at which the last unreadable answer came
+        if answer is not None:
+            self._prefetcher.keep(self._position(split.from_offset, split.last_epoch), Reply(partition=answer))
 
     @property
     def outcome(self) -> Outcome:
@@ -76,11 +85,11 @@ class SplitReader:
         self._prefetcher.stop()
 
     def _position(self, offset: int, last_epoch: int) -> FetchPosition:
-        committed = self._options.isolation_level == READ_COMMITTED or offset < self._split.stable_end
+        usual = isolation_at(self._split, offset, self._options.isolation_level)
         return FetchPosition(
             offset=offset,
             last_epoch=last_epoch,
-            isolation_level=fetch.READ_COMMITTED if committed and not self._looks_past_end else fetch.READ_UNCOMMITTED,
+            isolation_level=fetch.READ_UNCOMMITTED if self._looks_past_end else usual,
             limit_bytes=self._limit_bytes,
             wait_ms=self._options.fetch_wait_ms,
         )

@@ -1,13 +1,14 @@
-"""Makes Fetch requests for one partition, and finds that partition in the answers.
+"""Makes Fetch requests for one partition or for several of one leader, and finds them in the answers.
 
 A topic is requested by its id where broker and id allow it, because a name may be another topic since, and with the leader
 epoch of the record before, because a log may have been truncated and continued with other records.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kafka_lagoon.fetch.split import Split
+from kafka_lagoon.fetch.split import READ_COMMITTED, Split
+from kafka_lagoon.protocol.messages import fetch
 from kafka_lagoon.protocol.messages.fetch import (
     BY_ID,
     CONSUMER_REPLICA_ID,
@@ -39,45 +40,85 @@ class FetchPosition:
     wait_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A split's partition at a position, and the leader epoch that we know of it."""
+
+    split: Split
+    position: FetchPosition
+    leader_epoch: int
+
+
+def isolation_at(split: Split, offset: int, isolation_level: str) -> int:
+    """How to ask for an offset: readers of everything ask like the others where transactions are known to have ended."""
+    is_committed = isolation_level == READ_COMMITTED or offset < split.stable_end
+    return fetch.READ_COMMITTED if is_committed else fetch.READ_UNCOMMITTED
+
+
 def requests(
     split: Split, position: FetchPosition, leader_epoch: int, rack: str = NO_RACK
 ) -> Iterator[tuple[FetchRequest, Versions]]:
     """Requests for a position, each with the versions that can carry it, the newest first."""
-    with_epoch = _request(split, position, leader_epoch, position.last_epoch, rack)
-    if split.topic_id is not None:
-        yield with_epoch, BY_ID
-    yield with_epoch, _BY_NAME_WITH_EPOCH
-    yield _request(split, position, leader_epoch, -1, rack), _BY_NAME
+    return shared_requests([Wanted(split, position, leader_epoch)], position.limit_bytes, rack)
 
 
-def _request(split: Split, position: FetchPosition, leader_epoch: int, last_epoch: int, rack: str) -> FetchRequest:
-    partition = FetchPartition(
-        partition=split.partition,
-        current_leader_epoch=leader_epoch,
-        fetch_offset=position.offset,
-        last_fetched_epoch=last_epoch,
-        partition_max_bytes=position.limit_bytes,
-    )
-    topic_id = uuid_bytes(split.topic_id) if split.topic_id is not None else _NO_ID
+def shared_requests(
+    wanted: Sequence[Wanted], limit_bytes: int, rack: str = NO_RACK
+) -> Iterator[tuple[FetchRequest, Versions]]:
+    """Requests for positions of several partitions, which differ in their offsets, epochs and limits only.
+
+    An answer has `limit_bytes` of records at most, or one batch.
+    """
+    with_epochs = _request(wanted, limit_bytes, rack, with_epochs=True)
+    if all(each.split.topic_id is not None for each in wanted):
+        yield with_epochs, BY_ID
+    yield with_epochs, _BY_NAME_WITH_EPOCH
+    yield _request(wanted, limit_bytes, rack, with_epochs=False), _BY_NAME
+
+
+def _request(wanted: Sequence[Wanted], limit_bytes: int, rack: str, *, with_epochs: bool) -> FetchRequest:
+    topics: dict[tuple[str, str | None], list[FetchPartition]] = {}
+    for each in wanted:
+        partition = FetchPartition(
+            partition=each.split.partition,
+            current_leader_epoch=each.leader_epoch,
+            fetch_offset=each.position.offset,
+            last_fetched_epoch=each.position.last_epoch if with_epochs else -1,
+            partition_max_bytes=each.position.limit_bytes,
+        )
+        topics.setdefault((each.split.topic, each.split.topic_id), []).append(partition)
     return FetchRequest(
         replica_id=CONSUMER_REPLICA_ID,
-        max_wait_ms=position.wait_ms,
+        max_wait_ms=wanted[0].position.wait_ms,
         min_bytes=1,
-        max_bytes=position.limit_bytes,
-        isolation_level=position.isolation_level,
+        max_bytes=limit_bytes,
+        isolation_level=wanted[0].position.isolation_level,
         session_id=NO_SESSION,
         rack_id=rack,
         session_epoch=NO_SESSION_EPOCH,
-        topics=(FetchTopic(topic=split.topic, topic_id=topic_id, partitions=(partition,)),),
+        topics=tuple(
+            FetchTopic(topic=topic, topic_id=_id_bytes(topic_id), partitions=tuple(some))
+            for (topic, topic_id), some in topics.items()
+        ),
     )
+
+
+def _id_bytes(topic_id: str | None) -> bytes:
+    return uuid_bytes(topic_id) if topic_id is not None else _NO_ID
 
 
 def partition_data(split: Split, response: FetchResponse) -> PartitionData | None:
     """The split's partition in an answer, None if the answer leaves it out (as throttled answers do)."""
-    topic_id = uuid_bytes(split.topic_id) if split.topic_id is not None else None
+    return partitions_data([split], response)[0]
+
+
+def partitions_data(splits: Sequence[Split], response: FetchResponse) -> list[PartitionData | None]:
+    """The partition of each split in an answer, None where the answer leaves it out."""
+    known: dict[tuple[str | bytes, int], PartitionData] = {}
     for topic in response.responses:
-        if topic.topic == split.topic or topic.topic_id == topic_id:
-            for partition in topic.partitions:
-                if partition.partition_index == split.partition:
-                    return partition
-    return None
+        key = topic.topic or topic.topic_id
+        known.update({(key, partition.partition_index): partition for partition in topic.partitions})
+    return [
+        known.get((split.topic, split.partition)) or known.get((_id_bytes(split.topic_id), split.partition))
+        for split in splits
+    ]

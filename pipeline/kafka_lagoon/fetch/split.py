@@ -26,6 +26,7 @@ class Split:
         -1
     )  # leader epoch of the record before from_offset, -1 unknown: shows whether the log was truncated
     continues: bool = False  # whether another split of this run reads what is before from_offset
+    expected_bytes: int | None = None  # about how many bytes it has on its leader's disk, None if nobody has asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

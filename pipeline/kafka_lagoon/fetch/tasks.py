@@ -7,11 +7,14 @@ left out; small partitions share tasks, and so files.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import ceil
 
 from kafka_lagoon.fetch.ranges import PlannedRange
 from kafka_lagoon.fetch.split import Split
 
 _SMALLEST_TASK = 8 << 20  # below this a task costs more than it spreads
+_MANY_PARTITIONS = 5_000  # are one task if they are small: about a second, which is worth one file for all
+_SLACK = 1.2  # a task may be so much larger than it should be
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +25,10 @@ class Task:
 
 
 def task_bytes(total_bytes: int, parallelism: int, most: int) -> int:
-    """How many bytes a task should read: an even share for each core, but neither tiny nor more than `most`."""
-    return max(min(_SMALLEST_TASK, most), min(most, -(-total_bytes // max(parallelism, 1))))
+    """How many bytes a task should read: an even share for each core, in one round of tasks or several if that is too much."""
+    cores = max(parallelism, 1)
+    rounds = max(1, -(-total_bytes // (cores * most)))
+    return max(min(_SMALLEST_TASK, most), -(-total_bytes // (cores * rounds)))
 
 
 def divide(
@@ -39,26 +44,32 @@ def divide(
     small: list[tuple[int, Split]] = []
     for planned in ranges:
         size = sizes[planned.topic, planned.partition]
-        splits = _splits(planned, max(1, round(size / target)))
+        splits = _splits(planned, size, target)
         if len(splits) == 1:
             small.append((size, splits[0]))
         else:
-            tasks += [(size // len(splits), Task(splits=(split,))) for split in splits]
-    tasks += _packed(small, target)
+            tasks += [(split.expected_bytes or 0, Task(splits=(split,))) for split in splits]
+    tasks += _packed(small, target, max(_MANY_PARTITIONS, -(-len(small) // max(parallelism, 1))))
     return [task for _, task in sorted(tasks, key=lambda weighed: -weighed[0])]
 
 
-def _splits(planned: PlannedRange, count: int) -> list[Split]:
-    """Splits of even length in offsets; all but the first may begin in the middle of a batch, which is read twice."""
+def _splits(planned: PlannedRange, size: int, target: int) -> list[Split]:
+    """Splits of `target` bytes and one with the rest, so that tasks of even work and smaller ones fill all cores.
+
+    A rest that is too small for a task is spread over the others. Bytes are taken to be spread evenly over the offsets. All but
+    the first may begin in the middle of a batch, which is read twice.
+    """
     start, length = planned.first_readable, planned.to_offset - planned.first_readable
     if not length:
         return []
-    count = min(count, length)
-    cuts = [start + length * number // count for number in range(count + 1)]
-    return [_split(planned, low, high) for low, high in pairwise(cuts)]
+    parts = size / target
+    count = min(max(1, ceil(parts - (_SLACK - 1))), length)
+    each = length / max(1.0, min(parts, count))
+    cuts = [start + int(each * number) for number in range(count)] + [planned.to_offset]
+    return [_split(planned, low, high, size * (high - low) // length) for low, high in pairwise(cuts)]
 
 
-def _split(planned: PlannedRange, low: int, high: int) -> Split:
+def _split(planned: PlannedRange, low: int, high: int, size: int) -> Split:
     return Split(
         topic=planned.topic,
         topic_id=planned.topic_id,
@@ -68,20 +79,24 @@ def _split(planned: PlannedRange, low: int, high: int) -> Split:
         stable_end=planned.stable_end,
         last_epoch=planned.last_epoch if low == planned.from_offset else -1,
         continues=low > planned.first_readable,
+        expected_bytes=size,
     )
 
 
-def _packed(small: Sequence[tuple[int, Split]], target: int) -> list[tuple[int, Task]]:
-    """Whole partitions together until a task is full, in the order of their names, which readers of the files prune by."""
+def _packed(small: Sequence[tuple[int, Split]], target: int, most: int) -> list[tuple[int, Task]]:
+    """Whole partitions together until a task is full, in the order of their names, which readers of the files prune by.
+
+    A partition costs something beside its bytes: `most` of them are a full task, however small they are.
+    """
     packed: list[tuple[int, Task]] = []
     batch: list[Split] = []
-    filled = 0
+    filled, fixed = 0.0, target / most
     for size, split in sorted(small, key=lambda sized: (sized[1].topic, sized[1].partition)):
-        if batch and filled + size > target * 1.2:
-            packed.append((filled, Task(splits=tuple(batch))))
-            batch, filled = [], 0
+        if batch and (filled + size > target * _SLACK or len(batch) >= most):
+            packed.append((int(filled), Task(splits=tuple(batch))))
+            batch, filled = [], 0.0
         batch.append(split)
-        filled += size
+        filled += size + fixed
     if batch:
-        packed.append((filled, Task(splits=tuple(batch))))
+        packed.append((int(filled), Task(splits=tuple(batch))))
     return packed

@@ -23,6 +23,8 @@ from kafka_lagoon.records.decoding import Counts
 
 if TYPE_CHECKING:
     from kafka_lagoon.delta.record_files import RecordFiles
+    from kafka_lagoon.delta.s3_access import S3Access
+    from kafka_lagoon.fetch.small_partitions import SharedRecords, Unread
 
 _stalls: dict[str, Stalls] = {}  # of the one run that this process works for: Spark's workers run task after task
 
@@ -40,6 +42,7 @@ class TaskSettings:
     cluster_id: str
     target_bytes: int
     compression: str
+    access: "S3Access | None" = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +61,7 @@ class _Progress:
 
 
 def archive(settings: TaskSettings, task: Task) -> TaskResult:
-    """Read the splits of a task one after the other and write their records.
+    """Read the splits of a task, small ones together and others one after the other, and write their records.
 
     Never raises for what brokers or disks do: an outcome, or `error`, says it.
     """
@@ -72,6 +75,7 @@ def archive(settings: TaskSettings, task: Task) -> TaskResult:
         cluster_id=settings.cluster_id,
         target_bytes=settings.target_bytes,
         compression=settings.compression,
+        access=settings.access,
     )
     try:
         _read_all(settings, task, files, progress)
@@ -91,6 +95,8 @@ def _read_all(settings: TaskSettings, task: Task, files: "RecordFiles", progress
     if limits.run_is_over():  # the task has waited for a core until then
         progress.outcomes += [_unread(split, RUN_DEADLINE_PASSED, None) for split in task.splits]
         return
+    from kafka_lagoon.fetch.small_partitions import SmallPartitions, Unread  # noqa: PLC0415
+
     with Cluster(settings.kafka, settings.clock, RequestStats()) as cluster:
         try:
             cluster.refresh(topics, limits.waiting_for(BOOTSTRAP))
@@ -99,8 +105,21 @@ def _read_all(settings: TaskSettings, task: Task, files: "RecordFiles", progress
             name = RUN_DEADLINE_PASSED if limits.run_is_over() else refusal_name(error)
             progress.outcomes += [_unread(split, name, str(error)) for split in task.splits]
             return
-        for split in task.splits:
-            _read(cluster, split, settings, files, progress)
+        small = SmallPartitions(cluster, settings.options, limits)
+        for part in small.read(task.splits):
+            if isinstance(part, Unread):
+                _read_alone(cluster, part, settings, files, progress)
+            else:
+                _write_shared(part, files, progress)
+        progress.outcomes += small.outcomes
+
+
+def _write_shared(part: "SharedRecords", files: "RecordFiles", progress: _Progress) -> None:
+    from kafka_lagoon.delta.record_files import PartitionRows  # noqa: PLC0415
+
+    owners = [PartitionRows(split.topic, split.topic_id, split.partition, rows) for split, rows in part.rows]
+    files.write_several(owners, part.batch)
+    progress.files |= {TopicPartition(split.topic, split.partition): 1 for split, rows in part.rows if rows}
 
 
 def _stalls_of(settings: TaskSettings) -> Stalls:
@@ -111,11 +130,13 @@ def _stalls_of(settings: TaskSettings) -> Stalls:
     return _stalls[settings.ingest_id]
 
 
-def _read(cluster: Cluster, split: Split, settings: TaskSettings, files: "RecordFiles", progress: _Progress) -> None:
+def _read_alone(
+    cluster: Cluster, part: "Unread", settings: TaskSettings, files: "RecordFiles", progress: _Progress
+) -> None:
     from kafka_lagoon.fetch.reader import SplitReader  # noqa: PLC0415
 
-    holding: set[str] = set()
-    reader = SplitReader(cluster, split, settings.options, _stalls_of(settings))
+    split, holding = part.split, set[str]()
+    reader = SplitReader(cluster, split, settings.options, _stalls_of(settings), part.answer)
     try:
         for batch in reader.batches():
             holding.add(files.write(split.topic, split.topic_id, split.partition, batch))

@@ -18,7 +18,7 @@ from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
 from kafka_lagoon.fetch.accounting import Reconciled
 from kafka_lagoon.ingest.archive_lock import ArchiveLock
-from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, domain, to_json
+from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, domain, from_json, to_json
 from kafka_lagoon.ingest.pending_commits import commit_pending
 
 _CHECKED_AT_ONCE = 16  # files of a run whose sizes are looked up; on object stores each is a request
@@ -66,9 +66,23 @@ def commit(lock: ArchiveLock, output: RunOutput) -> None:
                 domains={domain(lock.cluster_id): stored},
             )
         except Fenced as error:
-            raise LockHeld(f"the archive of cluster {lock.cluster_id}", "it committed in the meantime") from error
-    _check(warehouse, lock.cluster_id, stored)
+            is_ours = _stored(warehouse, lock.cluster_id) == stored  # the answer to it was lost
+            if not is_ours:
+                _remove(lock, output)
+                raise LockHeld(f"the archive of cluster {lock.cluster_id}", "it committed in the meantime") from error
+    _check(warehouse, lock.cluster_id, stored, sequence)
     commit_pending(warehouse, lock.cluster_id, next_offsets, lock.clock)
+
+
+def _remove(lock: ArchiveLock, output: RunOutput) -> None:
+    """Remove the files of a run that another one has overtaken, unless the table may have them after all."""
+    wanted: dict[str, str | date] = {RECORDS.partition_by: output.ingest_date, "ingest_id": output.ingest_id}
+    with suppress(TableError):
+        if lock.warehouse.kernel.files(lock.warehouse.state(RECORDS.name), wanted):
+            return
+        lock.pending.remove_all(lock.fence.version, output.ingest_id)
+        for file in output.files:
+            lock.warehouse.kernel.storage.delete(file.url)
 
 
 def _refuse_removed_files(lock: ArchiveLock, files: Sequence[DataFile]) -> None:
@@ -97,8 +111,18 @@ def _size_of(lock: ArchiveLock) -> Callable[[DataFile], int]:
     return size
 
 
-def _check(warehouse: Warehouse, cluster_id: str, expected: str) -> None:
-    """Read back what was committed: a commit that another one overwrote, or that was skipped, reports no error itself."""
-    stored = warehouse.kernel.domain(warehouse.state(RECORDS.name), domain(cluster_id))
-    if stored != expected:
+def _check(warehouse: Warehouse, cluster_id: str, expected: str, sequence: int) -> None:
+    """Read back what was committed: a commit that another one overwrote, or that was skipped, reports no error itself.
+
+    Where no lock keeps runs apart, the next one may have committed by now.
+    """
+    stored = _stored(warehouse, cluster_id)
+    if stored == expected:
+        return
+    last_run = from_json(stored).last_run
+    if last_run is None or last_run.sequence <= sequence:
         raise ChecksFailed("table records does not hold what was committed: does its log store keep writers apart?")
+
+
+def _stored(warehouse: Warehouse, cluster_id: str) -> str | None:
+    return warehouse.kernel.domain(warehouse.state(RECORDS.name), domain(cluster_id))

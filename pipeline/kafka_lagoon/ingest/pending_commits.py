@@ -130,6 +130,10 @@ def _append(warehouse: Warehouse, table: Table, cluster_id: str, last_run: LastR
     fence, day = Fence(app_id(cluster_id), last_run.sequence), date.fromisoformat(last_run.ingest_date)
     try:
         warehouse.kernel.append(state, files, (table.partition_by, day), fence=fence)
-    except Fenced:  # another process was first, where there is no lock; no version names the file
+    except (
+        Fenced
+    ):  # another process was first, where there is no lock; or the answer was lost, and repeating it refused
+        named = warehouse.kernel.files(warehouse.state(table.name), {table.partition_by: day})
         for file in files:
-            storage.delete(file.url)
+            if file.url not in named:
+                storage.delete(file.url)

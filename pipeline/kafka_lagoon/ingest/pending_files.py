@@ -85,6 +85,12 @@ class PendingFiles:
             if name.startswith(_prefix(sequence, ingest_id)) and name.endswith(_REPORT):
                 self.storage.delete(f"{self.root}/{self.folder}/{name}")
 
+    def remove_all(self, sequence: int, ingest_id: str) -> None:
+        """Remove all that a run has stored: it will not be committed."""
+        for name in self.storage.names(f"{self.root}/{self.folder}"):
+            if name.startswith(_prefix(sequence, ingest_id)):
+                self.storage.delete(f"{self.root}/{self.folder}/{name}")
+
     def _write(self, sequence: int, report: Report) -> None:
         name = f"{_prefix(sequence, report.ingest_id)}{uuid.uuid4().hex}-{_REPORT}"
         content = {"ingest_id": report.ingest_id, "text": report.text, "is_loss": report.is_loss}

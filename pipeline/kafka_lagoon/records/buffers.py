@@ -47,6 +47,11 @@ def schema_of(columns: frozenset[str] | None) -> pa.Schema:
     return pa.schema([field for field in DECODED if columns is None or field.name in columns])
 
 
+def are_in_headers(schema: pa.Schema) -> bool:
+    """Whether all columns are made of the headers of batches, so that no record has to be read for them."""
+    return _BUFFERS.keys().isdisjoint(schema.names)
+
+
 class _BufferSet:
     """Buffers that are filled together, by their slot in the decoder's state; used again when no Arrow array uses them.
 

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from kafka_lagoon.errors import RecordsError
 from kafka_lagoon.records import arena, layout
 from kafka_lagoon.records.batches import Batches, Table
-from kafka_lagoon.records.buffers import Buffers, schema_of
+from kafka_lagoon.records.buffers import Buffers, are_in_headers, schema_of
 from kafka_lagoon.records.codecs import CODEC_NAMES
 from kafka_lagoon.records.decoding import Counts, DecodeOptions, Problem
-from kafka_lagoon.records.dispositions import Dispositions
+from kafka_lagoon.records.dispositions import Dispositions, count_whole
 from kafka_lagoon.records.kernels import decode_batches
 from kafka_lagoon.records.legacy import LegacyRecord, decode_entry
 from kafka_lagoon.records.legacy_columns import legacy_arrow_batch
@@ -29,10 +29,10 @@ HEADER_KEY_NOT_UTF8 = "HEADER_KEY_NOT_UTF8"
 _OFFSETS = schema_of(frozenset({"offset"}))
 
 _WINDOW = 1 << 20  # bytes that are checked, expanded and decoded while they are in the cache
-_LARGEST = (1 << 31) - 1  # Arrow's offsets of keys and values are int32
+LARGEST = (1 << 31) - 1  # Arrow's offsets of keys and values are int32
 _MIN_BUFFER, _USUAL_EXPANSION = 1 << 16, 16
 _MIN_SLICE = 4 << 20
-_ROW_BYTES, _HEADER_BYTES = 56, 16  # of Arrow for a record without its key, value and headers, and for an empty header
+_ROW_BYTES, HEADER_BYTES = 56, 16  # of Arrow for a record without its key, value and headers, and for an empty header
 
 _FAULTS = {
     layout.BAD_HEADER: "a header that contradicts itself",
@@ -91,29 +91,30 @@ class Decoding:
     ) -> None:
         self.counts, self.problems = Counts(), list[Problem]()
         self._batches, self._options, self._flags_until = batches, options, flags_until
-        self._limit = min(options.batch_limit_bytes, _LARGEST)
+        self._limit = min(options.batch_limit_bytes, LARGEST)
         self._schema = schema_of(options.columns)
+        self._wants_headers_only = are_in_headers(self._schema)
         self._table = batches.table.copy()
         self._errors: dict[int, RecordsError] = {}
         self._state = np.zeros(layout.STATE_SIZE, np.int64)
         self._state[layout.NEXT_OFFSET] = from_offset
         self._state[layout.TO_OFFSET] = max(from_offset, to_offset)
         self._state[layout.BATCHES] = batches.count
-        self._state[layout.MOST_HEADERS] = self._limit // _HEADER_BYTES
-        first_index = _first_index(self._table, from_offset)
+        self._state[layout.MOST_HEADERS] = self._limit // HEADER_BYTES
+        first = first_index(self._table, from_offset)
         self._dispositions = Dispositions(
             batches,
             self._table,
             from_offset=from_offset,
-            first_index=first_index,
+            first_index=first,
             aborted=aborted,
             flags_until=flags_until,
             check_crcs=options.check_crcs,
         )
         self._has_packed = bool((self._table[:, layout.ATTRIBUTES] & layout.CODEC_BITS).any())
         self._has_legacy = bool((self._table[:, layout.DISPOSITION] == layout.LEGACY).any())
-        self._index = 0 if aborted else first_index  # markers before it count, too
-        self._stop = self._end = max(self._index, _stop_index(self._table, to_offset))
+        self._index = 0 if aborted else first  # markers before it count, too
+        self._stop = self._end = max(self._index, stop_index(self._table, to_offset))
         self._buffers: Buffers | None = None
         self._buffers_index = self._index
         self._arena = arena.take()
@@ -153,6 +154,8 @@ class Decoding:
         decided = self._dispositions.decide(self._index, stop, self._expand_alone)
         if self._dispositions.is_over:
             self._stop = decided
+        if self._wants_headers_only:
+            count_whole(self._table[self._index : decided], self._state)
         if not self._has_legacy:
             yield from self._decode_entries(decided)
             return
@@ -215,7 +218,7 @@ class Decoding:
         is_packed = rest[:, layout.ATTRIBUTES] & layout.CODEC_BITS > 0
         expected = int((rest[:, layout.SIZE] * np.where(is_packed, _USUAL_EXPANSION, 1)).sum())
         first = int(rest[0, layout.RECORDS_END] - rest[0, layout.RECORDS_START]) if len(rest) else 0
-        size = max(first, min(self._options.expanded_bytes, max(expected, _MIN_BUFFER), _LARGEST))
+        size = max(first, min(self._options.expanded_bytes, max(expected, _MIN_BUFFER), LARGEST))
         most = max(_rows_of(rest[0]) if len(rest) else 0, self._slice_bytes // _ROW_BYTES)
         rows = min(int(rest[:, layout.COUNT].clip(0).sum()), size // layout.MIN_RECORD_SIZE + 1, most)
         return Buffers(self._state, self._schema, rows=rows, size=size)
@@ -347,7 +350,7 @@ def _rows_of(entry: NDArray[np.int64]) -> int:
     return max(0, min(count, size // layout.MIN_RECORD_SIZE))
 
 
-def _first_index(table: Table, from_offset: int) -> int:
+def first_index(table: Table, from_offset: int) -> int:
     """The last batch whose base offset is at or below an offset. Last offsets are not used: those of corrupt batches are wrong.
 
     No checksum covers the base offset either, so batches after one that goes back are not looked at.
@@ -359,7 +362,7 @@ def _first_index(table: Table, from_offset: int) -> int:
     return max(0, (int(later[0]) if len(later) else len(ascending)) - 1)
 
 
-def _stop_index(table: Table, to_offset: int) -> int:
+def stop_index(table: Table, to_offset: int) -> int:
     """The first batch whose base offset is at or above an offset; entries of magic 0 and 1 do not say where they begin."""
     has_base = (table[:, layout.DISPOSITION] == layout.DECODE) | (table[:, layout.FAULT] == layout.BAD_LAST)
     later = np.flatnonzero(

@@ -241,14 +241,14 @@ def _is_full(table: int, index: int, state: int) -> bool:
 def _count(table: int, index: int, start: int, end: int, state: int) -> None:
     """Account for a batch's offsets, which are `start` to `end`."""
     disposition, rows = get(entry_at(table, index), layout.DISPOSITION), get(entry_at(table, index), layout.ROWS)
-    if disposition in (layout.DECODE, layout.LEGACY):
+    if disposition in (layout.DECODE, layout.LEGACY, layout.COUNTED):
         _add(state, layout.RECORD_COUNT, rows)
         _add(state, layout.COMPACTED_COUNT, end - start - rows)
-        _add(
-            state,
-            layout.DECODED_BYTES,
-            get(entry_at(table, index), layout.RECORDS_END) - get(entry_at(table, index), layout.RECORDS_START),
-        )
+        if disposition == layout.COUNTED:
+            _add(state, layout.FILLED_ROWS, rows)
+        else:
+            size = get(entry_at(table, index), layout.RECORDS_END) - get(entry_at(table, index), layout.RECORDS_START)
+            _add(state, layout.DECODED_BYTES, size)
         codec = get(entry_at(table, index), layout.ATTRIBUTES) & layout.CODEC_BITS
         put(state, layout.CODECS, get(state, layout.CODECS) | (1 << codec))
     elif disposition == layout.CONTROL:

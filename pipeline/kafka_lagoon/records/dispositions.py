@@ -12,7 +12,7 @@ from kafka_lagoon.records import kernels, layout
 from kafka_lagoon.records.batches import Batches, Table
 from kafka_lagoon.records.transactions import AbortedTransactions
 
-_COVERED_BY_CRC = 21  # and all bytes after it; base offset and leader epoch are not covered
+COVERED_BY_CRC = 21  # and all bytes after it; base offset and leader epoch are not covered
 _READ = [layout.DISPOSITION, layout.LAST_OFFSET, layout.PRODUCER_ID, layout.ATTRIBUTES, layout.MARKER]
 
 
@@ -46,7 +46,7 @@ class Dispositions:
         self._is_all_readable = self._is_all_trusted = bool(is_readable.all())
         self._is_last_bounded = len(table) > 0 and table[-1, layout.FAULT] == layout.BAD_LAST
         self._check_crcs = check_crcs
-        self._starts = (table[:, layout.POSITION] + _COVERED_BY_CRC).tolist()
+        self._starts = (table[:, layout.POSITION] + COVERED_BY_CRC).tolist()
         self._ends = (table[:, layout.POSITION] + table[:, layout.SIZE]).tolist()
         self._crcs = table[:, layout.CRC].tolist()
 
@@ -151,3 +151,16 @@ class Dispositions:
             entries[:, layout.BASE_OFFSET] >= until
         )
         entries[is_open, layout.IS_ABORTED] = -1
+
+
+def count_whole(entries: Table, state: Table) -> None:
+    """Take the number of records from the headers of batches that are wanted whole.
+
+    A header that contradicts itself or the batches before it is not believed: its records are read, and say what is wrong.
+    """
+    bases, lasts, counts = (entries[:, column] for column in (layout.BASE_OFFSET, layout.LAST_OFFSET, layout.COUNT))
+    before = np.maximum.accumulate(np.concatenate(([state[layout.NEXT_OFFSET] - 1], lasts)))[:-1]
+    is_whole = (entries[:, layout.DISPOSITION] == layout.DECODE) & (bases > before) & (lasts < state[layout.TO_OFFSET])
+    is_whole &= (counts >= 0) & (counts <= lasts - bases + 1)
+    entries[is_whole, layout.DISPOSITION] = layout.COUNTED
+    entries[is_whole, layout.ROWS] = counts[is_whole]

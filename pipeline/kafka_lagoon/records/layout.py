@@ -14,8 +14,9 @@ buffers are filled, and where these are.
 (DISPOSITION, FAULT, ROWS, IS_ABORTED, COUNTED_FROM, COUNTED_TO, MARKER) = range(15, 22)
 COLUMNS = 22
 
-# Dispositions of a batch. The header of an UNTRUSTED one may be wrong about where the batch ends.
-DECODE, CONTROL, ABORTED, CORRUPT, UNTRUSTED, LEGACY = range(6)
+# Dispositions of a batch. The header of an UNTRUSTED one may be wrong about where the batch ends. Of a COUNTED one only the
+# header is wanted: its records are neither decompressed nor read.
+DECODE, CONTROL, ABORTED, CORRUPT, UNTRUSTED, LEGACY, COUNTED = range(7)
 
 # Faults of a batch.
 (NO_FAULT, BAD_HEADER, BAD_MAGIC, BAD_CHECKSUM, BAD_COUNT, BAD_RECORD, BAD_ORDER, BAD_END, BAD_CONTROL) = range(9)

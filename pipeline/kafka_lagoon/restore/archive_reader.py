@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kafka_lagoon.delta.record_files import arrow_file
+from kafka_lagoon.delta.arrow_files import arrow_file
+from kafka_lagoon.delta.s3_access import S3Access
 from kafka_lagoon.delta.schema import RECORDS
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.restore.conditions import matching
@@ -35,6 +36,7 @@ class SourceFile:
 
     url: str
     is_one_topic: bool
+    access: S3Access | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +127,7 @@ def _overlapping(groups: Sequence[_RowGroup]) -> Iterator[list[_RowGroup]]:
 
 def _row_groups(file: SourceFile, wanted: ArchivedPartition) -> Iterator[_RowGroup]:
     """The row groups of a file that may have wanted records, by their statistics, or else by a look at whose rows they are."""
-    with _opened(file.url) as parquet:
+    with _opened(file) as parquet:
         metadata = parquet.metadata
         places = {metadata.schema.column(place).path: place for place in range(metadata.num_columns)}
         for number in range(metadata.num_row_groups):
@@ -177,15 +179,15 @@ def _is_of(table: pa.Table, wanted: ArchivedPartition, identity: Sequence[str] =
 
 
 @contextmanager
-def _opened(url: str) -> Iterator[pq.ParquetFile]:
+def _opened(file: SourceFile) -> Iterator[pq.ParquetFile]:
     """A data file; TableError if it cannot be opened or read."""
     try:
-        with arrow_file(url) as opened:
+        with arrow_file(file.url, file.access) as opened:
             metadata = pq.read_metadata(opened)
             texts = [name for name in _TEXTS if name in metadata.schema.names]
             yield pq.ParquetFile(opened, metadata=metadata, read_dictionary=texts, pre_buffer=False)
     except (OSError, pa.ArrowException) as error:
-        raise TableError(f"{url} cannot be read: {str(error).partition('. Detail')[0]}") from error
+        raise TableError(f"{file.url} cannot be read: {str(error).partition('. Detail')[0]}") from error
 
 
 def _bounds(column: pq.ColumnChunkMetaData) -> tuple[Any, Any] | None:
@@ -201,7 +203,7 @@ def _is_in_order(group: _RowGroup) -> bool:
     """Whether the wanted partition's rows stand together, by offset, each once."""
     if group.rows is None:
         return False
-    with _opened(group.file.url) as parquet:
+    with _opened(group.file) as parquet:
         offsets = parquet.read_row_group(group.number, columns=["offset"], use_threads=False)["offset"].to_numpy()
     offsets = offsets[slice(*group.rows)]
     return bool((offsets[1:] > offsets[:-1]).all())
@@ -213,7 +215,7 @@ def _streamed(
     """The wanted records of a row group that is in order, with offsets from `first` to `end`, some MB at once."""
     names, done = _names(group, wanted, columns), 0
     start, stop = group.rows or (0, 0)
-    with _opened(group.file.url) as parquet:
+    with _opened(group.file) as parquet:
         rows = max(parquet.metadata.row_group(group.number).num_rows * _AT_ONCE_BYTES // max(group.size, 1), 1)
         for batch in parquet.iter_batches(
             rows, row_groups=[group.number], columns=_present(parquet, names), use_threads=False
@@ -254,7 +256,7 @@ def _names(group: _RowGroup, wanted: ArchivedPartition, columns: Sequence[str]) 
 
 def _read(group: _RowGroup, wanted: ArchivedPartition, columns: Sequence[str]) -> pa.Table:
     """The needed columns of the partition's rows, if they stand together, else of all rows."""
-    with _opened(group.file.url) as parquet:
+    with _opened(group.file) as parquet:
         table = _columns(parquet, group.number, _names(group, wanted, columns))
     start, stop = group.rows or (0, table.num_rows)
     return table.slice(start, stop - start)

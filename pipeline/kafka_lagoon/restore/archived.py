@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from kafka_lagoon.delta.arrow import table_of
 from kafka_lagoon.delta.files import DescribedFile
+from kafka_lagoon.delta.s3_access import S3Access
 from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORDS, Table
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError
@@ -174,12 +175,14 @@ def files_of(warehouse: Warehouse, topic: ArchivedTopic) -> list[DescribedFile]:
     return warehouse.kernel.described_files(warehouse.state(RECORDS.name), topic.identity)
 
 
-def source_files(files: Sequence[DescribedFile], partition: ArchivedPartition) -> list[SourceFile]:
+def source_files(
+    files: Sequence[DescribedFile], partition: ArchivedPartition, access: S3Access | None = None
+) -> list[SourceFile]:
     """Those of a topic's files that may have records of a partition, by the log's bounds."""
     bounds = {"partition": (partition.partition, partition.partition)}
     bounds["offset"] = partition.from_offset, partition.to_offset - 1
     return [
-        SourceFile(file.url, _is_one_topic(file, partition))
+        SourceFile(file.url, _is_one_topic(file, partition), access)
         for file in files
         if all(_may_have(file, name, *pair) for name, pair in bounds.items())
     ]

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.files import DescribedFile
+from kafka_lagoon.delta.s3_access import s3_access
+from kafka_lagoon.delta.schema import RECORDS
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.job_settings import RestoreSettings
@@ -41,11 +43,12 @@ class Writing:
         failures: dict[PartitionKey, str] = {}
         while left := [one for one in self._unfinished(progress) if one.target not in failures]:
             step("write", sum(one.source.to_offset - progress.positions[one.target].next_offset for one in left))
+            access = s3_access(self.warehouse.kernel.storage, self.warehouse.locations[RECORDS.name])
             works = [
                 Work(
                     planned=one,
                     position=progress.positions[one.target],
-                    files=source_files(self.files[one.source.topic], one.source),
+                    files=source_files(self.files[one.source.topic], one.source, access),
                 )
                 for one in left
             ]

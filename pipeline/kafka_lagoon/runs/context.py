@@ -1,13 +1,17 @@
 """What the runs of one job over several clusters share, and what they report while they are under way."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import cached_property
 from threading import Lock
-from typing import Protocol
+from typing import Protocol, Self
+
+from pyspark import SparkContext
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.schema import TABLES, Table
 from kafka_lagoon.delta.session import session
+from kafka_lagoon.delta.sessionless import without_session
 from kafka_lagoon.delta.warehouse import Warehouse, find_warehouse, open_warehouse
 from kafka_lagoon.settings import Settings
 
@@ -23,26 +27,49 @@ class Progress(Protocol):
 
 
 class RunContext:
-    """Settings, a clock, and the warehouse, opened with Spark for writing to `tables` when it is first used, and then kept.
+    """Settings, a clock, and the warehouse, opened for writing to `tables` when it is first used, and kept from then on.
 
-    So a cluster that does not answer is known before Spark starts.
+    So a cluster that does not answer is known before a JVM starts. Spark opens the warehouse; a run that asks Spark for nothing
+    else needs no session of it (`needs_session`) where the tables are in a local folder, but uses one that runs already.
     """
 
-    def __init__(self, job: str, settings: Settings, clock: Clock, tables: Sequence[Table] = TABLES) -> None:
+    def __init__(
+        self,
+        job: str,
+        settings: Settings,
+        clock: Clock,
+        tables: Sequence[Table] = TABLES,
+        *,
+        needs_session: bool = True,
+    ) -> None:
         self.settings, self.clock = settings, clock
-        self._job, self._tables, self._lock = job, tables, Lock()
+        self._job, self._tables, self._needs_session, self._lock = job, tables, needs_session, Lock()
         self._warehouse: Warehouse | None = None
+        self._opened = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
 
     @property
     def warehouse(self) -> Warehouse:
         """The warehouse of the settings for writing: tables that are missing are created."""
         with self._lock:  # clusters of one run ask for it at once
             if self._warehouse is None:
-                spark = session(f"lagoon {self._job}")
-                self._warehouse = open_warehouse(spark, self.settings, self.clock, self._tables)
+                self._warehouse = self._without_session() or self._by_spark()
             return self._warehouse
 
     @cached_property
     def existing_warehouse(self) -> Warehouse:
         """The warehouse of the settings; TableError if no run has created its tables."""
         return find_warehouse(session(f"lagoon {self._job}"), self.settings)
+
+    def _without_session(self) -> Warehouse | None:
+        if self._needs_session or SparkContext._active_spark_context is not None:  # noqa: SLF001  it has no public name
+            return None
+        return without_session(self._opened, self.settings, self.clock, self._tables)
+
+    def _by_spark(self) -> Warehouse:
+        return open_warehouse(session(f"lagoon {self._job}"), self.settings, self.clock, self._tables)

@@ -15,6 +15,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
+from kafka_lagoon.delta.s3_access import s3_access
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.accounting import Reconciled, is_loss, reconcile
 from kafka_lagoon.fetch.last_epochs import with_last_epochs
@@ -182,6 +183,7 @@ def archive_new_records(
         cluster_id=lock.cluster_id,
         target_bytes=settings.records.target_file_mb << 20,
         compression=settings.records.compression,
+        access=s3_access(lock.warehouse.kernel.storage, lock.root),
     )
     results = run_tasks(lock.warehouse, task_settings, tasks)
     outcomes = [result.outcome for result in results]

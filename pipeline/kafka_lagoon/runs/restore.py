@@ -16,6 +16,8 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.delta.admin_actions import recording
 from kafka_lagoon.delta.files import DescribedFile
+from kafka_lagoon.delta.s3_access import s3_access
+from kafka_lagoon.delta.schema import RECORDS
 from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.job_settings import RestoreSettings
 from kafka_lagoon.produce.restore_rows import RestoreReceiptRow
@@ -245,8 +247,9 @@ class _Restore:
     def _times(self) -> Mapping[str, Times]:
         """Bounds of the times of each topic's records, by the log or else by reading them; a dry run reads all."""
         known = {} if self._request.is_dry_run else logged_times(self._files)
+        access = s3_access(self._warehouse.kernel.storage, self._warehouse.locations[RECORDS.name])
         items = [
-            SurveyItem(source, source_files(self._files[topic.topic], source))
+            SurveyItem(source, source_files(self._files[topic.topic], source, access))
             for topic in self.result.topics
             if topic.topic not in known
             for source in topic.partitions.values()

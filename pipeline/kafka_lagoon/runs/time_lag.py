@@ -55,7 +55,8 @@ def measure_of(
     def measure(positions: Sequence[Position]) -> UnreadRecords:
         budget_ms = int(deadline.remaining() * 500)
         is_paced = cluster.settings.max_bytes_per_second is not None  # which each executor would do on its own
-        if len(positions) >= limits.time_lag_executor_positions and not is_paced:
+        has_executors = warehouse.session is not None
+        if has_executors and len(positions) >= limits.time_lag_executor_positions and not is_paced:
             return _on_executors(cluster, warehouse, positions, limits.time_lag_max_bytes, budget_ms)
         return _on_driver(cluster, positions, limits.time_lag_max_bytes, budget_ms)
 

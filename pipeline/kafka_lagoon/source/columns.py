@@ -74,8 +74,8 @@ def require_known(schema: StructType) -> None:
 
 
 def decoded(names: Iterable[str]) -> frozenset[str]:
-    """The decoder's columns that these need; one at least, because rows are counted by it."""
-    return frozenset(map(decoded_as, set(names) - OF_THE_SPLIT)) or frozenset({"offset"})
+    """The decoder's columns that these need; if there are none, the headers of batches say how many rows there are."""
+    return frozenset(map(decoded_as, set(names) - OF_THE_SPLIT))
 
 
 def decoded_as(name: str) -> str:

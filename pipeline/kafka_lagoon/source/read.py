@@ -3,9 +3,10 @@
 A split is read to its end, or the task fails with the reason, unless the query accepts lost data.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,7 +17,9 @@ from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import RecordsError
 from kafka_lagoon.fetch.ranges import LOSSES, LOST
 from kafka_lagoon.fetch.reader import SplitReader
+from kafka_lagoon.fetch.small_partitions import SmallPartitions, Unread
 from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
+from kafka_lagoon.fetch.stalls import Limits
 from kafka_lagoon.fetch.tasks import Task
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
@@ -48,40 +51,63 @@ def read(reading: Reading, clock: Clock, task: Task) -> Iterator[pa.RecordBatch]
     with Cluster(reading.kafka, clock, RequestStats()) as cluster:
         topics = {split.topic for split in task.splits}
         cluster.refresh(topics, Deadline.after(clock, options.stall_timeout_ms))
-        for split in task.splits:
-            reader = SplitReader(cluster, split, options)
-            shape = _Shape(reading.schema, split)
-            try:
-                for batch in reader.batches():
-                    yield from shape.shaped(batch)
-            finally:
-                reader.close()
-            _report_losses(reader.outcome, reading)
+        small = SmallPartitions(cluster, options, Limits.of(clock, options))
+        for part in small.read(task.splits):
+            if isinstance(part, Unread):
+                yield from _read_alone(reading, options, cluster, part)
+            else:  # nothing of it is lost
+                yield from _shaped(reading.schema, part.batch, _of_several(reading.schema, part.rows))
 
 
-class _Shape:
-    """Turns the decoder's columns of one split into those that Spark expects."""
+def _read_alone(reading: Reading, options: ReadOptions, cluster: Cluster, part: Unread) -> Iterator[pa.RecordBatch]:
+    reader = SplitReader(cluster, part.split, options, answer=part.answer)
+    of_split = _of_one(reading.schema, part.split)
+    try:
+        for batch in reader.batches():
+            yield from _shaped(reading.schema, batch, of_split)
+    finally:
+        reader.close()
+    _report_losses(reader.outcome, reading)
 
-    def __init__(self, schema: pa.Schema, split: Split) -> None:
-        self._schema = schema
-        constants = {"topic": split.topic, "topic_id": split.topic_id, "partition": split.partition}
-        kinds = {name: schema.field(name).type for name in schema.names if name in OF_THE_SPLIT}
-        # Made once and sliced, which copies nothing: a column of one topic's name costs 10 ns a row to make.
-        self._constants = {name: pa.repeat(pa.scalar(constants[name], kind), _ROWS) for name, kind in kinds.items()}
 
-    def shaped(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        columns = {
-            field.name: _as(batch.column(decoded_as(field.name)), field.type)
-            for field in self._schema
-            if field.name not in OF_THE_SPLIT
-        }
-        for start in range(0, batch.num_rows, _ROWS):
-            count = min(_ROWS, batch.num_rows - start)
-            arrays = [
-                self._constants[name].slice(0, count) if name in self._constants else columns[name].slice(start, count)
-                for name in self._schema.names
-            ]
-            yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+# A column of splits' own facts, for rows of an Arrow batch from a first one on.
+_OfSplits = Callable[[str, int, int], pa.Array]
+
+
+def _of_one(schema: pa.Schema, split: Split) -> _OfSplits:
+    """Made once and sliced, which copies nothing: a column of one topic's name costs 10 ns a row to make."""
+    columns = {
+        field.name: pa.repeat(pa.scalar(getattr(split, field.name), field.type), _ROWS)
+        for field in schema
+        if field.name in OF_THE_SPLIT
+    }
+    return lambda name, _start, count: columns[name].slice(0, count)
+
+
+def _of_several(schema: pa.Schema, rows: Sequence[tuple[Split, int]]) -> _OfSplits:
+    numbers = pa.array(np.repeat(np.arange(len(rows)), [count for _, count in rows]))
+    columns = {
+        field.name: pa.array([getattr(split, field.name) for split, _ in rows], field.type).take(numbers)
+        for field in schema
+        if field.name in OF_THE_SPLIT
+    }
+    return lambda name, start, count: columns[name].slice(start, count)
+
+
+def _shaped(schema: pa.Schema, batch: pa.RecordBatch, of_splits: _OfSplits) -> Iterator[pa.RecordBatch]:
+    """The decoder's columns as those that Spark expects."""
+    columns = {
+        field.name: _as(batch.column(decoded_as(field.name)), field.type)
+        for field in schema
+        if field.name not in OF_THE_SPLIT
+    }
+    for start in range(0, batch.num_rows, _ROWS):
+        count = min(_ROWS, batch.num_rows - start)
+        arrays = [
+            columns[name].slice(start, count) if name in columns else of_splits(name, start, count)
+            for name in schema.names
+        ]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -1,0 +1,56 @@
+"""Opens data files by Arrow, on executors and without a JVM, under the URLs that Hadoop has for them."""
+
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+from pyarrow import fs
+
+from kafka_lagoon.delta.s3_access import S3Access
+from kafka_lagoon.errors import TableError
+
+_ARROW_SCHEMES = {"s3a": "s3", "s3n": "s3"}
+_UNREACHABLE = 'Arrow cannot write there ({}); set records.writer = "spark"'
+_FAILURES = (OSError, pa.ArrowException)
+
+
+def file_system(url: str, access: S3Access | None = None) -> tuple[Any, str]:
+    """Arrow's file system for a URL as Hadoop writes it, and the path there; TableError if Arrow has none.
+
+    Without `access` Arrow finds credentials and region where its own documentation says.
+    """
+    if url.startswith("file:"):
+        return fs.LocalFileSystem(), f"/{url.removeprefix('file:').lstrip('/')}"
+    try:
+        if access:
+            return _s3(access), url.partition("://")[2]
+        opened: tuple[Any, str] = fs.FileSystem.from_uri(arrow_uri(url))
+    except _FAILURES as error:
+        raise TableError(f"{url}: {_UNREACHABLE.format(str(error).partition(chr(10))[0])}") from error
+    return opened
+
+
+def arrow_file(url: str, access: S3Access | None = None) -> Any:
+    """A data file, opened for reading by Arrow; OSError if it cannot be."""
+    files, path = file_system(url, access)
+    return files.open_input_file(path)
+
+
+def arrow_uri(url: str) -> str:
+    """A URL of Hadoop's as Arrow wants it: Amazon's scheme by its own name, and escaped."""
+    scheme, _, rest = url.partition(":")
+    return quote(f"{_ARROW_SCHEMES.get(scheme, scheme)}:{rest}", ":/@=")
+
+
+def _s3(access: S3Access) -> fs.S3FileSystem:
+    keys = {"access_key": access.access_key, "secret_key": access.secret_key.reveal()} if access.access_key else {}
+    if access.session_token:
+        keys["session_token"] = access.session_token.reveal()
+    return fs.S3FileSystem(
+        region=access.region,
+        endpoint_override=access.endpoint,
+        scheme=access.scheme,
+        anonymous=access.anonymous,
+        force_virtual_addressing=access.endpoint is not None and not access.path_style,
+        **keys,
+    )

@@ -1,0 +1,32 @@
+"""Defines Java classes of ours beside Delta's, in Delta's class loader, where the Kernel finds them by name.
+
+Their class files stand beside their sources in `java/`, so that no compiler is needed and no class path has to name them.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from kafka_lagoon.delta.storage import JAVA_ERRORS
+
+LOCAL_LOG_STORE = "io.delta.storage.LagoonLocalLogStore"
+_FOLDER = Path(__file__).parent / "java"
+
+
+def defined(jvm: Any, name: str) -> bool:
+    """Whether the JVM has the class called `name`, which is defined if it has not been."""
+    delta = jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass("io.delta.storage.LogStore")
+    handles = jvm.java.lang.invoke.MethodHandles
+    code = (_FOLDER / f"{name.rpartition('.')[2]}.class").read_bytes()
+    try:
+        handles.privateLookupIn(delta, handles.lookup()).defineClass(code)
+    except JAVA_ERRORS:
+        return _has(delta.getClassLoader(), name)  # it was defined before, or the JVM lets nobody define any
+    return True
+
+
+def _has(loader: Any, name: str) -> bool:
+    try:
+        loader.loadClass(name)
+    except JAVA_ERRORS:
+        return False
+    return True

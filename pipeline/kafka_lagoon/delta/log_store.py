@@ -1,0 +1,120 @@
+"""Chooses the log store of a warehouse on S3: one that creates a commit only if its version has none.
+
+Delta's own for S3 keeps the writers of one JVM apart, and two drivers overwrite each other's commits (delta-io/delta#1830).
+Ours (java/LagoonS3LogStore.java) asks S3 to refuse the second. It is compiled by the compiler that Spark brings, and becomes a
+class beside Delta's, where Spark's writer and Delta Kernel find it by name. Other file systems keep what Delta has for them.
+"""
+
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from pyspark.sql import SparkSession
+
+from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, reason
+from kafka_lagoon.errors import ConfigError
+
+_S3 = ("s3", "s3a", "s3n")
+_CLASS = "io.delta.storage.LagoonS3LogStore"
+_SOURCE = Path(__file__).parent / "java" / "LagoonS3LogStore.java"
+_LANGUAGE = 8  # of Janino
+
+
+def choose_log_store(spark: SparkSession, storage: Storage, location: str, setting: str) -> None:
+    """Give Spark and the Kernel the same log store for a location: the one that the session names, else ours on S3.
+
+    ConfigError names the setting if the one that is named does not exclude writers, or if ours cannot be made.
+    """
+    scheme = location.partition("://")[0]
+    named = _named(spark, scheme)
+    if scheme in _S3 and named.endswith("S3SingleDriverLogStore"):
+        raise ConfigError(
+            [f"{setting}: {scheme}:// loses commits with {named}, which Spark's settings name: leave it out"]
+        )
+    if scheme in _S3 and named in {"", _CLASS}:
+        use_ours(storage, scheme, setting)
+        _give_to_spark(spark, scheme)
+    elif named:
+        storage.conf.set(_kernel_key(scheme), named)
+
+
+def use_ours(storage: Storage, scheme: str, setting: str) -> None:
+    """Let the Kernel write commits by our log store; ConfigError names the setting if it cannot be made."""
+    _define(storage.jvm, setting)
+    storage.conf.set(_kernel_key(scheme), _CLASS)
+
+
+def check_exclusion(storage: Storage, root: str) -> None:
+    """ConfigError if the place of a warehouse lets a commit be written twice, as stores do that do not know If-None-Match.
+
+    Only where commits go through our log store: what others need, those who have named them know.
+    """
+    scheme = root.partition("://")[0]
+    if storage.conf.get(_kernel_key(scheme)) != _CLASS:
+        return
+    probe = f"{root}/.lagoon-probe-{uuid.uuid4().hex}"
+    path, java = storage.jvm.org.apache.hadoop.fs.Path(probe), storage.jvm.java.util
+    try:
+        store = getattr(storage.jvm, _CLASS)(storage.conf)
+        store.write(path, java.List.of("first").iterator(), False, storage.conf)
+    except JAVA_ERRORS as error:
+        raise ConfigError([f"warehouse: {root} does not take commits: {reason(error)}; {_instead(scheme)}"]) from error
+    try:
+        store.write(path, java.List.of("second").iterator(), False, storage.conf)
+    except JAVA_ERRORS:
+        return
+    finally:
+        storage.delete(probe)
+    raise ConfigError([f"warehouse: {root} ignores If-None-Match, so runs would overwrite commits; {_instead(scheme)}"])
+
+
+def _kernel_key(scheme: str) -> str:
+    return f"io.delta.kernel.logStore.{scheme}.impl"
+
+
+def _instead(scheme: str) -> str:
+    return f"spark.delta.logStore.{scheme}.impl can name a log store that excludes writers in another way"
+
+
+def _named(spark: SparkSession, scheme: str) -> str:
+    """The class that the session's settings name for a scheme, or for all; Delta reads both keys with and without `spark.`."""
+    conf = spark.sparkContext.getConf()
+    keys = [f"delta.logStore.{scheme}.impl", "delta.logStore.class"]
+    values = (conf.get(prefix + key, None) for key in keys for prefix in ("spark.", ""))
+    return next((value for value in values if value), "")
+
+
+def _give_to_spark(spark: SparkSession, scheme: str) -> None:
+    """Name our class in the settings that Delta looks into, and let it forget tables that it has opened without it."""
+    key, context = f"spark.delta.logStore.{scheme}.impl", spark.sparkContext
+    conf, jvm = context._jsc.sc().conf(), cast("Any", context._jvm)  # noqa: SLF001
+    if conf.get(key, "") != _CLASS:
+        conf.set(key, _CLASS)
+        jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+
+
+def _define(jvm: Any, setting: str) -> None:
+    """Make our class beside Delta's log stores, in their class loader, unless an earlier call has."""
+    delta = jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass("io.delta.storage.LogStore")
+    try:
+        delta.getClassLoader().loadClass(_CLASS)
+    except JAVA_ERRORS:
+        handles = jvm.java.lang.invoke.MethodHandles
+        try:
+            for code in _compiled(jvm, delta.getClassLoader()):
+                handles.privateLookupIn(delta, handles.lookup()).defineClass(code)
+        except JAVA_ERRORS as error:
+            raise ConfigError(
+                [f"{setting}: the log store for S3 cannot be made in this JVM: {reason(error)}"]
+            ) from error
+
+
+def _compiled(jvm: Any, loader: Any) -> Sequence[bytes]:
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(loader)
+    compiler.setSourceVersion(_LANGUAGE)
+    compiler.setTargetVersion(_LANGUAGE)
+    compiler.cook(_SOURCE.read_text("utf-8"))
+    codes = compiler.getBytecodes()
+    return [bytes(codes[name]) for name in codes]

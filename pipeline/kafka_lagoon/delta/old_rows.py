@@ -1,0 +1,245 @@
+"""Removes from tables what the settings of retention do not keep: whole snapshots of the state tables, whole days of others.
+
+A snapshot is removed from `snapshots` first, in one commit, so that views show all of it or nothing. Its rows in other tables
+go a day later: whoever has read `snapshots` before finds them until then. A run that dies in between leaves rows that no view
+shows; the next one removes them, as it does what attempts that were never published have left. Nothing is remembered of
+earlier runs: what is to be done follows from what is published and from the numbers of rows in the logs.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import cached_property
+from itertools import chain, groupby
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.delta.arrow import table_of
+from kafka_lagoon.delta.compact import keep_rows
+from kafka_lagoon.delta.files import LiveFile
+from kafka_lagoon.delta.retention import PublishedSnapshot, StoredRows, ids_with_rows, not_kept, rows_of
+from kafka_lagoon.delta.schema import (
+    ADMIN_ACTIONS,
+    RECORD_PROBLEMS,
+    RECORD_RANGES,
+    RECORD_TABLES,
+    RECORDS,
+    STATE_TABLES,
+    TIMESTAMP,
+    Table,
+)
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.job_settings import RetentionSettings
+
+# How long rows stay that readers of an earlier version of `snapshots` may need: until the run of the next day, which may begin
+# somewhat earlier. The log of `snapshots` keeps the commits of three days, which tell what it named.
+_READERS_HOURS = 20
+_HOUR_MS = 3_600_000
+_READ_AT_ONCE = 16  # files; on object stores each is a request
+_SNAPSHOTS = STATE_TABLES[-1]
+_COLUMNS = ("snapshot_id", "cluster", "cluster_id", "captured_at", "status", "tables")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovedRows:
+    """How many rows of how many days were removed, or in a dry run would be."""
+
+    days: int = 0
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Day:
+    """A day of which rows are to be removed, as many as the log says: all but those of the snapshots that are kept."""
+
+    files: Sequence[LiveFile]
+    kept: frozenset[str]
+    rows: int
+
+
+class OldRows:
+    """What is old in the tables of a warehouse, and its removal; what is published is read once, when it is first needed."""
+
+    def __init__(self, warehouse: Warehouse, retention: RetentionSettings, keep_hours: int, clock: Clock) -> None:
+        self._warehouse, self._retention, self._clock = warehouse, retention, clock
+        self._today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
+        self._keep_hours = keep_hours
+        self._rows: dict[str, Sequence[PublishedSnapshot]] = {}  # by file of table `snapshots`
+
+    def would_go(self, table: Table, files: Sequence[LiveFile]) -> RemovedRows:
+        """What would be removed of a table with these files."""
+        days = self._days(table, files)
+        return RemovedRows(days=len(days), rows=sum(day.rows for day in days.values()))
+
+    def remove(self, table: Table, files: Sequence[LiveFile], target_bytes: int) -> RemovedRows:
+        """Remove what is old of a table with these files, in commits of a size that one process can make.
+
+        Records stay until their ranges and problems are gone: a range without records would look like a loss.
+        """
+        days, removed = self._days(table, files), RemovedRows()
+        if table == RECORDS and days:
+            described = {file.day for other in (RECORD_RANGES, RECORD_PROBLEMS) for file in self._live(other)}
+            days = {number: day for number, day in days.items() if number not in described}
+        for batch in _batches(days, 2 * target_bytes):
+            of_batch = [file for day in batch.values() for file in day.files]
+            kept = {number: day.kept for number, day in batch.items()}
+            rows = keep_rows(self._warehouse, table, of_batch, kept, target_bytes, self._clock)
+            removed = RemovedRows(days=removed.days + (len(batch) if rows else 0), rows=removed.rows + rows)
+        return removed
+
+    def _days(self, table: Table, files: Sequence[LiveFile]) -> Mapping[date, _Day]:
+        """The days of a table with something to remove."""
+        ordered = sorted(files, key=lambda file: file.day)
+        by_day = {day: list(of_day) for day, of_day in groupby(ordered, key=lambda file: file.day)}
+        if table not in STATE_TABLES:
+            return dict(self._whole_days(table, by_day))
+        if self._retention.snapshots_all_days is None:
+            return {}
+        find = self._published_days if table == _SNAPSHOTS else self._unneeded_days
+        return dict(find(table, by_day))
+
+    def _whole_days(self, table: Table, by_day: Mapping[date, Sequence[LiveFile]]) -> Iterator[tuple[date, _Day]]:
+        """Days that are older than a table keeps them."""
+        kept_days = self._retention.admin_actions_days if table == ADMIN_ACTIONS else None
+        if table in RECORD_TABLES:
+            kept_days = self._retention.records_days
+        if kept_days is None:
+            return
+        for day, files in by_day.items():
+            if (self._today - day).days > kept_days:
+                yield day, _Day(files, frozenset(), sum(file.rows or 0 for file in files))
+
+    def _published_days(self, _: Table, by_day: Mapping[date, Sequence[LiveFile]]) -> Iterator[tuple[date, _Day]]:
+        """Days of table `snapshots` with rows of snapshots that are not kept."""
+        published = {day: self._rows_of_files(files) for day, files in by_day.items()}
+        removed = not_kept(chain.from_iterable(published.values()), self._retention, self._today)
+        for day, snapshots in published.items():
+            ids = frozenset(snapshot.snapshot_id for snapshot in snapshots)
+            if ids & removed:
+                yield day, _Day(by_day[day], ids - removed, len(ids & removed))
+
+    def _unneeded_days(self, table: Table, by_day: Mapping[date, Sequence[LiveFile]]) -> Iterator[tuple[date, _Day]]:
+        """Days with rows that published snapshots do not need.
+
+        A day of which a snapshot should be there and none is, is left alone: it would be the end of all rows if somebody
+        had replaced table `snapshots` by an empty one.
+        """
+        for day, files in by_day.items():
+            if not self._is_over(day):
+                continue
+            now = self._published.get(day, [])
+            if _surplus(files, now, table) == 0:
+                continue
+            needed_by = [*now, *self._just_removed.get(day, [])]
+            if not needed_by and not self._is_past_all(day):
+                continue
+            ids = ids_with_rows(needed_by, table.name)
+            surplus = _surplus(files, needed_by, table)
+            rows = self._count_others(table, files, ids) if surplus is None else surplus
+            if rows > 0:
+                yield day, _Day(files, ids, rows)
+
+    def _is_over(self, day: date) -> bool:
+        """Whether all snapshots of a day are published that ever will be, and some of them may be gone."""
+        hours = self._clock.now_ms() / _HOUR_MS - datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() / 3600
+        return hours - 24 >= self._keep_hours and (self._today - day).days > (self._retention.snapshots_all_days or 0)
+
+    def _is_past_all(self, day: date) -> bool:
+        kept_days = self._retention.snapshots_daily_days
+        return kept_days is not None and (self._today - day).days > kept_days
+
+    @cached_property
+    def _published(self) -> Mapping[date, Sequence[PublishedSnapshot]]:
+        """What is published, by day; read after snapshots were removed, and then not again."""
+        return _by_day(self._rows_of_files(self._live(_SNAPSHOTS)))
+
+    @cached_property
+    def _just_removed(self) -> Mapping[date, Sequence[PublishedSnapshot]]:
+        """What versions of table `snapshots` named that readers may still have, by day."""
+        kernel, location = self._warehouse.kernel, self._warehouse.locations[_SNAPSHOTS.name]
+        since_ms = self._clock.now_ms() - min(_READERS_HOURS, self._keep_hours) * _HOUR_MS
+        urls = [url for url in kernel.removed_since(location, since_ms) if self._is_over(_day_of(url))]
+        return _by_day(chain.from_iterable(self._read(url) for url in urls if kernel.storage.size(url)))
+
+    def _rows_of_files(self, files: Sequence[LiveFile]) -> list[PublishedSnapshot]:
+        """The rows of files of table `snapshots`; a file is read once."""
+        location = self._warehouse.locations[_SNAPSHOTS.name]
+        new = [file.path for file in files if file.path not in self._rows]
+        with ThreadPoolExecutor(_READ_AT_ONCE) as threads:
+            rows = threads.map(lambda path: self._read(f"{location}/{unquote(path)}"), new)
+            self._rows.update(zip(new, rows, strict=True))
+        return [row for file in files for row in self._rows[file.path]]
+
+    def _read(self, url: str) -> Sequence[PublishedSnapshot]:
+        arrow = table_of(self._warehouse.kernel.storage.read(url))
+        arrow = arrow.select([name for name in _COLUMNS if name in arrow.column_names])
+        captured = arrow["captured_at"].cast(TIMESTAMP)  # Spark may write INT96
+        rows = arrow.drop_columns(["captured_at"]).to_pylist()
+        day = _day_of(url)
+        return [_published_snapshot(row, moment, day) for row, moment in zip(rows, captured.to_pylist(), strict=True)]
+
+    def _count_others(self, table: Table, files: Sequence[LiveFile], ids: frozenset[str]) -> int:
+        """How many rows other snapshots have."""
+        location, kept = self._warehouse.locations[table.name], pa.array(ids, pa.string())
+        count = 0
+        for file in files:
+            data = self._warehouse.kernel.storage.read(f"{location}/{unquote(file.path)}")
+            column = table_of(data, ["snapshot_id"])["snapshot_id"]
+            count += len(column) - (pc.sum(pc.is_in(column, value_set=kept)).as_py() or 0)
+        return count
+
+    def _live(self, table: Table) -> list[LiveFile]:
+        return self._warehouse.kernel.live_files(self._warehouse.state(table.name))
+
+
+def _published_snapshot(row: Mapping[str, Any], captured_at: datetime, day: date) -> PublishedSnapshot:
+    states = row.get("tables")
+    return PublishedSnapshot(
+        snapshot_id=row["snapshot_id"],
+        cluster=row["cluster"],
+        cluster_id=row["cluster_id"],
+        captured_at=captured_at,
+        day=day,
+        is_complete=row["status"] == "complete",
+        stored=None
+        if states is None
+        else {state["table_name"]: StoredRows(state["stored_in"], state["row_count"]) for state in states},
+    )
+
+
+def _surplus(files: Sequence[LiveFile], snapshots: Sequence[PublishedSnapshot], table: Table) -> int | None:
+    """How many more rows a day has than its snapshots need; None if the log or they do not say."""
+    needed = rows_of(snapshots, table.name)
+    rows = [file.rows for file in files]
+    return None if needed is None or None in rows else sum(count or 0 for count in rows) - needed
+
+
+def _by_day(snapshots: Iterable[PublishedSnapshot]) -> Mapping[date, Sequence[PublishedSnapshot]]:
+    by_day: dict[date, list[PublishedSnapshot]] = {}
+    for snapshot in snapshots:
+        by_day.setdefault(snapshot.day, []).append(snapshot)
+    return by_day
+
+
+def _day_of(url: str) -> date:
+    return date.fromisoformat(url.split("/")[-2].partition("=")[2])
+
+
+def _batches(days: Mapping[date, _Day], most_bytes: int) -> Iterator[Mapping[date, _Day]]:
+    """Days of about so many bytes together, since each commit has a cost."""
+    batch: dict[date, _Day] = {}
+    size = 0
+    for number, day in days.items():
+        of_day = sum(file.size for file in day.files)
+        if batch and size + of_day > most_bytes:
+            yield batch
+            batch, size = {}, 0
+        batch[number] = day
+        size += of_day
+    if batch:
+        yield batch

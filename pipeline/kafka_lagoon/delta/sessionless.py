@@ -1,0 +1,25 @@
+"""Opens a warehouse in a local folder for writing without a session of Spark, for runs that need nothing else of Spark."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.delta.plain_jvm import plain_kernel
+from kafka_lagoon.delta.schema import Table
+from kafka_lagoon.delta.warehouse import Warehouse, open_folder
+from kafka_lagoon.errors import NeedsSession
+from kafka_lagoon.settings import Settings, opens_without_session
+
+
+def without_session(stack: ExitStack, settings: Settings, clock: Clock, tables: Sequence[Table]) -> Warehouse | None:
+    """The warehouse of the settings, for writing to some tables, until `stack` is closed; None if a session must open it.
+
+    Errors are those of `open_warehouse`.
+    """
+    if not settings.warehouse or not opens_without_session(settings):
+        return None
+    kernel = stack.enter_context(plain_kernel())
+    try:
+        return open_folder(kernel, settings.warehouse, tables, clock)
+    except NeedsSession:
+        return None

@@ -1,0 +1,131 @@
+"""Makes snapshots of past days, and warehouses that have published them, in little time: files are written beside Hadoop."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from pathlib import Path
+
+import duckdb
+
+from kafka_lagoon.delta import register_duckdb
+from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of, snapshot_date
+from kafka_lagoon.delta.files import DataFile
+from kafka_lagoon.delta.schema import SNAPSHOT_DATE, STATE_TABLES, Table
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.snapshot import state_rows as rows
+from kafka_lagoon.snapshot.acls import AclRow
+from kafka_lagoon.snapshot.coverage import CoverageRow
+from kafka_lagoon.snapshot.table_states import table_state
+from tests.delta.history import log_files
+from tests.delta.samples import lag_row, row
+
+MIDNIGHT = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+SUMMARIES = ("coverage", "collection_failures", "snapshots")  # tables that a snapshot does not list
+SOME = ("snapshots", "consumer_lag", "acls", "coverage")
+
+
+def moment(days_ago: int, time: str) -> datetime:
+    """A time of some days ago."""
+    hour, minute = time.split(":")
+    return MIDNIGHT - timedelta(days=days_ago) + timedelta(hours=int(hour), minutes=int(minute))
+
+
+def taken(
+    captured_at: datetime,
+    *facts: object,
+    cluster: str = "default",
+    status: str = "complete",
+    stored_in: Mapping[str, str] | None = None,
+    lists_tables: bool = True,
+) -> rows.Snapshot:
+    """A snapshot whose row says what it has; tables in `stored_in` are stored under another id, and have one row."""
+    captured_at_ms = round(captured_at.timestamp() * 1000)
+    header = rows.SnapshotHeader(
+        snapshot_id=f"{captured_at:%Y%m%d-%H%M}-{cluster}",
+        cluster=cluster,
+        cluster_id=f"id of {cluster}",
+        captured_at_ms=captured_at_ms,
+    )
+    by_class = {table.row: [fact for fact in facts if isinstance(fact, table.row)] for table in STATE_TABLES}
+    stored_in = stored_in or {}
+    states = [
+        table_state(
+            table.name,
+            "complete",
+            1 if table.name in stored_in else len(by_class[table.row]),
+            header.snapshot_id,
+            "digest" if table.when_changed else None,
+            stored_in.get(table.name),
+        )
+        for table in STATE_TABLES
+        if table.name not in SUMMARIES
+    ]
+    times = dict.fromkeys(("slot_ms", "started_at_ms", "finished_at_ms"), captured_at_ms)
+    last = row(rows.SnapshotRow, status=status, tables=tuple(states) if lists_tables else None, **times)
+    return rows.Snapshot(header=header, rows={**by_class, rows.SnapshotRow: [last]})
+
+
+def day_of_snapshots(days_ago: int, *times: str, partial: Sequence[str] = ()) -> Iterator[rows.Snapshot]:
+    """Snapshots of one day, whose first alone stores the ACLs; each has as many rows of lag as its minute says, and one."""
+    first = f"{moment(days_ago, times[0]):%Y%m%d-%H%M}-default"
+    for time in times:
+        lag = [lag_row("g", "t", partition, lag=partition) for partition in range(1 + int(time[-2:]))]
+        acl = [] if time != times[0] else [row(AclRow, principal=f"of day {days_ago}")]
+        status = "partial" if time in partial else "complete"
+        referred = {"acls": first} if not acl else None
+        yield taken(
+            moment(days_ago, time), *lag, *acl, row(CoverageRow, api="Fetch"), status=status, stored_in=referred
+        )
+
+
+def publish_all(
+    warehouse: Warehouse, snapshots: Iterable[rows.Snapshot], tables: Sequence[Table] = STATE_TABLES
+) -> None:
+    """Add what snapshots store to the tables: one commit for each table and day, of a file for each snapshot."""
+    ordered = sorted(snapshots, key=lambda made: made.header.captured_at_ms)
+    for table in tables:
+        for day, of_day in groupby(ordered, key=lambda made: snapshot_date(made.header)):
+            files = [file for made in of_day for file in _written(warehouse, table, made)]
+            if files:
+                warehouse.kernel.append(warehouse.state(table.name), files, (SNAPSHOT_DATE, day))
+
+
+def _written(warehouse: Warehouse, table: Table, made: rows.Snapshot) -> Iterator[DataFile]:
+    facts = made.rows[table.row]
+    if not facts or table.name in made.stored_elsewhere:
+        return
+    data, statistics = parquet_of(arrow_blocks(table, made.header, facts))
+    day = snapshot_date(made.header)
+    url = f"{warehouse.locations[table.name]}/{SNAPSHOT_DATE}={day}/{made.header.snapshot_id}.parquet"
+    path = Path(url.removeprefix("file:"))
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(data)
+    os.utime(path, (made.header.captured_at_ms / 1000,) * 2)
+    yield DataFile(url=url, size=len(data), modified_at_ms=made.header.captured_at_ms, statistics=statistics)
+
+
+def shown(warehouse: Warehouse, tables: Iterable[str] = SOME) -> dict[str, dict[str, list[str]]]:
+    """What views show of each published snapshot: its rows, as text, by table."""
+    snapshots: dict[str, dict[str, list[str]]] = {}
+    with duckdb.connect() as connection:
+        register_duckdb(connection, warehouse.name)
+        for table in tables:
+            name = table if table == "snapshots" else f"{table}_published"
+            for fact in connection.table(name).to_arrow_table().to_pylist():
+                snapshots.setdefault(fact["snapshot_id"], {}).setdefault(table, []).append(repr(fact))
+    return {name: {table: sorted(facts) for table, facts in of_one.items()} for name, of_one in snapshots.items()}
+
+
+def ids_in(warehouse: Warehouse, table: str) -> set[str]:
+    """The ids under which a table has rows, published or not."""
+    with duckdb.connect() as connection:
+        register_duckdb(connection, warehouse.name)
+        return {one for (one,) in connection.table(table).project("snapshot_id").distinct().fetchall()}
+
+
+def a_day_passes(warehouse: Warehouse, tables: Iterable[str] = SOME, hours: int = 25) -> None:
+    """Make what was committed older."""
+    for path in (path for table in tables for path in log_files(warehouse, table, "*")):
+        modified = path.stat().st_mtime - hours * 3600
+        os.utime(path, (modified, modified))

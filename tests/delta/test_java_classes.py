@@ -1,0 +1,80 @@
+"""The classes of ours in Delta's class loader are what their sources say, and the local log store excludes other writers."""
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from kafka_lagoon.delta import java_classes
+from kafka_lagoon.delta.java_classes import LOCAL_LOG_STORE, defined
+from kafka_lagoon.delta.kernel import start
+from tests.java_classes import SOURCES, compiled
+
+WRITERS = 4
+
+
+@pytest.fixture(scope="module")
+def log_store(spark: SparkSession) -> Any:
+    """A log store as the Kernel makes it."""
+    kernel = start(spark)
+    assert kernel.storage.conf.get("io.delta.kernel.logStore.file.impl") == LOCAL_LOG_STORE
+    return kernel.classes.defaults.internal.logstore.LogStoreProvider.getLogStore(kernel.storage.conf, "file")
+
+
+@pytest.mark.parametrize("made", sorted(SOURCES.glob("*.class")), ids=lambda path: path.stem)
+def test_class_files_are_what_their_sources_say(spark: SparkSession, made: Path) -> None:
+    """`python -m tests.java_classes` makes them again."""
+    assert made.read_bytes() == compiled(spark.sparkContext._jvm, made.with_suffix(".java"))
+
+
+def test_a_class_is_defined_once(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A second kernel finds it; a JVM that takes no such class is distinguished from one that has it."""
+    jvm = spark.sparkContext._jvm
+    assert defined(jvm, LOCAL_LOG_STORE)
+    assert defined(jvm, LOCAL_LOG_STORE)
+    (tmp_path / "NoClass.class").write_bytes(b"no class")
+    monkeypatch.setattr(java_classes, "_FOLDER", tmp_path)
+    assert not defined(jvm, "io.delta.storage.NoClass")
+
+
+def test_one_of_several_writers_wins(log_store: Any, spark: SparkSession, tmp_path: Path) -> None:
+    """A version is written once and whole, others hear that it exists, and nothing else is left in the folder."""
+    jvm = spark.sparkContext._jvm
+    conf = jvm.org.apache.hadoop.conf.Configuration()
+
+    def write(version: int, writer: int) -> int | None:
+        lines = jvm.java.util.List.of(f"grün {writer}", "x" * 100_000).iterator()
+        try:
+            log_store.write(jvm.org.apache.hadoop.fs.Path(f"file:{tmp_path}/a b/{version}.json"), lines, False, conf)
+        except Py4JError as error:
+            return None if "FileAlreadyExistsException" in str(error) else -1
+        return writer
+
+    (tmp_path / "a b").mkdir()
+    with ThreadPoolExecutor(WRITERS) as threads:
+        for version in range(20):
+            wins = Counter(threads.map(lambda writer, version=version: write(version, writer), range(WRITERS)))
+            (winner,) = (writer for writer in wins if writer is not None)
+            assert wins == {winner: 1, None: WRITERS - 1}
+            assert (tmp_path / "a b" / f"{version}.json").read_text("utf-8") == f"grün {winner}\n{'x' * 100_000}\n"
+    assert len(list((tmp_path / "a b").iterdir())) == 20
+
+
+def test_what_is_overwritten_is_read_by_hadoop(log_store: Any, spark: SparkSession, tmp_path: Path) -> None:
+    """Hadoop has written `_last_checkpoint` with a checksum in a file of its own, which no longer holds."""
+    jvm = spark.sparkContext._jvm
+    conf = jvm.org.apache.hadoop.conf.Configuration()
+    path = jvm.org.apache.hadoop.fs.Path(f"file:{tmp_path}/_last_checkpoint")
+    stream = path.getFileSystem(conf).create(path, False)
+    stream.write(bytearray(b"old"))
+    stream.close()
+    assert (tmp_path / "._last_checkpoint.crc").exists()
+    log_store.write(path, jvm.java.util.List.of("new").iterator(), True, conf)
+    stream = path.getFileSystem(conf).open(path)
+    assert bytes(stream.readAllBytes()) == b"new\n"
+    stream.close()
+    assert [file.name for file in tmp_path.iterdir()] == ["_last_checkpoint"]

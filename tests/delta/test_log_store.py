@@ -1,0 +1,167 @@
+"""Commits on S3 are made once each, whoever writes them and even if answers are lost."""
+
+import re
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from uuid import uuid4
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_lagoon.delta import log_store
+from kafka_lagoon.delta.publish import publish, snapshot_lock
+from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
+from kafka_lagoon.errors import ConfigError, LockHeld
+from tests.clock import CLOCK
+from tests.delta import other_run
+from tests.object_store import BUCKET, SECRET, ObjectStore
+from tests.warehouses import settings
+
+COMMIT = re.compile(rf"/{BUCKET}/.*/_delta_log/\d{{20}}\.json")
+
+
+def a_lake() -> str:
+    """A place that no other test has."""
+    return f"s3a://{BUCKET}/{uuid4().hex}"
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, bucket: ObjectStore) -> Warehouse:  # noqa: ARG001  reaches the bucket
+    """A warehouse in the bucket."""
+    return open_warehouse(spark, settings(f"warehouse={a_lake()}"), CLOCK)
+
+
+@contextmanager
+def naming(spark: SparkSession, log_store: str) -> Iterator[None]:
+    """The session names a log store, as spark-submit --conf would."""
+    conf, key = spark.sparkContext._jsc.sc().conf(), "spark.delta.logStore.s3a.impl"
+    before = conf.get(key, "")
+    conf.set(key, log_store)
+    try:
+        yield
+    finally:
+        conf.set(key, before) if before else conf.remove(key)
+
+
+def test_the_server_of_these_tests_excludes(bucket: ObjectStore) -> None:
+    """Of four clients that create one object at once, one does: what the other tests find would mean nothing else."""
+    answers: Counter[int] = Counter()
+
+    def create(path: str, content: bytes) -> None:
+        signed = {"If-None-Match": "*", "Authorization": "AWS4-HMAC-SHA256 Credential=AKIA/20261122/x/s3/aws4_request"}
+        answers[bucket.request("PUT", path, content, **signed)[0]] += 1
+
+    for number in range(20):
+        writers = [threading.Thread(target=create, args=(f"/{BUCKET}/race/{number}", b"%d" % one)) for one in range(4)]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+    assert answers == {200: 20, 412: 60}
+
+
+def test_every_commit_is_conditional(spark: SparkSession, bucket: ObjectStore, lake: Warehouse) -> None:
+    """The Kernel and Spark create each version by a request that S3 refuses where there is one; nobody had to name a class."""
+    with snapshot_lock(lake, "first", CLOCK) as lock:
+        publish(lock, other_run.attempt(1))
+    table = lake.identifiers["consumer_lag"]
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('written.by' = 'Spark')")
+    assert spark.sql(f"SELECT count(*) FROM {table}").collect()[0][0] == 3
+    puts = [one for one in bucket.requests() if one.method == "PUT" and COMMIT.fullmatch(one.path)]
+    assert puts
+    assert all(one.is_conditional for one in puts)
+    assert max(Counter(one.path for one in puts if one.status == 200).values()) == 1
+    assert any("consumer_lag" in one.path and one.path.endswith("2.json") for one in puts)  # Spark's
+
+
+def test_a_lost_answer_is_no_conflict(bucket: ObjectStore, lake: Warehouse) -> None:
+    """A commit whose answer got lost, and whose repetition is refused, is ours: the run neither fails nor writes twice."""
+    with bucket.losing_answers("_delta_log/"), snapshot_lock(lake, "lost", CLOCK) as lock:
+        published = publish(lock, other_run.attempt(5))
+    assert published.rows["consumer_lag"] == 3
+    lost = [
+        one for one in bucket.requests() if one.method == "PUT" and one.status == 412 and COMMIT.fullmatch(one.path)
+    ]
+    assert len(lost) >= 5
+
+
+def test_what_an_overtaken_run_wrote_is_taken_back(lake: Warehouse) -> None:
+    """Without a lock the fence decides: the second run is refused, and no version of a table names its rows."""
+    with snapshot_lock(lake, "overtaken", CLOCK) as slow:
+        with snapshot_lock(lake, "overtaken", CLOCK) as quick:
+            publish(quick, other_run.attempt(6))
+        with pytest.raises(LockHeld, match="it published in the meantime"):
+            publish(slow, other_run.attempt(7))
+    for table in ("consumer_lag", "brokers", "topics", "consumer_groups", "snapshots"):
+        paths = {file.path for file in lake.kernel.live_files(lake.state(table))}
+        assert any("0192-0006" in path for path in paths), table
+        assert not any("0192-0007" in path for path in paths), table
+    assert not [name for name in written(lake, "snapshots") if "0192-0007" in name]
+
+
+def written(warehouse: Warehouse, table: str) -> list[str]:
+    """Names of the data files in a table's folders."""
+    storage, root = warehouse.kernel.storage, warehouse.locations[table]
+    days = [name for name in storage.names(root) if "=" in name]
+    return [name for day in days for name in storage.names(f"{root}/{day}")]
+
+
+def test_a_store_that_cannot_exclude_is_refused(spark: SparkSession, bucket: ObjectStore) -> None:
+    """A store that does not know If-None-Match would overwrite commits: one line says so before anything is written."""
+    with (
+        bucket.ignoring_conditions(),
+        pytest.raises(ConfigError, match=r"^warehouse: s3a://lake/\w+ ignores If-None-Match, .*logStore\.s3a\.impl"),
+    ):
+        open_warehouse(spark, settings(f"warehouse={a_lake()}"), CLOCK)
+    conf = spark.sparkContext._jsc.hadoopConfiguration()
+    conf.set("fs.s3a.bucket.older.create.conditional.enabled", "false")
+    for name in ("endpoint", "endpoint.region", "path.style.access", "access.key", "secret.key"):
+        conf.set(f"fs.s3a.bucket.older.{name}", bucket.hadoop()[f"fs.s3a.bucket.{BUCKET}.{name}"])
+    bucket.request("PUT", "/older")
+    with pytest.raises(
+        ConfigError, match=r"^warehouse: s3a://older/\w+ does not take commits: .*Conditional Writes Unavailable"
+    ):
+        open_warehouse(spark, settings(f"warehouse=s3a://older/{uuid4().hex}"), CLOCK)
+
+
+def test_a_named_log_store_stays(spark: SparkSession, bucket: ObjectStore) -> None:  # noqa: ARG001  reaches the bucket
+    """Who names a class has it for Spark and for the Kernel; Delta's own for S3, which loses commits, is refused."""
+    with naming(spark, "io.delta.storage.HDFSLogStore"):
+        named = at_path(spark, a_lake())
+        assert named.kernel.storage.conf.get("io.delta.kernel.logStore.s3a.impl") == "io.delta.storage.HDFSLogStore"
+        log_store.check_exclusion(named.kernel.storage, named.name)  # theirs to know
+    with (
+        naming(spark, "io.delta.storage.S3SingleDriverLogStore"),
+        pytest.raises(
+            ConfigError, match=r"^warehouse: s3a:// loses commits with io\.delta\.storage\.S3Single.*: leave it"
+        ),
+    ):
+        at_path(spark, a_lake())
+
+
+def test_keys_are_not_stored(bucket: ObjectStore, lake: Warehouse) -> None:
+    """No commit has the secret that it was written with."""
+    folder = f"/{BUCKET}/{lake.name.rpartition('/')[2]}/snapshots/_delta_log/"
+    paths = {one.path for one in bucket.requests() if one.path.startswith(folder) and COMMIT.fullmatch(one.path)}
+    commits = [lake.kernel.storage.read(f"s3a:/{path}") for path in sorted(paths)]
+    assert b"commitInfo" in commits[0]
+    assert SECRET.encode() not in b"".join(commits)
+
+
+@pytest.mark.proof
+def test_a_schema_in_a_bucket(spark: SparkSession, bucket: ObjectStore) -> None:
+    """Tables that Spark's own catalog keeps in a bucket are made and filled by conditional commits, too."""
+    location = a_lake()
+    spark.sql(f"CREATE SCHEMA in_a_bucket LOCATION '{location}'")
+    made = open_warehouse(spark, settings("catalog=spark_catalog", "schema=in_a_bucket"), CLOCK)
+    assert made.locations["snapshots"].startswith(location)
+    with snapshot_lock(made, "default", CLOCK) as lock:
+        publish(lock, other_run.attempt(1))
+    assert spark.table("in_a_bucket.consumer_lag").count() == 3
+    folder = f"/{BUCKET}/{location.rpartition('/')[2]}/"
+    puts = [one for one in bucket.requests() if one.method == "PUT" and one.path.startswith(folder)]
+    commits = [one for one in puts if COMMIT.fullmatch(one.path)]
+    assert len(commits) > len(made.locations)
+    assert all(one.is_conditional for one in commits)

@@ -1,0 +1,311 @@
+"""Old rows go as settings of retention say: snapshots as a whole, and never a row that a kept one needs."""
+
+import shutil
+from contextlib import nullcontext
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+from kafka_lagoon.delta.kernel import Kernel
+from kafka_lagoon.delta.maintain import Maintained, MaintainOptions, maintain
+from kafka_lagoon.delta.schema import ADMIN_ACTIONS, STATE_TABLES, WRITE_DATE
+from kafka_lagoon.delta.storage import Storage
+from kafka_lagoon.delta.warehouse import Warehouse, at_path
+from kafka_lagoon.errors import LockHeld
+from kafka_lagoon.job_settings import RetentionSettings
+from tests.clock import CLOCK
+from tests.delta.awkward import row_of
+from tests.delta.dated import (
+    MIDNIGHT,
+    SOME,
+    a_day_passes,
+    day_of_snapshots,
+    ids_in,
+    moment,
+    publish_all,
+    shown,
+    taken,
+)
+from tests.delta.samples import lag_row
+from tests.delta.test_growth import cost, counts
+from tests.delta.test_maintain import committing
+from tests.delta.test_publish import publish_once, rows_of
+from tests.ingest.writers import Died, contents, dies, ingest, kernel_writer
+
+pytestmark = pytest.mark.spark
+
+STEPWISE = RetentionSettings(snapshots_all_days=7, snapshots_hourly_days=14, snapshots_daily_days=30)
+OPTIONS = MaintainOptions(tables=SOME, retention=STEPWISE)
+AT_ONCE = replace(OPTIONS, keep_hours=0, force=True)
+HISTORY = [
+    *day_of_snapshots(40, "00:10", "12:00"),
+    taken(moment(35, "08:00"), lag_row("g", "t", 0, lag=1), cluster="gone"),
+    *day_of_snapshots(20, "00:10", "00:40", "05:00", partial=["00:10"]),
+    *day_of_snapshots(10, "10:02", "10:30", "11:00"),
+    *day_of_snapshots(3, "10:00", "10:05"),
+]
+KEPT = {
+    f"{moment(35, '08:00'):%Y%m%d-%H%M}-gone",
+    *(
+        f"{moment(days, time):%Y%m%d-%H%M}-default"
+        for days, time in ((20, "00:40"), (10, "10:02"), (10, "11:00"), (3, "10:00"), (3, "10:05"))
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def template(spark: SparkSession, new_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the history, to be copied."""
+    place = tmp_path_factory.mktemp("old") / "lake"
+    shutil.copytree(new_lake, place)
+    publish_all(at_path(spark, str(place)), HISTORY)
+    return place
+
+
+@pytest.fixture
+def lake(spark: SparkSession, template: Path, tmp_path: Path) -> Warehouse:
+    """The history."""
+    shutil.copytree(template, tmp_path / "lake")
+    return at_path(spark, str(tmp_path / "lake"))
+
+
+def removed(done: list[Maintained]) -> dict[str, tuple[int, int]]:
+    """Days and rows that were removed, by table; tables without any left out."""
+    return {one.table: (one.old.days, one.old.rows) for one in done if one.old.rows}
+
+
+def whole(before: dict[str, Any]) -> dict[str, Any]:
+    """What was shown of the snapshots that are kept."""
+    return {name: facts for name, facts in before.items() if name in KEPT}
+
+
+LAG_ROWS = {"consumer_lag": (3, 11 + 1 + 11 + 1 + 31), "coverage": (3, 5)}
+
+
+def test_snapshots_go_as_a_whole(lake: Warehouse) -> None:
+    """Views show the kept ones as before and the others not at all; a day later their rows are gone, and nothing else is.
+
+    Until then whoever has read `snapshots` before finds their rows. Then all readers find the same.
+    """
+    before = shown(lake)
+    assert set(before) == {made.header.snapshot_id for made in HISTORY}
+    assert removed(maintain(lake, replace(OPTIONS, dry_run=True), CLOCK)) == {"snapshots": (3, 5)}
+    assert shown(lake) == before
+    assert removed(maintain(lake, OPTIONS, CLOCK)) == {"snapshots": (3, 5)}
+    assert shown(lake) == whole(before)
+    assert ids_in(lake, "consumer_lag") == set(before)
+    a_day_passes(lake)
+    would = removed(maintain(lake, replace(OPTIONS, dry_run=True), CLOCK))
+    assert removed(maintain(lake, OPTIONS, CLOCK)) == would == {**LAG_ROWS, "acls": (1, 1)}
+    assert shown(lake) == whole(before)
+    assert ids_in(lake, "consumer_lag") == KEPT
+    of_day_20 = f"{moment(20, '00:10'):%Y%m%d-%H%M}-default"
+    assert of_day_20 in ids_in(lake, "acls") - KEPT  # a kept snapshot of the day refers to its rows
+    a_day_passes(lake)
+    last = maintain(lake, OPTIONS, CLOCK)
+    assert removed(last) == {}
+    assert sum(one.days for one in last) == 0
+    assert set(counts(lake, "consumer_lag").values()) == {1 + 41 + 3 + 1 + 1 + 6}
+
+
+@pytest.mark.parametrize(
+    ("where", "method", "call"),
+    [
+        (Kernel, "replace", 1),  # snapshots are gone, their rows are not
+        *(
+            pytest.param(*step, marks=pytest.mark.proof)
+            for step in [
+                (Storage, "write", 1),
+                (Storage, "write", 4),
+                (Kernel, "replace", 2),
+                (Kernel, "replace", 3),
+                (Kernel, "replace", 4),
+                (Kernel, "checkpoint", 1),
+                (Kernel, "checkpoint", 2),
+                (Storage, "delete", 1),
+                (Storage, "delete", 9),
+            ]
+        ),
+    ],
+)
+def test_dead_in_the_middle(lake: Warehouse, where: type, method: str, call: int) -> None:
+    """Wherever a run dies, views show whole snapshots only, and the next run ends as if none had died."""
+    before = shown(lake)
+    with dies(where, method, call), pytest.raises(Died):
+        maintain(lake, AT_ONCE, CLOCK)
+    now = shown(lake)
+    assert now in (before, whole(before))
+    maintain(lake, AT_ONCE, CLOCK)
+    assert shown(lake) == whole(before)
+    assert {table: ids_in(lake, table) for table in ("consumer_lag", "coverage")} == {
+        "consumer_lag": KEPT,
+        "coverage": KEPT - {f"{moment(35, '08:00'):%Y%m%d-%H%M}-gone"},
+    }
+
+
+def test_a_snapshot_is_published_meanwhile(lake: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither waits for the other but for a commit, and where no lock is possible both commits stand."""
+    before, real, others = shown(lake), Kernel.replace, [1, 2, 3]
+    monkeypatch.setattr(Warehouse, "exclusively", lambda *_: nullcontext())
+
+    def late(kernel: Kernel, *arguments: Any, **named: Any) -> int:
+        if others:
+            publish_once(lake, taken(MIDNIGHT + timedelta(minutes=others.pop()), lag_row("g", "t", 0, lag=1)))
+        return real(kernel, *arguments, **named)
+
+    monkeypatch.setattr(Kernel, "replace", late)
+    maintain(lake, AT_ONCE, CLOCK)
+    new = {f"{MIDNIGHT + timedelta(minutes=minute):%Y%m%d-%H%M}-default" for minute in (1, 2, 3)}
+    assert {name: facts for name, facts in shown(lake).items() if name not in new} == whole(before)
+    assert ids_in(lake, "consumer_lag") == KEPT | new
+
+
+def test_a_commit_lock_in_other_hands(lake: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is removed while another process commits for longer than is waited."""
+    monkeypatch.setattr("kafka_lagoon.delta.maintain.COMMIT_LOCK_WAIT_MS", 50)
+    before = shown(lake)
+    with committing(lake), pytest.raises(LockHeld):
+        maintain(lake, OPTIONS, CLOCK)
+    assert shown(lake) == before
+
+
+def test_rows_that_were_never_published(lake: Warehouse) -> None:
+    """They go with the day's thinning when they are a week old; a day without any snapshot is left alone."""
+    fact = lag_row("left", "behind", 0)
+    lag = [table for table in STATE_TABLES if table.name == "consumer_lag"]
+    young, old, alone = (taken(moment(days, "20:00"), fact) for days in (3, 10, 25))
+    publish_all(lake, [young, old, alone], lag)
+    assert removed(maintain(lake, replace(OPTIONS, tables=("consumer_lag",)), CLOCK)) == {"consumer_lag": (1, 1)}
+    assert {one.header.snapshot_id for one in (young, alone)} < ids_in(lake, "consumer_lag")
+    assert old.header.snapshot_id not in ids_in(lake, "consumer_lag")
+
+
+def test_snapshots_of_version_0_1_0(warehouse: Warehouse) -> None:
+    """They do not say how many rows they have, so the rows are looked at."""
+    first, second = (taken(moment(10, time), lag_row("g", "t", 0), lists_tables=False) for time in ("10:00", "10:30"))
+    publish_all(warehouse, [first, second, taken(moment(0, "00:00"))])
+    assert removed(maintain(warehouse, AT_ONCE, CLOCK)) == {"snapshots": (1, 1), "consumer_lag": (1, 1)}
+    assert ids_in(warehouse, "consumer_lag") == {first.header.snapshot_id}
+    assert removed(maintain(warehouse, AT_ONCE, CLOCK)) == {}
+
+
+BY_DAYS = MaintainOptions(
+    tables=("records", "record_ranges", "record_problems", "admin_actions"),
+    retention=RetentionSettings(records_days=7, admin_actions_days=30),
+)
+
+
+def archive(warehouse: Warehouse, days_ago: int, number: int) -> None:
+    """Run `number` of the archive, on a day, brings five records, a range and a problem."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tests.delta.record_samples.DAY", (MIDNIGHT - timedelta(days=days_ago)).date())
+        ingest(kernel_writer(warehouse), number, 5 * number)
+
+
+def test_ingests_go_by_days(warehouse: Warehouse) -> None:
+    """A day goes from all three tables, and the next ingest goes on where the last one ended."""
+    for number, days_ago in enumerate((20, 8, 7, 0), 1):
+        archive(warehouse, days_ago, number)
+    state = contents(warehouse)
+    wanted = {name: (2, rows) for name, rows in (("record_problems", 2), ("record_ranges", 2), ("records", 10))}
+    assert removed(maintain(warehouse, replace(BY_DAYS, dry_run=True), CLOCK)) == wanted
+    assert contents(warehouse) == state
+    assert removed(maintain(warehouse, BY_DAYS, CLOCK)) == wanted
+    assert contents(warehouse) == (list(range(10, 20)), [(10, 15), (15, 20)], [10, 15])
+    archive(warehouse, 0, 5)
+    assert contents(warehouse) == (list(range(10, 25)), [(10, 15), (15, 20), (20, 25)], [10, 15, 20])
+    assert removed(maintain(warehouse, BY_DAYS, CLOCK)) == {}
+
+
+def test_records_go_after_their_ranges(warehouse: Warehouse) -> None:
+    """A run that dies, or is about records alone, leaves no range without its records: they would look lost."""
+    for number, days_ago in enumerate((20, 0), 1):
+        archive(warehouse, days_ago, number)
+    assert removed(maintain(warehouse, replace(BY_DAYS, tables=("records",)), CLOCK)) == {}
+    with dies(Kernel, "replace", 1), pytest.raises(Died):
+        maintain(warehouse, BY_DAYS, CLOCK)
+    assert contents(warehouse) == (list(range(10)), [(0, 5), (5, 10)], [5])
+    assert removed(maintain(warehouse, BY_DAYS, CLOCK)) == {"record_ranges": (1, 1), "records": (1, 5)}
+
+
+def test_an_ingest_commits_meanwhile(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no lock is possible both commits stand."""
+    archive(warehouse, 20, 1)
+    real, others = Kernel.replace, [4, 3, 2]
+    monkeypatch.setattr(Warehouse, "exclusively", lambda *_: nullcontext())
+
+    def late(kernel: Kernel, *arguments: Any, **named: Any) -> int:
+        if others:
+            archive(warehouse, 0, others.pop())
+        return real(kernel, *arguments, **named)
+
+    monkeypatch.setattr(Kernel, "replace", late)
+    maintain(warehouse, BY_DAYS, CLOCK)
+    assert contents(warehouse) == (list(range(5, 20)), [(5, 10), (10, 15), (15, 20)], [5, 10, 15])
+
+
+def test_alterations_go_by_days(warehouse: Warehouse) -> None:
+    """Days of admin_actions that are older than the setting says go, and no others."""
+    for days_ago in (40, 31, 30, 0):
+        day = (MIDNIGHT - timedelta(days=days_ago)).date()
+        action = row_of(ADMIN_ACTIONS, 0, action_id=f"{days_ago} days ago")
+        file = warehouse.write_rows(ADMIN_ACTIONS, [action], day)
+        warehouse.kernel.append(warehouse.state(ADMIN_ACTIONS.name), [file], (WRITE_DATE, day))
+    assert removed(maintain(warehouse, BY_DAYS, CLOCK)) == {"admin_actions": (2, 2)}
+    assert sorted(one["action_id"] for one in rows_of(warehouse, "admin_actions")) == ["0 days ago", "30 days ago"]
+
+
+@pytest.mark.proof
+def test_streams_of_a_state_table(lake: Warehouse, tmp_path: Path) -> None:
+    """A stream that ignores deletes brings each row once; one that does not says that rows were removed."""
+
+    def read(name: str, **options: str) -> int:
+        source = lake.spark.readStream.format("delta").options(**options).load(lake.locations["consumer_lag"])
+        place = str(tmp_path / name)
+        started = source.writeStream.format("delta").option("checkpointLocation", f"{place}-checkpoint")
+        started.trigger(availableNow=True).start(place).awaitTermination()
+        return lake.spark.read.format("delta").load(place).count()
+
+    (rows,) = set(counts(lake, "consumer_lag").values())
+    assert (read("ignores", ignoreDeletes="true"), read("stops")) == (rows, rows)
+    maintain(lake, AT_ONCE, CLOCK)
+    publish_once(lake, taken(MIDNIGHT, lag_row("g", "t", 0, lag=1)))
+    assert read("ignores", ignoreDeletes="true") == rows + 1
+    with pytest.raises(StreamingQueryException, match="ignoreDeletes"):
+        read("stops")
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(1_800)
+def test_a_thousand_snapshots(warehouse: Warehouse, capsys: pytest.CaptureFixture[str]) -> None:
+    """Thinning takes seconds, once; the run after it, which has nothing to do, takes no longer than one without retention."""
+    facts = [row_of(table, seed) for table in STATE_TABLES[:-1] for seed in range(20)]
+    lag = [lag_row(f"group-{group}", f"topic-{at}", at, lag=group * at) for group in range(20) for at in range(20)]
+    times = [f"{minute // 60:02}:{minute % 60:02}" for minute in range(0, 24 * 60, 36)]
+    publish_all(warehouse, (taken(moment(days, time), *facts, *lag) for days in range(1, 26) for time in times))
+    never = MaintainOptions()
+    thinning = replace(never, retention=STEPWISE)
+
+    def spent(options: MaintainOptions) -> float:
+        return round(cost(warehouse.spark, lambda: maintain(warehouse, options, CLOCK)), 1)
+
+    def size() -> tuple[int, int, int]:
+        files = [file for table in STATE_TABLES for file in warehouse.kernel.live_files(warehouse.state(table.name))]
+        return len(files), sum(file.size for file in files) // 1000, sum(file.rows or 0 for file in files)
+
+    names = [table.name for table in STATE_TABLES]
+    figures = {"before": size(), "joined s": spent(never), "joined": size(), "nothing to do s": spent(never)}
+    figures |= {"dry run s": spent(replace(thinning, dry_run=True)), "snapshots removed s": spent(thinning)}
+    a_day_passes(warehouse, names)
+    figures |= {"rows removed s": spent(thinning), "after": size()}
+    a_day_passes(warehouse, names)
+    figures |= {"nothing old s": spent(thinning), "without retention s": spent(never)}
+    with capsys.disabled():
+        print(figures)
+    assert figures["after"][2] < figures["before"][2] * 0.6
+    assert figures["nothing old s"] < 1.5 * figures["without retention s"] + 1

@@ -1,0 +1,76 @@
+"""Executors reach a bucket by Arrow with what Hadoop's settings say of it, and with nothing else."""
+
+import pickle
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_lagoon.delta.arrow_files import file_system
+from kafka_lagoon.delta.kernel import start
+from kafka_lagoon.delta.s3_access import S3Access, s3_access
+from kafka_lagoon.errors import TableError
+from tests.object_store import BUCKET, KEY, SECRET, ObjectStore
+
+S3A = "org.apache.hadoop.fs.s3a."
+
+
+def access_to(spark: SparkSession, store: ObjectStore, name: str, **options: str) -> S3Access:
+    """How tasks reach a new bucket called `name`, for which Hadoop has these settings beside the endpoint."""
+    conf = spark.sparkContext._jsc.hadoopConfiguration()
+    place = {"endpoint": store.endpoint, "endpoint.region": "eu-west-3", "path.style.access": "true"}
+    for option, value in {**place, **{option.replace("_", "."): value for option, value in options.items()}}.items():
+        conf.set(f"fs.s3a.bucket.{name}.{option}", value)
+    store.request("PUT", f"/{name}")
+    access = s3_access(start(spark).storage, f"s3a://{name}/lake")
+    assert access is not None
+    return access
+
+
+def write_there(access: S3Access, name: str) -> None:
+    """Write an object as a task does that was given the settings."""
+    files, path = file_system(f"s3a://{name}/lake/a file", pickle.loads(pickle.dumps(access)))  # noqa: S301
+    with files.open_output_stream(path) as out:
+        out.write(b"content")
+    assert files.get_file_info(path).size == 7
+
+
+def test_keys_of_the_settings_travel(spark: SparkSession, bucket: ObjectStore) -> None:
+    """Endpoint, region and keys are those of Hadoop's settings; the secret key is in no text that is made of them."""
+    access = s3_access(start(spark).storage, f"s3a://{BUCKET}/lake")
+    assert access == s3_access(start(spark).storage, f"s3a://{BUCKET}/another")
+    assert access is not None
+    assert (access.scheme, access.endpoint, access.region) == ("http", f"127.0.0.1:{bucket.port}", "eu-west-3")
+    assert access.path_style
+    assert SECRET not in repr(access)
+    write_there(access, BUCKET)
+    assert bucket.requests()[-1].access_key == KEY
+
+
+def test_session_tokens_travel(spark: SparkSession, bucket: ObjectStore) -> None:
+    """Credentials that last for a while are three values."""
+    given: dict[str, str] = {"access_key": "ASIATEMPORARY", "secret_key": "s", "session_token": "a-token"}
+    write_there(access_to(spark, bucket, "temporary", **given), "temporary")
+    last = bucket.requests()[-1]
+    assert (last.access_key, last.has_token) == ("ASIATEMPORARY", True)
+
+
+@pytest.mark.parametrize(
+    ("name", "provider", "is_anonymous"),
+    [("machine", "auth.IAMInstanceCredentialsProvider", False), ("public", "AnonymousAWSCredentialsProvider", True)],
+)
+def test_no_keys_travel(spark: SparkSession, bucket: ObjectStore, name: str, provider: str, is_anonymous: bool) -> None:
+    """Executors look for credentials on their own machines where the driver does, and sign nothing where it does not."""
+    access = access_to(spark, bucket, name, aws_credentials_provider=f"{S3A}{provider}")
+    assert (access.access_key, access.session_token, access.anonymous) == (None, None, is_anonymous)
+
+
+def test_other_file_systems_need_nothing(spark: SparkSession) -> None:
+    """Only S3 has such settings."""
+    assert s3_access(start(spark).storage, "file:/tmp/lake") is None
+    assert s3_access(start(spark).storage, "abfss://files@account.dfs.core.windows.net/lake") is None
+
+
+def test_a_bucket_that_s3a_does_not_open_is_named(spark: SparkSession, bucket: ObjectStore) -> None:
+    """One line with the URL and Hadoop's reason."""
+    with pytest.raises(TableError, match=r"^s3a://faulty/lake: .*no\.such\.Provider"):
+        access_to(spark, bucket, "faulty", aws_credentials_provider="no.such.Provider")

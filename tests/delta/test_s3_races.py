@@ -1,0 +1,128 @@
+"""Writers that no lock keeps apart commit to one lake on S3: nothing is lost, nothing is doubled, each version is made once."""
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import deltalake
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_lagoon.delta.warehouse import open_warehouse
+from tests.clock import CLOCK
+from tests.delta.s3_racer import A_RUN, one_ingest, one_snapshot
+from tests.delta.test_log_store import COMMIT, a_lake
+from tests.object_store import BUCKET, KEY, SECRET, ObjectStore
+from tests.warehouses import settings
+
+ROLES = {"snapshot": 4, "ingest": 3, "maintain": 1}
+WRITTEN = ("brokers", "topics", "consumer_groups", "consumer_lag", "snapshots")
+
+
+def rows(store: ObjectStore, location: str, table: str, *columns: str) -> list[tuple[object, ...]]:
+    """Rows of a table as delta-rs reads them from the store, by a client of S3 that is neither Hadoop's nor Arrow's."""
+    options = {
+        "AWS_ENDPOINT_URL": store.endpoint,
+        "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_REGION": "eu-west-3",
+        "AWS_ALLOW_HTTP": "true",
+    }
+    url = f"{location.replace('s3a:', 's3:')}/{table}"
+    arrow = deltalake.DeltaTable(url, storage_options=options).to_pyarrow_table(columns=list(columns))
+    return sorted(tuple(row.values()) for row in arrow.to_pylist())
+
+
+def assert_each_version_was_made_once(store: ObjectStore, location: str) -> int:
+    """By the server's list of requests: one PUT of each version succeeded, and no version is missing; how many were refused."""
+    prefix = f"/{BUCKET}/{location.rpartition('/')[2]}/"
+    puts = [
+        one
+        for one in store.requests()
+        if one.method == "PUT" and one.path.startswith(prefix) and COMMIT.fullmatch(one.path)
+    ]
+    won = Counter(one.path for one in puts if one.status == 200)
+    assert set(won.values()) == {1}
+    versions: dict[str, list[int]] = {}
+    for path in won:
+        table, _, name = path.partition("/_delta_log/")
+        versions.setdefault(table, []).append(int(name.removesuffix(".json")))
+    for table, numbers in versions.items():
+        assert sorted(numbers) == list(range(len(numbers))), table
+    return len(puts) - len(won)
+
+
+def assert_all_is_there(store: ObjectStore, location: str, racers: Mapping[str, range], count: int) -> None:
+    """Every snapshot whole in every table, every record and every range once."""
+    expected = sorted(
+        f"0192-{round_number:04d}-cluster-{number}"
+        for number in racers["snapshot"]
+        for round_number in range(1, count + 1)
+    )
+    for table in WRITTEN:
+        times = 3 if table == "consumer_lag" else 1
+        assert rows(store, location, table, "snapshot_id") == [(one,) for one in expected for _ in range(times)], table
+    upto = count * A_RUN
+    assert rows(store, location, "records", "cluster_id", "offset") == [
+        (f"id-{number}", offset) for number in racers["ingest"] for offset in range(upto)
+    ]
+    assert rows(store, location, "record_ranges", "cluster_id", "from_offset", "to_offset") == [
+        (f"id-{number}", start, start + A_RUN) for number in racers["ingest"] for start in range(0, upto, A_RUN)
+    ]
+
+
+def test_threads_race(spark: SparkSession, bucket: ObjectStore) -> None:
+    """Four writers of one process: versions that others were quicker to make are tried again with the next number."""
+    location, count = a_lake(), 2
+    warehouse = open_warehouse(spark, settings(f"warehouse={location}"), CLOCK)
+    racers = {"snapshot": range(2), "ingest": range(2)}
+
+    def race(role: str, number: int) -> None:
+        for round_number in range(1, count + 1):
+            (one_snapshot if role == "snapshot" else one_ingest)(warehouse, number, round_number)
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(race, ["snapshot", "snapshot", "ingest", "ingest"], [0, 1, 0, 1]))
+    assert assert_each_version_was_made_once(bucket, location) > 0
+    assert_all_is_there(bucket, location, racers, count)
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(3600)
+def test_processes_race(spark: SparkSession, bucket: ObjectStore) -> None:
+    """Eight processes, fifty commits each of every table that they write: snapshots, ingests, and maintenance beside them."""
+    location, count = a_lake(), 50
+    open_warehouse(spark, settings(f"warehouse={location}"), CLOCK)
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.delta.s3_racer", str(bucket.folder), location, role, str(number), str(times)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for role, several in ROLES.items()
+        for number in range(several)
+        for times in [1 if role == "maintain" else count]
+    ]
+    try:
+        for racer in racers:
+            assert racer.stdout is not None
+            assert racer.stdout.readline() == "ready\n"
+        for racer in racers:
+            assert racer.stdin is not None
+            racer.stdin.write("go\n")
+            racer.stdin.flush()
+        done = [racer.communicate()[0].strip() for racer in racers[:-1]]
+        (bucket.folder / "stop").touch()
+        done.append(racers[-1].communicate()[0].strip())
+    finally:
+        for racer in racers:
+            racer.kill()
+    refused = assert_each_version_was_made_once(bucket, location)
+    print(f"{refused} commits were refused and tried again; maintenance ran {done[-1]} times")
+    assert done[:-1] == [str(count)] * 7
+    assert int(done[-1]) >= 1
+    assert refused > 100
+    assert_all_is_there(bucket, location, {role: range(several) for role, several in ROLES.items()}, count)

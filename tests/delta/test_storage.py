@@ -1,0 +1,46 @@
+"""Files on this machine are read and written without a JVM; other file systems' are tested through those who write there."""
+
+from pathlib import Path
+
+import pytest
+
+from kafka_lagoon.delta.storage import Storage, Stored
+from kafka_lagoon.errors import TableError
+
+LOCAL = Storage(jvm=None, conf=None)
+
+
+def test_a_file_is_written_once(tmp_path: Path) -> None:
+    """With its folders, and described as its file system tells it; a second time it is refused and stays as it is."""
+    url = f"file:{tmp_path}/a b/grün/file"
+    stored = LOCAL.write(url, b"content")
+    status = (tmp_path / "a b" / "grün" / "file").stat()
+    assert stored == Stored(url=url, size=7, modified_at_ms=status.st_mtime_ns // 1_000_000)
+    with pytest.raises(TableError, match=r"^file:.*/a b/grün/file cannot be written: File exists$"):
+        LOCAL.write(url, b"other")
+    assert (LOCAL.read(url), LOCAL.size(url), LOCAL.listed(f"file:{tmp_path}/a b/grün")) == (b"content", 7, [stored])
+
+
+def test_a_place_that_takes_no_file(tmp_path: Path) -> None:
+    """One line that names it."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TableError, match=r"/file/other cannot be written: (Not a directory|File exists)$"):
+        LOCAL.write(f"file:{tmp_path}/file/other", b"")
+    with pytest.raises(TableError, match=r"/file/table/_delta_log cannot be created: Not a directory$"):
+        LOCAL.make_local_folder(f"file:{tmp_path}/file/table/_delta_log")
+
+
+def test_folders_are_made_where_there_are_folders(tmp_path: Path) -> None:
+    """Twice is no error, and object stores have none."""
+    for _ in range(2):
+        LOCAL.make_local_folder(f"file:{tmp_path}/table/_delta_log")
+    LOCAL.make_local_folder("s3a://bucket/table/_delta_log")
+    assert (tmp_path / "table" / "_delta_log").is_dir()
+
+
+def test_a_file_that_is_gone(tmp_path: Path) -> None:
+    """It cannot be read, has no size, and is in no list."""
+    url = f"file:{tmp_path}/gone"
+    assert (LOCAL.size(url), LOCAL.listed(url)) == (0, [])
+    with pytest.raises(TableError, match=r"/gone cannot be read: No such file or directory$"):
+        LOCAL.read(url)

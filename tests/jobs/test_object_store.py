@@ -1,0 +1,52 @@
+"""The jobs on a lake in S3, against what another client reads from the same brokers and from the same bucket."""
+
+import re
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import NewTopic
+
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from tests.delta.test_log_store import a_lake
+from tests.delta.test_s3_races import assert_each_version_was_made_once, rows
+from tests.integration.state import create_topics, produce
+from tests.jobs.archived import consumed, digest
+from tests.jobs.commands import here
+from tests.object_store import KEY, SECRET, ObjectStore
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+
+def test_a_lake_in_a_bucket(kafka: LocalKafka, bucket: ObjectStore, tmp_path: Path) -> None:
+    """Snapshot, ingest, a query and a restore with the location alone: no log store, no further credentials."""
+    create_topics(kafka.bootstrap_servers, [NewTopic("in-a-bucket", 3, 1)])
+    produce(kafka.bootstrap_servers, "in-a-bucket", 1_000)
+    location = a_lake()
+    of_lake = ["--warehouse", location, "--set", f"kafka.bootstrap_servers={kafka.bootstrap_servers}"]
+    log = ["--log-file", str(tmp_path / "log")]
+    to_restore = ["--from-cluster", "default", "--to-cluster", "default", "--topics", "in-a-bucket"]
+    to_restore += ["--rename", "in-a-bucket=out-of-a-bucket"]
+    outputs = [
+        here("snapshot", *of_lake, *log),
+        here("ingest", *of_lake, "--topics", "in-a-bucket", *log),
+        here("sql", "SELECT count(*) AS offsets FROM partition_offsets", "--warehouse", location, "--engine", "spark"),
+        here("ingest", *of_lake, "--topics", "in-a-bucket", *log),
+        here("restore", *of_lake, *to_restore, *log),
+    ]
+    for output in outputs:
+        assert output.returncode == 0, output.stdout + output.stderr
+    assert "1,000 records of" in outputs[1].stdout
+    assert re.search(r"\d+", outputs[2].stdout)
+
+    read = rows(bucket, location, "records", "topic", "partition", "offset", "key", "value")
+    archived = {(topic, partition, offset, digest(key, value)) for topic, partition, offset, key, value in read}
+    assert len(archived) == len(read)
+    assert archived == consumed(kafka.bootstrap_servers, ["in-a-bucket"]).keys()
+    restored = consumed(kafka.bootstrap_servers, ["out-of-a-bucket"])
+    assert {key[1:] for key in restored} == {key[1:] for key in archived}
+    assert len(rows(bucket, location, "snapshots", "snapshot_id")) == 1
+    assert_each_version_was_made_once(bucket, location)
+
+    of_tasks = [one for one in bucket.requests() if "/records/ingest_date=" in one.path and one.method == "POST"]
+    assert {one.access_key for one in of_tasks} == {KEY}  # Arrow's uploads; Hadoop's are single PUTs
+    assert SECRET not in (tmp_path / "log").read_text() + "".join(one.stdout + one.stderr for one in outputs)

@@ -1,0 +1,139 @@
+"""A bucket of an S3 that listens on a loopback port, the settings by which a client reaches it, and the requests that it got."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafka_lagoon.jars.locked_jars import jar_paths
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BUCKET = "lake"
+KEY, SECRET = "AKIAEXAMPLE", "a-secret-that-nobody-may-see"
+HADOOP_AWS = "hadoop-aws-3.5.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request that the server was sent, and the status of its answer."""
+
+    status: int
+    method: str
+    path: str
+    access_key: str
+    has_token: bool
+    is_conditional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStore:
+    """A server with one bucket."""
+
+    folder: Path
+    port: int
+
+    @property
+    def endpoint(self) -> str:
+        """Its URL."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def hadoop(self) -> dict[str, str]:
+        """Hadoop's settings that lead to the bucket, and to no other."""
+        return {
+            f"fs.s3a.bucket.{BUCKET}.{name}": value
+            for name, value in {
+                "endpoint": self.endpoint,
+                "endpoint.region": "eu-west-3",
+                "path.style.access": "true",
+                "access.key": KEY,
+                "secret.key": SECRET,
+                "attempts.maximum": "3",
+                "retry.interval": "20ms",
+            }.items()
+        }
+
+    def request(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes]:
+        """Status and body of the answer to a request that nobody has signed."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def requests(self) -> list[Request]:
+        """All requests so far."""
+        lines = (line.split(" ") for line in (self.folder / "requests").read_text().splitlines())
+        return [
+            Request(int(status), method, path, key, token == "token", condition == "condition")  # noqa: S105  says whether
+            for status, method, path, key, token, condition in lines
+        ]
+
+    @contextmanager
+    def losing_answers(self, text: str) -> Iterator[None]:
+        """PUTs to paths with this text are carried out, and answered by 500, once each."""
+        with self._made_to("lose-answers", text):
+            yield
+
+    @contextmanager
+    def ignoring_conditions(self) -> Iterator[None]:
+        """The store does not look at If-None-Match."""
+        with self._made_to("ignore-conditions", ""):
+            yield
+
+    @contextmanager
+    def _made_to(self, name: str, text: str) -> Iterator[None]:
+        (self.folder / name).write_text(text)
+        try:
+            yield
+        finally:
+            (self.folder / name).unlink()
+
+
+@contextmanager
+def object_store(folder: Path) -> Iterator[ObjectStore]:
+    """A server with an empty bucket, which ends with this block."""
+    with subprocess.Popen([sys.executable, "-m", "tests.object_store_server", str(folder)]) as process:
+        try:
+            store = ObjectStore(folder, _port(folder, process))
+            status, answer = store.request("PUT", f"/{BUCKET}", _REGION)
+            assert status == 200, answer
+            yield store
+        finally:
+            process.kill()
+
+
+_REGION = b"<CreateBucketConfiguration><LocationConstraint>eu-west-3</LocationConstraint></CreateBucketConfiguration>"
+
+
+def _port(folder: Path, process: subprocess.Popen[bytes]) -> int:
+    end = time.monotonic() + 60
+    while not (folder / "port").exists():
+        assert process.poll() is None, "the server ended"
+        assert time.monotonic() < end, "the server did not start"
+        time.sleep(0.05)
+    return int((folder / "port").read_text())
+
+
+def reach(spark: "SparkSession", store: ObjectStore) -> None:
+    """Let a session that runs reach the bucket: jars as --jars would give them, and settings."""
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    for path in hadoop_aws():
+        loader.addURL(jvm.java.io.File(path).toURI().toURL())
+    for name, value in store.hadoop().items():
+        spark.sparkContext._jsc.hadoopConfiguration().set(name, value)
+
+
+def hadoop_aws() -> Sequence[str]:
+    """Paths of the jars by which Hadoop reaches S3."""
+    return [str(path) for path in jar_paths(HADOOP_AWS)]

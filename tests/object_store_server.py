@@ -1,0 +1,76 @@
+"""An S3 on a loopback port, as a process of its own: moto's application, which serves one request at a time, so that it excludes.
+
+    python -m tests.object_store_server FOLDER
+
+It writes its port to FOLDER/port, and to FOLDER/requests of each request the status of its answer, the method, the path, the
+access key, `token` if there was a session token, and `condition` if there was If-None-Match. Files in FOLDER make it fail:
+
+- `lose-answers`: a PUT to a path with the text in this file is carried out and answered by 500, once for each path: what a
+  client sees whose connection breaks.
+- `ignore-conditions`: If-None-Match is not looked at, as in stores that do not know it.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+_KEY = re.compile(r"Credential=([^/,]+)")
+
+
+class _Quiet(WSGIRequestHandler):
+    def log(self, *_: Any) -> None:
+        """Requests are in a file."""
+
+
+class Observed:
+    """The application, with a list of what it was asked."""
+
+    def __init__(self, application: Callable[..., Iterable[bytes]], folder: Path) -> None:
+        self._application, self._folder = application, folder
+        self._requests = (folder / "requests").open("a")
+        self._lost: set[str] = set()
+
+    def __call__(self, environ: dict[str, Any], respond: Callable[..., Any]) -> Iterable[bytes]:
+        key = _KEY.search(environ.get("HTTP_AUTHORIZATION", ""))
+        method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+        token = "token" if "HTTP_X_AMZ_SECURITY_TOKEN" in environ else "-"
+        condition = "condition" if "HTTP_IF_NONE_MATCH" in environ else "-"
+        if (self._folder / "ignore-conditions").exists():
+            environ.pop("HTTP_IF_NONE_MATCH", None)
+        if method == "PUT" and self._is_to_be_lost(path):
+            self._lost.add(path)
+
+            def answer(_status: str, *_: Any) -> Any:
+                return respond("500 Internal Server Error", [])
+        else:
+            answer = respond
+
+        def noting(status: str, *rest: Any) -> Any:
+            what = (status[:3], method, path.replace(" ", "%20"), key[1] if key else "-", token, condition)
+            print(*what, file=self._requests, flush=True)
+            return answer(status, *rest)
+
+        content = self._application(environ, noting)
+        return content if answer is respond else []
+
+    def _is_to_be_lost(self, path: str) -> bool:
+        named = self._folder / "lose-answers"
+        return path not in self._lost and named.exists() and named.read_text() in path
+
+
+def main(folder: Path) -> None:
+    """Serve until the process is ended."""
+    application = Observed(DomainDispatcherApplication(create_backend_app), folder)
+    server = make_server("127.0.0.1", 0, application, threaded=False, request_handler=_Quiet)
+    (folder / "port.part").write_text(str(server.port))
+    (folder / "port.part").rename(folder / "port")
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
