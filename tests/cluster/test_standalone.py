@@ -16,6 +16,7 @@ from confluent_kafka.admin import NewTopic
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.cluster.packed import pack
 from tests.cluster.standalone import Standalone
+from tests.installed import CLONE
 from tests.integration.restore_process import send
 from tests.integration.state import create_topics
 from tests.jobs.archived import archived, assert_tiled, consumed
@@ -25,6 +26,9 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.proof, pytest.ma
 # Several tasks, and a driver whose Python is that of the tests, wherever executors take theirs from.
 SMALL_TASKS = {"LAGOON_INGEST__TASK_MB": "1", "PYSPARK_DRIVER_PYTHON": sys.executable}
 INSTALLED = SMALL_TASKS | {"PYSPARK_PYTHON": sys.executable}
+ESTABLISHED = "01"  # in /proc/net/tcp
+# The environment of the tests refers to the clone that `make setup` was run in, which may not be this one.
+THIS_CLONE = {"spark.executorEnv.PYTHONPATH": str(CLONE / "pipeline")}
 PACKED = SMALL_TASKS | {"PYSPARK_PYTHON": "./lagoon/bin/python"}
 
 
@@ -50,8 +54,14 @@ def topic_of(kafka: LocalKafka, name: str) -> str:
 
 def on(cluster: Standalone, **conf: str) -> list[str]:
     """Options of spark-submit."""
-    settings = {"spark.executor.memory": "512m", **conf}
-    return ["--master", cluster.master, *(word for pair in settings.items() for word in ("--conf", "=".join(pair)))]
+    settings = {"spark.executor.cores": "1", "spark.executor.memory": "512m", **conf}
+    recipe = ["--properties-file", str(CLONE / "conf" / "cluster.conf")]
+    return [
+        "--master",
+        cluster.master,
+        *recipe,
+        *(word for pair in settings.items() for word in ("--conf", "=".join(pair))),
+    ]
 
 
 def check(job: Job, kafka: LocalKafka, topic: str) -> None:
@@ -79,7 +89,7 @@ def test_a_packed_environment(cluster: Standalone, kafka: LocalKafka, archive: P
 def test_an_installed_package(cluster: Standalone, kafka: LocalKafka, tmp_path: Path) -> None:
     """Where each machine, or the image, has the package, PYSPARK_PYTHON names its Python; the decoder is compiled once a machine."""
     topic = topic_of(kafka, "cluster-installed")
-    with started(kafka, tmp_path / "lake", topic, *on(cluster), **INSTALLED) as job:
+    with started(kafka, tmp_path / "lake", topic, *on(cluster, **THIS_CLONE), **INSTALLED) as job:
         job.end()
     check(job, kafka, topic)
     kernels = {path.name.partition("_")[0] for path in cluster.left_at_home() if path.suffix == ".o"}
@@ -91,7 +101,7 @@ def attempted(
 ) -> None:
     """A run that is interfered with while its tasks read; another one where reading was over before."""
     for _ in range(ATTEMPTS):
-        with started(kafka, lake, topic, *on(cluster, **conf), **INSTALLED) as job:
+        with started(kafka, lake, topic, *on(cluster, **THIS_CLONE, **conf), **INSTALLED) as job:
             happened = interfere(job)
             job.end()
         check(job, kafka, topic)
@@ -123,19 +133,62 @@ def test_an_executor_that_is_killed(cluster: Standalone, kafka: LocalKafka, tmp_
     attempted(kill, cluster, kafka, tmp_path / "lake", topic)
 
 
+def asks(pid: int, servers: str) -> bool:
+    """Whether a process has a connection to a broker, as a worker has while it reads a task's records."""
+    ports = {int(address.rpartition(":")[2]) for address in servers.split(",")}
+    rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+    sockets = {
+        f"socket:[{row[9]}]" for row in rows if row[3] == ESTABLISHED and int(row[2].partition(":")[2], 16) in ports
+    }
+    try:
+        return any(str(path.readlink()) in sockets for path in Path(f"/proc/{pid}/fd").iterdir())
+    except FileNotFoundError:
+        return False
+
+
+def test_a_task_that_runs_twice(cluster: Standalone, kafka: LocalKafka, tmp_path: Path) -> None:
+    """With speculation a worker that hangs is overtaken; when it wakes it writes on, and nobody ever sees those files."""
+    lake, topic = tmp_path / "lake", topic_of(kafka, "cluster-speculation")
+    speculation = {
+        "spark.speculation": "true",
+        "spark.speculation.interval": "100ms",
+        "spark.speculation.multiplier": "1.1",
+        "spark.speculation.quantile": "0.1",
+    }
+
+    def busy() -> list[int]:
+        return [pid for pid in cluster.python_workers() if asks(pid, kafka.bootstrap_servers)]
+
+    def stop(job: Job) -> bool:
+        stopped: list[int] = []
+        job.wait_until(lambda: stopped.extend(busy()[:1]) or stopped or job.begins("commit"))
+        for pid in stopped:
+            send(pid, signal.SIGSTOP)
+        was_in_a_task = any(asks(pid, kafka.bootstrap_servers) for pid in stopped)
+        try:
+            job.wait_until(
+                lambda: job.begins("commit")
+            )  # which waits for the task that hangs, or for its other attempt
+        finally:
+            for pid in stopped:
+                send(pid, signal.SIGCONT)
+        return was_in_a_task
+
+    attempted(stop, cluster, kafka, lake, topic, **speculation)
+
+
 def test_executors_that_come_and_go(cluster: Standalone, kafka: LocalKafka, tmp_path: Path) -> None:
     """With dynamic allocation a run starts with none, asks for them when it has tasks, and ends well when they are taken away."""
     topic = topic_of(kafka, "cluster-dynamic")
     before = cluster.executor_folders()
     allocation = {
-        "spark.executor.cores": "1",
         "spark.dynamicAllocation.enabled": "true",
         "spark.dynamicAllocation.shuffleTracking.enabled": "true",
         "spark.dynamicAllocation.minExecutors": "0",
         "spark.dynamicAllocation.schedulerBacklogTimeout": "1s",
         "spark.dynamicAllocation.executorIdleTimeout": "1s",
     }
-    with started(kafka, tmp_path / "lake", topic, *on(cluster, **allocation), **INSTALLED) as job:
+    with started(kafka, tmp_path / "lake", topic, *on(cluster, **THIS_CLONE, **allocation), **INSTALLED) as job:
         job.end()
     check(job, kafka, topic)
     assert cluster.executor_folders() - before
