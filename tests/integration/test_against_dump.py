@@ -266,7 +266,8 @@ def test_small_partitions_together_are_the_same(
         for name in ("records", "control", "aborted", "compacted", "lost", "corrupt", "codecs"):
             assert getattr(counts, name) == getattr(decoding.counts, name), (topic, name)
     assert len(outcomes) + len(small.outcomes) == len(logs_of)
-    assert alone.isdisjoint([*LIBRDKAFKA, *APPEND_TIME, DELETED])
+    small_ones = [topic for topic in (*LIBRDKAFKA, *APPEND_TIME, DELETED) if not topic.endswith("none")]
+    assert alone.isdisjoint(small_ones)  # what is not compressed is too large here
 
 
 def soon() -> Deadline:
