@@ -1,4 +1,4 @@
-"""Defines Java classes of ours beside Delta's, in Delta's class loader, where the Kernel finds them by name.
+"""Defines Java classes of ours beside Delta's, in Delta's class loader, where the Kernel and Spark find them by name.
 
 Their class files stand beside their sources in `java/`, so that no compiler is needed and no class path has to name them.
 """
@@ -9,6 +9,7 @@ from typing import Any
 from kafka_lagoon.delta.storage import JAVA_ERRORS
 
 LOCAL_LOG_STORE = "io.delta.storage.LagoonLocalLogStore"
+S3_LOG_STORE = "io.delta.storage.LagoonS3LogStore"
 _FOLDER = Path(__file__).parent / "java"
 
 

@@ -1,24 +1,20 @@
 """Chooses the log store of a warehouse on S3: one that creates a commit only if its version has none.
 
 Delta's own for S3 keeps the writers of one JVM apart, and two drivers overwrite each other's commits (delta-io/delta#1830).
-Ours (java/LagoonS3LogStore.java) asks S3 to refuse the second. It is compiled by the compiler that Spark brings, and becomes a
-class beside Delta's, where Spark's writer and Delta Kernel find it by name. Other file systems keep what Delta has for them.
+Ours (java/LagoonS3LogStore.java) asks S3 to refuse the second. It becomes a class beside Delta's, where Spark's writer and
+Delta Kernel find it by name. Other file systems keep what Delta has for them.
 """
 
 import uuid
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, cast
 
 from pyspark.sql import SparkSession
 
+from kafka_lagoon.delta.java_classes import S3_LOG_STORE, defined
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, reason
 from kafka_lagoon.errors import ConfigError
 
 _S3 = ("s3", "s3a", "s3n")
-_CLASS = "io.delta.storage.LagoonS3LogStore"
-_SOURCE = Path(__file__).parent / "java" / "LagoonS3LogStore.java"
-_LANGUAGE = 8  # of Janino
 
 
 def choose_log_store(spark: SparkSession, storage: Storage, location: str, setting: str) -> None:
@@ -32,7 +28,7 @@ def choose_log_store(spark: SparkSession, storage: Storage, location: str, setti
         raise ConfigError(
             [f"{setting}: {scheme}:// loses commits with {named}, which Spark's settings name: leave it out"]
         )
-    if scheme in _S3 and named in {"", _CLASS}:
+    if scheme in _S3 and named in {"", S3_LOG_STORE}:
         use_ours(storage, scheme, setting)
         _give_to_spark(spark, scheme)
     elif named:
@@ -41,8 +37,9 @@ def choose_log_store(spark: SparkSession, storage: Storage, location: str, setti
 
 def use_ours(storage: Storage, scheme: str, setting: str) -> None:
     """Let the Kernel write commits by our log store; ConfigError names the setting if it cannot be made."""
-    _define(storage.jvm, setting)
-    storage.conf.set(_kernel_key(scheme), _CLASS)
+    if not defined(storage.jvm, S3_LOG_STORE):
+        raise ConfigError([f"{setting}: the log store for S3 cannot be defined in this JVM; {_instead(scheme)}"])
+    storage.conf.set(_kernel_key(scheme), S3_LOG_STORE)
 
 
 def check_exclusion(storage: Storage, root: str) -> None:
@@ -51,12 +48,12 @@ def check_exclusion(storage: Storage, root: str) -> None:
     Only where commits go through our log store: what others need, those who have named them know.
     """
     scheme = root.partition("://")[0]
-    if storage.conf.get(_kernel_key(scheme)) != _CLASS:
+    if storage.conf.get(_kernel_key(scheme)) != S3_LOG_STORE:
         return
     probe = f"{root}/.lagoon-probe-{uuid.uuid4().hex}"
     path, java = storage.jvm.org.apache.hadoop.fs.Path(probe), storage.jvm.java.util
     try:
-        store = getattr(storage.jvm, _CLASS)(storage.conf)
+        store = getattr(storage.jvm, S3_LOG_STORE)(storage.conf)
         store.write(path, java.List.of("first").iterator(), False, storage.conf)
     except JAVA_ERRORS as error:
         raise ConfigError([f"warehouse: {root} does not take commits: {reason(error)}; {_instead(scheme)}"]) from error
@@ -89,32 +86,6 @@ def _give_to_spark(spark: SparkSession, scheme: str) -> None:
     """Name our class in the settings that Delta looks into, and let it forget tables that it has opened without it."""
     key, context = f"spark.delta.logStore.{scheme}.impl", spark.sparkContext
     conf, jvm = context._jsc.sc().conf(), cast("Any", context._jvm)  # noqa: SLF001
-    if conf.get(key, "") != _CLASS:
-        conf.set(key, _CLASS)
+    if conf.get(key, "") != S3_LOG_STORE:
+        conf.set(key, S3_LOG_STORE)
         jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
-
-
-def _define(jvm: Any, setting: str) -> None:
-    """Make our class beside Delta's log stores, in their class loader, unless an earlier call has."""
-    delta = jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass("io.delta.storage.LogStore")
-    try:
-        delta.getClassLoader().loadClass(_CLASS)
-    except JAVA_ERRORS:
-        handles = jvm.java.lang.invoke.MethodHandles
-        try:
-            for code in _compiled(jvm, delta.getClassLoader()):
-                handles.privateLookupIn(delta, handles.lookup()).defineClass(code)
-        except JAVA_ERRORS as error:
-            raise ConfigError(
-                [f"{setting}: the log store for S3 cannot be made in this JVM: {reason(error)}"]
-            ) from error
-
-
-def _compiled(jvm: Any, loader: Any) -> Sequence[bytes]:
-    compiler = jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(loader)
-    compiler.setSourceVersion(_LANGUAGE)
-    compiler.setTargetVersion(_LANGUAGE)
-    compiler.cook(_SOURCE.read_text("utf-8"))
-    codes = compiler.getBytecodes()
-    return [bytes(codes[name]) for name in codes]

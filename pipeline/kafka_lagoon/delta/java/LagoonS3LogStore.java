@@ -17,8 +17,8 @@ import org.apache.hadoop.fs.Path;
 /**
  * Creates a commit only if its version has none, by a PUT with If-None-Match, which S3 refuses where an object is.
  *
- * <p>fs.create(path, false) does not exclude on s3a: it looks whether an object is there, and then writes. This class is compiled
- * when it is needed, by Janino, which has no generic types in the signatures of methods.
+ * <p>fs.create(path, false) does not exclude on s3a: it looks whether an object is there, and then writes. Janino compiles
+ * this class, and has no generic types in the signatures of methods.
  */
 public class LagoonS3LogStore extends HadoopFileSystemLogStore {
   private static final String CONDITIONAL = "fs.option.create.conditional.overwrite";
