@@ -15,7 +15,7 @@ from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.maintain import Maintained, MaintainOptions, maintain
 from kafka_lagoon.delta.schema import ADMIN_ACTIONS, STATE_TABLES, WRITE_DATE
 from kafka_lagoon.delta.storage import Storage
-from kafka_lagoon.delta.warehouse import Warehouse, at_path
+from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
 from kafka_lagoon.errors import LockHeld
 from kafka_lagoon.job_settings import RetentionSettings
 from tests.clock import CLOCK
@@ -36,6 +36,8 @@ from tests.delta.test_growth import cost, counts
 from tests.delta.test_maintain import committing
 from tests.delta.test_publish import publish_once, rows_of
 from tests.ingest.writers import Died, contents, dies, ingest, kernel_writer
+from tests.object_store import BUCKET, ObjectStore
+from tests.warehouses import settings
 
 pytestmark = pytest.mark.spark
 
@@ -192,6 +194,28 @@ def test_snapshots_of_version_0_1_0(warehouse: Warehouse) -> None:
     assert removed(maintain(warehouse, AT_ONCE, CLOCK)) == {"snapshots": (1, 1), "consumer_lag": (1, 1)}
     assert ids_in(warehouse, "consumer_lag") == {first.header.snapshot_id}
     assert removed(maintain(warehouse, AT_ONCE, CLOCK)) == {}
+
+
+@pytest.mark.proof
+def test_snapshots_in_a_bucket(spark: SparkSession, bucket: ObjectStore) -> None:
+    """Object stores have neither locks nor folders: the same snapshots go, in the same order, and the rest stays."""
+    lake = open_warehouse(spark, settings(f"warehouse=s3a://{BUCKET}/old"), CLOCK)
+    goes, stays, last = (
+        taken(moment(days, time), lag_row("g", "t", 0)) for days, time in ((10, "10:30"), (10, "10:00"), (0, "00:00"))
+    )
+    for made in (goes, stays, last):
+        publish_once(lake, made)
+
+    def ids(table: str) -> set[str]:
+        rows = lake.spark.table(lake.identifiers[table]).select("snapshot_id").collect()
+        return {snapshot_id for (snapshot_id,) in rows}
+
+    assert removed(maintain(lake, OPTIONS, CLOCK)) == {"snapshots": (1, 1)}
+    kept = {made.header.snapshot_id for made in (stays, last)}
+    assert (ids("snapshots"), ids("consumer_lag")) == (kept, kept | {goes.header.snapshot_id})
+    assert removed(maintain(lake, AT_ONCE, CLOCK)) == {"consumer_lag": (1, 1)}
+    assert (ids("snapshots"), ids("consumer_lag")) == (kept, kept)
+    assert any(one.method == "DELETE" and "/old/consumer_lag/" in one.path for one in bucket.requests())
 
 
 BY_DAYS = MaintainOptions(
