@@ -103,7 +103,7 @@ def test_wheel_and_recipes_on_a_real_cluster(machine: Machine, kafka: LocalKafka
     assert 0 <= minute_of(event["slot"]) < 5
     assert [row["snapshot_id"] for row in rows(lake, "snapshots")] == [event["snapshot_id"]]
 
-    submitted = machine.installed.run(machine.here(block("sh", "spark-submit"), conf))
+    submitted = machine.installed.run(machine.here(block("sh", "bin/spark-submit"), conf))
     assert submitted.returncode == 0, submitted.stdout + submitted.stderr
     assert "500 records of 2 partitions" in submitted.stdout
     assert "run_finished" not in submitted.stdout + submitted.stderr
