@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 
 from kafka_lagoon.cli.admin.run import VERBS
 from kafka_lagoon.cli.main import main
-from kafka_lagoon.delta import admin_actions
+from kafka_lagoon.delta import sessionless
 from kafka_lagoon.delta.plain_jvm import plain_kernel
 from kafka_lagoon.query import duckdb_engine
 from tests.integration.administered import Administered
@@ -61,7 +61,7 @@ def test_every_recipe_runs(
     monkeypatch.setenv("LAGOON_KAFKA__BOOTSTRAP_SERVERS", administered.bootstrap_servers)
     monkeypatch.setenv("LAGOON_WAREHOUSE", str(tmp_path / "lake"))
     with plain_kernel() as kernel:  # one for all commands
-        monkeypatch.setattr(admin_actions, "plain_kernel", lambda: nullcontext(kernel))
+        monkeypatch.setattr(sessionless, "plain_kernel", lambda: nullcontext(kernel))
         for command in COMMANDS:
             if "delete-records" in command:
                 produce(administered)

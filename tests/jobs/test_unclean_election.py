@@ -50,6 +50,7 @@ class Executors:
     """Runs tasks by hand in the order of their offsets, and lets something happen before the last of each topic."""
 
     def __init__(self, kafka: LocalKafka) -> None:
+        self.first_ends: dict[str, int] = {}  # where the first split of each topic ends
         self._kafka = kafka
 
     def run_tasks(self, _: Warehouse, settings: TaskSettings, tasks: Sequence[Task]) -> list[TaskResult]:
@@ -59,6 +60,7 @@ class Executors:
         assert len(order) == 8, "each topic is to be four splits"
         for position, number in enumerate(order):
             (split,) = tasks[number].splits
+            self.first_ends.setdefault(split.topic, split.to_offset)
             assert split.last_epoch >= 0 or not split.continues
             if position == 6:
                 self._elect()
@@ -93,15 +95,16 @@ def test_between_two_splits(kafka: LocalKafka, tmp_path: Path, monkeypatch: pyte
         kafka.stop(BEHIND)
         until_leader(kafka, AHEAD)
         produce(kafka, ONLY_ON_LEADER)
+        executors = Executors(kafka)
         with monkeypatch.context() as patch:
-            patch.setattr(ingest_module, "run_tasks", Executors(kafka).run_tasks)
+            patch.setattr(ingest_module, "run_tasks", executors.run_tasks)
             first = here("ingest", *options, "--accept-loss")  # which does not accept what is unread
         assert first.returncode == 3, first.stdout + first.stderr
         assert "LOG_TRUNCATED in 2 ranges" in first.stdout
         now = consumed(kafka.bootstrap_servers, [WITH_EPOCH, WITHOUT_EPOCH])
         assert not archived(tmp_path) - now, "records of a dead history"
         ends = {row["topic"]: row["to_offset"] for row in rows(tmp_path, "record_ranges")}
-        assert ends == dict.fromkeys((WITH_EPOCH, WITHOUT_EPOCH), (REPLICATED + ONLY_ON_LEADER) // 4)
+        assert ends == executors.first_ends
         second = here("ingest", *options)
         assert second.returncode == 0, second.stdout + second.stderr
         assert archived(tmp_path) == now
