@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -17,7 +16,7 @@ from typing import Self
 
 from pyspark.find_spark_home import _find_spark_home
 
-from kafka_lagoon.sandbox import watchdog
+from kafka_lagoon.sandbox.watchdog import Watchdog
 from tests.integration.restore_process import Process, members, send
 
 _START_TIMEOUT_S = 90
@@ -33,14 +32,13 @@ class Standalone:
         self.folder, self.home = folder, folder / "home"
         self._sizes = (workers, cores, memory_mb)
         self._stack = ExitStack()
-        self._watched: subprocess.Popen[str] | None = None
+        self._watchdog: Watchdog | None = None
         self._pids: list[int] = []
         self.master = ""
 
     def __enter__(self) -> Self:
         self.home.mkdir(parents=True)
-        command = [sys.executable, "-S", watchdog.__file__]
-        self._watched = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True)
+        self._watchdog = Watchdog()
         try:
             self._start()
         except BaseException:
@@ -59,8 +57,8 @@ class Standalone:
             for process in [*members(pid)]:
                 send(process.pid, signal.SIGKILL)
         self._stack.close()
-        if self._watched:
-            self._watched.communicate()
+        if self._watchdog:
+            self._watchdog.close()
 
     def executors(self) -> list[int]:
         """The JVMs of executors."""
@@ -107,10 +105,8 @@ class Standalone:
         )
         self._stack.callback(process.wait)
         self._pids.append(process.pid)
-        assert self._watched
-        assert self._watched.stdin
-        self._watched.stdin.write(f"+{process.pid}\n")
-        self._watched.stdin.flush()
+        assert self._watchdog
+        self._watchdog.add(process.pid)
         return log
 
     def _environment(self) -> dict[str, str]:

@@ -11,7 +11,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,10 +22,10 @@ from typing import Self
 
 from kafka_lagoon.errors import NotStarted
 from kafka_lagoon.jars.locked_jars import jar_paths
-from kafka_lagoon.sandbox import watchdog
 from kafka_lagoon.sandbox.node import Listener, Node, NodeLayout, Server
 from kafka_lagoon.sandbox.probe import answers, known_brokers, listens
 from kafka_lagoon.sandbox.tools import run_tool
+from kafka_lagoon.sandbox.watchdog import Watchdog
 from kafka_lagoon.sandbox.zookeeper import ZooKeeper
 
 DEFAULT_VERSION = "4.3.1"
@@ -75,14 +74,12 @@ class LocalKafka:
         self._jars: list[Path] = []
         self._nodes: dict[int, Node] = {}
         self._zookeeper: ZooKeeper | None = None
-        self._watchdog: subprocess.Popen[str] | None = None
+        self._watchdog: Watchdog | None = None
         self._paused: set[int] = set()
 
     def __enter__(self) -> Self:
         self._jars = jar_paths(f"kafka-{self.version}")
-        self._watchdog = subprocess.Popen(  # noqa: S603  our own file
-            [sys.executable, "-S", watchdog.__file__], stdin=subprocess.PIPE, text=True, start_new_session=True
-        )
+        self._watchdog = Watchdog()
         try:
             self._start_cluster()
         except BaseException:
@@ -173,7 +170,7 @@ class LocalKafka:
         """End all brokers; harmless when they have ended already."""
         self._end_all()
         if self._watchdog is not None:
-            self._watchdog.communicate()  # its list is empty; this ends its input
+            self._watchdog.close()
             self._watchdog = None
 
     def _start_cluster(self) -> None:
@@ -239,7 +236,9 @@ class LocalKafka:
                 raise NotStarted(f"broker {node.layout.node_id} could not be formatted", str(node.layout.log()))
 
     def _launch(self, server: Server) -> None:
-        self._tell_watchdog(f"+{server.start()}")
+        pid = server.start()
+        if self._watchdog:
+            self._watchdog.add(pid)
 
     def _end_all(self) -> None:
         self._end(self._nodes.values(), signal.SIGKILL)
@@ -252,17 +251,13 @@ class LocalKafka:
             process.send_signal(number)
         for process in processes:
             _wait(process)
-            self._tell_watchdog(f"-{process.pid}")
+            if self._watchdog:
+                self._watchdog.remove(process.pid)
 
     def _signal(self, node_id: int, number: signal.Signals) -> None:
         process = self._nodes[node_id].running()
         if process:
             process.send_signal(number)
-
-    def _tell_watchdog(self, line: str) -> None:
-        if self._watchdog is not None and self._watchdog.stdin is not None:
-            self._watchdog.stdin.write(f"{line}\n")
-            self._watchdog.stdin.flush()
 
     def _answering(self) -> list[Node]:
         return [node for node_id, node in self._nodes.items() if node.running() and node_id not in self._paused]
