@@ -130,9 +130,8 @@ def _append(warehouse: Warehouse, table: Table, cluster_id: str, last_run: LastR
     fence, day = Fence(app_id(cluster_id), last_run.sequence), date.fromisoformat(last_run.ingest_date)
     try:
         warehouse.kernel.append(state, files, (table.partition_by, day), fence=fence)
-    except (
-        Fenced
-    ):  # another process was first, where there is no lock; or the answer was lost, and repeating it refused
+    except Fenced:
+        # Another process was first, where there is no lock; or the answer was lost, and repeating it was refused.
         named = warehouse.kernel.files(warehouse.state(table.name), {table.partition_by: day})
         for file in files:
             if file.url not in named:

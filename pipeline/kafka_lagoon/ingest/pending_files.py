@@ -81,14 +81,15 @@ class PendingFiles:
 
     def remove_losses(self, sequence: int, ingest_id: str) -> None:
         """Remove the losses of a run: they have been reported."""
-        for name in self.storage.names(f"{self.root}/{self.folder}"):
-            if name.startswith(_prefix(sequence, ingest_id)) and name.endswith(_REPORT):
-                self.storage.delete(f"{self.root}/{self.folder}/{name}")
+        self._remove(sequence, ingest_id, _REPORT)
 
     def remove_all(self, sequence: int, ingest_id: str) -> None:
         """Remove all that a run has stored: it will not be committed."""
+        self._remove(sequence, ingest_id)
+
+    def _remove(self, sequence: int, ingest_id: str, ending: str = "") -> None:
         for name in self.storage.names(f"{self.root}/{self.folder}"):
-            if name.startswith(_prefix(sequence, ingest_id)):
+            if name.startswith(_prefix(sequence, ingest_id)) and name.endswith(ending):
                 self.storage.delete(f"{self.root}/{self.folder}/{name}")
 
     def _write(self, sequence: int, report: Report) -> None:

@@ -5,15 +5,14 @@ another Java. What is in an archive is run as code, so one that others can have 
 """
 
 import os
-import stat
 from pathlib import Path
 
 from kafka_lagoon.jars.locked_jars import cache_folder
+from kafka_lagoon.owned_files import ROOT, belongs_to
 
 KERNEL = "kernel.jsa"
 # A JVM that ignores an archive says so on standard output, where py4j expects a port.
 _QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
-_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def archive(name: str) -> Path:
@@ -28,7 +27,7 @@ def archive_options(name: str) -> list[str]:
         status = path.stat()
     except OSError:
         return []
-    is_ours = status.st_uid in {os.getuid(), 0} and not status.st_mode & _WRITABLE_BY_OTHERS
+    is_ours = belongs_to(status, {os.getuid(), ROOT})
     return [f"-XX:SharedArchiveFile={path}", *_QUIET] if is_ours else []
 
 

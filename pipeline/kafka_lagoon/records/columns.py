@@ -306,18 +306,9 @@ class Decoding:
 
     def _reconcile(self, first: int) -> None:
         """Make counts and problems from the decoder's state and the table of batches."""
-        state, entries = self._state.tolist(), self._table[first : self._stop]
-        self.counts = Counts(
-            records=state[layout.RECORD_COUNT],
-            control=state[layout.CONTROL_COUNT],
-            aborted=state[layout.ABORTED_COUNT],
-            compacted=state[layout.COMPACTED_COUNT],
-            corrupt=state[layout.CORRUPT_COUNT],
-            bytes_fetched=int(entries[:, layout.SIZE].sum()),
-            bytes_decoded=state[layout.DECODED_BYTES],
-            codecs={name for codec, name in CODEC_NAMES.items() if state[layout.CODECS] >> codec & 1},
-        )
-        if state[layout.FAULT_COUNT]:
+        entries = self._table[first : self._stop]
+        self.counts = counts_of(self._state, entries)
+        if self._state[layout.FAULT_COUNT]:
             is_faulty = np.isin(entries[:, layout.DISPOSITION], (layout.CORRUPT, layout.UNTRUSTED))
             faulty = (
                 np.flatnonzero(is_faulty & (entries[:, layout.COUNTED_TO] > entries[:, layout.COUNTED_FROM])) + first
@@ -348,6 +339,21 @@ def _rows_of(entry: NDArray[np.int64]) -> int:
     """The largest number of records that a batch can have."""
     size, count = int(entry[layout.RECORDS_END] - entry[layout.RECORDS_START]), int(entry[layout.COUNT])
     return max(0, min(count, size // layout.MIN_RECORD_SIZE))
+
+
+def counts_of(state: NDArray[np.int64], entries: Table) -> Counts:
+    """What the decoder has counted, of the batches of these entries."""
+    counted = state.tolist()
+    return Counts(
+        records=counted[layout.RECORD_COUNT],
+        control=counted[layout.CONTROL_COUNT],
+        aborted=counted[layout.ABORTED_COUNT],
+        compacted=counted[layout.COMPACTED_COUNT],
+        corrupt=counted[layout.CORRUPT_COUNT],
+        bytes_fetched=int(entries[:, layout.SIZE].sum()),
+        bytes_decoded=counted[layout.DECODED_BYTES],
+        codecs={name for codec, name in CODEC_NAMES.items() if counted[layout.CODECS] >> codec & 1},
+    )
 
 
 def first_index(table: Table, from_offset: int) -> int:

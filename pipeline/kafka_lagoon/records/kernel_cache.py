@@ -27,12 +27,12 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
+from kafka_lagoon.owned_files import ROOT, belongs_to
 from kafka_lagoon.records.host import Host, this_host
 
 Kernel = Callable[..., int]
 
 _SHARED_SOURCES = ("compiler.py", "fields.py", "layout.py", "encode_layout.py")
-_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _CHECKSUM_SIZE = 32
 
 _loaded: list[Any] = []  # LLVM unloads code when nothing refers to it
@@ -126,7 +126,7 @@ def _kept(path: Path, key: bytes) -> bytes | None:
             status, kept = os.fstat(file.fileno()), file.read()
     except OSError:
         return None
-    if status.st_uid not in {os.getuid(), 0, _installer()} or status.st_mode & _WRITABLE_BY_OTHERS:
+    if not belongs_to(status, {os.getuid(), ROOT, _installer()}):
         return None
     object_code = kept[_CHECKSUM_SIZE:]
     return object_code if _checksum(key, object_code) == kept[:_CHECKSUM_SIZE] else None
@@ -199,7 +199,7 @@ def _own_folder(folder: Path) -> Path:
     """The folder, if it is this user's alone and no link: what is in it is run as code."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = folder.lstat()
-    is_ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
-    if not is_ours or status.st_mode & _WRITABLE_BY_OTHERS or not os.access(folder, os.W_OK):
+    is_ours = stat.S_ISDIR(status.st_mode) and belongs_to(status, {os.getuid()})
+    if not is_ours or not os.access(folder, os.W_OK):
         raise PermissionError(f"others can write to {folder}")
     return folder

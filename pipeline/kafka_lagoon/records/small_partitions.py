@@ -13,8 +13,7 @@ from kafka_lagoon.errors import RecordsError
 from kafka_lagoon.records import arena, layout
 from kafka_lagoon.records.batches import Batches, Table
 from kafka_lagoon.records.buffers import Buffers, are_in_headers, schema_of
-from kafka_lagoon.records.codecs import CODEC_NAMES
-from kafka_lagoon.records.columns import HEADER_BYTES, LARGEST, first_index, stop_index
+from kafka_lagoon.records.columns import HEADER_BYTES, LARGEST, counts_of, first_index, stop_index
 from kafka_lagoon.records.decoding import Counts, DecodeOptions
 from kafka_lagoon.records.dispositions import COVERED_BY_CRC, count_whole
 from kafka_lagoon.records.kernels import decode_batches, read_markers
@@ -58,7 +57,7 @@ class SharedColumns:
             count_whole(table, self._state)
         if self._decode(batches, table) and self._is_sound(before, to_offset):
             self._tables.append(table)
-            return self._counts(table)
+            return counts_of(self._state, table)
         self._state[:] = before
         return None
 
@@ -113,17 +112,6 @@ class SharedColumns:
             state[layout.NEXT_OFFSET] == to_offset
             and not state[layout.FAULT_COUNT]
             and state[layout.ESCAPED] == before[layout.ESCAPED]
-        )
-
-    def _counts(self, table: Table) -> Counts:
-        state = self._state.tolist()
-        return Counts(
-            records=state[layout.RECORD_COUNT],
-            control=state[layout.CONTROL_COUNT],
-            compacted=state[layout.COMPACTED_COUNT],
-            bytes_fetched=int(table[:, layout.SIZE].sum()),
-            bytes_decoded=state[layout.DECODED_BYTES],
-            codecs={name for codec, name in CODEC_NAMES.items() if state[layout.CODECS] >> codec & 1},
         )
 
 
