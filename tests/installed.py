@@ -34,7 +34,7 @@ class Installed:
     home: Path
 
     def cron(self) -> dict[str, str]:
-        """All the variables that cron gives a job; and JAVA_HOME, which README tells to set where it is needed."""
+        """All the variables that cron gives a job; and JAVA_HOME, which docs/scheduling.md tells to set where it is needed."""
         java = {name: os.environ[name] for name in ("JAVA_HOME",) if name in os.environ}
         return {"HOME": str(self.home), "PATH": "/usr/bin:/bin", "SHELL": "/bin/sh", "LOGNAME": "lagoon", **java}
 
