@@ -22,7 +22,7 @@ from kafka_lagoon.jars.locked_jars import DELTA, cache_folder, jar_paths, locked
 from kafka_lagoon.records.kernel_cache import cache_folder as kernel_folder
 
 CLONE = Path(__file__).resolve().parent.parent
-_SOURCES = ("pyproject.toml", "README.md", "LICENSE", "conf", "jobs", "pipeline")
+_SOURCES = ("pyproject.toml", "README.md", "LICENSE", "NOTICE", "conf", "jobs", "pipeline")
 _SUBMIT = ("spark-submit", "find-spark-home", "find_spark_home.py")  # what pip takes from PySpark for spark-submit
 
 

@@ -21,6 +21,9 @@ from tests.query.duckdb_rows import rows_of
 _CLUSTER = ("--set", "kafka.bootstrap_servers=a:1", "--warehouse", "w")
 DOCUMENTS = documents()
 EVERYTHING = "\n".join(DOCUMENTS.values())
+_BEFORE = (
+    r"^(?:[-*/,\d]+ ){5}|(?:/opt/kafka-lagoon/)?\.venv/bin/"  # the schedule of a crontab's line, and where `lagoon` is
+)
 _OTHERS = ("CHANGELOG.md", "CONTRIBUTING.md", "pipeline/DESIGN.md")  # their links lead somewhere, too
 
 
@@ -147,7 +150,10 @@ def test_readers_read(
 
 def _examples() -> list[list[str]]:
     """The words of every `lagoon JOB ...` that begins a line of a code block."""
-    lines = [line.removeprefix(".venv/bin/") for block in blocks(EVERYTHING) for line in block.splitlines()]
+    lines = [
+        re.sub(_BEFORE, "", line).partition(" >> ")[0] for block in blocks(EVERYTHING) for line in block.splitlines()
+    ]
+    lines = [re.sub(r'"\$\(date [^"]*"', "now", line) for line in lines]
     words = [shlex.split(line, comments=True) for line in lines if line.startswith("lagoon ")]
     return [one[1:] for one in words if one[1] in {"snapshot", "ingest", "maintain"}]
 
@@ -162,7 +168,9 @@ def test_every_example_of_a_job_has_options_that_it_takes(example: list[str], mo
         case "snapshot":
             snapshot_arguments([*arguments, *_CLUSTER], {}, CLOCK)
         case "ingest":
-            ingest_arguments([*arguments, *_CLUSTER], {}, CLOCK)
+            chosen = {"--topics", "--pattern"} & set(arguments)
+            by_settings = {} if chosen else {"LAGOON_INGEST__TOPICS": "orders"}
+            ingest_arguments([*arguments, *_CLUSTER], by_settings, CLOCK)
         case _:
             maintain_arguments([*arguments, *_CLUSTER], {})
 

@@ -18,11 +18,11 @@ from kafka_lagoon.cli.main import COMMANDS
 from kafka_lagoon.jars.locked_jars import DELTA
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.settings import load
-from tests.documents import README, blocks, page
+from tests.documents import blocks, page
 from tests.installed import CLONE, Installed, install
 from tests.integration.state import create_topics, produce
 from tests.jobs.archived import archived, consumed
-from tests.jobs.commands import environment, rows
+from tests.jobs.commands import rows
 
 pytestmark = pytest.mark.spark  # most of them start Java
 
@@ -159,21 +159,6 @@ def assert_asked(machine: Machine, done: subprocess.CompletedProcess[str], job: 
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stderr == f"lagoon: default: {NOBODY_THERE}: connect: Connection refused\n"
     assert (machine.event()["job"], machine.event()["status"]) == (job, "failed")
-
-
-def test_spark_submit_in_a_clone(machine: Machine) -> None:
-    """The line of README, in the clone's folder."""
-    (line,) = [
-        one
-        for one in README.read_text("utf-8").splitlines()
-        if "spark-submit jobs/snapshot.py" in one and "SPARK_CONF_DIR" in one
-    ]
-    command = line.replace("conf/local.toml", str(machine.conf(NOBODY_THERE))).replace(
-        "$PWD/.venv/bin:$PATH", environment()["PATH"]
-    )
-    done = subprocess.run(["/bin/sh", "-c", command], cwd=CLONE, capture_output=True, text=True, check=False)
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert f"lagoon: default: {NOBODY_THERE}: connect: Connection refused\n" in done.stdout
 
 
 def test_compose() -> None:
