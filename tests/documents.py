@@ -16,6 +16,7 @@ from kafka_lagoon.delta.schema import HEADER, STATE_TABLES, TABLES, Column, Tabl
 from kafka_lagoon.delta.views import VIEWS, View
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.settings import SECTIONS, Settings
+from kafka_lagoon.snapshot.tables import STATE_TABLES as SNAPSHOT_TABLES
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -79,10 +80,22 @@ def _view(view: View) -> Iterator[str]:
         yield from ("| column | meaning |", "|---|---|", *columns, "")
 
 
+def requests_table() -> str:
+    """Every state table with the APIs that it is made from."""
+    lines = ["| table | made from | can be skipped |", "|---|---|---|"]
+    for table in SNAPSHOT_TABLES:
+        if table.apis:
+            apis = ", ".join(api.name for api in table.apis)
+            lines.append(
+                f"| [{table.name}](tables.md#{table.name}) | {apis} | {'yes' if table.may_be_skipped else ''} |"
+            )
+    return "\n".join(lines)
+
+
 def settings_table() -> str:
     """Every setting with its default, by section."""
     lines: list[str] = []
-    for section, some in groupby(_settings(), lambda one: one[0].rpartition(".")[0]):
+    for section, some in groupby(_settings(), lambda setting: setting[0].rpartition(".")[0]):
         lines += [f"## [{section}]" if section else "## Where the tables are", ""]
         lines += ["| setting | default | meaning |", "|---|---|---|"]
         lines += [f"| `{key}` | {default} | {_cell(meaning)} |" for key, default, meaning in some]
@@ -137,6 +150,7 @@ def _cell(text: str) -> str:
 GENERATED: Mapping[str, Callable[[], str]] = {
     "tables": tables,
     "views": views,
+    "requests": requests_table,
     "settings": settings_table,
     "permissions": permissions_table,
     "events": events_table,
