@@ -15,7 +15,7 @@ from tests.metrics.parsed import in_file, value
 
 LATER = replace(CLOCK, now_ms=lambda: 2_000_000)
 CLOCK_AT_1000 = replace(CLOCK, now_ms=lambda: 1_000_000)
-LAG = Metric("lagoon_group_lag", "Lag.", ("cluster", "group"))
+LAG = Metric("lagoon_group_lag", "Lag.", ("kafka_cluster", "group"))
 
 
 def run(folder: Path, *outcomes: Outcome, ends: object = COMPLETE, clock: object = CLOCK_AT_1000) -> None:
@@ -42,7 +42,7 @@ def test_each_cluster_has_its_files(tmp_path: Path) -> None:
         f"lagoon-{what}-{run}.prom" for what in ("result", "run") for run in ("ingest-a", "snapshot-a", "snapshot-b")
     ]
     samples = in_file(tmp_path / "lagoon-run-ingest-a.prom")
-    labels = {"job": "ingest", "cluster": "a"}
+    labels = {"lagoon_job": "ingest", "kafka_cluster": "a"}
     assert value(samples, "lagoon_run_exit_code", **labels) == 0
     assert value(samples, "lagoon_run_end_timestamp_seconds", **labels) == 1000
     assert value(samples, "lagoon_run_records", **labels) == 7
@@ -66,7 +66,7 @@ def test_a_run_that_failed_leaves_the_last_result(tmp_path: Path, ends: Exceptio
         run(tmp_path, Outcome(job=SNAPSHOT, cluster="a"), ends=ends, clock=LATER)
     except ZeroDivisionError:
         assert isinstance(ends, ZeroDivisionError)
-    labels = {"job": "snapshot", "cluster": "a"}
+    labels = {"lagoon_job": "snapshot", "kafka_cluster": "a"}
     samples = in_file(tmp_path / "lagoon-run-snapshot-a.prom")
     assert value(samples, "lagoon_run_exit_code", **labels) == code
     assert value(samples, "lagoon_run_end_timestamp_seconds", **labels) == 2000
@@ -74,7 +74,7 @@ def test_a_run_that_failed_leaves_the_last_result(tmp_path: Path, ends: Exceptio
     assert statuses == {name: name == status for name in ("complete", "failed", "misconfigured", "partial", "locked")}
     result = in_file(tmp_path / "lagoon-result-snapshot-a.prom")
     assert value(result, "lagoon_last_success_timestamp_seconds", **labels) == 1000
-    assert value(result, "lagoon_group_lag", cluster="a", group="g") == 5
+    assert value(result, "lagoon_group_lag", kafka_cluster="a", group="g") == 5
 
 
 def test_a_partial_result_is_a_result(tmp_path: Path) -> None:
@@ -92,9 +92,9 @@ def test_a_repeated_slot_is_no_new_result(tmp_path: Path) -> None:
     run(tmp_path, Outcome(job=SNAPSHOT, cluster="a", metrics=[Sample(LAG, ("a", "g"), 5)]))
     run(tmp_path, Outcome(job=SNAPSHOT, cluster="a", already_published=True), clock=LATER)
     result = in_file(tmp_path / "lagoon-result-snapshot-a.prom")
-    assert value(result, "lagoon_group_lag", cluster="a", group="g") == 5
+    assert value(result, "lagoon_group_lag", kafka_cluster="a", group="g") == 5
     samples = in_file(tmp_path / "lagoon-run-snapshot-a.prom")
-    assert value(samples, "lagoon_run_end_timestamp_seconds", job="snapshot", cluster="a") == 2000
+    assert value(samples, "lagoon_run_end_timestamp_seconds", lagoon_job="snapshot", kafka_cluster="a") == 2000
 
 
 def test_a_dry_run_leaves_no_metrics(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_dry_run_leaves_no_metrics(tmp_path: Path) -> None:
 def test_a_job_without_a_cluster(tmp_path: Path) -> None:
     """`lagoon maintain` is about tables."""
     run(tmp_path, Outcome(job=MAINTAIN))
-    assert value(in_file(tmp_path / "lagoon-run-maintain.prom"), "lagoon_run_exit_code", job="maintain") == 0
+    assert value(in_file(tmp_path / "lagoon-run-maintain.prom"), "lagoon_run_exit_code", lagoon_job="maintain") == 0
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

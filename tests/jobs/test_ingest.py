@@ -76,7 +76,7 @@ def test_ingest_by_spark_submit(kafka: LocalKafka, tmp_path: Path) -> None:
     assert second.returncode == 0, second.stdout + second.stderr
     assert "4 topics, 1,010 records" in second.stdout
     samples = in_file(tmp_path / "metrics" / "lagoon-run-ingest-default.prom")
-    assert value(samples, "lagoon_run_records", job="ingest", cluster="default") == 1010
+    assert value(samples, "lagoon_run_records", lagoon_job="ingest", kafka_cluster="default") == 1010
 
     assert archived(tmp_path) == consumed(kafka.bootstrap_servers, [*names, "ingest-later"])
     assert_tiled(tmp_path)

@@ -60,7 +60,7 @@ def test_maintain_by_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
     nothing = here("maintain", *options, *metrics, "--log-file", str(tmp_path / "early"))
     assert nothing.returncode == 1
     file = tmp_path / "lagoon-run-maintain.prom"
-    assert value(in_file(file), "lagoon_run_exit_code", job="maintain") == 1
+    assert value(in_file(file), "lagoon_run_exit_code", lagoon_job="maintain") == 1
     (event,) = finished(tmp_path / "early")
     assert (event["status"], event["exit_code"], event["table"]) == ("failed", 1, None)
     assert "there is no table snapshots at " in event["error"]
@@ -77,9 +77,9 @@ def test_maintain_by_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
         assert_all_fields(event)
         assert (event["table"], event["status"], event["exit_code"]) == (table, "complete", 0)
         assert (event["dry_run"], event["files_rewritten"]) == (True, rewritten)
-    assert value(in_file(file), "lagoon_run_exit_code", job="maintain") == 1
+    assert value(in_file(file), "lagoon_run_exit_code", lagoon_job="maintain") == 1
     done = submit("maintain", *options, *metrics)
     assert done.returncode == 0, done.stdout
     assert "of 1 days rewritten into 1 files (" in done.stdout
     assert "brokers: nothing to do" in done.stdout
-    assert value(in_file(file), "lagoon_run_exit_code", job="maintain") == 0
+    assert value(in_file(file), "lagoon_run_exit_code", lagoon_job="maintain") == 0

@@ -8,20 +8,20 @@ from kafka_lagoon.metrics.exposition import Metric, Sample, exposition
 from tests.delta.samples import HOSTILE
 from tests.metrics.parsed import parsed, value
 
-LAG = Metric("lagoon_group_lag", "Records that are not read.", ("cluster", "group"))
+LAG = Metric("lagoon_group_lag", "Records that are not read.", ("kafka_cluster", "group"))
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_any_name_is_a_label(name: str) -> None:
     """Names come from clusters: quotes, backslashes, line ends and all other characters come back as they were."""
     samples = parsed(exposition([Sample(LAG, ("c", name), 1)]))
-    assert list(samples) == [("lagoon_group_lag", frozenset({("cluster", "c"), ("group", name)}))]
+    assert list(samples) == [("lagoon_group_lag", frozenset({("kafka_cluster", "c"), ("group", name)}))]
 
 
 def test_bytes_that_are_no_text_are_spelled_out() -> None:
     """As in the tables, so that a label can be looked up there."""
     samples = parsed(exposition([Sample(LAG, ("c", "a\udcff"), 1)]))
-    assert value(samples, "lagoon_group_lag", cluster="c", group=r"a\xff") == 1
+    assert value(samples, "lagoon_group_lag", kafka_cluster="c", group=r"a\xff") == 1
 
 
 @pytest.mark.parametrize(

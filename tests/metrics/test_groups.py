@@ -78,7 +78,7 @@ def test_the_worst_groups_have_metrics() -> None:
         groups = [dict(labels)["group"] for name, labels in samples if name == "lagoon_group_partitions"]
         assert len(groups) == min(limit, 5)
         assert not groups or expected is None or groups[-1] == expected
-        assert value(samples, "lagoon_snapshot_left_out_groups", cluster="c") == max(0, 5 - limit)
+        assert value(samples, "lagoon_snapshot_left_out_groups", kafka_cluster="c") == max(0, 5 - limit)
 
 
 def test_what_is_unknown_has_no_sample() -> None:

@@ -91,16 +91,19 @@ def test_numbers_are_those_of_the_tables(lake: Path) -> None:
         ).fetchall()
     assert len(rows) == 6
     for cluster, group, lag, partitions in rows:
-        assert value(samples, "lagoon_group_lag", cluster=cluster, group=group) == lag
-        assert value(samples, "lagoon_group_partitions", cluster=cluster, group=group) == partitions
-    assert value(samples, "lagoon_group_expiry_timestamp_seconds", cluster="default", group="billing") == expiry / 1000
-    assert value(samples, "lagoon_group_time_lag_seconds", cluster="default", group="billing") == 60.5
-    assert value(samples, "lagoon_group_unknown_lag_partitions", cluster="default", group="lost") == 1
-    assert value(samples, "lagoon_snapshot_failures", cluster="default", error="TIMED_OUT") == 2
-    assert value(samples, "lagoon_snapshot_complete", cluster="default") == 0
-    assert value(samples, "lagoon_snapshot_fenced_brokers", cluster="default") == 1
-    assert value(samples, "lagoon_snapshot_under_replicated_partitions", cluster="default") == 2
-    assert value(samples, "lagoon_snapshot_leaderless_partitions", cluster="default") == 1
+        assert value(samples, "lagoon_group_lag", kafka_cluster=cluster, group=group) == lag
+        assert value(samples, "lagoon_group_partitions", kafka_cluster=cluster, group=group) == partitions
+    assert (
+        value(samples, "lagoon_group_expiry_timestamp_seconds", kafka_cluster="default", group="billing")
+        == expiry / 1000
+    )
+    assert value(samples, "lagoon_group_time_lag_seconds", kafka_cluster="default", group="billing") == 60.5
+    assert value(samples, "lagoon_group_unknown_lag_partitions", kafka_cluster="default", group="lost") == 1
+    assert value(samples, "lagoon_snapshot_failures", kafka_cluster="default", error="TIMED_OUT") == 2
+    assert value(samples, "lagoon_snapshot_complete", kafka_cluster="default") == 0
+    assert value(samples, "lagoon_snapshot_fenced_brokers", kafka_cluster="default") == 1
+    assert value(samples, "lagoon_snapshot_under_replicated_partitions", kafka_cluster="default") == 2
+    assert value(samples, "lagoon_snapshot_leaderless_partitions", kafka_cluster="default") == 1
 
 
 def test_a_file_is_written(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from kafka_lagoon.snapshot.configs import ConfigRow
 from kafka_lagoon.snapshot.group_rows import ConsumerGroupRow, ConsumerLagRow
 from kafka_lagoon.snapshot.state_rows import Snapshot
 
-_GROUP = ("cluster", "group")
+_GROUP = ("kafka_cluster", "group")
 LAG = Metric("lagoon_group_lag", "Records that the group has not read, over its partitions with a known lag.", _GROUP)
 HIGHEST_LAG = Metric("lagoon_group_highest_partition_lag", "Largest known lag of one partition of the group.", _GROUP)
 TIME_LAG = Metric(
@@ -33,7 +33,7 @@ EXPIRY = Metric(
 LEFT_OUT = Metric(
     "lagoon_snapshot_left_out_groups",
     "Groups without metrics of their own because of metrics.max_groups.",
-    ("cluster",),
+    ("kafka_cluster",),
 )
 
 _LONGEST_RETENTION_MS, _LAST_TIME_MS = 10**13, 10**14  # as in view loss_ahead: later times are none

@@ -2,7 +2,7 @@
 
 from kafka_lagoon.metrics.exposition import Metric
 
-_RUN = ("job", "cluster")
+_RUN = ("lagoon_job", "kafka_cluster")  # job, and often cluster, are labels that Prometheus gives to its targets
 
 EXIT_CODE = Metric(
     "lagoon_run_exit_code",

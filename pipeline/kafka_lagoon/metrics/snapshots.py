@@ -10,7 +10,7 @@ from kafka_lagoon.row_columns import column_of
 from kafka_lagoon.snapshot.coverage import CollectionFailureRow
 from kafka_lagoon.snapshot.state_rows import BrokerRow, PartitionRow, Snapshot
 
-_CLUSTER = ("cluster",)
+_CLUSTER = ("kafka_cluster",)
 CAPTURED = Metric(
     "lagoon_snapshot_captured_timestamp_seconds", "When the newest snapshot began to look at the cluster.", _CLUSTER
 )
