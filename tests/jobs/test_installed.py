@@ -1,4 +1,4 @@
-"""The wheel without a clone, started by the recipes of README, taken from its text."""
+"""The wheel without a clone, started by the recipes of docs/scheduling.md, taken from its text."""
 
 import ast
 import configparser
@@ -18,26 +18,27 @@ from kafka_lagoon.cli.main import COMMANDS
 from kafka_lagoon.jars.locked_jars import DELTA
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.settings import load
+from tests.documents import blocks, page
 from tests.installed import CLONE, Installed, install
 from tests.integration.state import create_topics, produce
 from tests.jobs.archived import archived, consumed
-from tests.jobs.commands import environment, rows
+from tests.jobs.commands import rows
 
 pytestmark = pytest.mark.spark  # most of them start Java
 
-README = (CLONE / "README.md").read_text("utf-8")
+RECIPES = page("scheduling")
 NOBODY_THERE = "127.0.0.1:1"  # no broker, which is known before Spark is started: a run of half a second
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Where README's paths are in this test."""
+    """Where the page's paths are in this test."""
 
     installed: Installed
     log: Path
 
     def here(self, recipe: str, conf: Path) -> str:
-        """A recipe of README with the paths of this machine."""
+        """A recipe with the paths of this machine."""
         moved = recipe.replace("/opt/kafka-lagoon/.venv", str(self.installed.environment))
         return moved.replace("/etc/lagoon.toml", str(conf)).replace("/var/log/lagoon", str(self.log))
 
@@ -66,10 +67,9 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
 
 
 def block(language: str, needle: str) -> str:
-    """The one code block of README in a language that has some text."""
-    blocks = [text for text in re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL) if needle in text]
-    assert len(blocks) == 1
-    return str(blocks[0])
+    """The one code block of the page in a language that has some text."""
+    (recipe,) = (text for text in blocks(RECIPES, language) if needle in text)
+    return recipe
 
 
 def cron_line() -> str:
@@ -159,17 +159,6 @@ def assert_asked(machine: Machine, done: subprocess.CompletedProcess[str], job: 
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stderr == f"lagoon: default: {NOBODY_THERE}: connect: Connection refused\n"
     assert (machine.event()["job"], machine.event()["status"]) == (job, "failed")
-
-
-def test_spark_submit_in_a_clone(machine: Machine) -> None:
-    """The line under "Try it", in the clone's folder."""
-    (line,) = [one for one in README.splitlines() if "spark-submit jobs/snapshot.py" in one and "SPARK_CONF_DIR" in one]
-    command = line.replace("conf/local.toml", str(machine.conf(NOBODY_THERE))).replace(
-        "$PWD/.venv/bin:$PATH", environment()["PATH"]
-    )
-    done = subprocess.run(["/bin/sh", "-c", command], cwd=CLONE, capture_output=True, text=True, check=False)
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert f"lagoon: default: {NOBODY_THERE}: connect: Connection refused\n" in done.stdout
 
 
 def test_compose() -> None:

@@ -1,7 +1,7 @@
 """The outcome of a job for one cluster (`maintain`: one table), and the log event `run_finished` that reports it.
 
 The event is written whatever happens: also for a cluster that failed, a lock that another run holds, a slot that had been
-published before, and settings that cannot work. README lists its fields from the declarations here.
+published before, and settings that cannot work. docs/exit-codes.md lists its fields from the declarations here.
 """
 
 from collections import deque

@@ -1,7 +1,7 @@
 """Declares the rows of the state tables about brokers and topics, and what all rows of a snapshot carry.
 
-A column's type, meaning and what null means in it are written once, beside the field; the tables' schemas, their DDL and
-the README's dictionary are derived from here. A class's docstring is the comment of its table. Unknown is None, never 0,
+A column's type, meaning and what null means in it are written once, beside the field; the tables' schemas, their DDL and the
+dictionary in docs/tables.md are derived from here. A class's docstring is the comment of its table. Unknown is None, never 0,
 -1 or a default, so no field has a default. No null without a reason: see `column`.
 """
 

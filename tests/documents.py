@@ -1,10 +1,10 @@
-"""The generated parts of README: tables, settings, permissions and the event that ends a run, from the code that makes them.
+"""README, the pages in docs/, and their generated parts: tables, settings, permissions and the event that ends a run.
 
-`python -m tests.readme` writes them; a test compares.
+`python -m tests.documents` writes the generated parts; a test compares.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,25 @@ from kafka_lagoon.delta.views import VIEWS
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.settings import SECTIONS, Settings
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+PAGES = ROOT / "docs"
+
+
+def page(name: str) -> str:
+    """The text of docs/NAME.md."""
+    return (PAGES / f"{name}.md").read_text("utf-8")
+
+
+def documents() -> dict[str, str]:
+    """README and the pages of docs/: path below the top folder -> text."""
+    paths = [README, *sorted(PAGES.rglob("*.md"))]
+    return {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in paths}
+
+
+def blocks(text: str, language: str = r"\w*") -> list[str]:
+    """The blocks of code of a document, those of one language or all."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
 def table_dictionary() -> str:
@@ -89,20 +107,29 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
 
-def renewed(readme: str) -> str:
-    """README with its generated parts as they ought to be."""
-    parts = {
-        "tables": table_dictionary(),
-        "settings": settings_table(),
-        "permissions": permissions_table(),
-        "events": events_table(),
-    }
-    for name, text in parts.items():
+# The name of a generated part -> what makes it.
+GENERATED: Mapping[str, Callable[[], str]] = {
+    "tables": table_dictionary,
+    "settings": settings_table,
+    "permissions": permissions_table,
+    "events": events_table,
+}
+
+
+def parts_of(text: str) -> list[str]:
+    """Names of the generated parts of a document."""
+    return re.findall(r"^<!-- (\w+): generated -->$", text, re.MULTILINE)
+
+
+def renewed(text: str) -> str:
+    """A document with its generated parts as they ought to be."""
+    for name in parts_of(text):
         pattern = rf"(<!-- {name}: generated -->\n).*?(\n<!-- end of {name} -->)"
-        readme, count = re.subn(pattern, lambda m, t=text: m[1] + t + m[2], readme, flags=re.DOTALL)
+        text, count = re.subn(pattern, lambda m, made=GENERATED[name]: m[1] + made() + m[2], text, flags=re.DOTALL)
         assert count == 1, name
-    return readme
+    return text
 
 
 if __name__ == "__main__":
-    README.write_text(renewed(README.read_text("utf-8")), "utf-8")
+    for path, text in documents().items():
+        (ROOT / path).write_text(renewed(text), "utf-8")
