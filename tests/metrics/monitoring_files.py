@@ -1,4 +1,4 @@
-"""What conf/prometheus and conf/grafana ask of Prometheus, as the tests of both need it."""
+"""Every metric that we declare, and what conf/prometheus and conf/grafana ask of Prometheus."""
 
 import json
 import re
@@ -8,9 +8,18 @@ from typing import Any
 
 import yaml
 
+from kafka_lagoon.metrics import groups, run, snapshots
+from kafka_lagoon.metrics.exposition import Metric
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 RULES, DASHBOARD = ROOT / "conf/prometheus/lagoon.rules.yml", ROOT / "conf/grafana/lagoon.json"
 PAGE = ROOT / "docs/monitoring.md"
+METRICS = {
+    value.name: value
+    for module in (run, snapshots, groups)
+    for value in vars(module).values()
+    if isinstance(value, Metric)
+}
 _VARIABLE = re.compile(r"label_values\((.+), \w+\)")
 
 

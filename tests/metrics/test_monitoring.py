@@ -9,16 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kafka_lagoon.metrics import groups, run, snapshots
-from kafka_lagoon.metrics.exposition import Metric, Sample, exposition
-from tests.metrics.monitoring_files import PAGE, RULES, dashboard, dashboard_expressions, expressions, rules
+from kafka_lagoon.metrics.exposition import Sample, exposition
+from tests.metrics.monitoring_files import METRICS, PAGE, RULES, dashboard, dashboard_expressions, expressions, rules
 
-METRICS = {
-    value.name: value
-    for module in (run, snapshots, groups)
-    for value in vars(module).values()
-    if isinstance(value, Metric)
-}
 _WORDS = re.compile(r'"[^"]*"|[a-z_]+')
 UNIT_TESTS = Path(__file__).with_name("lagoon.rules.test.yml")
 
@@ -70,13 +63,6 @@ def test_the_dashboard_is_laid_out() -> None:
         assert panel["description"]
         assert {target["datasource"]["uid"] for target in panel["targets"]} == {"${datasource}"}
         assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"])
-
-
-def test_the_page_lists_every_metric() -> None:
-    """With its labels and its meaning."""
-    page = PAGE.read_text("utf-8")
-    for metric in METRICS.values():
-        assert f"| `{metric.name}` | {', '.join(f'`{label}`' for label in metric.labels)} | {metric.meaning} |" in page
 
 
 @pytest.fixture(scope="module")
