@@ -116,10 +116,10 @@ class LagoonOperator(SparkSubmitOperator):
 
     def _path(self, name: str) -> str:
         """Where the installation keeps something, as it says itself."""
-        found = subprocess.run(  # noqa: S603  an installation that the administrator names
+        answer = subprocess.run(  # noqa: S603  an installation that the administrator names
             [f"{self.home}/bin/lagoon", "path", name], capture_output=True, text=True, check=True
         )
-        return found.stdout.strip()
+        return answer.stdout.strip()
 
     def _installation(self) -> dict[str, str]:
         """spark-submit and Python of the installation; Spark's settings unless the worker has some."""
@@ -141,13 +141,13 @@ class LagoonOperator(SparkSubmitOperator):
         match = EXIT_CODE.search(str(error))
         code = int(match[2] or match[1]) if match else None
         said = re.findall(r"^lagoon: (.*)$", str(error), re.MULTILINE)
-        told = f"{self.job} ended with exit code {code}: {'; '.join(said) or 'see the log above'}"
+        ended = f"{self.job} ended with exit code {code}: {'; '.join(said) or 'see the log above'}"
         if code == LOCK_HELD:
-            raise AirflowSkipException(told) from None
+            raise AirflowSkipException(ended) from None
         if code == BAD_SETTINGS or (code == INCOMPLETE_RUN and self.incomplete == "fail"):
-            raise AirflowFailException(told) from None
+            raise AirflowFailException(ended) from None
         if code == INCOMPLETE_RUN:
-            self.log.warning("%s", told)
+            self.log.warning("%s", ended)
             return INCOMPLETE_RUN
         raise error
 

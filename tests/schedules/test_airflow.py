@@ -141,11 +141,11 @@ def versions(lake: Path) -> dict[str, int]:
 
 def test_airflow_finds_the_dags(airflow: Airflow) -> None:
     """Every DAG is imported, has one task, one run at a time, and catches nothing up."""
-    found = airflow.run(None).result
-    assert found["errors"] == {}
+    result = airflow.run(None).result
+    assert result["errors"] == {}
     jobs = ["snapshot", "ingest", "maintain"]
     alike = {"catchup": False, "max_active_runs": 1}
-    assert found["dags"] == {f"lagoon_{job}": {**alike, "tasks": [job]} for job in jobs}
+    assert result["dags"] == {f"lagoon_{job}": {**alike, "tasks": [job]} for job in jobs}
 
 
 @pytest.mark.timeout(900)
