@@ -45,9 +45,7 @@ class Settings(BaseSettings):
 
     warehouse: str | None = Field(None, description="Folder or URL under which the tables live, one folder each.")
     catalog: str | None = Field(None, description="Spark catalog that holds the tables, instead of `warehouse`.")
-    schema_name: str | None = Field(
-        None, validation_alias="schema", description="Schema in `catalog`; written `schema` in conf."
-    )
+    schema_name: str | None = Field(None, validation_alias="schema", description="Schema in `catalog`.")
     kafka: KafkaSettings | None = Field(None, description="The one cluster, called `default` in the tables.")
     clusters: Mapping[str, KafkaSettings] = Field({}, description="Several clusters by name, instead of `kafka`.")
     snapshot: SnapshotSettings = Field(

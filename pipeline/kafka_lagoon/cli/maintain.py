@@ -35,14 +35,21 @@ class MaintainArguments:
 def maintain_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> MaintainArguments:
     """Arguments of `lagoon maintain` and jobs/maintain.py; ConfigError lists every fault."""
     parser = job_parser(
-        "maintain", "Old rows removed, fewer and larger files for days that are over, and away with those nobody needs."
+        "maintain",
+        "Join small files of days that are over, remove rows that [retention] calls old, delete files no version needs.",
     )
     parser.add_argument("--tables", metavar="NAMES", help="comma-separated; default: all")
-    parser.add_argument("--keep-hours", type=int, default=SAFE_HOURS, metavar="HOURS", help="keep what versions need")
     parser.add_argument(
-        "--force", action="store_true", help=f"allow fewer than {SAFE_HOURS} hours: nobody may be running"
+        "--keep-hours",
+        type=int,
+        default=SAFE_HOURS,
+        metavar="HOURS",
+        help="keep the files that versions of these hours need",
     )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    parser.add_argument(
+        "--force", action="store_true", help=f"allow fewer than {SAFE_HOURS} hours: no job or query may run meanwhile"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
     args = parser.parse_args(argv)
     log_to(args.log_file)
     options = MaintainOptions(keep_hours=args.keep_hours, force=args.force, dry_run=args.dry_run)
