@@ -71,6 +71,25 @@ def test_a_driver_on_this_machine(spark_jars: Path, arguments: list[str]) -> Non
     assert submit_options(spark_jars, *arguments) == f'{first} -XX:SharedArchiveFile="{archive(SPARK)}" {quiet}'
 
 
+def test_jobs_of_ours(spark_jars: Path, tmp_path: Path) -> None:
+    """They leave out jars that nothing of theirs needs, unless somebody adds jars or a catalog that may."""
+    job, without = str(CONF.parent / "jobs" / "snapshot.py"), f'-cp "{spark_jars / CORE}:{CONF}/" '
+    assert submit_options(spark_jars, job, "--dry-run").startswith(without)
+    for arguments in (
+        ["--jars", "more.jar", job],
+        ["--packages", "org:more:1", job],
+        ["--conf", "spark.jars.packages=org:more:1", job],
+        ["--conf", "spark.sql.catalogImplementation=hive", job],
+        [str(tmp_path / "snapshot.py")],
+    ):
+        assert f"/:{spark_jars / HIVE}" in submit_options(spark_jars, *arguments), arguments
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "jobs").symlink_to(CONF.parent / "jobs")
+    (tmp_path / "conf" / "spark-env.sh").write_text((CONF / "spark-env.sh").read_text())
+    (tmp_path / "conf" / "spark-defaults.conf").write_text("spark.jars.packages org:more:1\n")
+    assert f"/:{spark_jars / HIVE}" in submit_options(spark_jars, job, conf=tmp_path / "conf")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

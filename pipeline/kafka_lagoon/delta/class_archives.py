@@ -1,7 +1,8 @@
 """Makes the archives of classes from which the JVMs of this machine start (jars/class_archives.py), once, by letting each work.
 
 A JVM archives the classes that it has read. So each does here what runs do: it creates the tables of a warehouse, which is
-thrown away, and appends to one of them. The driver of Spark also runs a task and a query.
+thrown away, and appends to one of them. The driver of Spark also runs a task. With a query its archive would be twice as large,
+take twice as long to make (46 instead of 25 processor seconds), and start jobs no sooner.
 """
 
 import os
@@ -59,6 +60,7 @@ def _make_spark(scratch: Path) -> None:
     archive(SPARK_CLASS_PATH).unlink(missing_ok=True)  # until it is there again, no JVM takes an archive of other jars
     _keep(scratch / SPARK)
     (scratch / SPARK_CLASS_PATH).write_text(f"{first}\n{rest}\n")
+    (scratch / SPARK_CLASS_PATH).chmod(0o644)  # whatever the umask: what others can write is not used
     _keep(scratch / SPARK_CLASS_PATH)
 
 
@@ -97,7 +99,6 @@ def work_with_spark(folder: str) -> None:
     warehouse = open_warehouse(spark, load(None, {}, [f"warehouse={folder}"], cluster_needed=False), SYSTEM_CLOCK)
     _use(warehouse)
     spark.sparkContext.parallelize([0, 1], 2).map(abs).collect()
-    spark.table(warehouse.identifiers["admin_actions"]).groupBy("event").count().collect()
 
 
 def _use(warehouse: Warehouse) -> None:
