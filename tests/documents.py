@@ -1,4 +1,4 @@
-"""README, the pages in docs/, and their generated parts: tables, settings, permissions and the event that ends a run.
+"""README, the pages in docs/, and their generated parts: tables, settings, permissions, metrics and the event that ends a run.
 
 `python -m tests.documents` writes the generated parts; a test compares.
 """
@@ -17,6 +17,7 @@ from kafka_lagoon.delta.views import VIEWS, View
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.settings import SECTIONS, Settings
 from kafka_lagoon.snapshot.tables import STATE_TABLES as SNAPSHOT_TABLES
+from tests.metrics.monitoring_files import METRICS
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -142,6 +143,15 @@ def events_table() -> str:
     return "\n".join(lines)
 
 
+def metrics_table() -> str:
+    """Every metric with its labels."""
+    lines = ["| metric | labels | meaning |", "|---|---|---|"]
+    for metric in METRICS.values():
+        labels = ", ".join(f"`{label}`" for label in metric.labels)
+        lines.append(f"| `{metric.name}` | {labels} | {_cell(metric.meaning)} |")
+    return "\n".join(lines)
+
+
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
@@ -154,6 +164,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "settings": settings_table,
     "permissions": permissions_table,
     "events": events_table,
+    "metrics": metrics_table,
 }
 
 

@@ -184,6 +184,20 @@ class RestoreSettings(Strict):
     lock_wait_ms: int = Field(0, ge=0, description="How long to wait for another restore's lock before exit 4.")
 
 
+class MetricsSettings(Strict):
+    """Where a run leaves its metrics for Prometheus."""
+
+    folder: str | None = Field(
+        None,
+        description="Folder that node_exporter's textfile collector reads: each run replaces its files there when it ends.",
+    )
+    max_groups: int = Field(
+        100,
+        ge=0,
+        description="Most groups of a cluster with metrics of their own: those that lost records, then the largest lag.",
+    )
+
+
 class RetentionSettings(Strict):
     """What `lagoon maintain` removes because of its age: nothing unless a number of days is set."""
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kafka_lagoon.cli.arguments import job_parser, names, overrides
-from kafka_lagoon.cli.outcome import MAINTAIN, Outcome, one_by_one, reported_job
+from kafka_lagoon.cli.outcome import MAINTAIN, STATUS, Outcome, one_by_one, reported_job
+from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import COMPLETE, log_to, say, worst
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
 from kafka_lagoon.delta.maintain import SAFE_HOURS, Files, Maintained, MaintainOptions, check_options, in_order
@@ -62,6 +63,14 @@ def maintain_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> Maint
 
 def maintain_all(arguments: MaintainArguments, clock: Clock) -> int:
     """Maintain the tables one after the other; the exit code of the worst."""
+    run, started = Outcome(job=MAINTAIN, dry_run=arguments.options.dry_run), clock.monotonic()
+    with metrics_written(arguments.settings.metrics.folder, [run], clock):
+        run.exit_code = _maintain_tables(arguments, clock)
+        run.status, run.seconds = STATUS[run.exit_code], clock.monotonic() - started
+    return run.exit_code
+
+
+def _maintain_tables(arguments: MaintainArguments, clock: Clock) -> int:
     options = arguments.options
     context = RunContext(MAINTAIN, arguments.settings, clock)
     warehouse = context.existing_warehouse
