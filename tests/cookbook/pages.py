@@ -14,7 +14,9 @@ from tests.query.duckdb_rows import rows_of
 
 ROOT = Path(__file__).resolve().parents[2]
 QUERIES = ROOT / "docs" / "queries.md"
-_STATEMENT = re.compile(r"^```sql\n(.*?)^```\n(?:\n<!-- answer: generated -->\n.*?<!-- end of answer -->\n)?", re.DOTALL | re.MULTILINE)
+_STATEMENT = re.compile(
+    r"^```sql\n(.*?)^```\n(?:\n<!-- answer: generated -->\n.*?<!-- end of answer -->\n)?", re.DOTALL | re.MULTILINE
+)
 
 
 def statements(page: str) -> list[str]:
@@ -65,10 +67,8 @@ def _cell(value: Any) -> str:
             return str(value).replace("|", "\\|")
         case list():
             return ", ".join(map(_cell, value))
-        case float():
-            return f"{value:,}"
         case _:
-            return f"{int(value):,}"
+            return f"{value:,}"
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,33 @@ from kafka_lagoon.snapshot.coverage import CollectionFailureRow, CoverageRow
 from kafka_lagoon.snapshot.log_dirs import StoredReplicaRow
 from kafka_lagoon.snapshot.table_states import table_state
 from tests.cookbook import load
-from tests.cookbook.load import BROKER_DOWN, GROUPS, LEADERS_BACK, LOGS, RESTARTED, SCALED_OUT, TOPICS, Group, Log, Topic
+from tests.cookbook.load import (
+    BROKER_DOWN,
+    GROUPS,
+    LEADERS_BACK,
+    LOGS,
+    RESTARTED,
+    SCALED_OUT,
+    TOPICS,
+    Group,
+    Log,
+    Topic,
+)
 from tests.delta.samples import row
 
 CLUSTER, CLUSTER_ID = "shop", "q1Sh-9_ISia_zwGINzRvyQ"
 _BROKERS = (1, 2, 3)
 _COLLECTED = ("brokers", "topics", "partitions", "partition_offsets", "consumer_groups", "group_members")
 _ALSO = ("committed_offsets", "consumer_lag", "log_dirs", "configs")
-_ASKED = ("Metadata", "DescribeCluster", "ListGroups", "OffsetFetch", "ListOffsets", "DescribeConfigs", "DescribeLogDirs")
+_APIS = (
+    "Metadata",
+    "DescribeCluster",
+    "ListGroups",
+    "OffsetFetch",
+    "ListOffsets",
+    "DescribeConfigs",
+    "DescribeLogDirs",
+)
 _LISTS = ("Metadata", "ListGroups", "OffsetFetch")
 _UNAVAILABLE = "LEADER_NOT_AVAILABLE"
 
@@ -313,7 +332,7 @@ def _lag(group: Group, log: Log, moment: datetime, member: str | None, state: st
 
 def _console(moment: datetime) -> Iterator[Any]:
     """Somebody looked at orders for an hour and committed nothing."""
-    if moment != load.at(16, 14):
+    if moment != load.november(16, 14):
         return
     console = "console-consumer-4711"
     yield row(
@@ -332,7 +351,7 @@ def _console(moment: datetime) -> Iterator[Any]:
 
 def _coverage(moment: datetime) -> Iterator[Any]:
     partitions = len(LOGS)
-    for api in _ASKED:
+    for api in _APIS:
         failed = 1 if _is_down(moment) and api in {"ListOffsets", "DescribeLogDirs"} else 0
         expected = partitions if api == "ListOffsets" else 3
         yield row(
@@ -359,5 +378,3 @@ def _coverage(moment: datetime) -> Iterator[Any]:
                 items=1,
                 **values,
             )
-
-
