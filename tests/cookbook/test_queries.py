@@ -56,7 +56,7 @@ def test_answers_are_those_of_spark(week: Path, spark: SparkSession) -> None:
 def test_every_question_has_an_answer() -> None:
     """Fifteen of them, and no answer that shows nothing."""
     assert len(re.findall(r"^### \d+\. .*\?$", PAGE, re.MULTILINE)) == 15
-    answers = re.findall(r"<!-- answer: generated -->\n\n(.*?)\n\n<!--", PAGE, re.DOTALL)
+    answers = re.findall(r"<!-- answer: by tests.cookbook.pages -->\n\n(.*?)\n\n<!--", PAGE, re.DOTALL)
     assert len(answers) == len(statements(PAGE)) == 18
     assert all(answer.count("\n") >= 2 for answer in answers)
 

@@ -89,7 +89,12 @@ def _printed(tools: ToolsInOne, kafka: LocalKafka, topic: str, formatter: str) -
     """What the console consumer prints of a topic, an object a record."""
     options = ("--bootstrap-server", kafka.bootstrap_servers, "--from-beginning", "--timeout-ms", "4000")
     text = tools.run(CONSOLE_CONSUMER, *options, "--topic", topic, "--formatter", FORMATTERS + formatter)
-    return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    objects, position = [], text.find("{")  # the formatters print no ends of lines
+    while position >= 0:
+        made, position = json.JSONDecoder().raw_decode(text, position)
+        objects.append(made)
+        position = text.find("{", position)
+    return objects
 
 
 def _ms(time: datetime | None) -> int | None:
