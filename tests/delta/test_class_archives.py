@@ -23,7 +23,7 @@ def test_the_kernel_starts_from_an_archive(tmp_path: Path, monkeypatch: pytest.M
     made = lagoon("path", "classes", LAGOON_CACHE=str(cache))
     assert (made.returncode, made.stdout, made.stderr) == (0, f"{cache}/classes\n", "")
     assert [path.name for path in (cache / "classes").iterdir()] == [KERNEL]
-    jars = plain_jvm._jars()
+    jars = plain_jvm.kernel_jars()
     py4j = next(jar for jar in jars if jar.name.startswith("py4j-"))  # py4j names it first
     started = run(
         [
