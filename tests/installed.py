@@ -22,7 +22,7 @@ from kafka_lagoon.jars.locked_jars import DELTA, cache_folder, jar_paths, locked
 from kafka_lagoon.records.kernel_cache import cache_folder as kernel_folder
 
 CLONE = Path(__file__).resolve().parent.parent
-_SOURCES = ("pyproject.toml", "README.md", "LICENSE", "conf", "jobs", "pipeline")
+_SOURCES = ("pyproject.toml", "README.md", "LICENSE", "NOTICE", "conf", "jobs", "pipeline")
 _SUBMIT = ("spark-submit", "find-spark-home", "find_spark_home.py")  # what pip takes from PySpark for spark-submit
 
 
@@ -34,7 +34,7 @@ class Installed:
     home: Path
 
     def cron(self) -> dict[str, str]:
-        """All the variables that cron gives a job; and JAVA_HOME, which README tells to set where it is needed."""
+        """All the variables that cron gives a job; and JAVA_HOME, which docs/scheduling.md tells to set where it is needed."""
         java = {name: os.environ[name] for name in ("JAVA_HOME",) if name in os.environ}
         return {"HOME": str(self.home), "PATH": "/usr/bin:/bin", "SHELL": "/bin/sh", "LOGNAME": "lagoon", **java}
 

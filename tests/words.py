@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 LIST = Path(__file__).with_name("words.txt")
-CHECKED = ("pipeline", "jobs", "tests", "conf", "README.md", "Makefile")
+CHECKED = ("pipeline", "jobs", "tests", "conf", "docs", "README.md", "CONTRIBUTING.md", "Makefile")
 _SUFFIXES = (".py", ".sql", ".md", ".toml", ".conf", ".yml", ".properties", "Makefile")
 _OK = "words: ok"
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")

@@ -58,15 +58,16 @@ def test_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_class_archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not there, there but no archive, and one that others can write."""
     monkeypatch.setenv("LAGOON_CACHE", str(tmp_path))
-    (missing,) = installation.class_archive()
+    missing, of_spark = installation.class_archives()
+    assert of_spark.status == "warning"
     assert (missing.status, missing.to_do) == ("warning", "lagoon path classes")
     path = tmp_path / "classes" / installation.KERNEL
     path.parent.mkdir()
     path.write_bytes(os.urandom(4096))
     path.chmod(0o600)
-    (broken,) = installation.class_archive()
+    broken, _ = installation.class_archives()
     assert broken.status == "warning"
     assert broken.observed.startswith("this Java does not use it: ")
     path.chmod(0o666)
-    (shared,) = installation.class_archive()
+    shared, _ = installation.class_archives()
     assert shared.observed == "not used: others can write to it"

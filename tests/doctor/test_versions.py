@@ -45,7 +45,7 @@ def java_that_says(folder: Path, text: str) -> str:
     ],
 )
 def test_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, status: str, words: str) -> None:
-    """Every way in which Javas say their version."""
+    """Javas say their version in several forms."""
     monkeypatch.setenv("JAVA_HOME", java_that_says(tmp_path, text))
     (result,) = versions.java()
     assert (result.status, result.observed) == (status, words)

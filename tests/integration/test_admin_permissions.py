@@ -1,4 +1,4 @@
-"""The permissions that README names for verbs of `lagoon admin` are enough, and none can be left out.
+"""The permissions that docs/permissions.md names for verbs of `lagoon admin` are enough, and none can be left out.
 
 Here are the verbs about ACLs, quotas, users, groups and transactions; those about topics, configs and brokers are tried where
 they are tested. What is refused changes nothing, so a verb is tried with one permission less first, and with all of them then.

@@ -1,4 +1,4 @@
-"""The commands that README shows under "Altering a cluster" run as they stand there, on a real cluster, one after the other."""
+"""The commands that docs/administration.md shows run as they stand there, on a real cluster, one after the other."""
 
 import re
 import shlex
@@ -14,13 +14,13 @@ from kafka_lagoon.cli.main import main
 from kafka_lagoon.delta import sessionless
 from kafka_lagoon.delta.plain_jvm import plain_kernel
 from kafka_lagoon.query import duckdb_engine
+from tests.documents import blocks, page
 from tests.integration.administered import Administered
-from tests.readme import README
 
-SECTION = README.read_text("utf-8").partition("## Altering a cluster\n")[2].partition("\n## ")[0]
 COMMANDS = [
     shlex.split(line, comments=True)[1:]
-    for line in SECTION.splitlines()
+    for block in blocks(page("administration"))
+    for line in block.splitlines()
     if line.startswith(("lagoon admin", "lagoon kafka"))
 ]
 
@@ -79,7 +79,7 @@ def test_every_recipe_runs(
     assert altered <= {kind for kind, _, _ in rows}
 
 
-def test_every_verb_is_in_the_section() -> None:
+def test_every_verb_is_on_the_page() -> None:
     """As a command, or by its name."""
-    missing = [verb for verb in VERBS if not re.search(rf"\blagoon admin {verb}\b|`{verb}`", SECTION)]
+    missing = [verb for verb in VERBS if not re.search(rf"\blagoon admin {verb}\b|`{verb}`", page("administration"))]
     assert not missing

@@ -1,4 +1,4 @@
-"""The permissions of verbs about topics, configs, partitions and the cluster in README are enough, and none can be left out.
+"""The permissions of verbs about topics, configs, partitions and the cluster in docs/permissions.md are enough, and none can be left out.
 
 What is refused changes nothing, so a verb is tried with one permission less first, and with all of them then.
 """

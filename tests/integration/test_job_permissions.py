@@ -19,7 +19,7 @@ from tests.integration.state import create_topics, produce
 from tests.jobs import commands
 
 ORDERS, SINK, RECORDS = "least-archived", "least-sink", 20
-# As README has them for `df.write.format("lagoon")`.
+# As docs/spark.md has them for `df.write.format("lagoon")`.
 _SINK = (Permission(WRITE, TOPIC, "refused"), Permission(WRITE, TRANSACTIONAL_ID, "refused"))
 
 
@@ -94,7 +94,7 @@ def _ingested(place: Place, warehouse: Path, *topics: str) -> subprocess.Complet
 
 @pytest.mark.parametrize("transactions", ["none", "run"])
 def test_permissions_of_the_sink_are_enough_and_least(place: Place, spark: SparkSession, transactions: str) -> None:
-    """With those that README names rows are written from executors that authenticate; without one of them the job fails."""
+    """With those that docs/spark.md names rows are written from executors that authenticate; without one of them the job fails."""
     register_source(spark)
     needed = [one for one in _SINK if transactions == "run" or one.resource_type == TOPIC]
     with place.granted(needed):

@@ -42,6 +42,7 @@ from kafka_lagoon.snapshot.state_rows import (
 from kafka_lagoon.snapshot.tables import STATE_TABLES
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
+from tests.documents import page
 from tests.integration.secured import (
     GIVEN_WAY,
     GUEST,
@@ -56,7 +57,6 @@ from tests.integration.secured import (
     allow,
 )
 from tests.integration.state import commit, create_topics, every_shape, produce
-from tests.readme import README
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
 
@@ -169,8 +169,8 @@ def test_signed_tokens_lead_in(request: pytest.FixtureRequest, release: str, way
         assert list(cluster.brokers) == [1]
 
 
-# How README calls a way; Kerberos has a test of its own, with a key distribution centre (tests/oracle/test_kerberos.py).
-IN_README = {
+# How docs/security.md calls a way; Kerberos has a test of its own, with a key distribution centre (tests/oracle/test_kerberos.py).
+DOCUMENTED = {
     "TLS": "tls",
     "TLS with a client certificate": "mutual",
     "PLAIN over TLS": "plain-tls",
@@ -182,11 +182,11 @@ IN_README = {
 }
 
 
-def test_what_readme_tells_is_what_leads_in(secured: Secured) -> None:
-    """The settings in README's table of security modes are those that the tests above get in with, no more and no fewer."""
-    table = re.findall(r"^\| ([^|]+) \| (`security_protocol`[^|]+) \|$", README.read_text("utf-8"), re.MULTILINE)
-    assert dict(table).keys() == {*IN_README, "GSSAPI (Kerberos)"}
-    for name, mode in IN_README.items():
+def test_what_the_page_tells_is_what_leads_in(secured: Secured) -> None:
+    """The settings in the table of docs/security.md are those that the tests above get in with, no more and no fewer."""
+    table = re.findall(r"^\| ([^|]+) \| (`security_protocol`[^|]+) \|$", page("security"), re.MULTILINE)
+    assert dict(table).keys() == {*DOCUMENTED, "GSSAPI (Kerberos)"}
+    for name, mode in DOCUMENTED.items():
         documented = dict(re.findall(r"`(\w+)`(?: = ([\w-]+))?", dict(table)[name]))
         used = secured.settings(mode)
         assert documented.keys() | {"bootstrap_servers"} == used.keys(), name

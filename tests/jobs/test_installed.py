@@ -1,13 +1,12 @@
-"""The wheel without a clone, started by the recipes of README, taken from its text."""
+"""The wheel without a clone, started by the recipes of conf/ and of docs/scheduling.md as they stand."""
 
 import ast
-import configparser
 import json
 import re
 import shlex
 import subprocess
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,31 +14,52 @@ import pytest
 from confluent_kafka.admin import NewTopic
 
 from kafka_lagoon.cli.main import COMMANDS
+from kafka_lagoon.cli.maintain import maintain_arguments
+from kafka_lagoon.clock import SYSTEM_CLOCK
+from kafka_lagoon.delta.lock import locked
 from kafka_lagoon.jars.locked_jars import DELTA
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.settings import load
+from tests.documents import blocks, page
 from tests.installed import CLONE, Installed, install
 from tests.integration.state import create_topics, produce
 from tests.jobs.archived import archived, consumed
-from tests.jobs.commands import environment, rows
+from tests.jobs.commands import rows
+from tests.schedules.recipes import container_command, crontab, exec_start, unit
 
 pytestmark = pytest.mark.spark  # most of them start Java
 
-README = (CLONE / "README.md").read_text("utf-8")
+RECIPES = page("scheduling")
 NOBODY_THERE = "127.0.0.1:1"  # no broker, which is known before Spark is started: a run of half a second
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Where README's paths are in this test."""
+    """Where the page's paths are in this test."""
 
     installed: Installed
     log: Path
 
     def here(self, recipe: str, conf: Path) -> str:
-        """A recipe of README with the paths of this machine."""
+        """A recipe with the paths of this machine."""
         moved = recipe.replace("/opt/kafka-lagoon/.venv", str(self.installed.environment))
-        return moved.replace("/etc/lagoon.toml", str(conf)).replace("/var/log/lagoon", str(self.log))
+        moved = re.sub(r"/etc/lagoon(/lagoon)?[.]toml", str(conf), moved)
+        return moved.replace("/var/log/lagoon", str(self.log))
+
+    def cron(self, job: str, conf: Path) -> subprocess.CompletedProcess[str]:
+        """A line of the crontab."""
+        table = crontab()
+        variables = {name: self.here(value, conf) for name, value in table.variables.items()}
+        return self.installed.run(table.commands[job], **variables)
+
+    def systemd(self, name: str, conf: Path, instance: str = "") -> subprocess.CompletedProcess[str]:
+        """What a unit starts."""
+        return self.installed.run(self.here(exec_start(name, instance), conf))
+
+    def pod(self, job: str, conf: Path, name: str) -> subprocess.CompletedProcess[str]:
+        """What the container of a CronJob starts, in a Job of this name."""
+        path = f"{self.installed.environment}/bin:/usr/bin:/bin"
+        return self.installed.run(self.here(container_command(job), conf), PATH=path, JOB_NAME=name)
 
     def conf(self, servers: str) -> Path:
         """A settings file for a cluster."""
@@ -66,19 +86,9 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
 
 
 def block(language: str, needle: str) -> str:
-    """The one code block of README in a language that has some text."""
-    blocks = [text for text in re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL) if needle in text]
-    assert len(blocks) == 1
-    return str(blocks[0])
-
-
-def cron_line() -> str:
-    """The command of the crontab's one line, as cron gives it to sh: an escaped % is one, any other would end the line."""
-    (line,) = block("crontab", "lagoon").splitlines()
-    *schedule, command = line.split(maxsplit=5)
-    assert all(re.fullmatch(r"[\d*/,-]+", field) for field in schedule)
-    assert not re.search(r"(?<!\\)%", command)
-    return command.replace(r"\%", "%")
+    """The one code block of the page in a language that has some text."""
+    (recipe,) = (text for text in blocks(RECIPES, language) if needle in text)
+    return recipe
 
 
 def minute_of(slot: str) -> float:
@@ -92,7 +102,7 @@ def test_wheel_and_recipes_on_a_real_cluster(machine: Machine, kafka: LocalKafka
     produce(kafka.bootstrap_servers, "installed", 500)
     lake, conf = machine.log.parent / "lake", machine.conf(kafka.bootstrap_servers)
 
-    done = machine.installed.run(machine.here(cron_line(), conf))
+    done = machine.cron("snapshot", conf)
     printed = (machine.log / "cron.log").read_text()
     assert done.returncode == 0, printed
     assert (done.stdout, done.stderr) == ("", "")
@@ -120,18 +130,57 @@ def test_wheel_and_recipes_on_a_real_cluster(machine: Machine, kafka: LocalKafka
     assert not [name for name in in_pyspark if name.startswith("delta-")]
 
 
-def test_systemd(machine: Machine) -> None:
-    """The unit's command, with systemd's % and $ undone, asks the cluster with the minute as its slot."""
-    service, timer = block("ini", "ExecStart").split("# /etc/systemd/system/lagoon-snapshot.timer")
-    unit = configparser.ConfigParser(interpolation=None, comment_prefixes="#")
-    unit.optionxform = str  # type: ignore[assignment,method-assign]
-    unit.read_string(service + timer)
-    assert unit.sections() == ["Service", "Timer", "Install"]
-    command = unit["Service"]["ExecStart"]
-    assert not re.search(r"(?<!%)%(?!%)|(?<!\$)\$(?!\$)", re.sub(r"%%|\$\$", "", command))
-    words = shlex.split(machine.here(command.replace("%%", "%").replace("$$", "$"), machine.conf(NOBODY_THERE)))
-    assert_asked(machine, machine.installed.run(shlex.join(words)), "snapshot")
+def test_every_scheduler_takes_a_snapshot(machine: Machine, kafka: LocalKafka) -> None:
+    """The slot is the minute of the run; in Kubernetes that of the CronJob, so that a second try of it writes nothing."""
+    lake, conf = machine.log.parent / "lake", machine.conf(kafka.bootstrap_servers)
+    by_systemd = machine.systemd("lagoon-snapshot.service", conf)
+    assert by_systemd.returncode == 0, by_systemd.stdout + by_systemd.stderr
     assert 0 <= minute_of(machine.event()["slot"]) < 2
+
+    due = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=7)
+    name = f"lagoon-snapshot-{round(due.timestamp() / 60)}"
+    first, again = (machine.pod("snapshot", conf, name) for _ in range(2))
+    assert first.returncode == 0, first.stdout + first.stderr
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "nothing to do" in again.stdout
+    assert [row["slot"] for row in rows(lake, "snapshots")].count(due) == 1
+    late = machine.pod("snapshot", conf, "lagoon-snapshot-29000000")
+    assert late.returncode == 2
+    assert "lagoon: --slot 2025-02-20T13:20Z is " in late.stderr
+
+    with locked(lake / ".lagoon-cluster-default.lock", SYSTEM_CLOCK):
+        assert machine.pod("snapshot", conf, "lagoon-snapshot-by-hand").returncode == 4
+        assert machine.systemd("lagoon-snapshot.service", conf).returncode == 4
+        by_cron = machine.cron("snapshot", conf)
+    assert (by_cron.returncode, by_cron.stdout, by_cron.stderr) == (0, "", "")
+    assert (machine.event()["exit_code"], machine.event()["status"]) == (4, "locked")
+    assert unit("lagoon-snapshot.service")["Service"]["SuccessExitStatus"] == "4"
+
+
+def test_schedulers_start_ingests(machine: Machine) -> None:
+    """Each asks the cluster; cron prints the end of its log, which is mailed."""
+    conf = machine.conf(NOBODY_THERE)
+    assert_asked(machine, machine.systemd("lagoon@.service", conf, "ingest"), "ingest")
+    by_cron = machine.cron("ingest", conf)
+    assert f"lagoon: default: {NOBODY_THERE}: connect: Connection refused\n" in by_cron.stdout
+    in_pod = machine.pod("ingest", conf, "lagoon-ingest-29000000")
+    assert in_pod.returncode == 1
+    assert f"lagoon: default: {NOBODY_THERE}: connect: Connection refused\n" in in_pod.stderr
+
+
+def test_schedulers_maintain(machine: Machine) -> None:
+    """Their options are those of the job."""
+    commands = (
+        crontab().commands["maintain"],
+        exec_start("lagoon@.service", "maintain"),
+        container_command("maintain"),
+    )
+    options = crontab().variables["OPTIONS"]
+    for command in commands:
+        words = shlex.split(command.partition(">>")[0].replace("$OPTIONS", options))
+        assert words[1] == "maintain"
+        conf = machine.conf(NOBODY_THERE)
+        assert maintain_arguments(shlex.split(machine.here(shlex.join(words[2:]), conf)), {}).options.tables
 
 
 @pytest.mark.parametrize("job", ["snapshot", "ingest"])
@@ -159,17 +208,6 @@ def assert_asked(machine: Machine, done: subprocess.CompletedProcess[str], job: 
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stderr == f"lagoon: default: {NOBODY_THERE}: connect: Connection refused\n"
     assert (machine.event()["job"], machine.event()["status"]) == (job, "failed")
-
-
-def test_spark_submit_in_a_clone(machine: Machine) -> None:
-    """The line under "Try it", in the clone's folder."""
-    (line,) = [one for one in README.splitlines() if "spark-submit jobs/snapshot.py" in one and "SPARK_CONF_DIR" in one]
-    command = line.replace("conf/local.toml", str(machine.conf(NOBODY_THERE))).replace(
-        "$PWD/.venv/bin:$PATH", environment()["PATH"]
-    )
-    done = subprocess.run(["/bin/sh", "-c", command], cwd=CLONE, capture_output=True, text=True, check=False)
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert f"lagoon: default: {NOBODY_THERE}: connect: Connection refused\n" in done.stdout
 
 
 def test_compose() -> None:

@@ -49,7 +49,7 @@ def finished(log: Path) -> list[dict[str, Any]]:
 
 
 def assert_all_fields(event: dict[str, Any]) -> None:
-    """An event has the fields that README lists for its job, null where there is nothing to say, and in that order."""
+    """An event has the fields that docs/exit-codes.md lists for its job, null where there is nothing to say, and in that order."""
     assert list(event) == [one.name for one in event_fields() if event["job"] in one.metadata["jobs"]]
 
 

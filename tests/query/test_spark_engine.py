@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.cli.main import main
 from tests.clock import Hands
 from tests.delta.lake import make_lake
-from tests.test_readme import snippets
+from tests.documents import blocks, page
 
 CLOCK = Hands().clock()
 STATEMENT = "SELECT group_id, topic, lag, captured_at, snapshot_date FROM lag_now ORDER BY lag"
@@ -82,9 +82,9 @@ def test_what_duckdb_cannot_read_spark_reads(lake: Path, tmp_path: Path, capsys:
         folder.rename(lake)
 
 
-def test_readme_shows_it(lake: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
-    """README's lines for a notebook with Spark run as they stand."""
-    (snippet,) = (one for one in snippets("python") if "import register\n" in one)
+def test_the_page_shows_it(lake: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    """The lines of docs/sql.md for a notebook with Spark run as they stand."""
+    (snippet,) = (one for one in blocks(page("sql"), "python") if "import register\n" in one)
     exec(snippet.replace('"warehouse"', f'"{lake}"'), {"spark": spark})  # noqa: S102  the JVM's folder cannot be changed
     assert "billing" in capsys.readouterr().out
 

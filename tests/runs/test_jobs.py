@@ -8,6 +8,7 @@ import pytest
 from kafka_lagoon.cli.main import COMMANDS, usage
 from kafka_lagoon.cli.outcome import JOBS
 from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
+from tests.documents import documents
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PRODUCT = ROOT / "pipeline" / "kafka_lagoon"
@@ -42,7 +43,7 @@ def test_a_job_is_where_users_look_for_it(job: str) -> None:
         in text(f"jobs/{job}.py"),
         "its name in JOBS of cli/outcome.py": job in JOBS,
         f"make {job}": bool(re.search(rf"^{job}: .*## .*\n\t.*jobs/{job}\.py\b", text("Makefile"), re.MULTILINE)),
-        f"`lagoon {job}` in README.md": f"lagoon {job} " in text("README.md"),
+        f"`lagoon {job}` in README.md or docs/": f"lagoon {job} " in "".join(documents().values()),
         "REQUIRED_PERMISSIONS of cli/permissions.py, or WITHOUT_KAFKA here": job
         in {*REQUIRED_PERMISSIONS, *WITHOUT_KAFKA},
     }

@@ -141,7 +141,7 @@ def test_every_table_has_rows() -> None:
 
 @pytest.mark.usefixtures("speak_everything")
 def test_tables_declare_the_apis_that_they_need() -> None:
-    """What a snapshot asks is what its tables declare: README's permissions and skipped tables rely on it."""
+    """What a snapshot asks is what its tables declare: the page on permissions and skipped tables rely on it."""
     requested = {row.api for row in captured(everything()).of(CoverageRow)} - {API_VERSIONS.name}
     names = {api.name for table in STATE_TABLES for api in table.apis}
     assert requested <= names

@@ -111,7 +111,7 @@ def test_a_new_checkpoint_is_another_query(copying: Copying) -> None:
 
 @pytest.mark.proof
 def test_without_transactions_a_repeated_micro_batch_is_doubled(copying: Copying) -> None:
-    """As README says of transactions=none."""
+    """As docs/spark.md says of transactions=none."""
     copying.run("none")
     copying.forget_last_commit()
     copying.run("none")

@@ -130,6 +130,13 @@ def _doctor(argv: Sequence[str]) -> int:
     return piped(lambda: reported(lambda: run(argv, os.environ, SYSTEM_CLOCK)))
 
 
+def _metrics(argv: Sequence[str]) -> int:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from kafka_lagoon.cli.metrics import run  # noqa: PLC0415
+
+    return piped(lambda: reported(lambda: run(argv, os.environ)))
+
+
 COMMANDS: Mapping[str, Command] = {
     "snapshot": _job("snapshot", "one snapshot of one or more clusters into the state tables"),
     "ingest": _job("ingest", "records since the last run into table records, exactly once"),
@@ -142,6 +149,7 @@ COMMANDS: Mapping[str, Command] = {
     "import": Command("a cluster as it is, as such a file", _desired("import_state"), extra="yaml"),
     "apply": _job("apply", "make a cluster what such a file says, after showing the plan"),
     "sql": Command("run one SQL statement over the tables and views", _sql, extra="sql"),
+    "metrics": Command("lag and state of the newest snapshots in Prometheus' text format", _metrics, extra="sql"),
     "path": Command("where the jobs, Spark's settings and Delta's jars are, for spark-submit and clusters", _path),
     "doctor": Command(
         "whether this installation, its settings, clusters and warehouse work, and what to do if not", _doctor

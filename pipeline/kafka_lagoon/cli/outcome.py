@@ -1,7 +1,7 @@
 """The outcome of a job for one cluster (`maintain`: one table), and the log event `run_finished` that reports it.
 
 The event is written whatever happens: also for a cluster that failed, a lock that another run holds, a slot that had been
-published before, and settings that cannot work. README lists its fields from the declarations here.
+published before, and settings that cannot work. docs/exit-codes.md lists its fields from the declarations here.
 """
 
 from collections import deque
@@ -29,6 +29,7 @@ from kafka_lagoon.cli.terminal import (
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import PipelineError
+from kafka_lagoon.metrics.exposition import Sample
 
 EVENT = "run_finished"
 SNAPSHOT, INGEST, MAINTAIN, RESTORE, APPLY = "snapshot", "ingest", "maintain", "restore", "apply"
@@ -111,6 +112,7 @@ class Outcome:
     )
     request_stats: RequestStats = field(default_factory=RequestStats)
     lines: list[str] = field(default_factory=list)  # what is printed of it, when it is reported
+    metrics: Sequence[Sample] = ()  # of what the run has published
 
     def event(self) -> dict[str, Any]:
         """The values of the event, in the order of the declarations."""

@@ -1,4 +1,4 @@
-"""The permissions that each command needs on the cluster, for README and for the help of `lagoon kafka`.
+"""The permissions that each command needs on the cluster, for docs/permissions.md and for the help of `lagoon kafka`.
 
 Every list is enough, and no entry can be left out: tests/integration/test_least_permissions.py proves both on real brokers, and
 the tests of verbs of `lagoon admin` do so for theirs.

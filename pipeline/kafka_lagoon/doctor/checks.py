@@ -27,7 +27,7 @@ _MACHINE = (
     ("packages", versions.packages),
     ("jars", installation.jars),
     ("kernels", installation.kernels),
-    ("class archive", installation.class_archive),
+    ("class archive", installation.class_archives),
 )
 
 

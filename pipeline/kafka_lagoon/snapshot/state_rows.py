@@ -1,7 +1,7 @@
 """Declares the rows of the state tables about brokers and topics, and what all rows of a snapshot carry.
 
-A column's type, meaning and what null means in it are written once, beside the field; the tables' schemas, their DDL and
-the README's dictionary are derived from here. A class's docstring is the comment of its table. Unknown is None, never 0,
+A column's type, meaning and what null means in it are written once, beside the field; the tables' schemas, their DDL and the
+dictionary in docs/tables.md are derived from here. A class's docstring is the comment of its table. Unknown is None, never 0,
 -1 or a default, so no field has a default. No null without a reason: see `column`.
 """
 
@@ -27,7 +27,9 @@ _RACK_UNKNOWN = """NOT coalesce(list_has_all((SELECT list(brokers.broker_id) FRO
 class SnapshotHeader:
     """What every row of a snapshot carries; the tables stamp it."""
 
-    snapshot_id: str = column("The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.")
+    snapshot_id: str = column(
+        "Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others."
+    )
     cluster: str = column("Name of the cluster in the configuration.")
     cluster_id: str | None = column("Kafka's own id of the cluster; null if no broker named it.", null_if=ALWAYS)
     captured_at_ms: Timestamp = column("When the run began to look at the cluster.")

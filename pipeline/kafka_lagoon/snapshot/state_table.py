@@ -1,7 +1,8 @@
 """Declares what a state table is: its rows, when and how they are collected, and what that needs of the cluster.
 
-One `StateTable` per table stands beside the code that makes its rows, and `tables.py` lists them. The order of collection, the
-Delta schemas, publication, README's dictionary and the permissions that `lagoon snapshot` needs are derived from that list.
+One `StateTable` per table stands beside the code that makes its rows, and `tables.py` lists them. The order of collection,
+the Delta schemas, publication, the dictionary in docs/tables.md and the permissions that `lagoon snapshot` needs are derived
+from that list.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,0 +1,182 @@
+"""README and docs/ say what the code does."""
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pytest
+
+from kafka_lagoon.cli.job_arguments import ingest_arguments, snapshot_arguments
+from kafka_lagoon.cli.maintain import maintain_arguments
+from tests.clock import CLOCK
+from tests.delta.lake import make_lake
+from tests.documents import GENERATED, PAGES, ROOT, blocks, documents, page, parts_of, renewed
+from tests.query.duckdb_rows import rows_of
+
+_CLUSTER = ("--set", "kafka.bootstrap_servers=a:1", "--warehouse", "w")
+DOCUMENTS = documents()
+EVERYTHING = "\n".join(DOCUMENTS.values())
+_BEFORE = (
+    r"^(?:[-*/,\d]+ ){5}|(?:/opt/kafka-lagoon/)?\.venv/bin/"  # the schedule of a crontab's line, and where `lagoon` is
+)
+_OTHERS = ("CHANGELOG.md", "CONTRIBUTING.md", "pipeline/DESIGN.md")  # their links lead somewhere, too
+
+
+@pytest.mark.parametrize("path", DOCUMENTS)
+def test_generated_parts_are_fresh(path: str) -> None:
+    """Tables, settings, permissions and events are those of the code; `python -m tests.documents` writes them."""
+    assert renewed(DOCUMENTS[path]) == DOCUMENTS[path], "run python -m tests.documents"
+
+
+def test_every_generated_part_is_in_one_document() -> None:
+    """None is lost, and none is there twice."""
+    assert sorted(parts_of(EVERYTHING)) == sorted(GENERATED)
+
+
+def _anchors(text: str) -> set[str]:
+    """What links may name after `#`: the headings, as GitHub makes anchors of them."""
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ +(.+?) *$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def _links(text: str) -> Iterator[str]:
+    """Targets of links and pictures, but of those to other sites."""
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    targets = re.findall(r"\]\(([^)\s]+)\)", prose) + re.findall(r"""(?:src|srcset|href)=["']([^"']+)["']""", prose)
+    return (unquote(one) for one in targets if not re.match(r"[a-z]+:", one))
+
+
+@pytest.mark.parametrize("path", [*DOCUMENTS, *(name for name in _OTHERS if (ROOT / name).is_file())])
+def test_every_link_leads_somewhere(path: str) -> None:
+    """The file exists, and so does the heading that a link names."""
+    text = (ROOT / path).read_text("utf-8")
+    for link in _links(text):
+        name, _, anchor = link.partition("#")
+        target = (ROOT / path).parent / name if name else ROOT / path
+        assert target.exists(), f"{path}: {link}"
+        assert not anchor or anchor in _anchors(target.read_text("utf-8")), f"{path}: {link}"
+
+
+def test_every_page_is_in_the_index() -> None:
+    """docs/README.md names each page once."""
+    listed = re.findall(r"^\| \[[^]]+\]\(([^)#]+)\) \|", page("README"), re.MULTILINE)
+    pages = {path.relative_to(PAGES).as_posix() for path in PAGES.rglob("*.md")} - {"README.md"}
+    assert sorted(listed) == sorted(set(listed))
+    assert pages - set(listed) == set()
+
+
+@pytest.mark.parametrize("path", DOCUMENTS)
+def test_a_page_opens_with_what_it_is_for(path: str) -> None:
+    """A title, and under it a sentence."""
+    assert re.match(r"# [^\n]+\n\n[A-Z`][^\n|#]+", DOCUMENTS[path]), path
+
+
+def test_every_make_target_that_is_named_exists() -> None:
+    """No command in README or docs/ that does nothing."""
+    named = set(re.findall(r"(?:`|^)make (\w+)", EVERYTHING, re.MULTILINE))
+    printed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    offered = set(re.findall(r"^make (\w+)", printed, re.MULTILINE))
+    assert {"demo", "test"} <= named
+    assert named <= offered
+
+
+def test_every_command_that_is_named_exists() -> None:
+    """`lagoon --help` lists what README and docs/ use."""
+    named = set(re.findall(r"(?<![-\w/])lagoon (\w+)\b(?= |`|$)", _code(EVERYTHING), re.MULTILINE))
+    printed = subprocess.run(
+        [sys.executable, "-m", "kafka_lagoon", "--help"], capture_output=True, text=True, check=True, cwd=ROOT
+    ).stdout
+    assert {"snapshot", "sql", "kafka"} <= named
+    assert named <= set(re.findall(r"^  (\w+) ", printed, re.MULTILINE))
+
+
+def _code(text: str) -> str:
+    """What stands between backquotes, and the blocks of code."""
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    return "\n".join([*blocks(text), *re.findall(r"`([^`\n]+)`", prose)])
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a warehouse, as those have it who read the pages."""
+    folder = tmp_path_factory.mktemp("documents")
+    (folder / "warehouse").mkdir()
+    make_lake(folder / "warehouse")
+    return folder
+
+
+def test_the_first_query_runs(lake: Path) -> None:
+    """What README opens with, on two snapshots of another day."""
+    statement = blocks(DOCUMENTS["README.md"], "sql")[0]
+    with rows_of(lake / "warehouse", statement) as rows:
+        assert rows.schema.names == ["slot", "group_id", "lag", "known", "partitions"]
+    moved = re.sub(r"'2026-11-17' AND '2026-11-18'", "'2025-11-21' AND '2025-11-22'", statement)
+    with rows_of(lake / "warehouse", moved) as rows:
+        shown = pa.Table.from_batches(list(rows.batches), rows.schema).to_pylist()
+    assert [(int(one["lag"]), one["known"], one["partitions"]) for one in shown] == [
+        (5, 1, 1),
+        (2**63 - 1, 1, 2),
+        (-2, 1, 1),
+    ]
+
+
+def test_every_question_runs(lake: Path) -> None:
+    """The statements about history, each as it stands; what they answer is in tests/delta/views."""
+    statements = [statement for statement in blocks(page("sql"), "sql")[0].split(";") if statement.strip()]
+    assert len(statements) == 7
+    for statement in statements:
+        with rows_of(lake / "warehouse", statement) as rows:
+            assert rows.schema.names
+
+
+@pytest.mark.parametrize("reader", ["duckdb", "polars", "deltalake"])
+def test_readers_read(
+    lake: Path, reader: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The lines for a notebook run as they stand, where the warehouse is."""
+    (snippet,) = (
+        one for one in blocks(page("sql"), "python") if re.search(rf"^(?:import|from) {reader}\b", one, re.MULTILINE)
+    )
+    monkeypatch.chdir(lake)
+    exec(snippet, {})  # noqa: S102  what the page says
+    assert ("billing" if reader != "deltalake" else "4") in capsys.readouterr().out
+
+
+def _examples() -> list[list[str]]:
+    """The words of every `lagoon JOB ...` that begins a line of a code block."""
+    lines = [
+        re.sub(_BEFORE, "", line).partition(" >> ")[0] for block in blocks(EVERYTHING) for line in block.splitlines()
+    ]
+    lines = [
+        re.sub(r'"\$\(date [^"]*"', "now", line).replace("/var/log/lagoon/events.jsonl", "/dev/null") for line in lines
+    ]
+    words = [shlex.split(line, comments=True) for line in lines if line.startswith("lagoon ")]
+    return [one[1:] for one in words if one[1] in {"snapshot", "ingest", "maintain"}]
+
+
+@pytest.mark.parametrize("example", _examples(), ids=" ".join)
+def test_every_example_of_a_job_has_options_that_it_takes(example: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a cluster and a warehouse, no example is bad configuration."""
+    monkeypatch.chdir(ROOT)
+    job, *options = example
+    arguments = [one for one in options if one != "--conf" and not one.endswith(".toml")]
+    match job:
+        case "snapshot":
+            snapshot_arguments([*arguments, *_CLUSTER], {}, CLOCK)
+        case "ingest":
+            chosen = {"--topics", "--pattern"} & set(arguments)
+            by_settings = {} if chosen else {"LAGOON_INGEST__TOPICS": "orders"}
+            ingest_arguments([*arguments, *_CLUSTER], by_settings, CLOCK)
+        case _:
+            maintain_arguments([*arguments, *_CLUSTER], {})
+
+
+def test_there_are_examples() -> None:
+    """The test above looks where examples are."""
+    assert {one[0] for one in _examples()} >= {"ingest", "maintain"}
