@@ -15,7 +15,8 @@ from tests.query.duckdb_rows import rows_of
 ROOT = Path(__file__).resolve().parents[2]
 QUERIES = ROOT / "docs" / "queries.md"
 _STATEMENT = re.compile(
-    r"^```sql\n(.*?)^```\n(?:\n<!-- answer: generated -->\n.*?<!-- end of answer -->\n)?", re.DOTALL | re.MULTILINE
+    r"^```sql\n(.*?)^```\n(?:\n<!-- answer: by tests.cookbook.pages -->\n.*?<!-- end of answer -->\n)?",
+    re.DOTALL | re.MULTILINE,
 )
 
 
@@ -28,7 +29,7 @@ def with_answers(page: str, answer: Callable[[str], str]) -> str:
     """The page with a table after each statement."""
     return _STATEMENT.sub(
         lambda match: (
-            f"```sql\n{match[1]}```\n\n<!-- answer: generated -->\n\n{answer(match[1])}\n\n<!-- end of answer -->\n"
+            f"```sql\n{match[1]}```\n\n<!-- answer: by tests.cookbook.pages -->\n\n{answer(match[1])}\n\n<!-- end of answer -->\n"
         ),
         page,
     )

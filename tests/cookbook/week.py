@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ CLUSTER, CLUSTER_ID = "shop", "q1Sh-9_ISia_zwGINzRvyQ"
 _BROKERS = (1, 2, 3)
 _COLLECTED = ("brokers", "topics", "partitions", "partition_offsets", "consumer_groups", "group_members")
 _ALSO = ("committed_offsets", "consumer_lag", "log_dirs", "configs")
-_ASKED = (
+_REQUESTS = (
     "Metadata",
     "DescribeCluster",
     "ListGroups",
@@ -332,7 +332,7 @@ def _lag(group: Group, log: Log, moment: datetime, member: str | None, state: st
 
 def _console(moment: datetime) -> Iterator[Any]:
     """Somebody looked at orders for an hour and committed nothing."""
-    if moment != load.at(16, 14):
+    if moment != load.moment(16, 14):
         return
     console = "console-consumer-4711"
     yield row(
@@ -351,7 +351,7 @@ def _console(moment: datetime) -> Iterator[Any]:
 
 def _coverage(moment: datetime) -> Iterator[Any]:
     partitions = len(LOGS)
-    for api in _ASKED:
+    for api in _REQUESTS:
         failed = 1 if _is_down(moment) and api in {"ListOffsets", "DescribeLogDirs"} else 0
         expected = partitions if api == "ListOffsets" else 3
         yield row(
