@@ -123,6 +123,13 @@ def _compare(argv: Sequence[str]) -> int:
     return piped(lambda: reported(lambda: run(argv, os.environ, SYSTEM_CLOCK)))
 
 
+def _doctor(argv: Sequence[str]) -> int:
+    from kafka_lagoon.cli.doctor import run  # noqa: PLC0415
+    from kafka_lagoon.clock import SYSTEM_CLOCK  # noqa: PLC0415
+
+    return piped(lambda: reported(lambda: run(argv, os.environ, SYSTEM_CLOCK)))
+
+
 def _metrics(argv: Sequence[str]) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from kafka_lagoon.cli.metrics import run  # noqa: PLC0415
@@ -144,6 +151,9 @@ COMMANDS: Mapping[str, Command] = {
     "sql": Command("run one SQL statement over the tables and views", _sql, extra="sql"),
     "metrics": Command("lag and state of the newest snapshots in Prometheus' text format", _metrics, extra="sql"),
     "path": Command("where the jobs, Spark's settings and Delta's jars are, for spark-submit and clusters", _path),
+    "doctor": Command(
+        "whether this installation, its settings, clusters and warehouse work, and what to do if not", _doctor
+    ),
     "compare": Command("how the records of two topics differ, in one cluster or two", _compare, extra="records"),
     "kafka": Command(
         "ask a cluster itself: versions, metadata, health, offsets, groups, lag and more", _kafka, extra="records"
