@@ -55,8 +55,8 @@ def _shaded(series: Series, axis: Timeline) -> Iterator[str]:
     """Where snapshots are missing, and where the value is unknown."""
     yield from gaps(axis)
     xs = [axis.x(at_ms) * WIDTH for at_ms in axis.times]
-    for number, one in enumerate(series):
-        if one is not None and one.value is None:
+    for number, reading in enumerate(series):
+        if reading is not None and reading.value is None:
             before, after = xs[max(number - 1, 0)], xs[min(number + 1, len(xs) - 1)]
             yield _rectangle("unknown", (before + xs[number]) / 2, (xs[number] + after) / 2)
 
@@ -85,10 +85,10 @@ def _stretches(series: Series, axis: Timeline) -> Iterator[list[tuple[float, flo
     """What is known without a break between: place, value, and whether it is partial."""
     number = 0
     places = []
-    for one, point in zip(series, axis.points, strict=True):
-        number += point.after_gap or one is None or one.value is None
-        if one is not None and one.value is not None:
-            places.append((number, (axis.x(point.last_ms), one.value, one.is_partial)))
+    for reading, point in zip(series, axis.points, strict=True):
+        number += point.after_gap or reading is None or reading.value is None
+        if reading is not None and reading.value is not None:
+            places.append((number, (axis.x(point.last_ms), reading.value, reading.is_partial)))
     for _, stretch in groupby(places, key=lambda place: place[0]):
         yield [place for _, place in stretch]
 

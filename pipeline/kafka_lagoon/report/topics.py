@@ -116,10 +116,15 @@ def flow_of(scope: Scope, topics: Sequence[Topic]) -> Flow:
     among = f"topic IN ({', '.join('?' for _ in names) or 'NULL'})"
     for point, topic, rate, _, is_partial in _rates(scope, f"CASE WHEN {among} THEN topic ELSE '' END", names):
         if topic:
-            by_topic[topic][point] = Reading(rate, bool(is_partial))
+            by_topic[topic][point] = _reading(point, rate, is_partial)
     for point, _, rate, byte_rate, is_partial in _rates(scope, "''", []):
-        records[point], in_bytes[point] = Reading(rate, bool(is_partial)), Reading(byte_rate, bool(is_partial))
+        records[point], in_bytes[point] = _reading(point, rate, is_partial), _reading(point, byte_rate, is_partial)
     return Flow(by_topic=by_topic, records=records, bytes=in_bytes)
+
+
+def _reading(point: int, rate: float | None, is_partial: int) -> Reading | None:
+    """The first snapshot may have none before it to compare with: that is no rate that is missing."""
+    return None if point == 0 and rate is None else Reading(rate, bool(is_partial))
 
 
 def _rates(scope: Scope, name: str, values: Sequence[str]) -> list[tuple[Any, ...]]:

@@ -60,7 +60,7 @@ def cell(column: Column, value: Any) -> Markup:
         case "time":
             return time_html(value)
         case "badge":
-            return Markup('<span class="badge {0}">{0}</span>').format(printable(str(value)))
+            return Markup('<span class="pill {0}">{0}</span>').format(printable(str(value)))
         case "text":
             return Markup("<bdi>{}</bdi>").format(printable(str(value)))
         case _:
