@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS topics (
   is_internal BOOLEAN COMMENT 'Whether Kafka keeps its own state in it; null if problem is set.',
   partitions INT COMMENT 'Number of partitions; null if problem is set.',
   replication_factor INT COMMENT 'Replicas of the first partition, as Kafka\'s tools print it; null if it has no partition, or problem is set.',
-  problem STRING COMMENT 'Kafka\'s name of the error that hides the topic; null if there is none.',
+  problem STRING COMMENT 'Kafka\'s name of the topic\'s error; null if there is none.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
@@ -460,7 +460,7 @@ CREATE TABLE IF NOT EXISTS coverage (
   bytes BIGINT NOT NULL COMMENT 'Bytes received.',
   elapsed_ms BIGINT NOT NULL COMMENT 'Milliseconds from the first request to the last answer.',
   throttle_ms BIGINT NOT NULL COMMENT 'Milliseconds for which the broker throttled us.',
-  not_collected_because STRING COMMENT 'Why the API gave nothing although nothing failed: UNSUPPORTED_VERSION (the brokers do not offer it), SECURITY_DISABLED (no authorizer), DELEGATION_TOKEN_AUTH_DISABLED (tokens are switched off), DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (PLAINTEXT, TLS without a certificate, and logins by token do not see tokens) SKIPPED (by the setting snapshot.skip_tables) or LEFT_OUT (topics or groups, by settings; see left_out); null if it was asked.',
+  not_collected_because STRING COMMENT 'Why the API gave nothing although nothing failed: UNSUPPORTED_VERSION (the brokers do not offer it), SECURITY_DISABLED (no authorizer), DELEGATION_TOKEN_AUTH_DISABLED (tokens are switched off), DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (PLAINTEXT, TLS without a certificate, and logins by token see no tokens), SKIPPED (by the setting snapshot.skip_tables) or LEFT_OUT (topics or groups, by settings; see left_out); null if it was asked.',
   skipped_table STRING COMMENT 'Table that has no rows of this snapshot because it is skipped; null for rows about requests.',
   bytes_sent BIGINT COMMENT 'Bytes sent. Null in rows of version 0.1.0.',
   most_in_flight INT COMMENT 'Most requests of a connection that waited for their answers at once when one of this API was sent, itself included; at most kafka.max_in_flight_requests_per_connection. Null in rows of version 0.1.0.',

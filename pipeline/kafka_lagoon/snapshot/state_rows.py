@@ -73,7 +73,7 @@ class TopicRow:
         "Replicas of the first partition, as Kafka's tools print it; null if it has no partition, or problem is set.",
         null_if="partitions = 0",
     )
-    problem: str | None = column("Kafka's name of the error that hides the topic; null if there is none.")
+    problem: str | None = column("Kafka's name of the topic's error; null if there is none.")
 
 
 @row
