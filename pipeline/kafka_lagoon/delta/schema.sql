@@ -87,7 +87,7 @@ CREATE TABLE IF NOT EXISTS partition_offsets (
 )
 USING delta
 PARTITIONED BY (snapshot_date)
-COMMENT 'Where the log of every partition began and ended, one row per partition and snapshot.'
+COMMENT 'Log start offset, high watermark and other offsets of every partition, one row per partition and snapshot.'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,topic,topic_id,partition,log_start_offset,high_watermark,last_stable_offset,max_timestamp_offset,max_timestamp,max_timestamp_ms,local_log_start_offset,tiered_offset,leader_epoch,read_at,problem');
 
 CREATE TABLE IF NOT EXISTS consumer_groups (
@@ -581,7 +581,7 @@ CREATE TABLE IF NOT EXISTS record_ranges (
 )
 USING delta
 PARTITIONED BY (ingest_date)
-COMMENT 'Counts of what every offset was, one row per run and partition; the ranges of a partition join.'
+COMMENT 'How the offsets were counted, one row per run and partition; the ranges of a partition have no gaps and no overlaps.'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.deletedFileRetentionDuration' = 'interval 7 days', 'delta.dataSkippingStatsColumns' = 'ingest_id,cluster,cluster_id,topic,topic_id,partition,from_offset,to_offset,records,control,aborted,compacted,lost,corrupt,bytes_fetched,bytes_decoded,codec,files,leader_epoch,problem,planned_at');
 
 CREATE TABLE IF NOT EXISTS record_problems (
@@ -654,7 +654,7 @@ CREATE TABLE IF NOT EXISTS restore_map (
 )
 USING delta
 PARTITIONED BY (write_date)
-COMMENT 'Which offset each restored record has in the target, as ranges in which source and target count alike.'
+COMMENT 'Which offset each restored record has in the target, as ranges over which both offsets increase together.'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.feature.domainMetadata' = 'supported', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'restore_id,source_cluster,source_cluster_id,source_topic,source_topic_id,source_partition,source_offset,target_cluster,target_cluster_id,target_topic,target_topic_id,target_partition,target_offset,records,written_at');
 
 CREATE TABLE IF NOT EXISTS restore_receipts (

@@ -126,7 +126,7 @@ class PartitionRow:
 
 @row
 class PartitionOffsetsRow:
-    """Where the log of every partition began and ended, one row per partition and snapshot."""
+    """Log start offset, high watermark and other offsets of every partition, one row per partition and snapshot."""
 
     topic: str = column("Name of the topic.")
     topic_id: str | None = column(
