@@ -81,7 +81,9 @@ def bare_debian(folder: Path) -> None:
             shutil.copytree(source, folder / name, dirs_exist_ok=True)
         elif source.exists():
             shutil.copy(source, folder / name)
-    subprocess.run(["chroot", str(folder), "update-ca-certificates"], env={"PATH": _PATH}, check=True, capture_output=True)
+    subprocess.run(
+        ["chroot", str(folder), "update-ca-certificates"], env={"PATH": _PATH}, check=True, capture_output=True
+    )
 
 
 def build(dockerfile: Path, context: Path, into: Path) -> Stage:
