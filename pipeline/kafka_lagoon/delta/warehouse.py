@@ -212,7 +212,7 @@ def _warehouse(spark: SparkSession, settings: Settings) -> Warehouse:
 def _check_writable(warehouse: Warehouse) -> None:
     probe = f"{warehouse.name}/.lagoon-probe-{uuid.uuid4().hex}"
     try:
-        warehouse.kernel.storage.write(probe, b"probe")
+        warehouse.kernel.storage.write(probe, b"")
         warehouse.kernel.storage.delete(probe)
     except TableError as error:
         raise ConfigError([f"warehouse: {error}"]) from error
