@@ -52,7 +52,7 @@ def _of_another_java(content: bytes) -> bytes:
 def test_the_kernel_starts(cache: Path, archives: str, tmp_path: Path) -> None:
     """A JVM that may not start without the archive starts; rows are written with it, and with one that does not fit."""
     if archives == "whole":
-        jars = plain_jvm._jars()
+        jars = plain_jvm.kernel_jars()
         py4j = next(jar for jar in jars if jar.name.startswith("py4j-"))  # py4j names it first
         options = ["-Xshare:on", *plain_jvm._FLAGS, *archive_options(KERNEL)]
         started = run(["java", *options, "-cp", class_path([py4j, *jars]), "-version"])

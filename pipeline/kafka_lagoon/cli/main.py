@@ -50,14 +50,14 @@ class Command:
     is_job: bool = False
 
 
-def _job(name: str, summary: str) -> Command:
+def _job(name: str, summary: str, extra: str = "spark") -> Command:
     """A job: `main` of cli/<name>.py, which jobs/<name>.py calls as well."""
 
     def run(argv: Sequence[str]) -> int:
         exit_code: int = import_module(f"kafka_lagoon.cli.{name}").main(argv)
         return exit_code
 
-    return Command(summary, run, is_job=True)
+    return Command(summary, run, extra, is_job=True)
 
 
 def _sql(argv: Sequence[str]) -> int:
@@ -123,6 +123,13 @@ def _compare(argv: Sequence[str]) -> int:
     return piped(lambda: reported(lambda: run(argv, os.environ, SYSTEM_CLOCK)))
 
 
+def _doctor(argv: Sequence[str]) -> int:
+    from kafka_lagoon.cli.doctor import run  # noqa: PLC0415
+    from kafka_lagoon.clock import SYSTEM_CLOCK  # noqa: PLC0415
+
+    return piped(lambda: reported(lambda: run(argv, os.environ, SYSTEM_CLOCK)))
+
+
 def _metrics(argv: Sequence[str]) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from kafka_lagoon.cli.metrics import run  # noqa: PLC0415
@@ -135,6 +142,9 @@ COMMANDS: Mapping[str, Command] = {
     "ingest": _job("ingest", "records since the last run into table records, exactly once"),
     "restore": _job("restore", "archived records back into a cluster, exactly once, with a receipt"),
     "maintain": _job("maintain", "small files joined and old ones removed"),
+    "report": _job(
+        "report", "one HTML page of how clusters are, or were at a past time, from the tables", extra="report"
+    ),
     "lag": _tables("lag", "how far groups were behind in the newest snapshot, the worst first; exit 3 above limits"),
     "health": _tables("health", "what is not as it should be in the newest snapshot, and since when"),
     "changes": _tables("changes", "what changed between snapshots; exit 3 above limits, as with lag and health"),
@@ -144,6 +154,9 @@ COMMANDS: Mapping[str, Command] = {
     "sql": Command("run one SQL statement over the tables and views", _sql, extra="sql"),
     "metrics": Command("lag and state of the newest snapshots in Prometheus' text format", _metrics, extra="sql"),
     "path": Command("where the jobs, Spark's settings and Delta's jars are, for spark-submit and clusters", _path),
+    "doctor": Command(
+        "whether this installation, its settings, clusters and warehouse work, and what to do if not", _doctor
+    ),
     "compare": Command("how the records of two topics differ, in one cluster or two", _compare, extra="records"),
     "kafka": Command(
         "ask a cluster itself: versions, metadata, health, offsets, groups, lag and more", _kafka, extra="records"

@@ -154,7 +154,7 @@ def open_warehouse(
         _create_in_catalog(spark, settings)
     warehouse = _warehouse(spark, settings)
     if settings.warehouse:
-        _check_writable(warehouse)
+        check_writable(warehouse)
     _prepare_all(warehouse, tables, clock)
     return warehouse
 
@@ -165,7 +165,7 @@ def open_folder(delta: Kernel, path: str, tables: Sequence[Table], clock: Clock)
     All tables are created if there are none. Errors are those of `open_warehouse`, and NeedsSession where columns are missing.
     """
     warehouse = _at_path(None, delta, path)
-    _check_writable(warehouse)
+    check_writable(warehouse)
     _prepare_all(warehouse, tables, clock)
     return warehouse
 
@@ -203,10 +203,11 @@ def _warehouse(spark: SparkSession, settings: Settings) -> Warehouse:
     return in_catalog(spark, catalog, schema)
 
 
-def _check_writable(warehouse: Warehouse) -> None:
+def check_writable(warehouse: Warehouse) -> None:
+    """ConfigError if the place of a warehouse cannot be written, or does not keep writers apart."""
     probe = f"{warehouse.name}/.lagoon-probe-{uuid.uuid4().hex}"
     try:
-        warehouse.kernel.storage.write(probe, b"")
+        warehouse.kernel.storage.write(probe, b"probe")
         warehouse.kernel.storage.delete(probe)
     except TableError as error:
         raise ConfigError([f"warehouse: {error}"]) from error

@@ -32,6 +32,7 @@ from kafka_lagoon.records.host import Host, this_host
 
 Kernel = Callable[..., int]
 
+SOURCES = ("walk_kernel", "decode_kernel", "digest_kernel", "encode_kernel")
 _SHARED_SOURCES = ("compiler.py", "fields.py", "layout.py", "encode_layout.py")
 _CHECKSUM_SIZE = 32
 
@@ -51,6 +52,16 @@ def load_kernels(source: str, parameters: Mapping[str, int]) -> dict[str, Kernel
     if object_code is None:
         object_code = _from_cache(source, key, lambda: _compiled(source, parameters, host))
     return _linked(object_code, parameters)
+
+
+def kept_in(source: str) -> Path | None:
+    """The folder that has the compiled kernels of a module of this package for this machine; None if they must be compiled."""
+    llvm.initialize_native_target()
+    key = _key(source, this_host())
+    folders = [environment_folder()]
+    with suppress(OSError):
+        folders.append(cache_folder())
+    return next((folder for folder in folders if _kept(folder / _name(source, key), key) is not None), None)
 
 
 def _from_cache(source: str, key: bytes, compiled: Callable[[], bytes]) -> bytes:
