@@ -14,7 +14,7 @@ FIRST, LAST = datetime(2026, 11, 15, tzinfo=UTC), datetime(2026, 11, 21, 8, tzin
 _SATURDAY = 5
 
 
-def moment(day: int, hour: int, minute: int = 0) -> datetime:
+def november(day: int, hour: int, minute: int = 0) -> datetime:
     """A time of November 2026."""
     return datetime(2026, 11, day, hour, minute, tzinfo=UTC)
 
@@ -65,34 +65,36 @@ TOPICS = (
     Topic(name="emails", rate=0, bytes_each=2_000, shares=(0.5, 0.5), retention_hours=8_760),
     Topic(name="audit", rate=300, bytes_each=200, shares=(1.0,), replicas=1),
 )
-_FAR = moment(30, 0)
+_FAR = november(30, 0)
 GROUPS = (
     Group(
         name="billing",
         topics=("orders", "payments"),
         capacity=4_500,
         members=2,
-        down=((moment(17, 12, 10), moment(17, 14, 10)),),
+        down=((november(17, 12, 10), november(17, 14, 10)),),
     ),
     Group(name="fraud-check", topics=("orders",), capacity=20_000, type="consumer", members=2),
     Group(
         name="analytics",
         topics=("orders",),
         capacity=90_000,
-        down=((BEFORE, moment(18, 1, 30)), (moment(18, 3, 30), _FAR)),
+        down=((BEFORE, november(18, 1, 30)), (november(18, 3, 30), _FAR)),
     ),
-    Group(name="bookkeeping", topics=("payments",), capacity=6_000, stuck=((moment(19, 9, 50), _FAR),)),
-    Group(name="clicks-archive", topics=("clicks",), capacity=30_000, down=((moment(19, 16, 10), moment(20, 2, 10)),)),
+    Group(name="bookkeeping", topics=("payments",), capacity=6_000, stuck=((november(19, 9, 50), _FAR),)),
+    Group(
+        name="clicks-archive", topics=("clicks",), capacity=30_000, down=((november(19, 16, 10), november(20, 2, 10)),)
+    ),
     Group(name="shipping", topics=("shipments",), capacity=4_000),
     Group(name="newsletter", topics=("emails",), capacity=1_000, down=((BEFORE, _FAR),)),
     Group(name="audit-export", topics=("audit",), capacity=4_000),
 )
-RETENTION_CUT = moment(19, 14, 30)  # of clicks, to six hours
-BROKER_DOWN = (moment(20, 8, 40), moment(20, 10, 20))  # broker 3
-LEADERS_BACK = moment(20, 11, 30)
-SCALED_OUT = moment(20, 11, 40)  # fraud-check has a third member
-RESTARTED = moment(20, 16, 20)  # one of its members
-NOT_TAKEN = (moment(18, 5), moment(18, 6))  # the scheduler was down
+RETENTION_CUT = november(19, 14, 30)  # of clicks, to six hours
+BROKER_DOWN = (november(20, 8, 40), november(20, 10, 20))  # broker 3
+LEADERS_BACK = november(20, 11, 30)
+SCALED_OUT = november(20, 11, 40)  # fraud-check has a third member
+RESTARTED = november(20, 16, 20)  # one of its members
+NOT_TAKEN = (november(18, 5), november(18, 6))  # the scheduler was down
 
 
 def slots() -> Iterator[datetime]:

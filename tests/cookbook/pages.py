@@ -68,10 +68,8 @@ def _cell(value: Any) -> str:
             return str(value).replace("|", "\\|")
         case list():
             return ", ".join(map(_cell, value))
-        case float():
-            return f"{value:,}"
         case _:
-            return f"{int(value):,}"
+            return f"{value:,}"
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ CLUSTER, CLUSTER_ID = "shop", "q1Sh-9_ISia_zwGINzRvyQ"
 _BROKERS = (1, 2, 3)
 _COLLECTED = ("brokers", "topics", "partitions", "partition_offsets", "consumer_groups", "group_members")
 _ALSO = ("committed_offsets", "consumer_lag", "log_dirs", "configs")
-_REQUESTS = (
+_APIS = (
     "Metadata",
     "DescribeCluster",
     "ListGroups",
@@ -332,7 +332,7 @@ def _lag(group: Group, log: Log, moment: datetime, member: str | None, state: st
 
 def _console(moment: datetime) -> Iterator[Any]:
     """Somebody looked at orders for an hour and committed nothing."""
-    if moment != load.moment(16, 14):
+    if moment != load.november(16, 14):
         return
     console = "console-consumer-4711"
     yield row(
@@ -351,7 +351,7 @@ def _console(moment: datetime) -> Iterator[Any]:
 
 def _coverage(moment: datetime) -> Iterator[Any]:
     partitions = len(LOGS)
-    for api in _REQUESTS:
+    for api in _APIS:
         failed = 1 if _is_down(moment) and api in {"ListOffsets", "DescribeLogDirs"} else 0
         expected = partitions if api == "ListOffsets" else 3
         yield row(

@@ -288,7 +288,7 @@ def test_who_installed_us_is_trusted(kept, monkeypatch):
     assert kernel_cache._installer() == os.getuid()
 
 
-def test_who_waits_is_told_once(monkeypatch, capsys):
+def test_who_waits_hears_it_once(monkeypatch, capsys):
     """At a terminal, in one line, however many modules are compiled; elsewhere nothing is printed."""
     monkeypatch.setattr(kernel_cache, "_said", [])
     kernel_cache._say_once()

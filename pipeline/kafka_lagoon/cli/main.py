@@ -56,14 +56,14 @@ class Command:
     group: str = "Answers from the tables"  # its heading in `lagoon --help`
 
 
-def _job(name: str, summary: str) -> Command:
+def _job(name: str, summary: str, extra: str = "spark") -> Command:
     """A job: `main` of cli/<name>.py, which jobs/<name>.py calls as well."""
 
     def run(argv: Sequence[str]) -> int:
         exit_code: int = import_module(f"kafka_lagoon.cli.{name}").main(argv)
         return exit_code
 
-    return Command(summary, run, is_job=True, group=_JOBS)
+    return Command(summary, run, extra, is_job=True, group=_JOBS)
 
 
 def _sql(argv: Sequence[str]) -> int:
@@ -155,6 +155,9 @@ COMMANDS: Mapping[str, Command] = {
     "ingest": _job("ingest", "records since the last run into table records, exactly once"),
     "restore": _job("restore", "archived records back into a cluster, exactly once, with a receipt"),
     "maintain": _job("maintain", "small files joined and old ones removed"),
+    "report": _job(
+        "report", "one HTML page of how clusters are, or were at a past time, from the tables", extra="report"
+    ),
     "lag": _tables("lag", "how far groups were behind in the newest snapshot, the worst first; exit 3 above limits"),
     "health": _tables("health", "what is not as it should be in the newest snapshot, and since when"),
     "changes": _tables("changes", "what changed between snapshots; exit 3 above limits, as with lag and health"),

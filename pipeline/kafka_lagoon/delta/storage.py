@@ -20,7 +20,7 @@ from kafka_lagoon.errors import TableError
 
 _LOCAL = "file:"
 _WRITTEN_AT_ONCE = 8 << 20  # a call into the JVM holds its bytes there three times
-_CONDITIONAL = "fs.option.create.conditional.overwrite"  # also in java/LagoonS3LogStore.java
+_CONDITIONAL = "fs.option.create.conditional.overwrite"  # also in java/LagoonObjectLogStore.java
 JAVA_ERRORS = (Py4JError, PySparkException)  # what Java threw, as py4j or as PySpark has it; or the JVM is gone
 
 

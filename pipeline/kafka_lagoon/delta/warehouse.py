@@ -213,7 +213,7 @@ def check_writable(warehouse: Warehouse) -> None:
     """ConfigError if the place of a warehouse cannot be written, or does not keep writers apart."""
     probe = f"{warehouse.name}/.lagoon-probe-{uuid.uuid4().hex}"
     try:
-        warehouse.kernel.storage.write(probe, b"")
+        warehouse.kernel.storage.write(probe, b"probe")
         warehouse.kernel.storage.delete(probe)
     except TableError as error:
         raise ConfigError([f"warehouse: {error}"]) from error
