@@ -13,13 +13,11 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from kafka_lagoon.cli.main import COMMANDS
 from kafka_lagoon.cli.maintain import maintain_arguments
 from kafka_lagoon.clock import SYSTEM_CLOCK
 from kafka_lagoon.delta.lock import locked
 from kafka_lagoon.jars.locked_jars import DELTA
 from kafka_lagoon.sandbox.kafka import LocalKafka
-from kafka_lagoon.settings import load
 from tests.documents import blocks, page
 from tests.installed import CLONE, Installed, install
 from tests.integration.state import create_topics, produce
@@ -208,15 +206,6 @@ def assert_asked(machine: Machine, done: subprocess.CompletedProcess[str], job: 
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stderr == f"lagoon: default: {NOBODY_THERE}: connect: Connection refused\n"
     assert (machine.event()["job"], machine.event()["status"]) == (job, "failed")
-
-
-def test_compose() -> None:
-    """The container of docker-compose.yml has settings that we know and starts a command that there is."""
-    text = (CLONE / "docker-compose.yml").read_text()
-    environ = dict(re.findall(r"^ +(LAGOON_\w+): (.*)$", text, re.MULTILINE))
-    assert list(load(None, environ).named_clusters()) == ["default"]
-    (name,) = re.findall(r"\.venv/bin/lagoon (\w+)", text)
-    assert name in COMMANDS
 
 
 def test_without_a_registry_there_is_one_line(machine: Machine, tmp_path: Path) -> None:
