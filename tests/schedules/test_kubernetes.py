@@ -3,6 +3,7 @@
 import json
 import subprocess
 import tomllib
+from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from kafka_lagoon.settings import load
 from tests.schedules.recipes import container, cron_jobs, manifests
 from tests.schedules.tools import interpreter
 
-JOBS = ("snapshot", "ingest", "maintain")
+JOBS = ("snapshot", "ingest", "maintain", "report")
 _VALIDATE = """
 import json, sys, kubernetes_validate
 for document in json.load(sys.stdin):
@@ -63,9 +64,12 @@ def test_the_settings_are_settings_of_ours() -> None:
     """The ConfigMap can be loaded, its commented lines too, and puts the warehouse on the volume."""
     (text,) = (item["data"]["lagoon.toml"] for item in manifests() if item["kind"] == "ConfigMap")
     given = tomllib.loads(text.replace("# ", ""))
-    assert given["warehouse"] in {mount["mountPath"] for mount in container("snapshot")["volumeMounts"]}
+    mounted = {mount["mountPath"] for mount in container("snapshot")["volumeMounts"]}
+    assert str(PurePosixPath(given["warehouse"]).parent) in mounted
     kafka = [f"kafka.{name}={value}" for name, value in given["kafka"].items()]
-    settings = load(None, {}, [f"ingest.pattern={given['ingest']['pattern']}", "warehouse=/lake", *kafka])
+    settings = load(
+        None, {}, [f"ingest.pattern={given['ingest']['pattern']}", f"warehouse={given['warehouse']}", *kafka]
+    )
     assert list(settings.named_clusters()) == ["default"]
 
 
