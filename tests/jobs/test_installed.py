@@ -45,7 +45,7 @@ class Machine:
         """A recipe with the paths of this machine."""
         moved = recipe.replace("/opt/kafka-lagoon/.venv", str(self.installed.environment))
         moved = re.sub(r"/etc/lagoon(/lagoon)?[.]toml", str(conf), moved)
-        moved = re.sub(r"/var/lib/lagoon/|/lake/", f"{self.log.parent}/", moved)
+        moved = moved.replace("/var/lib/lagoon/", f"{self.log.parent}/")
         return moved.replace("/var/log/lagoon", str(self.log))
 
     def cron(self, job: str, conf: Path) -> subprocess.CompletedProcess[str]:
