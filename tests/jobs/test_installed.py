@@ -52,7 +52,7 @@ class Machine:
         """A line of the crontab."""
         table = crontab()
         variables = {name: self.here(value, conf) for name, value in table.variables.items()}
-        return self.installed.run(table.commands[job], **variables)
+        return self.installed.run(self.here(table.commands[job], conf), **variables)
 
     def systemd(self, name: str, conf: Path, instance: str = "") -> subprocess.CompletedProcess[str]:
         """What a unit starts."""
