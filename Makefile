@@ -11,6 +11,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
 CONF ?= conf/local.toml
+OUT ?= report.html
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 SIDE_BY_SIDE = --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 
@@ -18,7 +19,7 @@ SIDE_BY_SIDE = --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export SPARK_CONF_DIR := $(CURDIR)/conf
 
-.PHONY: help setup demo test quick proof lint types bench snapshot ingest restore maintain apply lock clean
+.PHONY: help setup demo test quick proof lint types bench snapshot ingest restore maintain apply report lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +40,8 @@ $(READY): pyproject.toml requirements.lock
 	$(BIN)/python -m kafka_lagoon.jars delta-4.4.0 kafka-4.3.1
 	@# Without the archives JVMs start more slowly, and that is all.
 	-$(BIN)/lagoon path classes
+	@# Without the kernels the first fetch or ingest waits for them.
+	-$(BIN)/lagoon path kernels
 	@touch $@
 
 demo: $(READY) ## two snapshots and two ingests of a real three-broker Kafka, and what changed between them
@@ -80,6 +83,9 @@ restore: $(READY) ## archived topics put back: make restore TOPICS=orders FROM=p
 
 maintain: $(READY) ## small files joined, old ones removed: make maintain CONF=conf/local.toml
 	$(BIN)/spark-submit jobs/maintain.py --conf $(CONF)
+
+report: $(READY) ## one HTML page of your cluster, from the tables: make report OUT=report.html CONF=conf/local.toml
+	$(BIN)/python jobs/report.py --conf $(CONF) --out $(OUT)
 
 lock: ## requirements.lock renewed from pyproject.toml; needs uv
 	echo setuptools | uv pip compile --quiet --upgrade --python-version 3.11 --universal \

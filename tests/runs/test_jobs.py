@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PRODUCT = ROOT / "pipeline" / "kafka_lagoon"
 SHARED = {"__init__", "context", "time_lag", "earlier_offsets"}  # modules of runs/ that are no job
 
-WITHOUT_KAFKA = {"maintain"}  # jobs that need no permission on a cluster
+WITHOUT_KAFKA = {"maintain", "report"}  # jobs that need no permission on a cluster
 
 RUNS = {path.stem for path in (PRODUCT / "runs").glob("*.py")} - SHARED
 

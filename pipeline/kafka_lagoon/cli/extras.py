@@ -14,6 +14,7 @@ EXTRAS: Mapping[str, frozenset[str]] = {
     "records": RECORDS,
     "spark": RECORDS | {"pyspark", "delta", "py4j"},
     "sql": frozenset({"pyarrow", "deltalake", "duckdb"}),
+    "report": frozenset({"jinja2", "markupsafe"}),
     "yaml": frozenset({"yaml"}),
 }
 

@@ -32,8 +32,9 @@ from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.metrics.exposition import Sample
 
 EVENT = "run_finished"
-SNAPSHOT, INGEST, MAINTAIN, RESTORE, APPLY = "snapshot", "ingest", "maintain", "restore", "apply"
-JOBS = (SNAPSHOT, INGEST, MAINTAIN, RESTORE, APPLY)
+JOBS = SNAPSHOT, INGEST, MAINTAIN, RESTORE, APPLY, REPORT = (
+    *("snapshot", "ingest", "maintain", "restore", "apply", "report"),
+)
 PARTIAL = "partial"
 STATUS = {
     COMPLETE: "complete",
@@ -53,7 +54,7 @@ def _value(meaning: str, *jobs: str) -> Any:
 class Outcome:
     """Filled in while the job runs; what is not known at its end stays null."""
 
-    job: str = _value("`snapshot`, `ingest`, `maintain`, `restore` or `apply`")
+    job: str = _value("`snapshot`, `ingest`, `maintain`, `restore`, `apply` or `report`")
     cluster: str | None = _value(
         "name of the cluster in the settings; of a restore the one that gets the records",
         SNAPSHOT,
@@ -106,6 +107,8 @@ class Outcome:
     rows_removed: int | None = _value("rows older than settings of retention keep them", MAINTAIN)
     files_rewritten: int | None = _value("small files that were joined", MAINTAIN)
     files_removed: int | None = _value("files that no version needs", MAINTAIN)
+    page: str | None = _value("the file that was written", REPORT)
+    page_bytes: int | None = _value("its size", REPORT)
     seconds: float | None = _value("duration")
     requests: int | None = _value(
         "requests sent to brokers; those of executors are not counted", SNAPSHOT, INGEST, RESTORE, APPLY

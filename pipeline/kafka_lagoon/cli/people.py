@@ -13,13 +13,11 @@ from typing import Any
 
 from kafka_lagoon.snapshot.group_rows import TopicPartitions
 from kafka_lagoon.text import aligned_line, printable
+from kafka_lagoon.units import byte_count, duration
 
 NULL = "-"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SHORTEST = 8  # columns are not cut below this
-_BYTE_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
-_THOUSAND = 1000
-_DURATIONS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000))
 RED, YELLOW, BOLD = "31", "33", "1"
 
 # Headings that are shorter than the names of their columns.
@@ -150,26 +148,6 @@ def _nested(value: Any) -> str:
 def _unit(name: str) -> str | None:
     """Bytes and milliseconds, as columns are named (`size_bytes`, `time_lag_ms`)."""
     return next((unit for unit in ("bytes", "ms") if name.endswith(f"_{unit}")), None)
-
-
-def byte_count(value: float) -> str:
-    """`1.2 GB`: three digits or so, in powers of 1000 as disks and networks are sold."""
-    size, power = abs(value), 0
-    while size >= 999.5 and power < len(_BYTE_UNITS) - 1:  # noqa: PLR2004  what would be rounded to 1000
-        size, power = size / _THOUSAND, power + 1
-    number = f"{size:.0f}" if power == 0 or size >= 99.95 else f"{size:.1f}"  # noqa: PLR2004
-    return f"{'-' if value < 0 else ''}{number} {_BYTE_UNITS[power]}"
-
-
-def duration(milliseconds: int) -> str:
-    """`250ms`, `45s`, `5m12s`, `2h05m`, `3d04h`: the two largest units."""
-    sign, rest = ("-", -milliseconds) if milliseconds < 0 else ("", milliseconds)
-    if rest < _THOUSAND:
-        return f"{sign}{rest}ms" if rest else "0s"
-    place = next(number for number, (_, size) in enumerate(_DURATIONS) if rest >= size)
-    (unit, size), *smaller = _DURATIONS[place:]
-    minor = f"{rest % size // smaller[0][1]:02}{smaller[0][0]}" if smaller and rest % size >= smaller[0][1] else ""
-    return f"{sign}{rest // size}{unit}{minor}"
 
 
 def moment(value: int | None) -> str | int | None:

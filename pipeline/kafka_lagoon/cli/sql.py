@@ -7,13 +7,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from kafka_lagoon.cli.engines import opened
+from kafka_lagoon.cli.out_files import whole_file
 from kafka_lagoon.cli.pipes import write, write_in_pager
 from kafka_lagoon.cli.sql_arguments import PARQUET, TABLE, SqlArguments
 from kafka_lagoon.cli.sql_formats import csv_blocks, json_blocks, table_blocks, write_parquet
 from kafka_lagoon.cli.terminal import COMPLETE, say
 from kafka_lagoon.delta.schema import TABLES
 from kafka_lagoon.delta.views import NAMES, VIEWS, column_comments
-from kafka_lagoon.errors import ConfigError, TableError
+from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.query import duckdb_engine as sql_duckdb
 from kafka_lagoon.query.statements import Rows, mentioned, refuse_writing, type_name
 from kafka_lagoon.text import aligned, did_you_mean, printable
@@ -76,15 +77,9 @@ def _blocks(rows: Rows, kind: str, *, harmless: bool) -> Iterator[str]:
 
 def _write_file(rows: Rows, kind: str, path: Path) -> None:
     """The whole result under its name, or nothing."""
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with whole_file(path) as part:
         if kind == PARQUET:
             write_parquet(rows, part)
         else:
             with part.open("w", encoding="utf-8", newline="") as file:
                 file.writelines(_blocks(rows, kind, harmless=False))
-        part.replace(path)
-    except OSError as error:
-        raise TableError(f"--out {path}: {error.strerror or error}") from error
-    finally:
-        part.unlink(missing_ok=True)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kafka_lagoon.cli.people import duration
 from kafka_lagoon.text import did_you_mean, printable
+from kafka_lagoon.units import duration
 
 _COUNT = re.compile(r"(\d+)([kMG]?)")
 _FACTORS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}

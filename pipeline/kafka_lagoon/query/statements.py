@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
-from kafka_lagoon.delta.schema import sql_type
+from kafka_lagoon.delta.columns import sql_type
 from kafka_lagoon.delta.views import NAMES
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.text import did_you_mean
@@ -30,6 +30,15 @@ class Rows:
 
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
+
+
+def tuples(rows: Rows) -> list[tuple[Any, ...]]:
+    """The rows of a result as Python's values."""
+    return [
+        values
+        for batch in rows.batches
+        for values in zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    ]
 
 
 class Ask(Protocol):

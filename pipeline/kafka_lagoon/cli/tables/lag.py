@@ -11,32 +11,39 @@ from itertools import chain
 from kafka_lagoon.cli.arguments import names, number_from
 from kafka_lagoon.cli.tables.command import Answer, Condition, Context, Part, TableCommand, of_snapshots, whole_match
 from kafka_lagoon.cli.tables.limits import age_lines, measured, partial_lines
-from kafka_lagoon.cli.tables.snapshots import tuples
 from kafka_lagoon.cli.thresholds import Threshold, Unit, add_fail_above, lines_of
+from kafka_lagoon.query.group_sums import (
+    GROUP_AGE,
+    KNOWN_AGE,
+    LAG_TABLE,
+    LOST,
+    MOST,
+    SUMS,
+    TIME_LAG,
+    UNCOMMITTED,
+    UNKNOWN_LAG,
+    UNKNOWN_TIME,
+    WORST_GROUP,
+)
+from kafka_lagoon.query.statements import tuples
 
-_LAG, _GROUPS = "consumer_lag_published", "consumer_groups_published"
-_UNCOMMITTED = "lag_basis = 'log_start'"
-# Who has read everything waits for nothing; share groups have no position whose record could be looked at. Null: not known.
-_TIME = "CASE WHEN lag = 0 OR lag_basis = 'share' THEN 0 ELSE time_lag_ms END"
+_GROUPS = "consumer_groups_published"
 _PLACE = "concat(group_id, ' ', topic, '-', CAST(partition AS STRING))"
 
-_AGE = f"CASE WHEN {_UNCOMMITTED} THEN -1 ELSE {_TIME} END DESC NULLS FIRST"
-_LOST = "CASE WHEN records_lost > 0 THEN records_lost ELSE 0 END DESC"
-_MOST = "lag DESC NULLS LAST"
+_AGE = f"CASE WHEN {UNCOMMITTED} THEN -1 ELSE {TIME_LAG} END DESC NULLS FIRST"
 _BY_NAME = "cluster, group_id, topic, partition"
 _SORTS = {
-    "worst": f"{_LOST}, {_AGE}, {_MOST}, {_BY_NAME}",
-    "lag": f"{_MOST}, {_BY_NAME}",
-    "time": f"{_AGE}, {_MOST}, {_BY_NAME}",
-    "lost": f"{_LOST}, {_MOST}, {_BY_NAME}",
+    "worst": f"{LOST}, {_AGE}, {MOST}, {_BY_NAME}",
+    "lag": f"{MOST}, {_BY_NAME}",
+    "time": f"{_AGE}, {MOST}, {_BY_NAME}",
+    "lost": f"{LOST}, {MOST}, {_BY_NAME}",
     "group": _BY_NAME,
 }
-_GROUP_AGE = "CASE WHEN unknown_time_partitions > 0 THEN NULL ELSE coalesce(time_lag_ms, -1) END DESC NULLS FIRST"
 _GROUP_SORTS = {
-    "worst": f"{_LOST}, {_GROUP_AGE}, {_MOST}, cluster, group_id",
-    "lag": f"{_MOST}, cluster, group_id",
-    "time": f"{_GROUP_AGE}, {_MOST}, cluster, group_id",
-    "lost": f"{_LOST}, {_MOST}, cluster, group_id",
+    "worst": WORST_GROUP,
+    "lag": f"{MOST}, cluster, group_id",
+    "time": f"{GROUP_AGE}, {MOST}, cluster, group_id",
+    "lost": f"{LOST}, {MOST}, cluster, group_id",
     "group": "cluster, group_id",
 }
 _NAMES = {
@@ -46,17 +53,6 @@ _NAMES = {
     "lost": (Unit.COUNT, "records of a partition that were deleted before a group read them"),
     "age": (Unit.DURATION, "age of the snapshot"),
 }
-_SUMS = f"""
-    SELECT cluster, snapshot_id, group_id, count(*) AS partitions, count(lag) AS known_partitions,
-      CAST(sum(lag) AS BIGINT) AS lag, max(lag) AS highest_lag, max({_TIME}) AS time_lag_ms,
-      CAST(sum(records_lost) AS BIGINT) AS records_lost,
-      count(CASE WHEN lag IS NULL AND NOT {_UNCOMMITTED} THEN 1 END) AS unknown_lags,
-      count(CASE WHEN {_TIME} IS NULL AND NOT {_UNCOMMITTED} THEN 1 END) AS unknown_time_partitions
-    FROM {_LAG} WHERE"""  # noqa: S608  names of ours
-
-
-# That one partition has nothing unread does not make the group well where the age of another is not known.
-_KNOWN_AGE = "CASE WHEN sums.unknown_time_partitions > 0 AND sums.time_lag_ms = 0 THEN NULL ELSE sums.time_lag_ms END"
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
@@ -104,10 +100,10 @@ def _groups(context: Context, rows: Condition) -> Part:
         SELECT * FROM (
           SELECT groups.cluster, groups.snapshot_id, groups.captured_at, groups.group_id, groups.group_type, groups.state,
             groups.members, coalesce(sums.partitions, 0) AS partitions,
-            coalesce(sums.known_partitions, 0) AS known_partitions, sums.lag, sums.highest_lag, {_KNOWN_AGE} AS time_lag_ms,
+            coalesce(sums.known_partitions, 0) AS known_partitions, sums.lag, sums.highest_lag, {KNOWN_AGE} AS time_lag_ms,
             sums.records_lost, coalesce(sums.unknown_time_partitions, 0) AS unknown_time_partitions, groups.problem
           FROM (SELECT * FROM {_GROUPS} WHERE {groups}) AS groups
-          {kind} JOIN ({_SUMS} {rows} GROUP BY cluster, snapshot_id, group_id) AS sums
+          {kind} JOIN ({SUMS} {rows} GROUP BY cluster, snapshot_id, group_id) AS sums
             ON groups.cluster = sums.cluster AND groups.snapshot_id = sums.snapshot_id
             AND groups.group_id = sums.group_id
         ) AS behind WHERE {least} ORDER BY {_GROUP_SORTS[options.sort]} {context.limit()}"""  # noqa: S608  names of ours
@@ -128,7 +124,7 @@ def _partitions(context: Context, shown: Condition) -> Part:
     times = ("time_lag_method", "time_lag_problem")
     return Part(
         kind="lag",
-        statement=f"SELECT * FROM {_LAG} WHERE {shown} {order}",  # noqa: S608  names of ours
+        statement=f"SELECT * FROM {LAG_TABLE} WHERE {shown} {order}",  # noqa: S608  names of ours
         values=shown.values,
         columns=columns,
         wide=(*columns[:3], *positions, *columns[3:6], *times, "client_id", "client_host", "problem"),
@@ -155,35 +151,31 @@ def _missing(context: Context) -> Iterator[str]:
 
 
 def _limit_lines(context: Context, rows: Condition, limit: Threshold) -> Iterator[str]:
-    source, uncommitted = f"SELECT * FROM {_LAG} WHERE {rows}", f"NOT {_UNCOMMITTED}"  # noqa: S608  names of ours
+    source = f"SELECT * FROM {LAG_TABLE} WHERE {rows}"  # noqa: S608  names of ours
     match limit.name:
         case "age":
             yield from age_lines(limit, context)
         case "total":
-            sums = f"{_SUMS} {rows} GROUP BY cluster, snapshot_id, group_id"
+            sums = f"{SUMS} {rows} GROUP BY cluster, snapshot_id, group_id"
             total = measured(context, limit, sums, rows.values, "lag", "unknown_lags > 0", "group_id")
             yield from lines_of(limit, total, "groups")
         case "time":
-            unknown = f"{_TIME} IS NULL AND {uncommitted}"
-            yield from lines_of(
-                limit, measured(context, limit, source, rows.values, _TIME, unknown, _PLACE), "partitions"
-            )
+            oldest = measured(context, limit, source, rows.values, TIME_LAG, UNKNOWN_TIME, _PLACE)
+            yield from lines_of(limit, oldest, "partitions")
         case "lost":
             # A share group has no commit that could be below the start of the log.
             unknown = "records_lost IS NULL AND lag_basis NOT IN ('log_start', 'share')"
             lost = measured(context, limit, source, rows.values, "records_lost", unknown, _PLACE)
             yield from lines_of(limit, lost, "partitions")
         case _:
-            unknown = f"lag IS NULL AND {uncommitted}"
-            yield from lines_of(
-                limit, measured(context, limit, source, rows.values, "lag", unknown, _PLACE), "partitions"
-            )
+            largest = measured(context, limit, source, rows.values, "lag", UNKNOWN_LAG, _PLACE)
+            yield from lines_of(limit, largest, "partitions")
 
 
 COMMAND = TableCommand(
     name="lag",
     summary="How far groups were behind in the newest published snapshot, or in an older one (--at): the worst first.",
-    relations=(_LAG, _GROUPS),
+    relations=(LAG_TABLE, _GROUPS),
     declare=_declare,
     answer=_answer,
 )

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kafka_lagoon.cli.tables.command import Condition, Context
-from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot, tuples
+from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot
 from kafka_lagoon.cli.thresholds import Measured, Threshold, lines_of
+from kafka_lagoon.query.statements import tuples
 
 
 def measured(

@@ -15,9 +15,10 @@ from kafka_lagoon.cli.people import Screen, screen, table
 from kafka_lagoon.cli.pipes import write, write_in_pager
 from kafka_lagoon.cli.sql_formats import json_blocks
 from kafka_lagoon.cli.tables.command import Answer, Context, Part, TableCommand, of_snapshots
-from kafka_lagoon.cli.tables.snapshots import COLUMNS, choose_snapshots, tuples
+from kafka_lagoon.cli.tables.snapshots import COLUMNS, choose_snapshots
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, warn
 from kafka_lagoon.clock import Clock
+from kafka_lagoon.query.statements import tuples
 from kafka_lagoon.settings import Settings, load
 from kafka_lagoon.times import FORMS, Moment
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any
 
-from kafka_lagoon.cli.people import duration, spelled_time
+from kafka_lagoon.cli.people import spelled_time
 from kafka_lagoon.errors import TableError
-from kafka_lagoon.query.statements import Ask, Rows
+from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.text import did_you_mean
+from kafka_lagoon.units import duration
 
 _LATE_AFTER = 2  # intervals between snapshots
 COLUMNS = ("cluster", "snapshot_id", "snapshot_date", "captured_at", "slot", "status", "failures", "completeness")
@@ -92,12 +93,3 @@ def _nothing(missing: Sequence[str], known: Sequence[str], latest: datetime | No
 def time_literal(time: datetime) -> str:
     """A time as both engines read it."""
     return f"CAST('{time.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='milliseconds')}Z' AS TIMESTAMP)"
-
-
-def tuples(rows: Rows) -> list[tuple[Any, ...]]:
-    """The rows of a result as Python's values."""
-    return [
-        values
-        for batch in rows.batches
-        for values in zip(*(column.to_pylist() for column in batch.columns), strict=True)
-    ]

@@ -1,0 +1,13 @@
+"""One self-contained HTML page of what the tables say of clusters, at the newest snapshot or at a past one.
+
+    spark-submit jobs/report.py --conf conf/local.toml --out report.html
+
+Exit codes: 0 the page is written, 1 failed, 2 bad configuration, 3 written, but a part of it could not be read.
+"""
+
+import sys
+
+from kafka_lagoon.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main(["report", *sys.argv[1:]]))

@@ -1,0 +1,82 @@
+"""Reads what the snapshot saw and did not see: failures, lists that may be short, tables that are missing."""
+
+from dataclasses import dataclass
+
+from kafka_lagoon.report.scope import Scope, ids, of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureRow:
+    """One row of table collection_failures."""
+
+    api: str
+    broker_id: int | None
+    scope: str
+    items: int | None
+    error_name: str
+    message: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortList:
+    """A list of the brokers that may be short, or that settings shortened."""
+
+    api: str
+    visibility: str | None
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterHealth:
+    """How many brokers and partitions suffer; `fenced` None: brokers cannot say."""
+
+    fenced: int | None
+    leaderless: int
+    under_replicated: int
+    under_min_isr: int
+
+
+def failures_of(scope: Scope) -> list[FailureRow]:
+    """What the snapshot could not collect."""
+    statement = f"""
+        SELECT api, broker_id, scope, items, error_name, message FROM collection_failures
+        WHERE {of(scope.snapshot)} ORDER BY coalesce(items, 1) DESC, api, broker_id, error_name"""  # noqa: S608  names of ours
+    rows = scope.rows(statement, *ids(scope.snapshot))
+    return [FailureRow(**dict(zip(FailureRow.__dataclass_fields__, row, strict=True))) for row in rows]
+
+
+def missing_tables_of(scope: Scope) -> list[tuple[str, str]]:
+    """Tables of the snapshot that are not complete, each with what it is instead."""
+    statement = f"""
+        SELECT table_name, outcome FROM table_states
+        WHERE {of(scope.snapshot)} AND outcome <> 'complete' ORDER BY outcome, table_name"""  # noqa: S608  names of ours
+    return [(name, outcome) for name, outcome in scope.rows(statement, *ids(scope.snapshot))]
+
+
+def short_lists_of(scope: Scope) -> list[ShortList]:
+    """Lists that are not proven to be whole, and what settings left out of them."""
+    statement = f"""
+        SELECT api, max(visibility), CAST(coalesce(sum(left_out), 0) AS BIGINT) FROM coverage
+        WHERE {of(scope.snapshot)} AND (visibility IS NOT NULL OR left_out > 0)
+        GROUP BY api HAVING count(CASE WHEN visibility <> 'complete' THEN 1 END) > 0 OR sum(left_out) > 0
+        ORDER BY api"""  # noqa: S608  names of ours
+    rows = scope.rows(statement, *ids(scope.snapshot))
+    return [ShortList(api=api, visibility=visibility, left_out=number) for api, visibility, number in rows]
+
+
+def health_of(scope: Scope) -> ClusterHealth:
+    """Counts of brokers and partitions."""
+    of_now, values = of(scope.snapshot), ids(scope.snapshot)
+    brokers = f"SELECT count(is_fenced), count(CASE WHEN is_fenced THEN 1 END) FROM brokers_published WHERE {of_now}"  # noqa: S608
+    partitions = f"""
+        SELECT count(CASE WHEN is_leaderless THEN 1 END), count(CASE WHEN is_under_replicated THEN 1 END),
+          count(CASE WHEN is_under_min_isr THEN 1 END)
+        FROM partitions_published WHERE {of_now}"""  # noqa: S608  names of ours
+    ((known, fenced),) = scope.rows(brokers, *values)
+    ((leaderless, under_replicated, under_min_isr),) = scope.rows(partitions, *values)
+    return ClusterHealth(
+        fenced=fenced if known else None,
+        leaderless=leaderless,
+        under_replicated=under_replicated,
+        under_min_isr=under_min_isr,
+    )

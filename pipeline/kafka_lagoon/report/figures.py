@@ -1,0 +1,45 @@
+"""Makes charts and figures of series: the drawing, the value now, the largest value, and the words for a screen reader."""
+
+from kafka_lagoon.report.charts import Series, draw, peak
+from kafka_lagoon.report.page_tables import BYTE_RATE, RATE, RATIO, Chart, Figure
+from kafka_lagoon.report.timeline import Timeline
+from kafka_lagoon.report.values import spelled, time_text
+
+_FRACTIONS = frozenset({RATE, BYTE_RATE, RATIO})
+
+
+def chart(title: str, kind: str, series: Series, axis: Timeline, *, filled: bool = False) -> Chart:
+    """The drawing of a series with its values; None where there is no value."""
+    values = [None if one is None or one.value is None else _number(kind, one.value) for one in series]
+    drawing = draw(series, axis, _words(title, kind, series, axis), filled=filled)
+    return Chart(title=title, kind=kind, values=values, drawing=drawing)
+
+
+def figure(title: str, kind: str, series: Series, axis: Timeline, source: str) -> Figure:
+    """A large chart with a filled line."""
+    most = peak(series)
+    return Figure(
+        chart=chart(title, kind, series, axis, filled=True),
+        now=_now(kind, series),
+        peak="" if most is None else spelled(kind, _number(kind, most)),
+        source=source,
+    )
+
+
+def _words(title: str, kind: str, series: Series, axis: Timeline) -> str:
+    """What a chart shows, in a sentence."""
+    most = peak(series)
+    highest = "never known" if most is None else f"at most {spelled(kind, _number(kind, most))}"
+    missing = sum(one is None or one.value is None for one in series)
+    lacks = f", no value at {missing} of {len(series)} points" if missing else ""
+    return f"{title}: now {_now(kind, series)}, {highest} since {time_text(axis.from_ms)} UTC{lacks}"
+
+
+def _now(kind: str, series: Series) -> str:
+    last = series[-1]
+    return "unknown" if last is None or last.value is None else spelled(kind, _number(kind, last.value))
+
+
+def _number(kind: str, value: float) -> float:
+    """As few digits as the page shows of it."""
+    return float(f"{value:.6g}") if kind in _FRACTIONS else round(value)

@@ -1,0 +1,104 @@
+"""Reads what is wrong, about to go wrong, or different: data loss, health findings, and changes of the history."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kafka_lagoon.report.scope import Scope, ids, of
+
+LOSS_WITHIN_S = 86_400  # a loss that is expected within a day is a warning
+MOST = 1_000  # rows of each kind that the page takes
+
+_WORST_CHANGE = (
+    "CASE change_type WHEN 'truncated' THEN 0 WHEN 'recreated' THEN 1 WHEN 'moved_back' THEN 2 WHEN 'removed' THEN 3 "
+    "WHEN 'changed' THEN 4 ELSE 5 END"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """A partition of which a group has lost records, or soon will."""
+
+    group_id: str
+    topic: str
+    partition: int
+    records_lost: int | None
+    lag: int | None
+    left_ms: int | None
+    loss_ms: int | None
+    evidence: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One row of view health_findings."""
+
+    severity: str
+    finding: str
+    entity: str
+    since_ms: int
+    snapshots: int
+    detail: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One row of view topology_changes."""
+
+    captured_ms: int
+    change_type: str
+    entity_type: str
+    entity: str
+    attribute: str | None
+    old_value: str | None
+    new_value: str | None
+    is_proven: bool
+
+
+def losses_of(scope: Scope) -> list[Loss]:
+    """Lost records first, then those that retention reaches soonest."""
+    statement = f"""
+        SELECT group_id, topic, partition, records_lost, lag, CAST(seconds_left * 1000 AS BIGINT), unix_millis(loss_at),
+          evidence
+        FROM loss_ahead WHERE {of(scope.snapshot)} AND (records_lost > 0 OR seconds_left < {LOSS_WITHIN_S})
+        ORDER BY CASE WHEN records_lost > 0 THEN records_lost ELSE 0 END DESC, seconds_left NULLS LAST, group_id, topic,
+          partition"""  # noqa: S608  names of ours
+    rows = scope.rows(statement, *ids(scope.snapshot))
+    return [Loss(**dict(zip(Loss.__dataclass_fields__, row, strict=True))) for row in rows]
+
+
+def no_estimates_of(scope: Scope) -> list[tuple[str, int]]:
+    """Why it is not known when a partition with unread records will lose them, and of how many."""
+    statement = f"""
+        SELECT no_estimate_because, count(*) FROM loss_ahead
+        WHERE {of(scope.snapshot)} AND no_estimate_because IN ('configs_unknown', 'not_measured')
+        GROUP BY no_estimate_because ORDER BY no_estimate_because"""  # noqa: S608  names of ours
+    return [(reason, number) for reason, number in scope.rows(statement, *ids(scope.snapshot))]
+
+
+def findings_of(scope: Scope) -> list[Finding]:
+    """The worst first, of equal ones the oldest."""
+    statement = f"""
+        SELECT severity, finding, entity, unix_millis(since), snapshots, detail
+        FROM health_findings WHERE {of(scope.snapshot)}
+        ORDER BY CASE severity WHEN 'critical' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, since, finding, entity"""  # noqa: S608
+    rows = scope.rows(statement, *ids(scope.snapshot))
+    return [Finding(**dict(zip(Finding.__dataclass_fields__, row, strict=True))) for row in rows]
+
+
+def changes_of(scope: Scope) -> tuple[list[Change], Sequence[tuple[str, str, int]]]:
+    """Changes that the snapshots of the history show, the newest first, and how many there are of each type."""
+    axis, cluster = scope.axis, scope.snapshot.cluster
+    since = (
+        f"cluster = ? AND {scope.history_days()} AND unix_millis(captured_at) > {axis.from_ms} "
+        f"AND unix_millis(captured_at) <= {axis.until_ms}"
+    )
+    counts = f"""
+        SELECT change_type, entity_type, count(*) FROM topology_changes WHERE {since}
+        GROUP BY change_type, entity_type ORDER BY 3 DESC, 1, 2"""  # noqa: S608  names of ours
+    statement = f"""
+        SELECT unix_millis(captured_at), change_type, entity_type, entity, attribute, old_value, new_value, is_proven
+        FROM topology_changes WHERE {since}
+        ORDER BY captured_at DESC, {_WORST_CHANGE}, entity_type, entity, attribute LIMIT {MOST}"""  # noqa: S608
+    names = Change.__dataclass_fields__
+    changes = [Change(**dict(zip(names, row, strict=True))) for row in scope.rows(statement, cluster)]
+    return changes, [(change, kind, number) for change, kind, number in scope.rows(counts, cluster)]

@@ -1,0 +1,155 @@
+"""Writes the section about consumer groups: charts of the worst, a table of all, and what of it needs attention."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from kafka_lagoon.report import groups as data
+from kafka_lagoon.report.figures import chart, figure
+from kafka_lagoon.report.groups import Group, GroupHistory
+from kafka_lagoon.report.page_tables import (
+    BADGE,
+    CHART,
+    COUNT,
+    DURATION,
+    Chart,
+    Column,
+    Concern,
+    Figure,
+    Made,
+    PageTable,
+    Section,
+)
+from kafka_lagoon.report.scope import Scope
+from kafka_lagoon.report.values import some_names
+from kafka_lagoon.text import printable
+from kafka_lagoon.units import duration
+
+NAME = "groups"
+_FIGURES = 5  # groups that have a large chart
+
+_COLUMNS = (
+    Column(label="Group", source="consumer_groups.group_id"),
+    Column(label="Lag", kind=COUNT, source="sum of consumer_lag.lag where it is known", unknown="unknown"),
+    Column(
+        label="Change",
+        kind=COUNT,
+        source="lag minus that of the first snapshot of the history, if all of both is known",
+    ),
+    Column(label="Time lag", kind=DURATION, source="largest consumer_lag.time_lag_ms", unknown="unknown"),
+    Column(label="Lost", kind=COUNT, source="sum of consumer_lag.records_lost", unknown="unknown"),
+    Column(label="History", kind=CHART, source="consumer_lag.lag at each snapshot of the history"),
+    Column(
+        label="Status", kind=BADGE, source="group_status.status, by the rules of Burrow: three snapshots must know it"
+    ),
+    Column(label="State", source="consumer_groups.state", unknown="unknown"),
+    Column(label="Members", kind=COUNT, source="consumer_groups.members", unknown="unknown"),
+    Column(label="Partitions", kind=COUNT, source="rows of consumer_lag"),
+    Column(label="Not known", source="consumer_lag.problem, time_lag_problem and lag_basis; consumer_groups.problem"),
+    Column(label="Worst partition", source="topic and partition with the largest consumer_lag.lag"),
+    Column(label="Type", source="consumer_groups.group_type", unknown="unknown"),
+)
+_STATUSES = (  # those that need attention
+    ("STALL", "critical", "have members, and their commits do not move"),
+    ("STOP", "critical", "have nobody who reads"),
+    ("WARN", "warning", "fall behind"),
+    ("REWIND", "warning", "moved their commits back"),
+)
+_ORDER = (
+    "Worst are groups that lost records, then those whose first unread record is oldest (an age that is not known may be "
+    "any, so it comes before), then those with most to read: the order of `lagoon lag`."
+)
+
+
+def group_section(scope: Scope) -> Made:
+    """The section, and its concerns."""
+    groups = data.groups_of(scope)
+    watched = groups[: data.WATCHED]
+    histories, statuses = data.histories(scope, watched), data.statuses(scope, watched)
+    section = Section(
+        name=NAME,
+        title="Consumer groups",
+        lead=_lead(groups),
+        figures=list(_figures(scope, watched, histories)),
+        tables=[_table(scope, groups, histories, statuses)],
+        notes=list(_notes(scope, groups)),
+        source="View consumer_lag_published, summed over the partitions of a group; status from view group_status.",
+    )
+    return Made(section=section, concerns=list(_concerns(groups, statuses)))
+
+
+def _lead(groups: Sequence[Group]) -> str:
+    if not groups:
+        return "The snapshot has no group."
+    unknown = sum(one.unknown_lags > 0 for one in groups)
+    also = f" The lag of {unknown:,} is not known, or not all of it." if unknown else ""
+    return f"{sum(one.is_behind for one in groups):,} of {len(groups):,} groups have something to read.{also}"
+
+
+def _figures(scope: Scope, watched: Sequence[Group], histories: Mapping[str, GroupHistory]) -> Iterator[Figure]:
+    yield figure("Lag of all groups", COUNT, data.total_history(scope), scope.axis, "consumer_lag.lag")
+    for group in [one for one in watched if one.is_behind][:_FIGURES]:
+        name = printable(group.group_id)
+        yield figure(name, COUNT, histories[group.group_id].lag, scope.axis, "consumer_lag.lag")
+
+
+def _table(
+    scope: Scope, groups: Sequence[Group], histories: Mapping[str, GroupHistory], statuses: Mapping[str, str | None]
+) -> PageTable:
+    watched = enumerate(groups[: data.WATCHED])
+    return PageTable(
+        name=NAME,
+        caption="Groups, the worst first",
+        columns=_COLUMNS,
+        rows=[_row(one, statuses.get(one.group_id)) for one in groups],
+        empty="No group.",
+        charts={number: _charts(scope, group, histories[group.group_id]) for number, group in watched},
+    )
+
+
+def _row(group: Group, status: str | None) -> tuple[object, ...]:
+    has_lag = group.partitions > group.uncommitted  # else nothing is unknown: there is no commit
+    return (
+        group.group_id,
+        group.lag if has_lag else "",
+        group.change,
+        group.time_lag_ms if has_lag else "",
+        group.records_lost if has_lag else "",
+        None,
+        status,
+        group.state,
+        group.members,
+        group.partitions,
+        group.remark(),
+        group.worst_partition,
+        group.group_type,
+    )
+
+
+def _charts(scope: Scope, group: Group, history: GroupHistory) -> list[Chart]:
+    name = printable(group.group_id)
+    return [
+        chart(f"Lag of {name}", COUNT, history.lag, scope.axis),
+        chart(f"Time lag of {name}", DURATION, history.time_lag, scope.axis),
+    ]
+
+
+def _notes(scope: Scope, groups: Sequence[Group]) -> Iterator[str]:
+    yield _ORDER
+    if len(groups) > data.WATCHED:
+        yield f"History and status are read for the {data.WATCHED} worst groups."
+    if scope.axis.snapshots > len(scope.axis.points):
+        yield "A point of a chart stands for several snapshots, and shows the largest of their values."
+
+
+def _concerns(groups: Sequence[Group], statuses: Mapping[str, str | None]) -> Iterator[Concern]:
+    for status, level, meaning in _STATUSES:
+        having = [one.group_id for one in groups if statuses.get(one.group_id) == status and one.is_behind]
+        if having:
+            yield Concern(level=level, text=f"{status}: groups that {meaning}: {some_names(having)}", section=NAME)
+    unknown = [group for group in groups if group.unknown_lags]
+    if unknown:
+        names = some_names([group.group_id for group in unknown])
+        yield Concern(level="warning", text=f"lag is not known of {names}: {unknown[0].lag_problem}", section=NAME)
+    oldest = max(groups, key=lambda group: group.time_lag_ms or 0, default=None)
+    if oldest is not None and oldest.time_lag_ms:
+        text = f"{printable(oldest.group_id)} has not read a record that is {duration(oldest.time_lag_ms)} old"
+        yield Concern(level="info", text=text, section=NAME)

@@ -1,0 +1,159 @@
+"""Reads how far each consumer group is behind, the worst first, and how that was over time."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kafka_lagoon.query.group_sums import (
+    KNOWN_AGE,
+    LAG_TABLE,
+    SUMS,
+    TIME_LAG,
+    UNCOMMITTED,
+    UNKNOWN_LAG,
+    UNKNOWN_TIME,
+    WORST_GROUP,
+)
+from kafka_lagoon.report.charts import Reading, Series
+from kafka_lagoon.report.scope import Scope, ids, of
+
+WATCHED = 100  # groups whose history and status are read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """A group in the snapshot; sums are over the partitions whose value is known."""
+
+    group_id: str
+    group_type: str | None
+    state: str | None
+    members: int | None
+    partitions: int
+    lag: int | None
+    time_lag_ms: int | None
+    records_lost: int | None
+    unknown_lags: int
+    unknown_times: int
+    uncommitted: int
+    worst_partition: str | None
+    lag_problem: str | None
+    time_problem: str | None
+    problem: str | None
+    earlier_lag: int | None  # in the first snapshot of the history, where all of it was known
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether it has something to read."""
+        return self.lag is not None and self.lag > 0
+
+    @property
+    def change(self) -> int | None:
+        """How much its lag has grown since the first snapshot of the history; None where a part of either is not known."""
+        if self.earlier_lag is None or self.lag is None or self.unknown_lags:
+            return None
+        return self.lag - self.earlier_lag
+
+    def remark(self) -> str:
+        """What the numbers leave out, and why."""
+        parts = []
+        if self.problem:
+            parts.append(f"not described: {self.problem}")
+        if self.unknown_lags:
+            parts.append(f"lag unknown of {self.unknown_lags:,} of {self.partitions:,} partitions: {self.lag_problem}")
+        if self.uncommitted:
+            parts.append(f"no commit for {self.uncommitted:,} of {self.partitions:,} partitions")
+        if self.unknown_times > self.unknown_lags:
+            parts.append(f"age unknown of {self.unknown_times - self.unknown_lags:,} partitions: {self.time_problem}")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupHistory:
+    """Lag and age of a group at each point of the axis."""
+
+    lag: Series
+    time_lag: Series
+
+
+def groups_of(scope: Scope) -> list[Group]:
+    """Every group of the snapshot, the worst first, in the order of `lagoon lag`."""
+    now, then = scope.snapshot, scope.first
+    statement = f"""
+        SELECT group_id, group_type, state, members, partitions, lag, time_lag_ms, records_lost, unknown_lags,
+          unknown_time_partitions, uncommitted, worst_partition, lag_problem, time_problem, problem, earlier_lag
+        FROM (
+          SELECT groups.cluster, groups.group_id, groups.group_type, groups.state, groups.members, groups.problem,
+            coalesce(sums.partitions, 0) AS partitions, sums.lag, {KNOWN_AGE} AS time_lag_ms, sums.records_lost,
+            coalesce(sums.unknown_lags, 0) AS unknown_lags,
+            coalesce(sums.unknown_time_partitions, 0) AS unknown_time_partitions,
+            coalesce(reasons.uncommitted, 0) AS uncommitted, reasons.worst_partition, reasons.lag_problem,
+            reasons.time_problem, CASE WHEN earlier.unknown_lags = 0 THEN earlier.lag END AS earlier_lag
+          FROM (SELECT * FROM consumer_groups_published WHERE {of(now)}) AS groups
+          LEFT JOIN ({SUMS} {of(now)} GROUP BY cluster, snapshot_id, group_id) AS sums
+            ON groups.group_id = sums.group_id
+          LEFT JOIN ({_reasons()} {of(now)} GROUP BY group_id) AS reasons ON groups.group_id = reasons.group_id
+          LEFT JOIN ({SUMS} {of(then)} GROUP BY cluster, snapshot_id, group_id) AS earlier
+            ON groups.group_id = earlier.group_id
+        ) AS behind ORDER BY {WORST_GROUP}"""  # noqa: S608  names of ours
+    rows = scope.rows(statement, *ids(now), *ids(now), *ids(now), *ids(then))
+    return [Group(**dict(zip(Group.__dataclass_fields__, values, strict=True))) for values in rows]
+
+
+def _reasons() -> str:
+    """Why the sums of a group are what they are; to be followed by conditions and GROUP BY group_id."""
+    return f"""
+        SELECT group_id, count(CASE WHEN {UNCOMMITTED} THEN 1 END) AS uncommitted,
+          max_by(concat(topic, '-', CAST(partition AS STRING)), CASE WHEN lag > 0 THEN lag END) AS worst_partition,
+          min(CASE WHEN {UNKNOWN_LAG} THEN coalesce(problem, 'no reason given') END) AS lag_problem,
+          min(CASE WHEN {UNKNOWN_TIME} THEN coalesce(time_lag_problem, problem, 'no reason given') END) AS time_problem
+        FROM {LAG_TABLE} WHERE"""  # noqa: S608  names of ours
+
+
+def histories(scope: Scope, groups: Sequence[Group]) -> Mapping[str, GroupHistory]:
+    """The history of these groups, by id."""
+    names = [one.group_id for one in groups]
+    statement = f"""
+        SELECT group_id, point, max(lag), max(time_lag_ms), max(unknown_lags), max(unknown_times) FROM (
+          SELECT behind.group_id, places.point, places.snapshot_id, CAST(sum(behind.lag) AS BIGINT) AS lag,
+            max({TIME_LAG}) AS time_lag_ms, count(CASE WHEN {UNKNOWN_LAG} THEN 1 END) AS unknown_lags,
+            count(CASE WHEN {UNKNOWN_TIME} THEN 1 END) AS unknown_times
+          FROM (SELECT * FROM consumer_lag WHERE cluster = ? AND {scope.history_days()} AND {_among(names)}) AS behind
+          JOIN ({scope.places()}) AS places
+            ON behind.snapshot_id = places.snapshot_id AND behind.snapshot_date = places.snapshot_date
+          GROUP BY behind.group_id, places.point, places.snapshot_id
+        ) AS snapshot_sums GROUP BY group_id, point"""  # noqa: S608  names of ours
+    cluster, points = scope.snapshot.cluster, len(scope.axis.points)
+    lags: dict[str, list[Reading | None]] = {name: [None] * points for name in names}
+    times: dict[str, list[Reading | None]] = {name: [None] * points for name in names}
+    for name, point, lag, time_lag, unknown_lags, unknown_times in scope.rows(statement, cluster, *names, cluster):
+        if lag is not None or unknown_lags:  # else it has no commit, and there is nothing to draw
+            lags[name][point] = Reading(lag, bool(unknown_lags))
+            times[name][point] = Reading(time_lag, bool(unknown_times))
+    return {name: GroupHistory(lag=lags[name], time_lag=times[name]) for name in names}
+
+
+def statuses(scope: Scope, groups: Sequence[Group]) -> Mapping[str, str | None]:
+    """The status of these groups by the rules of Burrow; None where too few snapshots know it."""
+    names = [one.group_id for one in groups]
+    statement = f"SELECT group_id, status FROM group_status WHERE {of(scope.snapshot)} AND {_among(names)}"  # noqa: S608
+    return dict(scope.rows(statement, *ids(scope.snapshot), *names))
+
+
+def total_history(scope: Scope) -> Series:
+    """The lag of all groups together at each point."""
+    statement = f"""
+        SELECT point, max(lag), max(unknown_lags) FROM (
+          SELECT places.point, places.snapshot_id, CAST(sum(behind.lag) AS BIGINT) AS lag,
+            count(CASE WHEN {UNKNOWN_LAG} THEN 1 END) AS unknown_lags
+          FROM (SELECT * FROM consumer_lag WHERE cluster = ? AND {scope.history_days()}) AS behind
+          JOIN ({scope.places()}) AS places
+            ON behind.snapshot_id = places.snapshot_id AND behind.snapshot_date = places.snapshot_date
+          GROUP BY places.point, places.snapshot_id
+        ) AS snapshot_sums GROUP BY point"""  # noqa: S608  names of ours
+    series: list[Reading | None] = [None] * len(scope.axis.points)
+    for point, lag, unknown in scope.rows(statement, scope.snapshot.cluster, scope.snapshot.cluster):
+        series[point] = Reading(lag, bool(unknown))
+    return series
+
+
+def _among(names: Sequence[str]) -> str:
+    return f"group_id IN ({', '.join('?' for _ in names) or 'NULL'})"

@@ -1,0 +1,165 @@
+"""Makes the page: sections of each cluster, their data as JSON, style and script, in one HTML document that asks for nothing.
+
+What is in the tables is data: Jinja escapes it in HTML, and `island` in JSON. The policy in the page's head allows its own
+style and script by their hashes, and nothing else.
+"""
+
+import base64
+import gzip
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined, Template
+from markupsafe import Markup
+
+from kafka_lagoon import __version__
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.report import finding_sections, group_section, run_sections, topic_sections
+from kafka_lagoon.report.page_tables import CHART, NUMBERS, Concern, Made, PageTable, Section
+from kafka_lagoon.report.scope import Scope, Seen
+from kafka_lagoon.report.timeline import Timeline
+from kafka_lagoon.report.values import cell, time_html
+from kafka_lagoon.text import printable
+
+STATIC_ROWS = 100  # rows of a table that are written as HTML
+_COMPRESSED_FROM = 100_000  # characters of data
+_EXACT = 2**53  # what JavaScript's numbers hold
+_LEVELS = ("critical", "warning", "info")
+
+# In the order of the page. Name and title are for a section that cannot be made.
+_SECTIONS: Sequence[tuple[str, str, Callable[[Scope], Made]]] = (
+    ("glance", "At a glance", run_sections.glance_section),
+    ("groups", "Consumer groups", group_section.group_section),
+    ("loss", "Data loss", finding_sections.loss_section),
+    ("health", "Health", finding_sections.health_section),
+    ("topics", "Topics and throughput", topic_sections.topic_section),
+    ("disks", "Disk use and growth", topic_sections.disk_section),
+    ("changes", "What changed", finding_sections.change_section),
+    ("coverage", "What the snapshots saw", run_sections.run_section),
+)
+RELATIONS = (  # tables and views that the sections read
+    *("snapshots", "coverage", "collection_failures", "consumer_lag", "consumer_lag_published"),
+    *(
+        "consumer_groups_published",
+        "brokers_published",
+        "partitions_published",
+        "topics_published",
+        "log_dirs_published",
+    ),
+    *("table_states", "group_status", "loss_ahead", "health_findings", "topology_changes", "topic_throughput"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterPage:
+    """What the page says of one cluster."""
+
+    snapshot: Seen
+    axis: Timeline
+    sections: Sequence[Section]
+    concerns: Sequence[Concern]
+
+    @property
+    def problems(self) -> list[str]:
+        """Sections that could not be made, and why."""
+        return [f"{one.title}: {one.problem}" for one in self.sections if one.problem]
+
+
+def cluster_page(scope: Scope) -> ClusterPage:
+    """All sections; one that cannot be read says so, and the others are there."""
+    made = [_made(scope, *declared) for declared in _SECTIONS]
+    concerns = [concern for one in made for concern in one.concerns]
+    return ClusterPage(
+        snapshot=scope.snapshot,
+        axis=scope.axis,
+        sections=[one.section for one in made],
+        concerns=sorted(concerns, key=lambda concern: _LEVELS.index(concern.level)),
+    )
+
+
+def _made(scope: Scope, name: str, title: str, make: Callable[[Scope], Made]) -> Made:
+    try:
+        return make(scope)
+    except TableError as error:
+        section = Section(name=name, title=title, source="", problem=str(error))
+        return Made(section=section, concerns=[Concern(level="warning", text=f"{title}: cannot be read", section=name)])
+
+
+def render(clusters: Sequence[ClusterPage], title: str, made_at_ms: int) -> str:
+    """The HTML document."""
+    style, script = _text("page.css"), _text("page.js")
+    return _template().render(
+        clusters=list(enumerate(clusters)),
+        title=printable(title),
+        made_at=time_html(made_at_ms),
+        version=__version__,
+        style=Markup(style),  # noqa: S704  our own file
+        script=Markup(script),  # noqa: S704  our own file
+        policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'",
+    )
+
+
+def island(table: PageTable) -> Markup:
+    """A table's data: JSON that cannot end its element, compressed where it is large."""
+    text = json.dumps(_data(table), ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    if len(text) < _COMPRESSED_FROM:
+        return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))  # noqa: S704  escaped
+    return Markup(base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode())  # noqa: S704  letters and digits
+
+
+def _data(table: PageTable) -> dict[str, Any]:
+    """Columns of values; whole numbers that JavaScript would round are text."""
+    columns = [
+        {"label": one.label, "kind": one.kind, "source": one.source, "unknown": one.unknown} for one in table.columns
+    ]
+    values = [[_plain(value) for value in column] for column in zip(*table.rows, strict=True)]
+    charts = {row: [(one.title, one.kind, one.values) for one in of_row] for row, of_row in table.charts.items()}
+    return {"columns": columns, "values": values, "rows": len(table.rows), "charts": charts}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, int) and abs(value) > _EXACT:
+        return str(value)
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def _static_rows(table: PageTable) -> Iterator[list[Markup]]:
+    for number, row in enumerate(table.rows[:STATIC_ROWS]):
+        yield [
+            _drawings(table, number) if column.kind == CHART else cell(column, value)
+            for column, value in zip(table.columns, row, strict=True)
+        ]
+
+
+def _drawings(table: PageTable, row: int) -> Markup:
+    """The first chart of a row; the others are shown with it where the row is opened."""
+    drawings = [one.drawing for one in table.charts.get(row, ())]
+    others = Markup('<span hidden="">{}</span>').format(Markup("").join(drawings[1:])) if drawings[1:] else Markup("")
+    return Markup("").join(drawings[:1]) + others
+
+
+def _classes(table: PageTable) -> list[str]:
+    return ["number" if one.kind in NUMBERS else one.kind for one in table.columns]
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.globals.update(island=island, static_rows=_static_rows, classes=_classes, static_limit=STATIC_ROWS)
+    environment.filters.update(time=time_html, printable=printable)
+    return environment.from_string(_text("page.html"))
+
+
+def _text(name: str) -> str:
+    return (files("kafka_lagoon.report") / name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,101 @@
+"""Declares what the page is made of: tables with typed columns, charts, figures, numbers and notes, in sections.
+
+The first rows of a table are HTML, so that the page can be read without JavaScript; all of its rows are data of the page.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from markupsafe import Markup
+
+TEXT, COUNT, BYTES, RATE, BYTE_RATE, DURATION, TIME, RATIO, BADGE, CHART = (
+    *("text", "count", "bytes", "rate", "byte_rate", "duration", "time", "ratio", "badge", "chart"),
+)
+NUMBERS = frozenset({COUNT, BYTES, RATE, BYTE_RATE, DURATION, RATIO})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column: `source` names table and column that it shows; `unknown` is what stands for null."""
+
+    label: str
+    kind: str = TEXT
+    source: str
+    unknown: str = "-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """A drawing of a series, and its values, which the page shows where somebody points at it."""
+
+    title: str
+    kind: str
+    values: Sequence[float | None]
+    drawing: Markup
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageTable:
+    """A table of the page; `charts` are those of a row, by its number, `left_out` says what the page does not have."""
+
+    name: str
+    caption: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Any]]
+    empty: str
+    left_out: str = ""
+    charts: Mapping[int, Sequence[Chart]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A large chart with what is written around it."""
+
+    chart: Chart
+    now: str
+    peak: str = ""
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tile:
+    """One number of the first glance; `level` is critical, warning or empty."""
+
+    label: str
+    value: str
+    note: str = ""
+    source: str
+    level: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A part of the page about one cluster; `problem` says why it could not be made."""
+
+    name: str
+    title: str
+    lead: str = ""
+    tiles: Sequence[Tile] = ()
+    figures: Sequence[Figure] = ()
+    tables: Sequence[PageTable] = ()
+    notes: Sequence[str] = ()
+    source: str
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Concern:
+    """One line of what needs attention: its level (critical, warning, info), and the section that has the details."""
+
+    level: str
+    text: str
+    section: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A section, and what of it needs attention."""
+
+    section: Section
+    concerns: Sequence[Concern] = ()

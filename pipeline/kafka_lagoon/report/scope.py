@@ -1,0 +1,133 @@
+"""Chooses the snapshot of each cluster that a page is about, and the snapshots before it that make its history."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.query.statements import Ask, tuples
+from kafka_lagoon.report.timeline import Timeline, timeline
+from kafka_lagoon.report.values import time_text
+from kafka_lagoon.text import did_you_mean
+
+_HOUR_MS = 3_600_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A published snapshot, as table `snapshots` has it."""
+
+    cluster: str
+    cluster_id: str | None
+    snapshot_id: str
+    snapshot_date: date
+    captured_ms: int
+    slot_ms: int
+    finished_ms: int
+    status: str
+    kafka_version_range: str | None
+    brokers: int
+    topics: int
+    partitions: int
+    groups: int
+    failures: int
+    requests: int
+    bytes_in: int
+    throttle_ms: int
+    completeness: float | None
+
+
+_COLUMNS = (
+    "cluster, cluster_id, snapshot_id, snapshot_date, unix_millis(captured_at), unix_millis(slot), "
+    "unix_millis(finished_at), status, kafka_version_range, brokers, topics, partitions, groups, failures, requests, "
+    "bytes_in, throttle_ms, completeness"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What the sections about one cluster are made from: its snapshot, the snapshots of the history, and the tables."""
+
+    ask: Ask
+    snapshot: Seen
+    runs: Sequence[Seen]  # of the history, the last one is `snapshot`
+    axis: Timeline
+    hours: int
+
+    def rows(self, statement: str, *values: int | str) -> list[tuple[Any, ...]]:
+        """The rows of a statement."""
+        return tuples(self.ask(statement, *values))
+
+    @property
+    def first(self) -> Seen:
+        """The first snapshot of the history."""
+        return self.runs[0]
+
+    def history_days(self) -> str:
+        """A condition that keeps the engines from opening other days."""
+        return f"snapshot_date BETWEEN DATE '{self.first.snapshot_date}' AND DATE '{self.snapshot.snapshot_date}'"
+
+    def places(self) -> str:
+        """A query for the snapshots of the history, each with the number of its point; its question mark is the cluster."""
+        return f"""
+            SELECT snapshots.snapshot_id, snapshots.snapshot_date, axis.point
+            FROM snapshots
+            JOIN (VALUES {self.axis.axis_rows()}) AS axis (point, first_ms, last_ms)
+              ON unix_millis(snapshots.captured_at) BETWEEN axis.first_ms AND axis.last_ms
+            WHERE snapshots.cluster = ? AND snapshots.{self.history_days()}"""  # noqa: S608  numbers and dates
+
+
+def of(snapshot: Seen) -> str:
+    """The condition that a row is of this snapshot, with question marks for `ids`; only its day is opened."""
+    return f"cluster = ? AND snapshot_id = ? AND snapshot_date = DATE '{snapshot.snapshot_date}'"
+
+
+def ids(snapshot: Seen) -> tuple[str, str]:
+    """The values for the question marks of `of`."""
+    return snapshot.cluster, snapshot.snapshot_id
+
+
+def scopes(ask: Ask, clusters: Sequence[str] | None, slot_ms: int | None, hours: int) -> list[Scope]:
+    """One for each cluster: its newest snapshot, or the newest whose slot is not after a time; TableError without any."""
+    chosen = [_seen(values) for values in tuples(ask(_newest(slot_ms)))]
+    wanted = [one for one in chosen if clusters is None or one.cluster in clusters]
+    missing = sorted(set(clusters or ()) - {one.cluster for one in wanted})
+    if missing or not wanted:
+        raise TableError(_nothing(missing, [one.cluster for one in chosen], slot_ms))
+    return [_scope(ask, snapshot, hours) for snapshot in wanted]
+
+
+def _newest(slot_ms: int | None) -> str:
+    until = "TRUE" if slot_ms is None else f"unix_millis(slot) <= {slot_ms:d}"
+    return f"""
+        SELECT {_COLUMNS} FROM (
+          SELECT snapshots.*,
+            row_number() OVER (PARTITION BY cluster ORDER BY slot DESC, captured_at DESC, snapshot_id DESC) AS recency
+          FROM snapshots WHERE {until}
+        ) AS ranked WHERE recency = 1 ORDER BY cluster"""  # noqa: S608  names of ours and a number
+
+
+def _scope(ask: Ask, snapshot: Seen, hours: int) -> Scope:
+    from_ms = snapshot.captured_ms - hours * _HOUR_MS
+    first_day = datetime.fromtimestamp(from_ms / 1000, UTC).date()
+    statement = f"""
+        SELECT {_COLUMNS} FROM snapshots
+        WHERE cluster = ? AND snapshot_date BETWEEN DATE '{first_day}' AND DATE '{snapshot.snapshot_date}'
+          AND unix_millis(captured_at) BETWEEN {from_ms} AND {snapshot.captured_ms}
+        ORDER BY captured_at, snapshot_id"""  # noqa: S608  names of ours and numbers
+    runs = [_seen(values) for values in tuples(ask(statement, snapshot.cluster))]
+    axis = timeline([one.captured_ms for one in runs], from_ms)
+    return Scope(ask=ask, snapshot=snapshot, runs=runs, axis=axis, hours=hours)
+
+
+def _seen(values: Sequence[Any]) -> Seen:
+    return Seen(**dict(zip(Seen.__dataclass_fields__, values, strict=True)))
+
+
+def _nothing(missing: Sequence[str], known: Sequence[str], slot_ms: int | None) -> str:
+    until = "" if slot_ms is None else f" of a slot up to {time_text(slot_ms)} UTC"
+    if not missing:
+        return f"there is no published snapshot{until}"
+    others = f": there are {', '.join(known)}" if known else ""
+    return f"there is no published snapshot of {missing[0]}{did_you_mean(missing[0], known)}{until}{others}"

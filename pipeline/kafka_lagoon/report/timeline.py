@@ -1,0 +1,82 @@
+"""Places the snapshots of a span of time on the x axis of charts, and says where nobody looked.
+
+A chart has at most MOST_POINTS points. Of more snapshots than that several share a point, which shows their largest value.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+MOST_POINTS = 120
+_GAP_AFTER = 2.5  # usual intervals between snapshots
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """The snapshots that began from `first_ms` to `last_ms`; `after_gap`: snapshots are missing before them."""
+
+    first_ms: int
+    last_ms: int
+    after_gap: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """The axis: it begins with the first snapshot of the span that was wanted, and ends with the last one."""
+
+    wanted_from_ms: int
+    points: Sequence[Point]
+    snapshots: int
+    usual_ms: int | None
+
+    @property
+    def from_ms(self) -> int:
+        """When the first snapshot began."""
+        return self.points[0].first_ms
+
+    @property
+    def until_ms(self) -> int:
+        """When the last snapshot began."""
+        return self.points[-1].last_ms
+
+    @property
+    def times(self) -> list[int]:
+        """Where each point stands: when its last snapshot began."""
+        return [point.last_ms for point in self.points]
+
+    @property
+    def gaps(self) -> int:
+        """How many times snapshots are missing."""
+        return sum(point.after_gap for point in self.points)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the history does not reach back as far as was wanted: by more than the usual interval, or a tenth."""
+        slack_ms = max((self.until_ms - self.wanted_from_ms) // 10, self.usual_ms or 0)
+        return self.from_ms > self.wanted_from_ms + slack_ms
+
+    def x(self, at_ms: int) -> float:
+        """The place of a time between 0 and 1; of a single snapshot 1."""
+        return (at_ms - self.from_ms) / (self.until_ms - self.from_ms) if self.until_ms > self.from_ms else 1.0
+
+    def axis_rows(self) -> str:
+        """The points as rows of VALUES: number, first and last time."""
+        return ", ".join(f"({number}, {one.first_ms}, {one.last_ms})" for number, one in enumerate(self.points))
+
+
+def timeline(captured_ms: Sequence[int], wanted_from_ms: int) -> Timeline:
+    """The axis of snapshots that began at these times, which ascend."""
+    usual_ms = round(median(after - before for before, after in pairwise(captured_ms))) if captured_ms[1:] else None
+    share = -(-len(captured_ms) // MOST_POINTS)
+    points: list[Point] = []
+    taken = 0  # snapshots of the last point
+    for number, at_ms in enumerate(captured_ms):
+        after_gap = number > 0 and usual_ms is not None and at_ms - captured_ms[number - 1] > _GAP_AFTER * usual_ms
+        if points and taken < share and not after_gap:
+            points[-1] = Point(first_ms=points[-1].first_ms, last_ms=at_ms, after_gap=points[-1].after_gap)
+            taken += 1
+        else:
+            points.append(Point(first_ms=at_ms, last_ms=at_ms, after_gap=after_gap))
+            taken = 1
+    return Timeline(wanted_from_ms=wanted_from_ms, points=points, snapshots=len(captured_ms), usual_ms=usual_ms)

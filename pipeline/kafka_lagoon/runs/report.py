@@ -1,0 +1,38 @@
+"""Makes the report: chooses snapshots, reads the tables, and renders the page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kafka_lagoon.query.statements import Ask
+from kafka_lagoon.report.page import ClusterPage, cluster_page, render
+from kafka_lagoon.report.scope import scopes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions:
+    """What a page is about; `slot_ms` None means the newest snapshot, `clusters` None all of them."""
+
+    clusters: Sequence[str] | None = None
+    slot_ms: int | None = None
+    hours: int = 24
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The page, and what it was made of."""
+
+    html: str
+    clusters: Sequence[ClusterPage]
+
+    @property
+    def problems(self) -> list[str]:
+        """Parts that could not be read."""
+        return [f"{page.snapshot.cluster}: {problem}" for page in self.clusters for problem in page.problems]
+
+
+def make_report(ask: Ask, options: ReportOptions, now_ms: int) -> Report:
+    """The page; TableError if there is no snapshot that it could be about."""
+    pages = [cluster_page(scope) for scope in scopes(ask, options.clusters, options.slot_ms, options.hours)]
+    title = options.title or f"Kafka report: {', '.join(page.snapshot.cluster for page in pages)}"
+    return Report(html=render(pages, title, now_ms), clusters=pages)
