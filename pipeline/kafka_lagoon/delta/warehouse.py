@@ -20,18 +20,12 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta import kernel
 from kafka_lagoon.delta.arrow import plain_table
+from kafka_lagoon.delta.columns import Column
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.kernel import Kernel, State
 from kafka_lagoon.delta.lock import locked
 from kafka_lagoon.delta.log_store import check_exclusion, choose_log_store
-from kafka_lagoon.delta.schema import (
-    LOG_RETENTION,
-    STATISTICS_COLUMNS,
-    TABLES,
-    TOMBSTONE_RETENTION,
-    Column,
-    Table,
-)
+from kafka_lagoon.delta.schema import LOG_RETENTION, STATISTICS_COLUMNS, TABLES, TOMBSTONE_RETENTION, Table
 from kafka_lagoon.delta.session import session as start_session
 from kafka_lagoon.delta.storage import reason
 from kafka_lagoon.errors import ConfigError, NeedsSession, SchemaChanged, TableError
