@@ -24,17 +24,24 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (cache / "jars").symlink_to(cache_folder().absolute() / "jars")
     made = lagoon("path", "classes", LAGOON_CACHE=str(cache))
     assert (made.returncode, made.stdout, made.stderr) == (0, f"{cache}/classes\n", "")
-    assert {path.name for path in (cache / "classes").iterdir()} == {KERNEL, SPARK, SPARK_CLASS_PATH}
+    assert {path.name for path in (cache / "classes").iterdir()} == {
+        *(KERNEL, SPARK, SPARK_CLASS_PATH),
+        *(f"{name}.size" for name in (KERNEL, SPARK)),
+    }
     return cache
 
 
-@pytest.fixture(params=["whole", "broken", "of another Java"])
+@pytest.fixture(params=["whole", "broken", "cut off", "of another Java"])
 def archives(cache: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The archives as they were made, cut after their header, or with another version in it."""
+    """The archives as they were made, without what follows their header, ended too soon, or with another version in it."""
     monkeypatch.setenv("LAGOON_CACHE", str(cache))
     made = {cache / "classes" / name: (cache / "classes" / name).read_bytes() for name in (KERNEL, SPARK)}
     for path, content in made.items():
-        changed = {"broken": content[:4096] + bytes(len(content) - 4096), "of another Java": _of_another_java(content)}
+        changed = {
+            "broken": content[:4096] + bytes(len(content) - 4096),
+            "cut off": content[: len(content) // 2],
+            "of another Java": _of_another_java(content),
+        }
         path.unlink()
         path.write_bytes(changed.get(request.param, content))
     yield request.param
