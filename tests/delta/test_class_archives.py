@@ -83,8 +83,11 @@ def test_spark_starts(cache: Path, archives: str, tmp_path: Path) -> None:
     with fake_cluster(state):
         servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
         options = ["--warehouse", str(tmp_path), "--set", f"kafka.bootstrap_servers={servers}"]
-        done = submit("snapshot", *options, LAGOON_CACHE=str(cache))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "run_finished" in done.stdout.splitlines()[-1]
-    assert not [line for line in done.stdout.splitlines() if "shared" in line.lower() or "archive" in line.lower()]
+        jobs = [["snapshot"], ["ingest", "--topics", "t"], ["maintain"]] if archives == "whole" else [["snapshot"]]
+        for job, *arguments in jobs:
+            done = submit(job, *arguments, *options, LAGOON_CACHE=str(cache))
+            assert done.returncode == 0, done.stdout + done.stderr
+            assert "run_finished" in done.stdout
+            lines = [line.lower() for line in done.stdout.splitlines()]
+            assert not [line for line in lines if "shared" in line or "archive file" in line]
     assert len(rows(tmp_path, "snapshots")) == 1

@@ -22,7 +22,27 @@ _QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 # path for what it does not find in an archive, so these come last.
 _RARELY_NEEDED = (
     *("kubernetes-", "spark-kubernetes_", "volcano-", "vertx-", "zjsonpatch-", "snakeyaml-engine-", "spark-yarn_"),
-    *("spark-hive", "hive-", "derby", "datanucleus-", "jdo-api", "javax.jdo", "jta-", "transaction-api", "libfb303"),
+    *(
+        "spark-hive",
+        "hive-beeline",
+        "hive-cli",
+        "hive-common",
+        "hive-exec",
+        "hive-jdbc",
+        "hive-metastore",
+        "hive-serde",
+    ),
+    *(
+        "hive-service",
+        "hive-shims",
+        "derby",
+        "datanucleus-",
+        "jdo-api",
+        "javax.jdo",
+        "jta-",
+        "transaction-api",
+        "libfb303",
+    ),
     *("libthrift", "HikariCP", "javolution", "jpam", "ST4", "antlr-runtime", "commons-dbcp", "commons-pool", "opencsv"),
     *("super-csv", "json-1", "stax-api", "spark-mllib", "spark-graphx", "breeze", "spire", "algebra_", "cats-kernel"),
     *("arpack", "blas", "lapack", "JTransforms", "JLargeArrays", "spark-repl", "scala-compiler", "jline", "curator-"),
