@@ -12,7 +12,8 @@ from typing import Any
 
 from kafka_lagoon.cli.outcome import JOBS, event_fields
 from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS, Requirement
-from kafka_lagoon.delta.schema import HEADER, STATE_TABLES, TABLES, Column, Table
+from kafka_lagoon.delta.columns import Column
+from kafka_lagoon.delta.schema import HEADER, STATE_TABLES, TABLES, Table
 from kafka_lagoon.delta.views import VIEWS, View
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.settings import SECTIONS, Settings

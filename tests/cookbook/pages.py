@@ -1,4 +1,6 @@
-"""The answers in docs/queries.md, from the statements above them; `python -m tests.cookbook.pages` writes them, a test compares."""
+"""The answers in docs/queries.md and docs/values.md, from the statements above them; `python -m tests.cookbook.pages` writes them,
+a test compares.
+"""
 
 import re
 import tempfile
@@ -9,11 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from tests.cookbook.archive import make_archive
 from tests.cookbook.week import make_week
 from tests.query.duckdb_rows import rows_of
 
 ROOT = Path(__file__).resolve().parents[2]
-QUERIES = ROOT / "docs" / "queries.md"
+QUERIES, VALUES = ROOT / "docs" / "queries.md", ROOT / "docs" / "values.md"
 _STATEMENT = re.compile(
     r"^```sql\n(.*?)^```\n(?:\n<!-- answer: by tests.cookbook.pages -->\n.*?<!-- end of answer -->\n)?",
     re.DOTALL | re.MULTILINE,
@@ -72,8 +75,17 @@ def _cell(value: Any) -> str:
             return f"{value:,}"
 
 
+def renewed(page: str, answer: Callable[[str], str]) -> str:
+    """The page with answers of now; of statements for Spark alone (VARIANT), the answer of the one before stands for both."""
+    answers: list[str] = []
+    for statement in statements(page):
+        answers.append(answers[-1] if "variant" in statement else answer(statement))
+    return with_answers(page, lambda _: answers.pop(0))
+
+
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
-        made = make_week(Path(folder))
-        page = with_answers(QUERIES.read_text("utf-8"), lambda statement: by_duckdb(made, statement))
-    QUERIES.write_text(page, "utf-8")
+    for page, make in ((QUERIES, make_week), (VALUES, make_archive)):
+        with tempfile.TemporaryDirectory() as folder:
+            made = make(Path(folder))
+            text = renewed(page.read_text("utf-8"), lambda statement, made=made: by_duckdb(made, statement))
+        page.write_text(text, "utf-8")

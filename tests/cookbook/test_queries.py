@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.delta import register
 from kafka_lagoon.delta.warehouse import at_path
 from kafka_lagoon.query.spark_engine import make_available
-from tests.cookbook.pages import QUERIES, by_duckdb, markdown, statements, with_answers
+from tests.cookbook.pages import QUERIES, by_duckdb, markdown, renewed, statements
 from tests.cookbook.week import make_week
 
 PAGE = QUERIES.read_text("utf-8")
@@ -27,7 +27,7 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_answers_are_those_of_duckdb(week: Path) -> None:
     """Every answer on the page; `python -m tests.cookbook.pages` writes them."""
-    assert with_answers(PAGE, lambda statement: by_duckdb(week / "warehouse", statement)) == PAGE
+    assert renewed(PAGE, lambda statement: by_duckdb(week / "warehouse", statement)) == PAGE
 
 
 # What the statements read that compare no snapshots; to open a table costs Spark half a second.
@@ -50,7 +50,7 @@ def _by_spark(spark: SparkSession, statement: str) -> str:
 def test_answers_are_those_of_spark(week: Path, spark: SparkSession) -> None:
     """All statements; 100 CPU seconds, most of them for planning."""
     register(spark, str(week / "warehouse"))
-    assert with_answers(PAGE, lambda statement: _by_spark(spark, statement)) == PAGE
+    assert renewed(PAGE, lambda statement: _by_spark(spark, statement)) == PAGE
 
 
 def test_every_question_has_an_answer() -> None:

@@ -78,6 +78,6 @@ def test_spark_starts(cache: Path, archives: str, tmp_path: Path) -> None:
         options = ["--warehouse", str(tmp_path), "--set", f"kafka.bootstrap_servers={servers}"]
         done = submit("snapshot", *options, LAGOON_CACHE=str(cache))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "tables in" in done.stdout.splitlines()[-1]
+    assert "run_finished" in done.stdout.splitlines()[-1]
     assert not [line for line in done.stdout.splitlines() if "shared" in line.lower() or "archive" in line.lower()]
     assert len(rows(tmp_path, "snapshots")) == 1

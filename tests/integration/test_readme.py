@@ -57,23 +57,25 @@ def scripts() -> list[str]:
 
 
 def test_from_clone_to_tables(clone: Clone, kafka: LocalKafka) -> None:
-    """The steps in README's order: settings, questions, a snapshot, an archive, SQL, maintenance."""
+    """The steps in README's order: settings, the doctor, a snapshot, an archive, SQL, a page, maintenance."""
     create_topics(kafka.bootstrap_servers, [NewTopic("orders", 2, 3)])
     produce(kafka.bootstrap_servers, "orders", 500)
-    set_up, first_runs, *_ = scripts()
+    set_up, check, first_runs, *_ = scripts()
     assert clone.run(set_up).returncode == 0
     assert (clone.folder / "lagoon.toml").read_text() == (ROOT / "conf" / "local.toml").read_text()
     clone.conf(kafka.bootstrap_servers)
+    assert clone.run('PATH="$PWD/.venv/bin:$PATH"\n' + check).returncode in {0, 3}  # 3: warnings about this machine
     done = clone.run('PATH="$PWD/.venv/bin:$PATH"\n' + first_runs)
     assert done.returncode == 0, done.stderr
     assert [row["cluster"] for row in rows(clone.folder / "lake", "snapshots")] == ["default"]
+    assert (clone.folder / "report.html").stat().st_size > 10_000
     assert re.search(r"^orders +500 ", done.stdout, re.MULTILINE), done.stdout
 
 
 def test_spark_submit(clone: Clone) -> None:
     """The script goes as far as it can without a broker."""
     clone.conf(NOBODY_THERE)
-    done = clone.run('PATH="$PWD/.venv/bin:$PATH"\n' + scripts()[2])
+    done = clone.run('PATH="$PWD/.venv/bin:$PATH"\n' + scripts()[3])
     assert done.returncode == 1
     assert f"lagoon: default: {NOBODY_THERE}: connect: Connection refused\n" in done.stdout
 
@@ -82,6 +84,6 @@ def test_crontab(clone: Clone) -> None:
     """The schedule is a file of the clone that begins as a crontab does; its lines are run in tests/schedules."""
     (clone.folder / "crontab").write_text('#!/bin/sh\ncp "$3" installed\n')
     (clone.folder / "crontab").chmod(0o755)
-    assert clone.run('PATH="$PWD:$PATH"\n' + scripts()[3]).returncode == 0
+    assert clone.run('PATH="$PWD:$PATH"\n' + scripts()[4]).returncode == 0
     lines = (clone.folder / "installed").read_text().splitlines()
     assert len([line for line in lines if re.match(r"(?:[-*/,\d]+ ){5}", line)]) == 3

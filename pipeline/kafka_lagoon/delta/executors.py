@@ -1,18 +1,23 @@
-"""Runs tasks on Spark's executors."""
+"""Runs tasks on Spark's executors.
+
+Executors import this module, too, once in each of their processes: what only the driver needs is imported where it is used.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from threading import Event, Thread
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pyspark import AccumulatorParam
 
 from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
-from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.garbage import modules_kept
+
+if TYPE_CHECKING:
+    from kafka_lagoon.delta.warehouse import Warehouse
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -43,7 +48,7 @@ class _Sums(AccumulatorParam[Counts]):
 
 
 def on_executors(
-    warehouse: Warehouse, work: Callable[[S, T], R], settings: S, tasks: Sequence[T], meter: Meter[R] | None = None
+    warehouse: "Warehouse", work: Callable[[S, T], R], settings: S, tasks: Sequence[T], meter: Meter[R] | None = None
 ) -> list[R]:
     """What `work` returns for each task, in their order; TableError if Spark could not run one of them.
 

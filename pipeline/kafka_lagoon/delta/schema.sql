@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS topics (
   is_internal BOOLEAN COMMENT 'Whether Kafka keeps its own state in it; null if problem is set.',
   partitions INT COMMENT 'Number of partitions; null if problem is set.',
   replication_factor INT COMMENT 'Replicas of the first partition, as Kafka\'s tools print it; null if it has no partition, or problem is set.',
-  problem STRING COMMENT 'Kafka\'s name of the error that hides the topic; null if there is none.',
+  problem STRING COMMENT 'Kafka\'s name of the topic\'s error; null if there is none.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
@@ -87,7 +87,7 @@ CREATE TABLE IF NOT EXISTS partition_offsets (
 )
 USING delta
 PARTITIONED BY (snapshot_date)
-COMMENT 'Where the log of every partition began and ended, one row per partition and snapshot.'
+COMMENT 'Log start offset, high watermark and other offsets of every partition, one row per partition and snapshot.'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,topic,topic_id,partition,log_start_offset,high_watermark,last_stable_offset,max_timestamp_offset,max_timestamp,max_timestamp_ms,local_log_start_offset,tiered_offset,leader_epoch,read_at,problem');
 
 CREATE TABLE IF NOT EXISTS consumer_groups (
@@ -460,7 +460,7 @@ CREATE TABLE IF NOT EXISTS coverage (
   bytes BIGINT NOT NULL COMMENT 'Bytes received.',
   elapsed_ms BIGINT NOT NULL COMMENT 'Milliseconds from the first request to the last answer.',
   throttle_ms BIGINT NOT NULL COMMENT 'Milliseconds for which the broker throttled us.',
-  not_collected_because STRING COMMENT 'Why the API gave nothing although nothing failed: UNSUPPORTED_VERSION (the brokers do not offer it), SECURITY_DISABLED (no authorizer), DELEGATION_TOKEN_AUTH_DISABLED (tokens are switched off), DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (PLAINTEXT, TLS without a certificate, and logins by token do not see tokens) SKIPPED (by the setting snapshot.skip_tables) or LEFT_OUT (topics or groups, by settings; see left_out); null if it was asked.',
+  not_collected_because STRING COMMENT 'Why the API gave nothing although nothing failed: UNSUPPORTED_VERSION (the brokers do not offer it), SECURITY_DISABLED (no authorizer), DELEGATION_TOKEN_AUTH_DISABLED (tokens are switched off), DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (PLAINTEXT, TLS without a certificate, and logins by token see no tokens), SKIPPED (by the setting snapshot.skip_tables) or LEFT_OUT (topics or groups, by settings; see left_out); null if it was asked.',
   skipped_table STRING COMMENT 'Table that has no rows of this snapshot because it is skipped; null for rows about requests.',
   bytes_sent BIGINT COMMENT 'Bytes sent. Null in rows of version 0.1.0.',
   most_in_flight INT COMMENT 'Most requests of a connection that waited for their answers at once when one of this API was sent, itself included; at most kafka.max_in_flight_requests_per_connection. Null in rows of version 0.1.0.',
@@ -581,7 +581,7 @@ CREATE TABLE IF NOT EXISTS record_ranges (
 )
 USING delta
 PARTITIONED BY (ingest_date)
-COMMENT 'Counts of what every offset was, one row per run and partition; the ranges of a partition join.'
+COMMENT 'How the offsets were counted, one row per run and partition; the ranges of a partition have no gaps and no overlaps.'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.deletedFileRetentionDuration' = 'interval 7 days', 'delta.dataSkippingStatsColumns' = 'ingest_id,cluster,cluster_id,topic,topic_id,partition,from_offset,to_offset,records,control,aborted,compacted,lost,corrupt,bytes_fetched,bytes_decoded,codec,files,leader_epoch,problem,planned_at');
 
 CREATE TABLE IF NOT EXISTS record_problems (
@@ -654,7 +654,7 @@ CREATE TABLE IF NOT EXISTS restore_map (
 )
 USING delta
 PARTITIONED BY (write_date)
-COMMENT 'Which offset each restored record has in the target, as ranges in which source and target count alike.'
+COMMENT 'Which offset each restored record has in the target, as ranges over which both offsets increase together.'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.feature.domainMetadata' = 'supported', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'restore_id,source_cluster,source_cluster_id,source_topic,source_topic_id,source_partition,source_offset,target_cluster,target_cluster_id,target_topic,target_topic_id,target_partition,target_offset,records,written_at');
 
 CREATE TABLE IF NOT EXISTS restore_receipts (

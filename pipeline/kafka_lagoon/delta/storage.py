@@ -14,8 +14,7 @@ import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException, PythonException
 
-from kafka_lagoon.delta.arrow import parquet_bytes
-from kafka_lagoon.delta.files import DataFile, statistics_of
+from kafka_lagoon.delta.files import DataFile, parquet_bytes, statistics_of
 from kafka_lagoon.errors import TableError
 
 _LOCAL = "file:"

@@ -20,18 +20,12 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta import kernel
 from kafka_lagoon.delta.arrow import plain_table
+from kafka_lagoon.delta.columns import Column
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.kernel import Kernel, State
 from kafka_lagoon.delta.lock import locked
 from kafka_lagoon.delta.log_store import check_exclusion, choose_log_store
-from kafka_lagoon.delta.schema import (
-    LOG_RETENTION,
-    STATISTICS_COLUMNS,
-    TABLES,
-    TOMBSTONE_RETENTION,
-    Column,
-    Table,
-)
+from kafka_lagoon.delta.schema import LOG_RETENTION, STATISTICS_COLUMNS, TABLES, TOMBSTONE_RETENTION, Table
 from kafka_lagoon.delta.session import session as start_session
 from kafka_lagoon.delta.storage import reason
 from kafka_lagoon.errors import ConfigError, NeedsSession, SchemaChanged, TableError
@@ -213,7 +207,7 @@ def check_writable(warehouse: Warehouse) -> None:
     """ConfigError if the place of a warehouse cannot be written, or does not keep writers apart."""
     probe = f"{warehouse.name}/.lagoon-probe-{uuid.uuid4().hex}"
     try:
-        warehouse.kernel.storage.write(probe, b"probe")
+        warehouse.kernel.storage.write(probe, b"")
         warehouse.kernel.storage.delete(probe)
     except TableError as error:
         raise ConfigError([f"warehouse: {error}"]) from error

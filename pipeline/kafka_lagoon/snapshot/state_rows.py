@@ -73,7 +73,7 @@ class TopicRow:
         "Replicas of the first partition, as Kafka's tools print it; null if it has no partition, or problem is set.",
         null_if="partitions = 0",
     )
-    problem: str | None = column("Kafka's name of the error that hides the topic; null if there is none.")
+    problem: str | None = column("Kafka's name of the topic's error; null if there is none.")
 
 
 @row
@@ -126,7 +126,7 @@ class PartitionRow:
 
 @row
 class PartitionOffsetsRow:
-    """Where the log of every partition began and ended, one row per partition and snapshot."""
+    """Log start offset, high watermark and other offsets of every partition, one row per partition and snapshot."""
 
     topic: str = column("Name of the topic.")
     topic_id: str | None = column(
