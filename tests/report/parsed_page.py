@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
 
-_VOID = {"meta", "input", "link", "img", "br", "path", "rect"}
+_WITHOUT_END = {"meta", "input", "link", "img", "br", "path", "rect"}
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         element = Element(tag, dict(attrs))
         self._open[-1].children.append(element)
-        if tag not in _VOID:
+        if tag not in _WITHOUT_END:
             self._open.append(element)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

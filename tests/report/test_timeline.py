@@ -10,8 +10,8 @@ def test_a_pause_that_is_longer_than_usual_is_a_gap() -> None:
     axis = timeline([0, HOUR, 2 * HOUR, 4 * HOUR, 7 * HOUR, 8 * HOUR], 0)
     assert [point.after_gap for point in axis.points] == [False, False, False, False, True, False]
     assert (axis.usual_ms, axis.gaps) == (HOUR, 1)
-    one = timeline([HOUR], 0)
-    assert (one.usual_ms, one.gaps, one.x(HOUR)) == (None, 0, 1.0)
+    single = timeline([HOUR], 0)
+    assert (single.usual_ms, single.gaps, single.x(HOUR)) == (None, 0, 1.0)
 
 
 def test_many_snapshots_share_points_but_not_across_a_gap() -> None:
