@@ -38,7 +38,10 @@ $(READY): pyproject.toml requirements.lock
 	$(PIP) install --require-hashes --no-build-isolation --use-pep517 -r requirements.lock
 	$(PIP) install --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m kafka_lagoon.jars delta-4.4.0 kafka-4.3.1
-	$(BIN)/lagoon path classes
+	@# Without the archives JVMs start more slowly, and that is all.
+	-$(BIN)/lagoon path classes
+	@# Without the kernels the first fetch or ingest waits for them.
+	-$(BIN)/lagoon path kernels
 	@touch $@
 
 demo: $(READY) ## two snapshots and two ingests of a real three-broker Kafka, and what changed between them

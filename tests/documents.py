@@ -1,4 +1,4 @@
-"""README, the pages in docs/, and their generated parts: tables, settings, permissions and the event that ends a run.
+"""README, the pages in docs/, and their generated parts: tables, settings, permissions, metrics and the event that ends a run.
 
 `python -m tests.documents` writes the generated parts; a test compares.
 """
@@ -6,15 +6,19 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from kafka_lagoon.cli.outcome import JOBS, event_fields
 from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS, Requirement
-from kafka_lagoon.delta.schema import TABLES
-from kafka_lagoon.delta.views import VIEWS
+from kafka_lagoon.delta.columns import Column
+from kafka_lagoon.delta.schema import HEADER, STATE_TABLES, TABLES, Table
+from kafka_lagoon.delta.views import VIEWS, View
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.settings import SECTIONS, Settings
+from kafka_lagoon.snapshot.tables import STATE_TABLES as SNAPSHOT_TABLES
+from tests.metrics.monitoring_files import METRICS
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -37,31 +41,68 @@ def blocks(text: str, language: str = r"\w*") -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
-def table_dictionary() -> str:
-    """Every table and view with its columns."""
-    return "\n".join([*_tables(), *_views()])
+def tables() -> str:
+    """Every table: a list with links, then the columns of each."""
+    listed = (f"| [{table.name}](#{table.name}) | {_cell(table.comment)} |" for table in TABLES)
+    shared = ("## Columns of every state table", "", _HEADINGS, *map(_column, _SHARED), "")
+    lines = ["| table | rows |", "|---|---|", *listed, "", *shared]
+    return "\n".join([*lines, *(line for table in TABLES for line in _table(table))]).rstrip()
 
 
-def _tables() -> Iterator[str]:
-    for table in TABLES:
-        yield f"\n<details><summary><code>{table.name}</code>: {_cell(table.comment)}</summary>\n"
-        yield "| column | type | meaning |\n|---|---|---|"
-        for column in table.columns:
-            yield f"| `{column.name}` | {_cell(column.sql_type())} | {_cell(column.comment)} |"
-        yield "\n</details>"
+_SHARED = (*HEADER, STATE_TABLES[0].columns[-1])  # the first columns of every state table, and its last one
+_HEADINGS = "| column | type | meaning |\n|---|---|---|"
+_COMMENT = r" COMMENT '((?:[^'\\]|\\.)*)'"
 
 
-def _views() -> Iterator[str]:
-    yield "\n| view | what it shows |\n|---|---|"
-    for view in VIEWS:
-        yield f"| `{view.name}` | {_cell(view.comment)} |"
+def _table(table: Table) -> Iterator[str]:
+    own = [column for column in table.columns if column not in _SHARED]
+    yield from (f"## {table.name}", "", _cell(table.comment), "", _HEADINGS, *map(_column, own), "")
+
+
+def _column(column: Column) -> str:
+    """A line; fields of structs are explained after the meaning, not within the type."""
+    sql_type = column.sql_type()
+    parts = re.findall(rf"[<,]\s*(\w+): [^,>']*>?{_COMMENT}", sql_type)
+    meaning = " ".join([column.comment, *(f"`{name}`: {text}" for name, text in parts)])
+    return f"| `{column.name}` | {_cell(re.sub(_COMMENT, '', sql_type))} | {_cell(meaning)} |"
+
+
+def views() -> str:
+    """Every view but those that only show a table's published rows: a list with links, then the columns of each."""
+    shown = [view for view in VIEWS if not view.name.endswith("_published")]
+    lines = ["| view | rows |", "|---|---|"]
+    lines += [f"| [{view.name}](#{view.name}) | {_cell(view.comment)} |" for view in shown]
+    return "\n".join([*lines, "", *(line for view in shown for line in _view(view))]).rstrip()
+
+
+def _view(view: View) -> Iterator[str]:
+    yield from (f"## {view.name}", "", _cell(view.comment), "")
+    if view.columns:
+        columns = (f"| `{name}` | {_cell(text)} |" for name, text in view.columns)
+        yield from ("| column | meaning |", "|---|---|", *columns, "")
+
+
+def requests_table() -> str:
+    """Every state table with the APIs that it is made from."""
+    lines = ["| table | made from | can be skipped |", "|---|---|---|"]
+    for table in SNAPSHOT_TABLES:
+        if table.apis:
+            apis = ", ".join(api.name for api in table.apis)
+            lines.append(
+                f"| [{table.name}](tables.md#{table.name}) | {apis} | {'yes' if table.may_be_skipped else ''} |"
+            )
+    return "\n".join(lines)
 
 
 def settings_table() -> str:
-    """Every setting with its default."""
-    lines = ["| setting | default | meaning |", "|---|---|---|"]
-    lines += [f"| `{key}` | {default} | {_cell(meaning)} |" for key, default, meaning in _settings()]
-    return "\n".join(lines)
+    """Every setting with its default, by section."""
+    lines: list[str] = []
+    for section, some in groupby(_settings(), lambda setting: setting[0].rpartition(".")[0]):
+        lines += [f"## [{section}]" if section else "## Where the tables are", ""]
+        lines += ["| setting | default | meaning |", "|---|---|---|"]
+        lines += [f"| `{key}` | {default} | {_cell(meaning)} |" for key, default, meaning in some]
+        lines.append("")
+    return "\n".join(lines).rstrip()
 
 
 def _settings() -> Iterator[tuple[str, str, str]]:
@@ -103,16 +144,28 @@ def events_table() -> str:
     return "\n".join(lines)
 
 
+def metrics_table() -> str:
+    """Every metric with its labels."""
+    lines = ["| metric | labels | meaning |", "|---|---|---|"]
+    for metric in METRICS.values():
+        labels = ", ".join(f"`{label}`" for label in metric.labels)
+        lines.append(f"| `{metric.name}` | {labels} | {_cell(metric.meaning)} |")
+    return "\n".join(lines)
+
+
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
 
 # The name of a generated part -> what makes it.
 GENERATED: Mapping[str, Callable[[], str]] = {
-    "tables": table_dictionary,
+    "tables": tables,
+    "views": views,
+    "requests": requests_table,
     "settings": settings_table,
     "permissions": permissions_table,
     "events": events_table,
+    "metrics": metrics_table,
 }
 
 

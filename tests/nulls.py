@@ -12,7 +12,8 @@ import duckdb
 import pyarrow as pa
 
 from kafka_lagoon.delta.arrow import arrow_table
-from kafka_lagoon.delta.schema import STATE_TABLES, columns_of
+from kafka_lagoon.delta.columns import columns_of
+from kafka_lagoon.delta.schema import STATE_TABLES
 from kafka_lagoon.snapshot.state_rows import Snapshot
 
 

@@ -8,12 +8,16 @@ access key, `token` if there was a session token, and `condition` if there was I
 - `lose-answers`: a PUT to a path with the text in this file is carried out and answered by 500, once for each path: what a
   client sees whose connection breaks.
 - `ignore-conditions`: If-None-Match is not looked at, as in stores that do not know it.
+
+With a certificate and its key in FOLDER/server.pem it listens with TLS on port 443, too: s3a takes no other of a token service.
 """
 
 import re
+import ssl
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
@@ -67,6 +71,13 @@ def main(folder: Path) -> None:
     """Serve until the process is ended."""
     application = Observed(DomainDispatcherApplication(create_backend_app), folder)
     server = make_server("127.0.0.1", 0, application, threaded=False, request_handler=_Quiet)
+    certificate = folder / "server.pem"
+    if certificate.exists():
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        options: Any = {"threaded": False, "request_handler": _Quiet, "ssl_context": context}
+        secured = make_server("127.0.0.1", 443, application, **options)
+        Thread(target=secured.serve_forever, daemon=True).start()
     (folder / "port.part").write_text(str(server.port))
     (folder / "port.part").rename(folder / "port")
     server.serve_forever()

@@ -16,7 +16,7 @@ TESTS = Path(__file__).parent
 PRODUCT = TESTS.parent / "pipeline" / "kafka_lagoon"
 MESSAGES = "protocol/messages"
 # Rooms of tests about everything at once.
-_ABOUT_ALL = ("bench", "cluster", "integration", "oracle", "jobs", "fake", "reference")
+_ABOUT_ALL = ("bench", "cluster", "integration", "oracle", "jobs", "fake", "reference", "schedules")
 
 
 def _listed() -> dict[str, tuple[str, str]]:

@@ -25,24 +25,28 @@ class SnapshotSettings(Strict):
     fail_when_incomplete: bool = Field(False, description="Exit 1 instead of 3 when something did not answer.")
     topics: str | None = Field(
         None,
-        description="Regular expression of whole names of the only topics that snapshots are about; internal ones too.",
+        description="Regular expression of the whole names of topics that snapshots cover, internal ones too; unset: all.",
     )
-    exclude_topics: str | None = Field(None, description="Regular expression of topics that snapshots leave out.")
+    exclude_topics: str | None = Field(
+        None, description="Regular expression of the whole names of topics that snapshots leave out."
+    )
     groups: str | None = Field(
-        None, description="Regular expression of whole group.ids of the only groups that snapshots are about."
+        None, description="Regular expression of the whole group.ids that snapshots cover; unset: all."
     )
-    exclude_groups: str | None = Field(None, description="Regular expression of groups that snapshots leave out.")
+    exclude_groups: str | None = Field(
+        None, description="Regular expression of the whole group.ids that snapshots leave out."
+    )
     skip_tables: str | None = Field(
         None,
-        description="Comma-separated names of tables that snapshots leave empty, as table coverage says; these can be: "
+        description="Comma-separated tables that snapshots do not collect, as table coverage says. These can be skipped: "
         "configs, log_dirs, quorum, features, api_versions, acls, quotas, scram_users, delegation_tokens, "
         "reassignments, transactions, producers.",
     )
 
     time_lag: Literal["fetch", "interpolate", "off"] = Field(
         "fetch",
-        description="How the age of unread records is measured: by fetching the first one of each group and partition, by "
-        "the times of earlier snapshots, or not at all.",
+        description="How the age of unread records is measured: fetch reads the first one of each group and partition, "
+        "interpolate estimates it from earlier snapshots, off leaves it out.",
     )
     time_lag_max_bytes: int = Field(
         512 << 20, gt=0, description="Most bytes of records that a snapshot fetches for the time lag."
@@ -56,7 +60,7 @@ class SnapshotSettings(Strict):
     time_lag_executor_positions: int = Field(
         50_000,
         gt=0,
-        description="From how many positions on they are measured on Spark's executors, if a session of Spark runs.",
+        description="Number of positions from which on executors measure them, where a Spark session runs.",
     )
     time_lag_history_days: int = Field(
         7, gt=0, le=366, description="How far back `snapshot.time_lag=interpolate` looks for earlier snapshots."
@@ -83,13 +87,15 @@ class IngestSettings(Strict):
 
     topics: str | None = Field(None, description="Comma-separated names of topics; `--topics` for short.")
     pattern: str | None = Field(
-        None, description="Regular expression of whole topic names, internal topics left out; `--pattern` for short."
+        None,
+        description="Regular expression of whole topic names, internal topics left out; `--pattern` for short. Records may "
+        "hold personal data: choose the topics that you may keep.",
     )
     start: str = Field(
         "earliest",
-        description="Where topics start that were never archived: earliest, latest, latest-N (N offsets before the end), an "
-        "offset, topic:partition=offset,..., or a time (ISO 8601, UTC without a zone; 2h ago; yesterday); `--from` for "
-        "short.",
+        description="Where reading starts in topics that were never archived: earliest, latest, latest-N (N offsets before "
+        "the end), an offset, topic:partition=offset,..., or a time (ISO 8601, UTC without a zone; 2h ago; yesterday); "
+        "`--from` for short.",
     )
     isolation_level: Literal["read_committed", "read_uncommitted"] = Field(
         "read_committed", description="Whether records of aborted transactions are left out, or kept and marked."
@@ -105,7 +111,7 @@ class IngestSettings(Strict):
     max_offsets_per_run: int | None = Field(
         None,
         gt=0,
-        description="Most offsets of one run, approximately, shared by backlog; the next run continues.",
+        description="About how many offsets one run reads, divided among partitions by their backlog; the next run continues.",
     )
     deadline_ms: int = Field(
         0,
@@ -131,7 +137,7 @@ class IngestSettings(Strict):
         gt=0,
         le=2047,
         description="Largest batch, decompressed, in MiB, and as much for a record's headers at 16 bytes each; a larger one "
-        "becomes a problem row.",
+        "becomes a row of record_problems.",
     )
     max_partition_fetch_bytes: int = Field(8 << 20, gt=0, description="Most bytes of a partition in one request.")
     check_crcs: bool = Field(True, description="Whether checksums of batches are verified.")
@@ -165,7 +171,7 @@ class RestoreSettings(Strict):
         description="Codec of the batches; as-archived is the one that the archived batches had, zstd if they had several.",
     )
     commit_interval_ms: int = Field(
-        60_000, gt=0, description="After how long what is written is committed to table restore_map, and again."
+        60_000, gt=0, description="How often what was written is committed to table restore_map."
     )
     timeout_ms: int = Field(
         120_000,
@@ -178,30 +184,44 @@ class RestoreSettings(Strict):
     lock_wait_ms: int = Field(0, ge=0, description="How long to wait for another restore's lock before exit 4.")
 
 
+class MetricsSettings(Strict):
+    """Where a run leaves its metrics for Prometheus."""
+
+    folder: str | None = Field(
+        None,
+        description="Folder that node_exporter's textfile collector reads: each run replaces its files there when it ends.",
+    )
+    max_groups: int = Field(
+        100,
+        ge=0,
+        description="Most groups of a cluster with metrics of their own: those that lost records, then the largest lag.",
+    )
+
+
 class RetentionSettings(Strict):
     """What `lagoon maintain` removes because of its age: nothing unless a number of days is set."""
 
     snapshots_all_days: int | None = Field(
         None,
         gt=0,
-        description="Days, before today (UTC), of which all snapshots are kept; of older ones the first complete one of each "
-        "hour or day. A snapshot is removed from all tables; the latest one of each cluster never is.",
+        description="For how many days before today (UTC) all snapshots are kept; of older ones the first complete one of "
+        "each hour or day is. A snapshot is removed from all tables; the latest one of each cluster never is.",
     )
     snapshots_hourly_days: int | None = Field(
         None,
         gt=0,
-        description="Days of which one snapshot an hour and cluster is kept; unset: none of these days, but one a day.",
+        description="For how many days one snapshot per hour and cluster is kept; unset: none but one per day.",
     )
     snapshots_daily_days: int | None = Field(
-        None, gt=0, description="Days of which one snapshot a day and cluster is kept; unset: for ever."
+        None, gt=0, description="For how many days one snapshot per day and cluster is kept; unset: for ever."
     )
     records_days: int | None = Field(
         None,
         gt=0,
-        description="Days of which ingests are kept, in records, record_ranges and record_problems; unset: all.",
+        description="For how many days ingests are kept, in records, record_ranges and record_problems; unset: for ever.",
     )
     admin_actions_days: int | None = Field(
-        None, gt=0, description="Days of which alterations are kept in admin_actions; unset: all."
+        None, gt=0, description="For how many days alterations are kept in admin_actions; unset: for ever."
     )
 
     @model_validator(mode="after")

@@ -17,6 +17,7 @@ from kafka_lagoon import java_properties, kafka_settings
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.job_settings import (
     IngestSettings,
+    MetricsSettings,
     RecordsSettings,
     RestoreSettings,
     RetentionSettings,
@@ -45,9 +46,7 @@ class Settings(BaseSettings):
 
     warehouse: str | None = Field(None, description="Folder or URL under which the tables live, one folder each.")
     catalog: str | None = Field(None, description="Spark catalog that holds the tables, instead of `warehouse`.")
-    schema_name: str | None = Field(
-        None, validation_alias="schema", description="Schema in `catalog`; written `schema` in conf."
-    )
+    schema_name: str | None = Field(None, validation_alias="schema", description="Schema in `catalog`.")
     kafka: KafkaSettings | None = Field(None, description="The one cluster, called `default` in the tables.")
     clusters: Mapping[str, KafkaSettings] = Field({}, description="Several clusters by name, instead of `kafka`.")
     snapshot: SnapshotSettings = Field(
@@ -57,6 +56,7 @@ class Settings(BaseSettings):
     records: RecordsSettings = Field(RecordsSettings(), description="How the files of table records are written.")
     restore: RestoreSettings = Field(RestoreSettings(), description="How archived records are written back.")
     retention: RetentionSettings = Field(RetentionSettings(), description="What is removed because of its age.")
+    metrics: MetricsSettings = Field(MetricsSettings(), description="Where a run leaves its metrics for Prometheus.")
 
     @model_validator(mode="after")
     def _one_of_each(self) -> "Settings":
@@ -115,6 +115,7 @@ SECTIONS: Mapping[str, type[Strict]] = {  # beside [kafka] and [clusters.NAME]
     "records": RecordsSettings,
     "restore": RestoreSettings,
     "retention": RetentionSettings,
+    "metrics": MetricsSettings,
 }
 
 

@@ -29,6 +29,7 @@ from kafka_lagoon.runs.ingest import RunDeadline, archive_new_records, lock_arch
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.settings import Settings, load
 from tests.bench.measure import Comparison, Findings, Sample, alternate, timed
+from tests.bench.ready_batches import ready_batches
 from tests.bench.record_topics import LARGE_ZSTD, PARTITIONS, SMALL, SMALL_ZSTD, BenchTopic, fill
 
 _ROUNDS = 4
@@ -100,6 +101,7 @@ def _into_spark(spark: SparkSession, folder: Path, servers: str, topic: BenchTop
             "connector delta": timed(theirs_delta),
             "ours noop": timed(lambda: _to_nothing(_source(spark, servers, topic))),
             "connector noop": timed(lambda: _to_nothing(_connector(spark, servers, topic))),
+            "ready noop": timed(lambda: _to_nothing(ready_batches(spark, topic))),
         },
         rounds=_ROUNDS,
     )
@@ -114,6 +116,12 @@ def _into_spark(spark: SparkSession, folder: Path, servers: str, topic: BenchTop
             ours=samples["ours noop"],
             peer=peer,
             theirs=samples["connector noop"],
+        ),
+        Comparison(
+            what="the same",
+            ours=samples["ours noop"],
+            peer="a Python data source that hands over one ready Arrow batch again and again",
+            theirs=samples["ready noop"],
         ),
     ]
 

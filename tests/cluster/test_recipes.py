@@ -22,7 +22,7 @@ def properties(name: str) -> dict[str, str]:
 
 def manifest() -> dict[str, Any]:
     """The SparkApplication's spec."""
-    spec: dict[str, Any] = yaml.safe_load((CONF / "kubernetes.yaml").read_text())["spec"]
+    spec: dict[str, Any] = yaml.safe_load((CONF / "kubernetes" / "spark-application.yaml").read_text())["spec"]
     return spec
 
 
@@ -52,4 +52,4 @@ def test_the_manifest_runs_a_job_of_this_version() -> None:
     assert (CLONE / "jobs" / Path(spec["mainApplicationFile"]).name).is_file()
     assert spec["image"].endswith(f":{__version__}")
     assert spec["sparkVersion"].startswith("4.2.")
-    assert "delta-spark_4.2_2.13:4.4.0" in (CONF / "kubernetes.yaml").read_text()
+    assert "delta-spark_4.2_2.13:4.4.0" in (CONF / "kubernetes" / "spark-application.yaml").read_text()

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_lagoon.delta.arrow import plain_table
+from kafka_lagoon.delta.columns import TIMESTAMP, Column
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.publish import publish, snapshot_lock
 from kafka_lagoon.delta.record_files import RecordFiles
@@ -23,9 +24,7 @@ from kafka_lagoon.delta.schema import (
     STATE_TABLES,
     STATISTICS_COLUMNS,
     TABLES,
-    TIMESTAMP,
     WRITE_TABLES,
-    Column,
     Table,
 )
 from kafka_lagoon.delta.warehouse import Warehouse

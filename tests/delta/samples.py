@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, TypeVar
 
 from kafka_lagoon.delta.schema import STATE_TABLES
@@ -17,14 +18,19 @@ HOSTILE = "<b>'; DROP TABLE t;--\"`\\ ${x} \n\x00\x1b[31m \u202e\u2066 é 😀"
 
 def row(cls: type[T], **values: Any) -> T:
     """A row of `cls` with `values`; what is not given is null where it may be, else empty, 0 or false."""
+    given = _small_values(cls)
+    assert values.keys() <= given.keys(), f"{cls.__name__} has no {values.keys() - given.keys()}"
+    return cls(**{**given, **values})
+
+
+@cache
+def _small_values(cls: type) -> dict[str, Any]:
     columns = {column.field: column for table in STATE_TABLES if table.row is cls for column in table.columns}
-    given = {}
-    for field in dataclasses.fields(cls):  # type: ignore[arg-type]
-        column = columns[field.name]
-        small = None if column.nullable else {"string": "", "bool": False}.get(str(column.type), 0)
-        given[field.name] = values.pop(field.name, small)
-    assert not values, f"{cls.__name__} has no {values}"
-    return cls(**given)
+    types = {field.name: columns[field.name] for field in dataclasses.fields(cls)}
+    return {
+        name: None if column.nullable else {"string": "", "bool": False}.get(str(column.type), 0)
+        for name, column in types.items()
+    }
 
 
 def snapshot(number: int = 1, *facts: object, cluster: str = "default", **published: Any) -> rows.Snapshot:

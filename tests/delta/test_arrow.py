@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_lagoon.delta.arrow import arrow_table, parquet_bytes, parquet_of, snapshot_date
-from kafka_lagoon.delta.schema import HEADER, STATE_TABLES, TIMESTAMP, Column
+from kafka_lagoon.delta.arrow import arrow_table, parquet_of, snapshot_date
+from kafka_lagoon.delta.columns import TIMESTAMP, Column
+from kafka_lagoon.delta.files import parquet_bytes
+from kafka_lagoon.delta.schema import HEADER, STATE_TABLES
 from kafka_lagoon.snapshot import group_rows
 from kafka_lagoon.snapshot import state_rows as rows
 from tests.delta.awkward import struct_class

@@ -1,48 +1,83 @@
-"""A JVM takes the archive of classes that is made for it, and starts without one that does not fit."""
+"""JVMs take the archives of classes that are made for them, and start without one that does not fit."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kafka_lagoon.delta import plain_jvm
-from kafka_lagoon.jars.class_archives import KERNEL, archive_options
+from kafka_lagoon.jars.class_archives import KERNEL, SPARK, SPARK_CLASS_PATH, archive_options
 from kafka_lagoon.jars.java import class_path
 from kafka_lagoon.jars.locked_jars import cache_folder
 from tests.delta.test_admin_actions import NOON_MS
-from tests.jobs.commands import lagoon, rows, run
+from tests.fake.broker import fake_cluster
+from tests.fake.cluster import FakeCluster
+from tests.jobs.commands import ROOT, lagoon, rows, run, submit
 
 pytestmark = [pytest.mark.java, pytest.mark.proof]
 
 
-def test_the_kernel_starts_from_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A JVM that may not start without the archive starts; rows are written with it, and with one that is broken."""
-    cache = tmp_path / "cache"
-    cache.mkdir()
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache folder with the archives that `lagoon path classes` makes."""
+    cache = tmp_path_factory.mktemp("cache")
     (cache / "jars").symlink_to(cache_folder().absolute() / "jars")
-    monkeypatch.setenv("LAGOON_CACHE", str(cache))
     made = lagoon("path", "classes", LAGOON_CACHE=str(cache))
     assert (made.returncode, made.stdout, made.stderr) == (0, f"{cache}/classes\n", "")
-    assert [path.name for path in (cache / "classes").iterdir()] == [KERNEL]
-    jars = plain_jvm._jars()
-    py4j = next(jar for jar in jars if jar.name.startswith("py4j-"))  # py4j names it first
-    started = run(
-        [
-            "java",
-            "-Xshare:on",
-            *plain_jvm._FLAGS,
-            *archive_options(KERNEL),
-            "-cp",
-            class_path([py4j, *jars]),
-            "-version",
-        ]
-    )
-    assert started.returncode == 0, started.stdout + started.stderr
-    for lake in ("whole", "broken"):
-        command = ["python", "-m", "tests.delta.plain_recording", str(tmp_path / lake), str(NOON_MS)]
-        written = run(command, LAGOON_CACHE=str(cache))
-        assert (written.returncode, written.stdout) == (0, "None\n"), written.stderr
-        assert len(rows(tmp_path / lake, "admin_actions")) == 5
-        archive = cache / "classes" / KERNEL
-        content = archive.read_bytes()
-        archive.unlink()
-        archive.write_bytes(content[:4096] + bytes(len(content) - 4096))
+    assert {path.name for path in (cache / "classes").iterdir()} == {KERNEL, SPARK, SPARK_CLASS_PATH}
+    return cache
+
+
+@pytest.fixture(params=["whole", "broken", "of another Java"])
+def archives(cache: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The archives as they were made, cut after their header, or with another version in it."""
+    monkeypatch.setenv("LAGOON_CACHE", str(cache))
+    made = {cache / "classes" / name: (cache / "classes" / name).read_bytes() for name in (KERNEL, SPARK)}
+    for path, content in made.items():
+        changed = {"broken": content[:4096] + bytes(len(content) - 4096), "of another Java": _of_another_java(content)}
+        path.unlink()
+        path.write_bytes(changed.get(request.param, content))
+    yield request.param
+    for path, content in made.items():
+        path.write_bytes(content)
+
+
+def _of_another_java(content: bytes) -> bytes:
+    """The header names the JVM by its version string."""
+    start, end = content[:4096], content[4096:]
+    assert b"OpenJDK" in start
+    return start.replace(b"OpenJDK", b"Another") + end
+
+
+def test_the_kernel_starts(cache: Path, archives: str, tmp_path: Path) -> None:
+    """A JVM that may not start without the archive starts; rows are written with it, and with one that does not fit."""
+    if archives == "whole":
+        jars = plain_jvm.kernel_jars()
+        py4j = next(jar for jar in jars if jar.name.startswith("py4j-"))  # py4j names it first
+        options = ["-Xshare:on", *plain_jvm._FLAGS, *archive_options(KERNEL)]
+        started = run(["java", *options, "-cp", class_path([py4j, *jars]), "-version"])
+        assert started.returncode == 0, started.stdout + started.stderr
+    written = run(["python", "-m", "tests.delta.plain_recording", str(tmp_path), str(NOON_MS)], LAGOON_CACHE=str(cache))
+    assert (written.returncode, written.stdout) == (0, "None\n"), written.stderr
+    assert len(rows(tmp_path, "admin_actions")) == 5
+
+
+@pytest.mark.spark
+def test_spark_starts(cache: Path, archives: str, tmp_path: Path) -> None:
+    """So does a driver, with all of Spark's jars; jobs say what they say without an archive."""
+    if archives == "whole":
+        first, rest = (cache / "classes" / SPARK_CLASS_PATH).read_text().splitlines()
+        started = run(
+            ["java", "-Xshare:on", *archive_options(SPARK), "-cp", f"{first}:{ROOT}/conf/:{rest}", "-version"]
+        )
+        assert started.returncode == 0, started.stdout + started.stderr
+    state = FakeCluster()
+    state.add_topic("t", 2)
+    with fake_cluster(state):
+        servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
+        options = ["--warehouse", str(tmp_path), "--set", f"kafka.bootstrap_servers={servers}"]
+        done = submit("snapshot", *options, LAGOON_CACHE=str(cache))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "run_finished" in done.stdout.splitlines()[-1]
+    assert not [line for line in done.stdout.splitlines() if "shared" in line.lower() or "archive" in line.lower()]
+    assert len(rows(tmp_path, "snapshots")) == 1

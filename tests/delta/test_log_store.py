@@ -112,7 +112,7 @@ def test_a_store_that_cannot_exclude_is_refused(spark: SparkSession, bucket: Obj
     """A store that does not know If-None-Match would overwrite commits: one line says so before anything is written."""
     with (
         bucket.ignoring_conditions(),
-        pytest.raises(ConfigError, match=r"^warehouse: s3a://lake/\w+ ignores If-None-Match, .*logStore\.s3a\.impl"),
+        pytest.raises(ConfigError, match=r"^warehouse: s3a://lake/\w+ ignores the conditions .*logStore\.s3a\.impl"),
     ):
         open_warehouse(spark, settings(f"warehouse={a_lake()}"), CLOCK)
     conf = spark.sparkContext._jsc.hadoopConfiguration()

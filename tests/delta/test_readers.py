@@ -25,8 +25,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
 from kafka_lagoon.delta import register_duckdb
+from kafka_lagoon.delta.columns import TIMESTAMP
 from kafka_lagoon.delta.maintain import MaintainOptions, maintain
-from kafka_lagoon.delta.schema import TABLES, TIMESTAMP, Table
+from kafka_lagoon.delta.schema import TABLES, Table
 from kafka_lagoon.delta.views import CHANGES, HISTORY, NAMES, VIEWS
 from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
 from kafka_lagoon.query.spark_engine import make_available

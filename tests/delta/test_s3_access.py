@@ -1,15 +1,23 @@
 """Executors reach a bucket by Arrow with what Hadoop's settings say of it, and with nothing else."""
 
 import pickle
+from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
+from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12Certificate, serialize_java_truststore
+from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.arrow_files import file_system
 from kafka_lagoon.delta.kernel import start
 from kafka_lagoon.delta.s3_access import S3Access, s3_access
+from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.errors import TableError
-from tests.object_store import BUCKET, KEY, SECRET, ObjectStore
+from kafka_lagoon.jars.ivy import spark_jars_folder
+from kafka_lagoon.jars.java import java_path
+from tests.certificates import ROOT, SERVER
+from tests.object_store import BUCKET, KEY, SECRET, ObjectStore, hadoop_aws, object_store
 
 S3A = "org.apache.hadoop.fs.s3a."
 
@@ -74,3 +82,52 @@ def test_a_bucket_that_s3a_does_not_open_is_named(spark: SparkSession, bucket: O
     """One line with the URL and Hadoop's reason."""
     with pytest.raises(TableError, match=r"^s3a://faulty/lake: .*no\.such\.Provider"):
         access_to(spark, bucket, "faulty", aws_credentials_provider="no.such.Provider")
+
+
+@pytest.mark.proof
+def test_the_keys_of_an_assumed_role_travel(tmp_path: Path) -> None:
+    """The driver asks the token service for a role, by TLS; Hadoop and Arrow then sign with the role's keys and its token.
+
+    Needs the permission to listen on port 443.
+    """
+    (tmp_path / "server.pem").write_text(SERVER.chain_pem() + SERVER.key_pem())
+    trusted = [PKCS12Certificate(ROOT.chain[0], b"root")]
+    (tmp_path / "trust.p12").write_bytes(serialize_java_truststore(trusted, BestAvailableEncryption(b"password")))
+    with object_store(tmp_path) as store:
+        settings = store.hadoop() | {
+            f"fs.s3a.bucket.{BUCKET}.aws.credentials.provider": f"{S3A}auth.AssumedRoleCredentialProvider",
+            "fs.s3a.assumed.role.arn": "arn:aws:iam::123456789012:role/lagoon",
+            "fs.s3a.assumed.role.sts.endpoint": "127.0.0.1",
+            "fs.s3a.assumed.role.sts.endpoint.region": "eu-west-3",
+        }
+        storage = storage_trusting(tmp_path / "trust.p12", settings)
+        url = f"s3a://{BUCKET}/lake"
+        storage.write(f"{url}/of Hadoop", b"content")
+        of_hadoop = store.requests()[-1]
+        access = s3_access(storage, url)
+        assert access is not None
+        write_there(access, BUCKET)
+        of_arrow = store.requests()[-1]
+    assert of_hadoop.access_key == of_arrow.access_key != KEY
+    assert of_hadoop.access_key.startswith("ASIA")
+    assert of_hadoop.has_token
+    assert of_arrow.has_token
+
+
+def storage_trusting(truststore: Path, settings: dict[str, str]) -> Storage:
+    """Hadoop's file systems in a JVM of its own, which trusts certificates of the tests."""
+    folder = spark_jars_folder()
+    trust = [f"-Djavax.net.ssl.trustStore={truststore}", "-Djavax.net.ssl.trustStorePassword=password"]
+    port, token = launch_gateway(
+        jarpath=str(next(folder.glob("py4j-*.jar"))),
+        classpath=":".join([f"{folder}/*", *hadoop_aws()]),
+        javaopts=["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *trust],
+        java_path=java_path(),
+        die_on_exit=True,
+        enable_auth=True,
+    )
+    jvm = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True)).jvm
+    conf = jvm.org.apache.hadoop.conf.Configuration()
+    for name, value in settings.items():
+        conf.set(name, value)
+    return Storage(jvm=jvm, conf=conf)

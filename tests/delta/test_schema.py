@@ -5,6 +5,7 @@ from importlib.resources import files
 import pyarrow as pa
 import pytest
 
+from kafka_lagoon.delta.columns import TIMESTAMP
 from kafka_lagoon.delta.schema import (
     HEADER,
     INGEST_DATE,
@@ -12,7 +13,6 @@ from kafka_lagoon.delta.schema import (
     SNAPSHOT_DATE,
     STATE_TABLES,
     TABLES,
-    TIMESTAMP,
     WRITE_DATE,
     Table,
     schema_sql,

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from kafka_lagoon.client.cluster import TopicPartition
-from kafka_lagoon.fetch.accounting import FILE_LEFT_OUT, STOPPED, TaskOutcome, reconcile
+from kafka_lagoon.fetch.accounting import FILE_LEFT_OUT, STOPPED, reconcile
 from kafka_lagoon.fetch.leader_epochs import Divergence, EpochRange
 from kafka_lagoon.fetch.plan import Archived, Plan
 from kafka_lagoon.fetch.ranges import (
@@ -16,6 +16,7 @@ from kafka_lagoon.fetch.ranges import (
     Position,
 )
 from kafka_lagoon.fetch.split import Outcome, Split
+from kafka_lagoon.fetch.tasks import TaskOutcome
 from kafka_lagoon.fetch.truncation_checks import CheckedEpochs
 from kafka_lagoon.records.decoding import Counts, Problem
 

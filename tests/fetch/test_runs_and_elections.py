@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.fetch import truncation_checks
-from kafka_lagoon.fetch.accounting import TaskOutcome, reconcile
+from kafka_lagoon.fetch.accounting import reconcile
 from kafka_lagoon.fetch.leader_epochs import EpochRange, joined
 from kafka_lagoon.fetch.plan import Archived, Plan
 from kafka_lagoon.fetch.ranges import LogBounds, Position, next_range
 from kafka_lagoon.fetch.split import Outcome
-from kafka_lagoon.fetch.tasks import divide
+from kafka_lagoon.fetch.tasks import TaskOutcome, divide
 from kafka_lagoon.fetch.truncation_checks import check_epochs, check_positions, epochs_read
 from kafka_lagoon.records.decoding import Counts
 from tests.fetch.elections import Partition

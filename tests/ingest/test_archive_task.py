@@ -1,5 +1,7 @@
 """What one task of an ingest does with its splits when time is short, without Spark and without brokers that are real."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -125,3 +127,14 @@ def test_a_broker_that_hangs_is_known_to_later_tasks(state: FakeCluster, tmp_pat
     state.faults.clear()
     calm = task_settings(state, tmp_path, "calm", stall_timeout_ms=5_000, fetch_bytes=1 << 20)
     assert failures(calm, task(state, 4, 5, expected_bytes=100)) == [None, None]
+
+
+def test_an_executor_loads_little() -> None:
+    """What only a driver needs is not loaded: it was two thirds of the processor time before a process's first task."""
+    of_tasks = "delta.executors", "ingest.archive_task", "fetch.small_partitions", "fetch.reader", "delta.record_files"
+    lines = [*(f"import kafka_lagoon.{name}" for name in of_tasks), "import sys", "print(*sys.modules)"]
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "kafka_lagoon.fetch.reader" in loaded
+    of_drivers = "settings", "snapshot", "apply", "fetch.plan", "delta.schema", "delta.warehouse"
+    assert not loaded & {"pydantic_settings", *(f"kafka_lagoon.{name}" for name in of_drivers)}

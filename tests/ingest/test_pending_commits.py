@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from kafka_lagoon.delta.arrow import parquet_bytes, plain_table
+from kafka_lagoon.delta.arrow import plain_table
+from kafka_lagoon.delta.files import parquet_bytes
 from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.schema import RECORD_RANGES, RECORDS, Table
 from kafka_lagoon.delta.warehouse import Warehouse

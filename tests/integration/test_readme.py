@@ -22,37 +22,22 @@ NOBODY_THERE = "127.0.0.1:1"  # no broker, which is known before Spark is starte
 
 @dataclass(frozen=True)
 class Clone:
-    """A folder with the parts of a clone that README names, and where its paths are in this test."""
+    """A folder with the parts of a clone that README names."""
 
     folder: Path
 
     def run(self, script: str) -> subprocess.CompletedProcess[str]:
         """A block of commands, one after the other until one fails, as a user pastes them."""
-        return self._sh(script, environment())
-
-    def by_cron(self, command: str) -> subprocess.CompletedProcess[str]:
-        """A command as cron starts it, with the variables that cron gives it."""
-        bare = {"HOME": str(self.folder), "PATH": "/usr/bin:/bin", "SHELL": "/bin/sh", "LOGNAME": "lagoon"}
-        kept = {name: value for name, value in environment().items() if name in {"JAVA_HOME", "PYTHONPATH"}}
-        return self._sh(self.moved(command), bare | kept)
-
-    def moved(self, text: str) -> str:
-        """README's paths, where they are here."""
-        places = {"/opt/kafka-lagoon": "", "/etc/lagoon.toml": "lagoon.toml", "/var/log/lagoon": "log"}
-        for path, name in {**places, "/var/lib/lagoon": "lake"}.items():
-            text = text.replace(path, str(self.folder / name))
-        return text
+        command = ["/bin/sh", "-exc", script]
+        return subprocess.run(
+            command, cwd=self.folder, env=environment(), capture_output=True, text=True, timeout=240, check=False
+        )
 
     def conf(self, servers: str) -> None:
         """The settings file that README shows, for a cluster."""
         (shown,) = blocks(TEXT, "toml")
-        (self.folder / "lagoon.toml").write_text(self.moved(shown).replace("localhost:9092", servers))
-
-    def _sh(self, script: str, environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
-        command = ["/bin/sh", "-exc", script]
-        return subprocess.run(
-            command, cwd=self.folder, env=environ, capture_output=True, text=True, timeout=240, check=False
-        )
+        here = shown.replace("/var/lib/lagoon", str(self.folder / "lake")).replace("localhost:9092", servers)
+        (self.folder / "lagoon.toml").write_text(here)
 
 
 @pytest.fixture
@@ -61,8 +46,7 @@ def clone(tmp_path: Path) -> Clone:
     for name in ("conf", "jobs"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / ".venv").symlink_to(Path(sys.executable).parent.parent)
-    for name in ("log", "lake"):
-        (tmp_path / name).mkdir()
+    (tmp_path / "lake").mkdir()
     return Clone(tmp_path)
 
 
@@ -73,42 +57,33 @@ def scripts() -> list[str]:
 
 
 def test_from_clone_to_tables(clone: Clone, kafka: LocalKafka) -> None:
-    """The steps in README's order: settings, questions, a snapshot, an archive, SQL, maintenance."""
+    """The steps in README's order: settings, the doctor, a snapshot, an archive, SQL, a page, maintenance."""
     create_topics(kafka.bootstrap_servers, [NewTopic("orders", 2, 3)])
     produce(kafka.bootstrap_servers, "orders", 500)
-    set_up, first_runs, _ = scripts()
+    set_up, check, first_runs, *_ = scripts()
     assert clone.run(set_up).returncode == 0
     assert (clone.folder / "lagoon.toml").read_text() == (ROOT / "conf" / "local.toml").read_text()
     clone.conf(kafka.bootstrap_servers)
+    assert clone.run('PATH="$PWD/.venv/bin:$PATH"\n' + check).returncode in {0, 3}  # 3: warnings about this machine
     done = clone.run('PATH="$PWD/.venv/bin:$PATH"\n' + first_runs)
     assert done.returncode == 0, done.stderr
     assert [row["cluster"] for row in rows(clone.folder / "lake", "snapshots")] == ["default"]
+    assert (clone.folder / "report.html").stat().st_size > 10_000
     assert re.search(r"^orders +500 ", done.stdout, re.MULTILINE), done.stdout
 
 
 def test_spark_submit(clone: Clone) -> None:
     """The script goes as far as it can without a broker."""
     clone.conf(NOBODY_THERE)
-    done = clone.run('PATH="$PWD/.venv/bin:$PATH"\n' + scripts()[2])
+    done = clone.run('PATH="$PWD/.venv/bin:$PATH"\n' + scripts()[3])
     assert done.returncode == 1
     assert f"lagoon: default: {NOBODY_THERE}: connect: Connection refused\n" in done.stdout
 
 
-def crontab() -> list[str]:
-    """The commands of README's crontab, as cron gives them to sh: an escaped % is one, any other would end the line."""
-    (lines,) = blocks(TEXT, "crontab")
-    commands = [line.split(maxsplit=5)[5] for line in lines.splitlines()]
-    assert not [command for command in commands if re.search(r"(?<!\\)%", command)]
-    return [command.replace(r"\%", "%") for command in commands]
-
-
-@pytest.mark.parametrize(
-    "command", [one for one in crontab() if "lagoon maintain" not in one], ids=["snapshot", "ingest"]
-)
-def test_crontab(clone: Clone, command: str) -> None:
-    """Arguments and settings are right: a job reaches for the cluster. `maintain` would start Spark; its line has no slot and no quotes."""
-    clone.conf(NOBODY_THERE)
-    done = clone.by_cron(command)
-    printed = (clone.folder / "log" / "cron.log").read_text()
-    assert (done.returncode, printed) == (1, f"lagoon: default: {NOBODY_THERE}: connect: Connection refused\n")
-    assert "run_finished" in (clone.folder / "log" / "events.jsonl").read_text()
+def test_crontab(clone: Clone) -> None:
+    """The schedule is a file of the clone that begins as a crontab does; its lines are run in tests/schedules."""
+    (clone.folder / "crontab").write_text('#!/bin/sh\ncp "$3" installed\n')
+    (clone.folder / "crontab").chmod(0o755)
+    assert clone.run('PATH="$PWD:$PATH"\n' + scripts()[4]).returncode == 0
+    lines = (clone.folder / "installed").read_text().splitlines()
+    assert len([line for line in lines if re.match(r"(?:[-*/,\d]+ ){5}", line)]) == 3

@@ -1,20 +1,27 @@
 """Every way into a secured cluster, by real brokers of three releases: what leads in, and what is said where nothing does."""
 
+import json
 import re
 import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AclOperation, AclPermissionType, AdminClient, NewTopic, ResourceType
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LOG_START, list_offsets
+from kafka_lagoon.cli.main import main
+from kafka_lagoon.cli.permissions import REQUIRED_PERMISSIONS
 from kafka_lagoon.client.cluster import Cluster, TopicPartition
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.doctor.checks import Examination, examine
+from kafka_lagoon.doctor.permissions import Needs
+from kafka_lagoon.doctor.results import Result
 from kafka_lagoon.errors import AuthenticationFailed, PipelineError
 from kafka_lagoon.fetch.reader import SplitReader
 from kafka_lagoon.fetch.split import ReadOptions, Split
@@ -38,7 +45,9 @@ from tests.clock import CLOCK
 from tests.documents import page
 from tests.integration.secured import (
     GIVEN_WAY,
+    GUEST,
     LIMITED,
+    PASSWORD,
     PROVIDED_WAY,
     SESSION_MS,
     SIGNED_WAY,
@@ -411,3 +420,87 @@ def test_permissions_that_are_denied(broker: Secured) -> None:
     optional = {api.name for table in STATE_TABLES if not table.required for api in table.apis}
     assert {row.api for row in snapshot.of(CollectionFailureRow)} <= optional
     assert snapshot.published.status == "complete"
+
+
+def doctored(settings: Settings, *needs: Needs) -> dict[str, list[Result]]:
+    """What `lagoon doctor` observes of a cluster, by check; no secret is in it."""
+    examination = Examination(
+        settings=None, clusters={"test": checked(settings)}, needs=needs, clock=CLOCK, timeout_ms=30_000
+    )
+    results = list(examine(examination))
+    assert SECRET not in str(results)
+    return {name: [one for one in results if one.check == name] for name in {one.check for one in results}}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "wrong password, PLAIN",
+        "server's certificate has expired",
+        "authority is unknown",
+        "client's certificate has expired",
+        "wrong password of the key",
+        "plain at SASL with TLS",
+    ],
+)
+def test_a_doctor_says_why_no_server_answers(broker: Secured, fault: str) -> None:
+    """A failed line with the words of the error, and nothing of the cluster after it."""
+    settings, words = FAULTS[fault]
+    results = doctored(settings(broker))
+    failed = [one for some in results.values() for one in some if one.status == "failed"]
+    assert any(words in f"{one.observed} {one.to_do}" for one in failed if one.check in {"connection", "certificate"})
+    assert "permissions" not in results
+
+
+def test_a_doctor_of_a_cluster(broker: Secured, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Connections, certificates, the controller's clock, and each permission of a snapshot; then the same as a command."""
+    results = doctored(broker.settings("scram-tls"), SNAPSHOT)
+    connections = [one.observed for one in results["connection"]]
+    release = broker.kafka.version.rpartition(".")[0]
+    assert len(connections) == 2  # the bootstrap server and the broker
+    assert all(re.fullmatch(rf"TLSv1\.[23], SASL SCRAM-SHA-512; Kafka {release}", one) for one in connections)
+    assert [one.status for one in results["certificate"]] == ["warning"] * 2  # they live for a week
+    assert "'broker' is valid until" in results["certificate"][0].observed
+    (clock,) = results["clock"]
+    assert (clock.status == "ok") == (release != "2.8"), clock  # the same machine's clock, if the controller returns it
+    of_snapshot = {one.subject.rpartition(": ")[2]: one for one in results["permissions"]}
+    unknown = {"DESCRIBE on DelegationToken", "DESCRIBE on TransactionalId"}
+    assert {name for name, one in of_snapshot.items() if one.status == "not_checked"} == unknown
+    assert [one for name, one in of_snapshot.items() if name not in unknown and one.status != "ok"] == []
+    conf = tmp_path / "lagoon.toml"
+    lines = "\n".join(f'{name} = "{value}"' for name, value in broker.settings("scram-tls").items())
+    conf.write_text(f'warehouse = "{tmp_path / "lake"}"\n[kafka]\n{lines}\n')
+    conf.chmod(0o644)
+    assert main(["doctor", "--conf", str(conf), "--json"]) == 3  # the certificates, and a file that others can read
+    printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {one["status"] for one in printed} == {"ok", "warning", "not_checked"}
+    assert {"secrets", "certificate"} <= {one["check"] for one in printed if one["status"] == "warning"}
+    assert PASSWORD not in str(printed)
+
+
+def test_a_doctor_names_permissions_that_are_missing(broker: Secured) -> None:
+    """By topic and group; what an ingest wants fails, what a snapshot goes without is a warning."""
+    servers = broker.kafka.bootstrap_servers
+    create_topics(servers, [NewTopic("for-doctor", 1, 1), NewTopic("not-for-doctor", 1, 1)])
+    add_rules(
+        broker.kafka,
+        allow(ResourceType.TOPIC, "for-doctor", AclOperation.READ, user=GUEST),
+        allow(ResourceType.TOPIC, "not-for-doctor", AclOperation.DESCRIBE, user=GUEST),
+    )
+    settings = broker.settings("scram-tls") | {"sasl_username": GUEST}
+    of_ingest = Needs(command="ingest", permissions=REQUIRED_PERMISSIONS["ingest"].permissions, topics=("for-doctor",))
+    (given,) = doctored(settings, of_ingest)["permissions"]
+    assert (given.status, given.observed) == ("ok", "allowed on all 1 topics")
+    (missing,) = doctored(settings, replace(of_ingest, topics=("for-doctor", "not-for-doctor")))["permissions"]
+    assert (missing.status, missing.to_do) == ("failed", "add an ACL for READ on Topic")
+    assert missing.observed.startswith("missing on 1 topics: not-for-doctor;")
+    (unseen,) = doctored(settings, replace(of_ingest, topics=("single",)))["permissions"]
+    assert "single (TOPIC_AUTHORIZATION_FAILED)" in unseen.observed
+    results = {one.subject.rpartition(": ")[2]: one for one in doctored(settings, SNAPSHOT)["permissions"]}
+    cluster = results["DESCRIBE on Cluster"]
+    assert cluster.status == "warning"
+    assert cluster.observed.startswith("not allowed; without it: the controller is unknown; ")
+    assert results["DESCRIBE on Group"].status == "not_checked"
+
+
+SNAPSHOT = Needs(command="snapshot", permissions=REQUIRED_PERMISSIONS["snapshot"].permissions, goes_without=True)

@@ -1,10 +1,51 @@
-"""An archive of classes is used where only we can have written it."""
+"""An archive of classes is used where only we can have written it, and by Spark's driver as conf/spark-env.sh decides."""
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from kafka_lagoon.jars.class_archives import KERNEL, archive, archive_options
+from kafka_lagoon.jars.class_archives import (
+    KERNEL,
+    SPARK,
+    SPARK_CLASS_PATH,
+    archive,
+    archive_options,
+    spark_class_paths,
+)
+
+CONF = Path(__file__).resolve().parent.parent.parent / "conf"
+SUBMIT = "org.apache.spark.deploy.SparkSubmit"
+CORE, HIVE = "spark-core_2.13-4.2.0.jar", "hive-exec-2.3.10-core.jar"
+
+
+@pytest.fixture
+def spark_jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a Spark with two jars; an archive was made after them."""
+    monkeypatch.setenv("LAGOON_CACHE", str(tmp_path / "a cache"))
+    jars = tmp_path / "spark home" / "jars"
+    jars.mkdir(parents=True)
+    for name in (HIVE, CORE):
+        (jars / name).touch()
+    os.utime(jars, (1, 1))
+    archive(SPARK).parent.mkdir(mode=0o700, parents=True)
+    archive(SPARK).touch(0o600)
+    first, rest = spark_class_paths(jars.glob("*.jar"))
+    archive(SPARK_CLASS_PATH).write_text(f"{first}\n{rest}\n")
+    archive(SPARK_CLASS_PATH).chmod(0o600)
+    return jars
+
+
+def submit_options(jars: Path, *arguments: str, main: str = SUBMIT, conf: Path = CONF, **environ: str) -> str:
+    """SPARK_SUBMIT_OPTS of spark-class with these arguments; nothing else may be said, or left behind."""
+    script = 'set -a; . "$SPARK_CONF_DIR/spark-env.sh"; set +a; compgen -A function; printf %s "$SPARK_SUBMIT_OPTS"'
+    some = {"SPARK_HOME": str(jars.parent), "SPARK_CONF_DIR": str(conf), "LAGOON_CACHE": os.environ["LAGOON_CACHE"]}
+    command = ["bash", "-c", script, "spark-class", main, *arguments]
+    environ = {"PATH": os.environ["PATH"], "HOME": "/nowhere", **some, **environ}
+    done = subprocess.run(command, env=environ, check=True, capture_output=True, text=True)
+    assert done.stderr == ""
+    return done.stdout
 
 
 def test_archives_of_others_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -16,3 +57,101 @@ def test_archives_of_others_are_left_alone(tmp_path: Path, monkeypatch: pytest.M
     assert archive_options(KERNEL)[0] == f"-XX:SharedArchiveFile={tmp_path}/cache/classes/{KERNEL}"
     archive(KERNEL).chmod(0o620)
     assert archive_options(KERNEL) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["job.py"], ["--master", "local[2]", "job.py"], ["--conf", "spark.ui.enabled=true", "pyspark-shell"]],
+    ids=" ".join,
+)
+def test_a_driver_on_this_machine(spark_jars: Path, arguments: list[str]) -> None:
+    """It has all of Spark's jars, those of the archive first, and the archive; what the JVM says of that is not in its output."""
+    first = f'-cp "{spark_jars / CORE}:{CONF}/:{spark_jars / HIVE}"'
+    quiet = "-Xlog:disable -Xlog:all=error:stderr"
+    assert submit_options(spark_jars, *arguments) == f'{first} -XX:SharedArchiveFile="{archive(SPARK)}" {quiet}'
+
+
+def test_jobs_of_ours(spark_jars: Path, tmp_path: Path) -> None:
+    """They leave out jars that nothing of theirs needs, unless somebody adds jars or a catalog that may."""
+    job, without = str(CONF.parent / "jobs" / "snapshot.py"), f'-cp "{spark_jars / CORE}:{CONF}/" '
+    assert submit_options(spark_jars, job, "--dry-run").startswith(without)
+    for arguments in (
+        ["--jars", "more.jar", job],
+        ["--packages", "org:more:1", job],
+        ["--conf", "spark.jars.packages=org:more:1", job],
+        ["--conf", "spark.sql.catalogImplementation=hive", job],
+        [str(tmp_path / "snapshot.py")],
+    ):
+        assert f"/:{spark_jars / HIVE}" in submit_options(spark_jars, *arguments), arguments
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "jobs").symlink_to(CONF.parent / "jobs")
+    (tmp_path / "conf" / "spark-env.sh").write_text((CONF / "spark-env.sh").read_text())
+    (tmp_path / "conf" / "spark-defaults.conf").write_text("spark.jars.packages org:more:1\n")
+    assert f"/:{spark_jars / HIVE}" in submit_options(spark_jars, job, conf=tmp_path / "conf")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--master", "yarn", "job.py"],
+        ["--master", "local-cluster[2,1,1024]", "job.py"],
+        ["--master=k8s://https://host", "job.py"],
+        ["--conf", "spark.master=spark://host:7077", "job.py"],
+        ["--driver-class-path", "other.jar", "job.py"],
+        ["--conf", "spark.driver.extraClassPath=other.jar", "job.py"],
+        ["--properties-file", "other.conf", "job.py"],
+        ["--remote", "sc://host", "pyspark-shell"],
+    ],
+    ids=" ".join,
+)
+def test_whoever_names_a_cluster_or_a_class_path(spark_jars: Path, arguments: list[str]) -> None:
+    """Starts as Spark alone would start it."""
+    assert submit_options(spark_jars, *arguments) == ""
+
+
+@pytest.mark.parametrize("name", ["HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH", "MASTER"])
+def test_an_environment_that_names_them(spark_jars: Path, name: str) -> None:
+    """Does so, too; and options of the JVM that are there already stay as they are."""
+    assert submit_options(spark_jars, "job.py", **{name: "something"}) == ""
+    assert submit_options(spark_jars, "job.py", SPARK_SUBMIT_OPTS="-Dmine=1") == "-Dmine=1"
+
+
+def test_a_conf_that_names_them(spark_jars: Path, tmp_path: Path) -> None:
+    """A copy of our conf, to which somebody has added a master."""
+    (tmp_path / "spark-env.sh").write_text((CONF / "spark-env.sh").read_text())
+    for line, is_used in (
+        ("spark.driver.memory 2g", True),
+        ("spark.master yarn", False),
+        (" spark.master=yarn", False),
+    ):
+        (tmp_path / "spark-defaults.conf").write_text(f"{line}\n")
+        assert bool(submit_options(spark_jars, "job.py", conf=tmp_path)) == is_used
+
+
+def test_an_archive_of_other_jars(spark_jars: Path) -> None:
+    """Is not used: of another Spark, after an upgrade, for another command of Spark's, or where a part of it is missing."""
+    assert submit_options(spark_jars, "job.py", main="org.apache.spark.deploy.worker.Worker") == ""
+    other = spark_jars.parent.parent / "other" / "jars"
+    other.mkdir(parents=True)
+    os.utime(other, (1, 1))
+    assert submit_options(other, "job.py") == ""
+    os.utime(spark_jars, (2**31, 2**31))
+    assert submit_options(spark_jars, "job.py") == ""
+    os.utime(spark_jars, (1, 1))
+    for content in ("", f"{spark_jars / CORE}"):
+        archive(SPARK_CLASS_PATH).write_text(content)
+        assert submit_options(spark_jars, "job.py") == ""
+
+
+@pytest.mark.parametrize("name", ["", SPARK, SPARK_CLASS_PATH])
+def test_an_archive_that_others_can_write(spark_jars: Path, name: str) -> None:
+    """Is not used, nor one in a folder where they could put another; nor one that is gone."""
+    path = archive(SPARK).parent / name
+    assert submit_options(spark_jars, "job.py")
+    mode = path.stat().st_mode
+    for added in (0o020, 0o002):
+        path.chmod(mode | added)
+        assert submit_options(spark_jars, "job.py") == ""
+    path.chmod(mode)
+    path.rename(path.with_name("elsewhere"))
+    assert submit_options(spark_jars, "job.py") == ""

@@ -15,6 +15,7 @@ from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.integration.state import create_topics, delete_topics, produce
 from tests.jobs.archived import archived, assert_tiled, consumed
 from tests.jobs.commands import ROOT, here, lagoon, rows, run, submit
+from tests.metrics.parsed import in_file, value
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -70,9 +71,12 @@ def test_ingest_by_spark_submit(kafka: LocalKafka, tmp_path: Path) -> None:
     produce(kafka.bootstrap_servers, names[0], 1_000)
     create_topics(kafka.bootstrap_servers, [NewTopic("ingest-later", 1, 3)])
     produce(kafka.bootstrap_servers, "ingest-later", 10)
-    second = here("ingest", *options)
+    (tmp_path / "metrics").mkdir()
+    second = here("ingest", *options, "--set", f"metrics.folder={tmp_path / 'metrics'}")
     assert second.returncode == 0, second.stdout + second.stderr
     assert "4 topics, 1,010 records" in second.stdout
+    samples = in_file(tmp_path / "metrics" / "lagoon-run-ingest-default.prom")
+    assert value(samples, "lagoon_run_records", lagoon_job="ingest", kafka_cluster="default") == 1010
 
     assert archived(tmp_path) == consumed(kafka.bootstrap_servers, [*names, "ingest-later"])
     assert_tiled(tmp_path)

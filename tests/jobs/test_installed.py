@@ -1,13 +1,12 @@
-"""The wheel without a clone, started by the recipes of docs/scheduling.md, taken from its text."""
+"""The wheel without a clone, started by the recipes of conf/ and of docs/scheduling.md as they stand."""
 
 import ast
-import configparser
 import json
 import re
 import shlex
 import subprocess
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,9 @@ import pytest
 from confluent_kafka.admin import NewTopic
 
 from kafka_lagoon.cli.main import COMMANDS
+from kafka_lagoon.cli.maintain import maintain_arguments
+from kafka_lagoon.clock import SYSTEM_CLOCK
+from kafka_lagoon.delta.lock import locked
 from kafka_lagoon.jars.locked_jars import DELTA
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.settings import load
@@ -23,6 +25,7 @@ from tests.installed import CLONE, Installed, install
 from tests.integration.state import create_topics, produce
 from tests.jobs.archived import archived, consumed
 from tests.jobs.commands import rows
+from tests.schedules.recipes import container_command, crontab, exec_start, unit
 
 pytestmark = pytest.mark.spark  # most of them start Java
 
@@ -40,7 +43,23 @@ class Machine:
     def here(self, recipe: str, conf: Path) -> str:
         """A recipe with the paths of this machine."""
         moved = recipe.replace("/opt/kafka-lagoon/.venv", str(self.installed.environment))
-        return moved.replace("/etc/lagoon.toml", str(conf)).replace("/var/log/lagoon", str(self.log))
+        moved = re.sub(r"/etc/lagoon(/lagoon)?[.]toml", str(conf), moved)
+        return moved.replace("/var/log/lagoon", str(self.log))
+
+    def cron(self, job: str, conf: Path) -> subprocess.CompletedProcess[str]:
+        """A line of the crontab."""
+        table = crontab()
+        variables = {name: self.here(value, conf) for name, value in table.variables.items()}
+        return self.installed.run(table.commands[job], **variables)
+
+    def systemd(self, name: str, conf: Path, instance: str = "") -> subprocess.CompletedProcess[str]:
+        """What a unit starts."""
+        return self.installed.run(self.here(exec_start(name, instance), conf))
+
+    def pod(self, job: str, conf: Path, name: str) -> subprocess.CompletedProcess[str]:
+        """What the container of a CronJob starts, in a Job of this name."""
+        path = f"{self.installed.environment}/bin:/usr/bin:/bin"
+        return self.installed.run(self.here(container_command(job), conf), PATH=path, JOB_NAME=name)
 
     def conf(self, servers: str) -> Path:
         """A settings file for a cluster."""
@@ -72,15 +91,6 @@ def block(language: str, needle: str) -> str:
     return recipe
 
 
-def cron_line() -> str:
-    """The command of the crontab's one line, as cron gives it to sh: an escaped % is one, any other would end the line."""
-    (line,) = block("crontab", "lagoon").splitlines()
-    *schedule, command = line.split(maxsplit=5)
-    assert all(re.fullmatch(r"[\d*/,-]+", field) for field in schedule)
-    assert not re.search(r"(?<!\\)%", command)
-    return command.replace(r"\%", "%")
-
-
 def minute_of(slot: str) -> float:
     """How many minutes ago a slot was."""
     return (datetime.now(UTC) - datetime.fromisoformat(slot)).total_seconds() / 60
@@ -92,7 +102,7 @@ def test_wheel_and_recipes_on_a_real_cluster(machine: Machine, kafka: LocalKafka
     produce(kafka.bootstrap_servers, "installed", 500)
     lake, conf = machine.log.parent / "lake", machine.conf(kafka.bootstrap_servers)
 
-    done = machine.installed.run(machine.here(cron_line(), conf))
+    done = machine.cron("snapshot", conf)
     printed = (machine.log / "cron.log").read_text()
     assert done.returncode == 0, printed
     assert (done.stdout, done.stderr) == ("", "")
@@ -120,18 +130,57 @@ def test_wheel_and_recipes_on_a_real_cluster(machine: Machine, kafka: LocalKafka
     assert not [name for name in in_pyspark if name.startswith("delta-")]
 
 
-def test_systemd(machine: Machine) -> None:
-    """The unit's command, with systemd's % and $ undone, asks the cluster with the minute as its slot."""
-    service, timer = block("ini", "ExecStart").split("# /etc/systemd/system/lagoon-snapshot.timer")
-    unit = configparser.ConfigParser(interpolation=None, comment_prefixes="#")
-    unit.optionxform = str  # type: ignore[assignment,method-assign]
-    unit.read_string(service + timer)
-    assert unit.sections() == ["Service", "Timer", "Install"]
-    command = unit["Service"]["ExecStart"]
-    assert not re.search(r"(?<!%)%(?!%)|(?<!\$)\$(?!\$)", re.sub(r"%%|\$\$", "", command))
-    words = shlex.split(machine.here(command.replace("%%", "%").replace("$$", "$"), machine.conf(NOBODY_THERE)))
-    assert_asked(machine, machine.installed.run(shlex.join(words)), "snapshot")
+def test_every_scheduler_takes_a_snapshot(machine: Machine, kafka: LocalKafka) -> None:
+    """The slot is the minute of the run; in Kubernetes that of the CronJob, so that a second try of it writes nothing."""
+    lake, conf = machine.log.parent / "lake", machine.conf(kafka.bootstrap_servers)
+    by_systemd = machine.systemd("lagoon-snapshot.service", conf)
+    assert by_systemd.returncode == 0, by_systemd.stdout + by_systemd.stderr
     assert 0 <= minute_of(machine.event()["slot"]) < 2
+
+    due = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=7)
+    name = f"lagoon-snapshot-{round(due.timestamp() / 60)}"
+    first, again = (machine.pod("snapshot", conf, name) for _ in range(2))
+    assert first.returncode == 0, first.stdout + first.stderr
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "nothing to do" in again.stdout
+    assert [row["slot"] for row in rows(lake, "snapshots")].count(due) == 1
+    late = machine.pod("snapshot", conf, "lagoon-snapshot-29000000")
+    assert late.returncode == 2
+    assert "lagoon: --slot 2025-02-19T21:20Z is " in late.stderr
+
+    with locked(lake / ".lagoon-cluster-default.lock", SYSTEM_CLOCK):
+        assert machine.pod("snapshot", conf, "lagoon-snapshot-by-hand").returncode == 4
+        assert machine.systemd("lagoon-snapshot.service", conf).returncode == 4
+        by_cron = machine.cron("snapshot", conf)
+    assert (by_cron.returncode, by_cron.stdout, by_cron.stderr) == (0, "", "")
+    assert (machine.event()["exit_code"], machine.event()["status"]) == (4, "locked")
+    assert unit("lagoon-snapshot.service")["Service"]["SuccessExitStatus"] == "4"
+
+
+def test_schedulers_start_ingests(machine: Machine) -> None:
+    """Each asks the cluster; cron prints the end of its log, which is mailed."""
+    conf = machine.conf(NOBODY_THERE)
+    assert_asked(machine, machine.systemd("lagoon@.service", conf, "ingest"), "ingest")
+    by_cron = machine.cron("ingest", conf)
+    assert f"lagoon: default: {NOBODY_THERE}: connect: Connection refused\n" in by_cron.stdout
+    in_pod = machine.pod("ingest", conf, "lagoon-ingest-29000000")
+    assert in_pod.returncode == 1
+    assert f"lagoon: default: {NOBODY_THERE}: connect: Connection refused\n" in in_pod.stderr
+
+
+def test_schedulers_maintain(machine: Machine) -> None:
+    """Their options are those of the job."""
+    commands = (
+        crontab().commands["maintain"],
+        exec_start("lagoon@.service", "maintain"),
+        container_command("maintain"),
+    )
+    options = crontab().variables["OPTIONS"]
+    for command in commands:
+        words = shlex.split(command.partition(">>")[0].replace("$OPTIONS", options))
+        assert words[1] == "maintain"
+        conf = machine.conf(NOBODY_THERE)
+        assert maintain_arguments(shlex.split(machine.here(shlex.join(words[2:]), conf)), {}).options.tables
 
 
 @pytest.mark.parametrize("job", ["snapshot", "ingest"])

@@ -27,7 +27,7 @@ from tests.jobs.commands import ROOT, environment, here
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]
 RECORDS_A_ROUND = 60_000
 ATTEMPTS = 5
-TIMEOUT_S = 120
+TIMEOUT_S = 240
 
 
 @dataclass

@@ -13,6 +13,7 @@ from tests.clock import CLOCK
 from tests.delta.test_maintain import YESTERDAY, ingest
 from tests.jobs.commands import here, submit
 from tests.jobs.test_outcome import assert_all_fields, finished
+from tests.metrics.parsed import in_file, value
 from tests.warehouses import settings
 
 
@@ -55,8 +56,11 @@ def test_what_is_said_of_old_rows() -> None:
 def test_maintain_by_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
     """Without tables there is one line and exit 1; with them one line each, done or to be done."""
     options = ("--warehouse", str(tmp_path / "lake"), "--tables", "records,brokers")
-    nothing = here("maintain", *options, "--log-file", str(tmp_path / "early"))
+    metrics = ("--set", f"metrics.folder={tmp_path}")
+    nothing = here("maintain", *options, *metrics, "--log-file", str(tmp_path / "early"))
     assert nothing.returncode == 1
+    file = tmp_path / "lagoon-run-maintain.prom"
+    assert value(in_file(file), "lagoon_run_exit_code", lagoon_job="maintain") == 1
     (event,) = finished(tmp_path / "early")
     assert (event["status"], event["exit_code"], event["table"]) == ("failed", 1, None)
     assert "there is no table snapshots at " in event["error"]
@@ -73,7 +77,9 @@ def test_maintain_by_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
         assert_all_fields(event)
         assert (event["table"], event["status"], event["exit_code"]) == (table, "complete", 0)
         assert (event["dry_run"], event["files_rewritten"]) == (True, rewritten)
-    done = submit("maintain", *options)
+    assert value(in_file(file), "lagoon_run_exit_code", lagoon_job="maintain") == 1
+    done = submit("maintain", *options, *metrics)
     assert done.returncode == 0, done.stdout
     assert "of 1 days rewritten into 1 files (" in done.stdout
     assert "brokers: nothing to do" in done.stdout
+    assert value(in_file(file), "lagoon_run_exit_code", lagoon_job="maintain") == 0

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import NewTopic
+from pyspark.sql import SparkSession
 
+from kafka_lagoon.cli.desired_files import desired_of
+from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.delta.test_log_store import a_lake
 from tests.delta.test_s3_races import assert_each_version_was_made_once, rows
@@ -18,7 +21,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 
 def test_a_lake_in_a_bucket(kafka: LocalKafka, bucket: ObjectStore, tmp_path: Path) -> None:
-    """Snapshot, ingest, a query and a restore with the location alone: no log store, no further credentials."""
+    """Snapshot, ingest, a query, a restore and a comparison with the location alone: no log store, no further credentials."""
     create_topics(kafka.bootstrap_servers, [NewTopic("in-a-bucket", 3, 1)])
     produce(kafka.bootstrap_servers, "in-a-bucket", 1_000)
     location = a_lake()
@@ -32,11 +35,13 @@ def test_a_lake_in_a_bucket(kafka: LocalKafka, bucket: ObjectStore, tmp_path: Pa
         here("sql", "SELECT count(*) AS offsets FROM partition_offsets", "--warehouse", location, "--engine", "spark"),
         here("ingest", *of_lake, "--topics", "in-a-bucket", *log),
         here("restore", *of_lake, *to_restore, *log),
+        here("compare", "records@default:in-a-bucket", "default:in-a-bucket", *of_lake),
     ]
     for output in outputs:
         assert output.returncode == 0, output.stdout + output.stderr
     assert "1,000 records of" in outputs[1].stdout
     assert re.search(r"\d+", outputs[2].stdout)
+    assert outputs[-1].stdout.splitlines()[-1] == "equal"
 
     read = rows(bucket, location, "records", "topic", "partition", "offset", "key", "value")
     archived = {(topic, partition, offset, digest(key, value)) for topic, partition, offset, key, value in read}
@@ -50,3 +55,17 @@ def test_a_lake_in_a_bucket(kafka: LocalKafka, bucket: ObjectStore, tmp_path: Pa
     of_tasks = [one for one in bucket.requests() if "/records/ingest_date=" in one.path and one.method == "POST"]
     assert {one.access_key for one in of_tasks} == {KEY}  # Arrow's uploads; Hadoop's are single PUTs
     assert SECRET not in (tmp_path / "log").read_text() + "".join(one.stdout + one.stderr for one in outputs)
+
+
+def test_a_desired_state_in_a_bucket(spark: SparkSession, bucket: ObjectStore) -> None:  # noqa: ARG001  serves it
+    """A table of rows is read from where a URL says; one of other columns is refused with their names."""
+    rows = [("topics", "orders", "partitions", "6"), ("cluster_id", None, None, "MkU3")]
+    location = a_lake()
+    spark.createDataFrame(rows, "section string, name string, key string, value string").write.format("delta").save(
+        location
+    )
+    desired = desired_of(location, 0)
+    assert (desired.cluster_id, desired.topics["orders"].partitions) == ("MkU3", 6)
+    spark.range(1).write.format("delta").save(f"{location}-other")
+    with pytest.raises(ConfigError, match=r"-other: .*section.*: the columns must be section, name, key, value"):
+        desired_of(f"{location}-other", 0)

@@ -21,6 +21,7 @@ from tests.fetch.test_first_unread import timed
 from tests.integration import kafka_tools as tools
 from tests.integration.state import every_shape
 from tests.jobs.commands import BIN, here, lagoon, rows, submit
+from tests.metrics.parsed import in_file, value
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -99,7 +100,8 @@ def test_a_snapshot_without_spark(tmp_path: Path) -> None:
         servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
         kafka = ["--set", f"kafka.bootstrap_servers={servers}", "--set", "snapshot.time_lag_executor_positions=1"]
         path = os.pathsep.join((str(folder), str(BIN), os.environ["PATH"]))
-        done = lagoon("snapshot", "--warehouse", str(lake), *kafka, PATH=path, JAVA_HOME="")
+        metrics = f"metrics.folder={tmp_path}"
+        done = lagoon("snapshot", "--warehouse", str(lake), *kafka, "--set", metrics, PATH=path, JAVA_HOME="")
     assert done.returncode == 0, done.stderr
     (jvm,) = started.read_text().splitlines()
     assert jvm.startswith("java ")
@@ -108,6 +110,13 @@ def test_a_snapshot_without_spark(tmp_path: Path) -> None:
     assert lag == {"lag": 3, "time_lag_method": "exact", "first_unread_timestamp": datetime.fromtimestamp(1.01, UTC)}
     queried = here("sql", "--warehouse", str(lake), "--json", "SELECT lag FROM lag_now")
     assert (queried.returncode, json.loads(queried.stdout)) == (0, {"lag": 3}), queried.stderr
+    samples = in_file(tmp_path / "lagoon-result-snapshot-default.prom")
+    assert value(samples, "lagoon_group_lag", kafka_cluster="default", group="g") == 3
+    assert here("metrics", "--warehouse", str(lake), "--out", str(tmp_path / "tables.prom")).returncode == 0
+    of_run = {
+        ("lagoon_last_success_timestamp_seconds", frozenset({("lagoon_job", "snapshot"), ("kafka_cluster", "default")}))
+    }
+    assert in_file(tmp_path / "tables.prom") == {key: samples[key] for key in samples.keys() - of_run}
 
 
 def test_two_at_once_publish_a_slot_once(cluster: LocalKafka, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def facts(fields: list[dict[str, Any]], version: int) -> tuple[FieldFacts, ...]:
             default_of(field),
         )
         for field in fields
-        if version in versions_of(field["versions"])
+        if version in versions_of(field.get("versions") or field.get("taggedVersions"))
     )
 
 

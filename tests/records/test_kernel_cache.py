@@ -286,3 +286,24 @@ def test_who_installed_us_is_trusted(kept, monkeypatch):
     assert kernel_cache._installer() == Path(kernel_cache.__file__).stat().st_uid
     monkeypatch.setattr(kernel_cache, "__file__", "/nowhere/lagoon.zip/kafka_lagoon/records/kernel_cache.py")
     assert kernel_cache._installer() == os.getuid()
+
+
+def test_who_waits_hears_it_once(monkeypatch, capsys):
+    """At a terminal, in one line, however many modules are compiled; elsewhere nothing is printed."""
+    monkeypatch.setattr(kernel_cache, "_said", [])
+    kernel_cache._say_once()
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr(kernel_cache, "_said", [])
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    for _ in range(2):
+        kernel_cache._say_once()
+    assert capsys.readouterr().err == f"{kernel_cache._COMPILING}\n"
+
+
+def test_where_kernels_are_kept(monkeypatch, tmp_path):
+    """The folder that has them; None where they would be compiled."""
+    monkeypatch.setattr(kernel_cache, "environment_folder", lambda: tmp_path)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(USERS_FOLDER))
+    assert kernel_cache.kept_in("walk_kernel") == USERS_FOLDER
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "empty"))
+    assert kernel_cache.kept_in("walk_kernel") is None

@@ -1,9 +1,12 @@
 """The plan and the positions of a restore are stored so that another run goes on with them, and only one run can commit."""
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kafka_lagoon.delta.kernel import Fenced, Kernel
 from kafka_lagoon.delta.schema import RESTORE_MAP
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import LockHeld, TableError
@@ -98,6 +101,27 @@ def test_one_of_two_runs_commits(warehouse: Warehouse) -> None:
     with pytest.raises(LockHeld):
         store(warehouse).commit(progress, map_rows(PLAN, [result], 1))
     assert store(warehouse).ranges("0192-0001") == {}
+    folder = Path(warehouse.locations[RESTORE_MAP.name].removeprefix("file:"))
+    assert not list(folder.glob(f"{RESTORE_MAP.partition_by}=*/*.parquet"))  # nor a file that no version names
+
+
+@pytest.mark.spark
+def test_a_lost_answer_is_no_other_run(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit that was made, and refused when it was sent again, is this run's: it goes on, and its rows are there once."""
+    progress = store(warehouse).begin(PLAN)
+    append = Kernel.append
+
+    def losing_the_answer(*arguments: Any, **options: Any) -> int:
+        append(*arguments, **options)
+        raise Fenced("sent twice")
+
+    result = WorkResult(target=KEY, position=progress.positions[KEY], ranges=[OffsetRange(5, 11, 3)])
+    with monkeypatch.context() as patch:
+        patch.setattr(Kernel, "append", losing_the_answer)
+        made = store(warehouse).commit(progress, map_rows(PLAN, [result], 1))
+    assert made.sequence == progress.sequence + 1
+    assert store(warehouse).commit(made, []).sequence == made.sequence + 1
+    assert store(warehouse).ranges("0192-0001") == {KEY: [OffsetRange(5, 11, 3)]}
 
 
 @pytest.mark.spark

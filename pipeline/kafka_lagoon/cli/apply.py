@@ -22,6 +22,7 @@ from kafka_lagoon.cli.desired_files import HELP, desired_of
 from kafka_lagoon.cli.kafka.arguments import ChosenCluster, chosen_cluster
 from kafka_lagoon.cli.outcome import APPLY, Outcome, one_by_one, reported_job
 from kafka_lagoon.cli.recorder import OpeningRecorder
+from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import FAILED, log_to, worst
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
@@ -79,7 +80,10 @@ def _checked(read: Callable[[], T], problems: list[str]) -> T | None:
 def apply_file(arguments: ApplyArguments, clock: Clock) -> int:
     """Make the cluster what the file says; the exit code."""
     outcome = Outcome(job=APPLY, cluster=arguments.chosen.name, dry_run=arguments.options.dry_run)
-    return worst(one_by_one([outcome], clock, lambda outcome: _apply(arguments, outcome, clock)))
+    settings = arguments.chosen.settings
+    with metrics_written(settings.metrics.folder if settings else None, [outcome], clock):
+        codes = one_by_one([outcome], clock, lambda outcome: _apply(arguments, outcome, clock))
+    return worst(codes)
 
 
 def _apply(arguments: ApplyArguments, outcome: Outcome, clock: Clock) -> int:

@@ -4,6 +4,7 @@ import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from kafka_lagoon.cli.arguments import Parser, add_settings_options, number_from, overrides
@@ -158,15 +159,14 @@ def _specs(name: str, text: str | None, default: OffsetSpecs, clock: Clock, prob
 
 
 def _archive(text: str, settings: Settings, problems: list[str]) -> Source | None:
-    from kafka_lagoon.restore.archive_side import ArchivedRecords  # noqa: PLC0415  DuckDB: live topics need none
-    from kafka_lagoon.settings import local_folder  # noqa: PLC0415
+    from kafka_lagoon.cli.engines import opened  # noqa: PLC0415  DuckDB: live topics need none
+    from kafka_lagoon.restore.archive_side import ArchivedRecords  # noqa: PLC0415
 
     cluster, _, topic = text.removeprefix(_ARCHIVE).partition(":")
-    folder = local_folder(settings.warehouse) if settings.warehouse else None
-    if folder is None:
-        problems.append(f"{text}: set warehouse to a folder of this machine")
+    if not settings.warehouse and not settings.catalog:
+        problems.append(f"{text}: set warehouse, or catalog and schema, where the archive is")
         return None
-    return ArchivedRecords(folder=folder, cluster=cluster, topic=topic)
+    return ArchivedRecords(tables=partial(opened, settings), cluster=cluster, topic=topic)
 
 
 def _side(text: str, settings: Settings, problems: list[str]) -> Source | None:

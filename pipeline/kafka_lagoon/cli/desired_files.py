@@ -1,4 +1,4 @@
-"""Reads a desired state from where a command line names it: a file, or the folder of a Delta table."""
+"""Reads a desired state from where a command line names it: a file, or the folder or URL of a Delta table."""
 
 from pathlib import Path
 
@@ -7,11 +7,13 @@ from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.desired.table_document import DesiredRow, table_document
 from kafka_lagoon.errors import ConfigError, TableError
 
-HELP = "desired state: a file that ends with .toml, .yaml or .yml, or the folder of a Delta table"
+HELP = "desired state: a file that ends with .toml, .yaml or .yml, or the folder or URL of a Delta table"
 
 
 def desired_of(place: str, now_ms: int) -> DesiredState:
     """The desired state there; ConfigError lists every fault."""
+    if "://" in place:
+        return desired_state(table_document(place, _rows_by_spark(place)), now_ms)
     if (Path(place) / "_delta_log").is_dir():
         return desired_state(table_document(place, _rows(Path(place))), now_ms)
     return read_desired(place, now_ms)
@@ -28,13 +30,24 @@ def _rows(folder: Path) -> list[DesiredRow]:
         with duckdb.connect() as database:
             rows = database.sql(f"SELECT {names} FROM ({select_rows(str(folder), folder)})").fetchall()  # noqa: S608
     except duckdb.Error as error:
-        raise ConfigError(
-            [f"{folder}: {_first_line(error)}: the columns must be {', '.join(DesiredRow._fields)}"]
-        ) from None
+        raise _unreadable(str(folder), str(error).splitlines()[0]) from None
     except TableError as error:
         raise ConfigError([str(error)]) from None
     return [DesiredRow(*row) for row in rows]
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0]
+def _rows_by_spark(url: str) -> list[DesiredRow]:
+    """All rows of a table that Hadoop's file systems reach."""
+    from kafka_lagoon.delta.session import session  # noqa: PLC0415  an extra
+    from kafka_lagoon.delta.storage import JAVA_ERRORS, reason  # noqa: PLC0415
+
+    try:
+        table = session("lagoon").read.format("delta").load(url)
+        rows = table.selectExpr(*(f"CAST({name} AS STRING)" for name in DesiredRow._fields)).collect()
+    except JAVA_ERRORS as error:
+        raise _unreadable(url, reason(error)) from None
+    return [DesiredRow(*row) for row in rows]
+
+
+def _unreadable(place: str, problem: str) -> ConfigError:
+    return ConfigError([f"{place}: {problem}: the columns must be {', '.join(DesiredRow._fields)}"])

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from kafka_lagoon.cli.job_arguments import IngestArguments, ingest_arguments
 from kafka_lagoon.cli.outcome import INGEST, PARTIAL, Outcome, OutcomeProgress, one_by_one, reported_job
+from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, worst_of_clusters
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
 from kafka_lagoon.delta.schema import RECORD_TABLES
@@ -26,7 +27,9 @@ def ingest_all(arguments: IngestArguments, clock: Clock) -> int:
     """Archive every cluster of the settings; the exit code of all."""
     context = RunContext(INGEST, arguments.settings, clock, RECORD_TABLES)
     outcomes = [Outcome(job=INGEST, cluster=name) for name in arguments.settings.named_clusters()]
-    return worst_of_clusters(one_by_one(outcomes, clock, lambda outcome: _ingest_one(context, arguments, outcome)))
+    with metrics_written(arguments.settings.metrics.folder, outcomes, clock):
+        codes = one_by_one(outcomes, clock, lambda outcome: _ingest_one(context, arguments, outcome))
+    return worst_of_clusters(codes)
 
 
 def _ingest_one(context: RunContext, arguments: IngestArguments, outcome: Outcome) -> int:

@@ -37,6 +37,11 @@ def _find_spark_settings() -> None:
     os.environ.setdefault("SPARK_CONF_DIR", str(SPARK_SETTINGS))
 
 
+_JOBS = "Jobs, for a scheduler"
+_CLUSTERS = "Clusters, asked and altered"
+_INSTALLATION = "This installation"
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """A command: its line in `lagoon --help`, the function that runs it, the extra of the package that it needs.
@@ -48,6 +53,7 @@ class Command:
     run: Callable[[Sequence[str]], int]
     extra: str = "spark"
     is_job: bool = False
+    group: str = "Answers from the tables"  # its heading in `lagoon --help`
 
 
 def _job(name: str, summary: str, extra: str = "spark") -> Command:
@@ -57,7 +63,7 @@ def _job(name: str, summary: str, extra: str = "spark") -> Command:
         exit_code: int = import_module(f"kafka_lagoon.cli.{name}").main(argv)
         return exit_code
 
-    return Command(summary, run, extra, is_job=True)
+    return Command(summary, run, extra, is_job=True, group=_JOBS)
 
 
 def _sql(argv: Sequence[str]) -> int:
@@ -123,6 +129,27 @@ def _compare(argv: Sequence[str]) -> int:
     return piped(lambda: reported(lambda: run(argv, os.environ, SYSTEM_CLOCK)))
 
 
+def _doctor(argv: Sequence[str]) -> int:
+    from kafka_lagoon.cli.doctor import run  # noqa: PLC0415
+    from kafka_lagoon.clock import SYSTEM_CLOCK  # noqa: PLC0415
+
+    return piped(lambda: reported(lambda: run(argv, os.environ, SYSTEM_CLOCK)))
+
+
+def _metrics(argv: Sequence[str]) -> int:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from kafka_lagoon.cli.metrics import run  # noqa: PLC0415
+
+    return piped(lambda: reported(lambda: run(argv, os.environ)))
+
+
+def _completion(argv: Sequence[str]) -> int:
+    from kafka_lagoon.cli.completion import run  # noqa: PLC0415
+
+    listed = {name: (command.summary, command.run) for name, command in COMMANDS.items()}
+    return piped(lambda: reported(lambda: run(argv, listed)))
+
+
 COMMANDS: Mapping[str, Command] = {
     "snapshot": _job("snapshot", "one snapshot of one or more clusters into the state tables"),
     "ingest": _job("ingest", "records since the last run into table records, exactly once"),
@@ -134,28 +161,60 @@ COMMANDS: Mapping[str, Command] = {
     "lag": _tables("lag", "how far groups were behind in the newest snapshot, the worst first; exit 3 above limits"),
     "health": _tables("health", "what is not as it should be in the newest snapshot, and since when"),
     "changes": _tables("changes", "what changed between snapshots; exit 3 above limits, as with lag and health"),
-    "plan": Command("what has to be done so that a cluster is as a file says", _desired("plan"), extra="yaml"),
-    "import": Command("a cluster as it is, as such a file", _desired("import_state"), extra="yaml"),
-    "apply": _job("apply", "make a cluster what such a file says, after showing the plan"),
     "sql": Command("run one SQL statement over the tables and views", _sql, extra="sql"),
-    "path": Command("where the jobs, Spark's settings and Delta's jars are, for spark-submit and clusters", _path),
-    "compare": Command("how the records of two topics differ, in one cluster or two", _compare, extra="records"),
+    "metrics": Command("lag and state of the newest snapshots in Prometheus' text format", _metrics, extra="sql"),
     "kafka": Command(
-        "ask a cluster itself: versions, metadata, health, offsets, groups, lag and more", _kafka, extra="records"
+        "ask a cluster itself: versions, metadata, health, offsets, groups, lag and more",
+        _kafka,
+        extra="records",
+        group=_CLUSTERS,
     ),
-    "admin": Command("alter a cluster: topics, configs, ACLs, quotas, offsets of groups and more", _admin),
+    "compare": Command(
+        "how the records of two topics differ, in one cluster or two", _compare, extra="records", group=_CLUSTERS
+    ),
+    "plan": Command(
+        "what has to be done so that a cluster is as a file says", _desired("plan"), extra="yaml", group=_CLUSTERS
+    ),
+    "import": Command("a cluster as it is, as such a file", _desired("import_state"), extra="yaml", group=_CLUSTERS),
+    "apply": _job("apply", "make a cluster what such a file says, after showing the plan"),
+    "admin": Command(
+        "alter a cluster: topics, configs, ACLs, quotas, offsets of groups and more", _admin, group=_CLUSTERS
+    ),
+    "doctor": Command(
+        "whether this installation, its settings, clusters and warehouse work, and what to do if not",
+        _doctor,
+        group=_INSTALLATION,
+    ),
+    "path": Command(
+        "where the jobs, Spark's settings and Delta's jars are, for spark-submit and clusters",
+        _path,
+        group=_INSTALLATION,
+    ),
+    "completion": Command(
+        "a script that completes commands and options in your shell", _completion, group=_INSTALLATION
+    ),
 }
 
 
 def usage() -> str:
     """What `lagoon --help` prints."""
-    lines = [f"  {name:<10} {command.summary}" for name, command in COMMANDS.items()]
+    width = max(map(len, COMMANDS))
+    groups = dict.fromkeys(command.group for command in COMMANDS.values())
+    lines = [
+        line
+        for group in groups
+        for line in (
+            f"{group}:",
+            *(f"  {name:{width}}  {one.summary}" for name, one in COMMANDS.items() if one.group == group),
+            "",
+        )
+    ]
     return "\n".join(
         [
             "usage: lagoon COMMAND [OPTION ...]",
             "",
             *lines,
-            "",
             "lagoon COMMAND --help lists a command's options; lagoon --version says which version this is.",
+            "First steps: lagoon doctor -b HOST:PORT, lagoon kafka lag -b HOST:PORT, lagoon snapshot --conf FILE.",
         ]
     )

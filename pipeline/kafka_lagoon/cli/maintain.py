@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kafka_lagoon.cli.arguments import job_parser, names, overrides
-from kafka_lagoon.cli.outcome import MAINTAIN, Outcome, one_by_one, reported_job
+from kafka_lagoon.cli.outcome import MAINTAIN, STATUS, Outcome, one_by_one, reported_job
+from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import COMPLETE, log_to, say, worst
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
 from kafka_lagoon.delta.maintain import SAFE_HOURS, Files, Maintained, MaintainOptions, check_options, in_order
@@ -35,14 +36,21 @@ class MaintainArguments:
 def maintain_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> MaintainArguments:
     """Arguments of `lagoon maintain` and jobs/maintain.py; ConfigError lists every fault."""
     parser = job_parser(
-        "maintain", "Old rows removed, fewer and larger files for days that are over, and away with those nobody needs."
+        "maintain",
+        "Join small files of days that are over, remove rows that [retention] calls old, delete files no version needs.",
     )
     parser.add_argument("--tables", metavar="NAMES", help="comma-separated; default: all")
-    parser.add_argument("--keep-hours", type=int, default=SAFE_HOURS, metavar="HOURS", help="keep what versions need")
     parser.add_argument(
-        "--force", action="store_true", help=f"allow fewer than {SAFE_HOURS} hours: nobody may be running"
+        "--keep-hours",
+        type=int,
+        default=SAFE_HOURS,
+        metavar="HOURS",
+        help="keep the files that versions of these hours need",
     )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    parser.add_argument(
+        "--force", action="store_true", help=f"allow fewer than {SAFE_HOURS} hours: no job or query may run meanwhile"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
     args = parser.parse_args(argv)
     log_to(args.log_file)
     options = MaintainOptions(keep_hours=args.keep_hours, force=args.force, dry_run=args.dry_run)
@@ -55,6 +63,14 @@ def maintain_arguments(argv: Sequence[str], environ: Mapping[str, str]) -> Maint
 
 def maintain_all(arguments: MaintainArguments, clock: Clock) -> int:
     """Maintain the tables one after the other; the exit code of the worst."""
+    run, started = Outcome(job=MAINTAIN, dry_run=arguments.options.dry_run), clock.monotonic()
+    with metrics_written(arguments.settings.metrics.folder, [run], clock):
+        run.exit_code = _maintain_tables(arguments, clock)
+        run.status, run.seconds = STATUS[run.exit_code], clock.monotonic() - started
+    return run.exit_code
+
+
+def _maintain_tables(arguments: MaintainArguments, clock: Clock) -> int:
     options = arguments.options
     context = RunContext(MAINTAIN, arguments.settings, clock)
     warehouse = context.existing_warehouse

@@ -29,6 +29,7 @@ from kafka_lagoon.cli.terminal import (
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import PipelineError
+from kafka_lagoon.metrics.exposition import Sample
 
 EVENT = "run_finished"
 JOBS = SNAPSHOT, INGEST, MAINTAIN, RESTORE, APPLY, REPORT = (
@@ -114,6 +115,7 @@ class Outcome:
     )
     request_stats: RequestStats = field(default_factory=RequestStats)
     lines: list[str] = field(default_factory=list)  # what is printed of it, when it is reported
+    metrics: Sequence[Sample] = ()  # of what the run has published
 
     def event(self) -> dict[str, Any]:
         """The values of the event, in the order of the declarations."""

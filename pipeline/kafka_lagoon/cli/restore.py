@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from kafka_lagoon.apply.rendering import render
 from kafka_lagoon.cli.outcome import PARTIAL, RESTORE, Outcome, OutcomeProgress, one_by_one, reported_job
 from kafka_lagoon.cli.restore_arguments import RestoreArguments, restore_arguments
+from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, worst_of_clusters
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
 from kafka_lagoon.delta.schema import WRITE_TABLES
@@ -21,8 +22,10 @@ def main(argv: Sequence[str]) -> int:
 def restore_all(arguments: RestoreArguments, clock: Clock) -> int:
     """Restore, print and report; the exit code."""
     context = RunContext(RESTORE, arguments.settings, clock, WRITE_TABLES)
-    outcome = Outcome(job=RESTORE, cluster=arguments.request.to_cluster)
-    return worst_of_clusters(one_by_one([outcome], clock, lambda each: _restore(context, arguments, each)))
+    outcome = Outcome(job=RESTORE, cluster=arguments.request.to_cluster, dry_run=arguments.request.is_dry_run)
+    with metrics_written(arguments.settings.metrics.folder, [outcome], clock):
+        codes = one_by_one([outcome], clock, lambda each: _restore(context, arguments, each))
+    return worst_of_clusters(codes)
 
 
 def _restore(context: RunContext, arguments: RestoreArguments, outcome: Outcome) -> int:

@@ -9,12 +9,14 @@ from datetime import UTC, datetime
 
 from kafka_lagoon.cli.job_arguments import SnapshotArguments, snapshot_arguments
 from kafka_lagoon.cli.outcome import PARTIAL, SNAPSHOT, Outcome, OutcomeProgress, at_once, reported_job
+from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.summary import snapshot_line
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, worst, worst_of_clusters
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
 from kafka_lagoon.delta.publish import PublishedSlot
 from kafka_lagoon.errors import SnapshotIncomplete
 from kafka_lagoon.job_settings import SnapshotSettings
+from kafka_lagoon.metrics.snapshots import snapshot_facts, snapshot_samples
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.snapshot import take_snapshot, worst_lag
 from kafka_lagoon.snapshot.collect import STEPS
@@ -34,7 +36,8 @@ def take_snapshots(arguments: SnapshotArguments, clock: Clock) -> int:
     slot = datetime.fromtimestamp(arguments.slot_ms / 1000, UTC).isoformat(timespec="milliseconds")
     outcomes = [Outcome(job=SNAPSHOT, cluster=name, slot=slot) for name in arguments.settings.named_clusters()]
     history_by_spark = limits.time_lag == "interpolate"
-    with RunContext(SNAPSHOT, arguments.settings, clock, needs_session=history_by_spark) as context:
+    written = metrics_written(arguments.settings.metrics.folder, outcomes, clock)
+    with written, RunContext(SNAPSHOT, arguments.settings, clock, needs_session=history_by_spark) as context:
         codes = at_once(
             outcomes, limits.clusters_at_once, clock, lambda outcome: _take_one(context, arguments.slot_ms, outcome)
         )
@@ -53,6 +56,8 @@ def _take_one(context: RunContext, slot_ms: int, outcome: Outcome) -> int:
     line = snapshot_line(result, context.settings.place(), context.clock.monotonic() - started)
     outcome.lines.append(line)
     _describe(outcome, result)
+    if context.settings.metrics.folder:
+        outcome.metrics = list(snapshot_samples(snapshot_facts(result), context.settings.metrics.max_groups))
     return _exit_code(context.settings.snapshot, result.published.status, result.published.failures)
 
 

@@ -15,7 +15,7 @@ from kafka_lagoon.client.connection import Answer, Connection, choose_version, n
 from kafka_lagoon.client.pace import Pace
 from kafka_lagoon.client.policy import vet
 from kafka_lagoon.client.request_stats import RequestStats
-from kafka_lagoon.client.transport import Transport
+from kafka_lagoon.client.transport import TlsSession, Transport
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import (
     BrokerError,
@@ -95,6 +95,11 @@ class Session:
             transport.close()
             raise
         return session
+
+    @property
+    def tls(self) -> TlsSession | None:
+        """How the connection is encrypted, and the broker's certificates; None without TLS."""
+        return self._transport.tls_session()
 
     @property
     def in_flight(self) -> int:

@@ -97,7 +97,7 @@ def _unverified(error: ssl.SSLCertVerificationError, name: str, chain: Sequence[
     if code == _EXPIRED:
         ended = min(chain, key=_end, default=first)
         return (
-            f"the certificate of {_title(ended, 'subject')} expired on {ended.get('notAfter')}: renew it at the broker"
+            f"the certificate of {title(ended, 'subject')} expired on {ended.get('notAfter')}: renew it at the broker"
         )
     if code == _NOT_YET_VALID:
         return f"the certificate begins on {first.get('notBefore')}: is the clock of this machine right?"
@@ -105,12 +105,12 @@ def _unverified(error: ssl.SSLCertVerificationError, name: str, chain: Sequence[
         return f"the certificate is for {_names(first)}, not for {name}: advertise a name that it has, or add this one"
     if code == _SELF_SIGNED:
         return (
-            f"the certificate of {_title(first, 'subject')} is signed by itself: "
+            f"the certificate of {title(first, 'subject')} is signed by itself: "
             f"put it into ssl_truststore_location if it is the right one"
         )
     if code in _ISSUER_UNKNOWN:
         return (
-            f"the certificate is signed by {_title(last, 'issuer')}, which is not trusted: "
+            f"the certificate is signed by {title(last, 'issuer')}, which is not trusted: "
             f"put that authority's certificate into ssl_truststore_location"
         )
     return _OTHERWISE.get(code, f"the certificate is not accepted: {error.verify_message}")
@@ -132,12 +132,12 @@ def _names(certificate: Mapping[str, Any]) -> str:
     """The hosts that a certificate is for, not all of them if they are many."""
     names = [_shown(name) for kind, name in certificate.get("subjectAltName", ()) if kind in {"DNS", "IP Address"}]
     if not names:
-        return f"{_title(certificate, 'subject')} and names no host"
+        return f"{title(certificate, 'subject')} and names no host"
     more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
     return ", ".join(names[:_SHOWN_NAMES]) + more
 
 
-def _title(certificate: Mapping[str, Any], whose: str) -> str:
+def title(certificate: Mapping[str, Any], whose: str) -> str:
     """The common name of a certificate's subject or issuer, or else the most particular name that it has."""
     parts = [pair for group in certificate.get(whose, ()) for pair in group]
     common = [value for kind, value in parts if kind == "commonName"]

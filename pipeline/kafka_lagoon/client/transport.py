@@ -7,9 +7,10 @@ that only writes would wait for it forever.
 import select
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
 
 from kafka_lagoon.client import tls_faults
 from kafka_lagoon.client.tls import server_name
@@ -20,6 +21,14 @@ Vet: TypeAlias = Callable[[str], str | None]
 
 _CHUNK = 1 << 20
 _TLS_RECORD = 1 << 14  # OpenSSL takes and gives one record at a time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsSession:
+    """The version of TLS, and the peer's chain of certificates as `ssl` describes them, its own first."""
+
+    version: str
+    chain: Sequence[Mapping[str, Any]]
 
 
 class _Stream(Protocol):
@@ -73,6 +82,16 @@ class Transport:
         if received is None:
             raise DeadlinePassed(self.address, phase, deadline.budget_ms)
         return received
+
+    def tls_session(self) -> TlsSession | None:
+        """How the connection is encrypted, and the certificates that were verified; None without TLS."""
+        if not isinstance(self._socket, ssl.SSLSocket):
+            return None
+        chain: Sequence[Mapping[str, Any]] = ()
+        with suppress(AttributeError, ValueError, ssl.SSLError):
+            verified = self._socket._sslobj.get_verified_chain()  # type: ignore[attr-defined]  # noqa: SLF001  public from 3.13 on
+            chain = [certificate.get_info() for certificate in verified or ()]
+        return TlsSession(version=self._socket.version() or "TLS", chain=chain or [self._socket.getpeercert() or {}])
 
     def interrupt(self) -> None:
         """End an exchange that another thread waits for, with ConnectionLost there."""

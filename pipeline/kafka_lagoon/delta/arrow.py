@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kafka_lagoon.delta.columns import TIMESTAMP, Column
 from kafka_lagoon.delta.files import Statistics, merged, statistics_of
-from kafka_lagoon.delta.schema import HEADER, TIMESTAMP, Column, Table
+from kafka_lagoon.delta.schema import HEADER, Table
 from kafka_lagoon.row_columns import Chosen, Difference, blocks, column_of
 from kafka_lagoon.snapshot.state_rows import SnapshotHeader
 
@@ -58,13 +59,6 @@ def plain_table(table: Table, rows: Sequence[Any]) -> pa.Table:
         [_array(column.type, map(attrgetter(column.field), rows)) for column in table.stored()],
         schema=table.file_schema(),
     )
-
-
-def parquet_bytes(arrow: pa.Table) -> bytes:
-    """One Parquet file; timestamps in microseconds, as Spark and every Delta reader have them."""
-    sink = io.BytesIO()
-    pq.write_table(arrow, sink, compression="zstd", store_schema=False)
-    return sink.getvalue()
 
 
 def parquet_of(pieces: Iterable[pa.Table]) -> tuple[bytes, Statistics]:

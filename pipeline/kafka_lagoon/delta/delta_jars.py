@@ -9,9 +9,8 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError
 
 from kafka_lagoon.errors import JarsUnavailable, TableError
-from kafka_lagoon.jars.locked_jars import DELTA, jar_paths
+from kafka_lagoon.jars.locked_jars import DELTA, FOR_SPARK, jar_paths
 
-_FOR_SPARK = "4.2."
 _ONE_OF_EACH = (
     "io.delta.sql.DeltaSparkSessionExtension",
     "io.delta.storage.LogStore",
@@ -26,7 +25,7 @@ def with_delta(jvm: Any, jars: str | None) -> str | None:
     TableError if Delta's jars cannot be had.
     """
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    if any(_has(loader, name) for name in _ONE_OF_EACH) or not _spark_version(jvm).startswith(_FOR_SPARK):
+    if any(_has(loader, name) for name in _ONE_OF_EACH) or not _spark_version(jvm).startswith(FOR_SPARK):
         return jars
     try:
         paths = [str(path) for path in jar_paths(DELTA)]

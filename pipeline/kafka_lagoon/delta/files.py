@@ -4,6 +4,7 @@ Readers skip files by these statistics, so a bound may be wider than the values 
 that has an order gets bounds: delta-rs takes a missing bound, of a boolean column too, for "no such row".
 """
 
+import io
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 Value = str | int | bool | float | date | datetime
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -219,3 +221,10 @@ def _cut_text(text: str) -> str:
 
 def _instant(value: datetime) -> str:
     return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+
+
+def parquet_bytes(arrow: pa.Table) -> bytes:
+    """One Parquet file; timestamps in microseconds, as Spark and every Delta reader have them."""
+    sink = io.BytesIO()
+    pq.write_table(arrow, sink, compression="zstd", store_schema=False)
+    return sink.getvalue()

@@ -9,7 +9,7 @@ from typing import Any
 from kafka_lagoon.delta.storage import JAVA_ERRORS
 
 LOCAL_LOG_STORE = "io.delta.storage.LagoonLocalLogStore"
-S3_LOG_STORE = "io.delta.storage.LagoonS3LogStore"
+OBJECT_LOG_STORE = "io.delta.storage.LagoonObjectLogStore"
 _FOLDER = Path(__file__).parent / "java"
 
 

@@ -1,8 +1,9 @@
-"""Chooses the log store of a warehouse on S3: one that creates a commit only if its version has none.
+"""Chooses the log store of a warehouse on S3 or Google Cloud Storage: one that creates a commit only if its version has none.
 
 Delta's own for S3 keeps the writers of one JVM apart, and two drivers overwrite each other's commits (delta-io/delta#1830).
-Ours (java/LagoonS3LogStore.java) asks S3 to refuse the second. It becomes a class beside Delta's, where Spark's writer and
-Delta Kernel find it by name. Other file systems keep what Delta has for them.
+Delta's own for Google's knows a refused commit by the text "412 Precondition Failed" alone, and takes a lost answer for
+another's commit. Ours (java/LagoonObjectLogStore.java) lets the store refuse the second commit, and decides by what is stored.
+It becomes a class beside Delta's, where Spark's writer and Delta Kernel find it by name. Other file systems keep Delta's.
 """
 
 import uuid
@@ -10,25 +11,25 @@ from typing import Any, cast
 
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.delta.java_classes import S3_LOG_STORE, defined
+from kafka_lagoon.delta.java_classes import OBJECT_LOG_STORE, defined
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, reason
 from kafka_lagoon.errors import ConfigError
 
-_S3 = ("s3", "s3a", "s3n")
+_OBJECT_STORES = ("s3", "s3a", "s3n", "gs")
 
 
 def choose_log_store(spark: SparkSession, storage: Storage, location: str, setting: str) -> None:
-    """Give Spark and the Kernel the same log store for a location: the one that the session names, else ours on S3.
+    """Give Spark and the Kernel the same log store for a location: the one that the session names, else ours.
 
     ConfigError names the setting if the one that is named does not exclude writers, or if ours cannot be made.
     """
     scheme = location.partition("://")[0]
     named = _named(spark, scheme)
-    if scheme in _S3 and named.endswith("S3SingleDriverLogStore"):
+    if scheme in _OBJECT_STORES and named.endswith("S3SingleDriverLogStore"):
         raise ConfigError(
             [f"{setting}: {scheme}:// loses commits with {named}, which Spark's settings name: leave it out"]
         )
-    if scheme in _S3 and named in {"", S3_LOG_STORE}:
+    if scheme in _OBJECT_STORES and named in {"", OBJECT_LOG_STORE}:
         use_ours(storage, scheme, setting)
         _give_to_spark(spark, scheme)
     elif named:
@@ -37,23 +38,25 @@ def choose_log_store(spark: SparkSession, storage: Storage, location: str, setti
 
 def use_ours(storage: Storage, scheme: str, setting: str) -> None:
     """Let the Kernel write commits by our log store; ConfigError names the setting if it cannot be made."""
-    if not defined(storage.jvm, S3_LOG_STORE):
-        raise ConfigError([f"{setting}: the log store for S3 cannot be defined in this JVM; {_instead(scheme)}"])
-    storage.conf.set(_kernel_key(scheme), S3_LOG_STORE)
+    if not defined(storage.jvm, OBJECT_LOG_STORE):
+        raise ConfigError(
+            [f"{setting}: the log store for {scheme}:// cannot be defined in this JVM; {_instead(scheme)}"]
+        )
+    storage.conf.set(_kernel_key(scheme), OBJECT_LOG_STORE)
 
 
 def check_exclusion(storage: Storage, root: str) -> None:
-    """ConfigError if the place of a warehouse lets a commit be written twice, as stores do that do not know If-None-Match.
+    """ConfigError if the place of a warehouse lets a commit be written twice, as stores do that ignore a request's condition.
 
     Only where commits go through our log store: what others need, those who have named them know.
     """
     scheme = root.partition("://")[0]
-    if storage.conf.get(_kernel_key(scheme)) != S3_LOG_STORE:
+    if storage.conf.get(_kernel_key(scheme)) != OBJECT_LOG_STORE:
         return
     probe = f"{root}/.lagoon-probe-{uuid.uuid4().hex}"
     path, java = storage.jvm.org.apache.hadoop.fs.Path(probe), storage.jvm.java.util
     try:
-        store = getattr(storage.jvm, S3_LOG_STORE)(storage.conf)
+        store = getattr(storage.jvm, OBJECT_LOG_STORE)(storage.conf)
         store.write(path, java.List.of("first").iterator(), False, storage.conf)
     except JAVA_ERRORS as error:
         raise ConfigError([f"warehouse: {root} does not take commits: {reason(error)}; {_instead(scheme)}"]) from error
@@ -63,7 +66,8 @@ def check_exclusion(storage: Storage, root: str) -> None:
         return
     finally:
         storage.delete(probe)
-    raise ConfigError([f"warehouse: {root} ignores If-None-Match, so runs would overwrite commits; {_instead(scheme)}"])
+    problem = "ignores the conditions of requests (If-None-Match), so runs would overwrite commits"
+    raise ConfigError([f"warehouse: {root} {problem}; {_instead(scheme)}"])
 
 
 def _kernel_key(scheme: str) -> str:
@@ -86,6 +90,6 @@ def _give_to_spark(spark: SparkSession, scheme: str) -> None:
     """Name our class in the settings that Delta looks into, and let it forget tables that it has opened without it."""
     key, context = f"spark.delta.logStore.{scheme}.impl", spark.sparkContext
     conf, jvm = context._jsc.sc().conf(), cast("Any", context._jvm)  # noqa: SLF001
-    if conf.get(key, "") != S3_LOG_STORE:
-        conf.set(key, S3_LOG_STORE)
+    if conf.get(key, "") != OBJECT_LOG_STORE:
+        conf.set(key, OBJECT_LOG_STORE)
         jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()

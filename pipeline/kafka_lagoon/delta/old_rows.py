@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.arrow import table_of
+from kafka_lagoon.delta.columns import TIMESTAMP
 from kafka_lagoon.delta.compact import keep_rows
 from kafka_lagoon.delta.files import LiveFile
 from kafka_lagoon.delta.retention import PublishedSnapshot, StoredRows, ids_with_rows, not_kept, rows_of
@@ -30,7 +31,6 @@ from kafka_lagoon.delta.schema import (
     RECORD_TABLES,
     RECORDS,
     STATE_TABLES,
-    TIMESTAMP,
     Table,
 )
 from kafka_lagoon.delta.warehouse import Warehouse

@@ -74,7 +74,7 @@ def _ended(gateway: Any, process: Any) -> Iterator[None]:
 
 def _started(options: Sequence[str]) -> tuple[Any, Any]:
     try:
-        java, jars = java_path(), _jars()
+        java, jars = java_path(), kernel_jars()
         py4j = next(str(jar) for jar in jars if jar.name.startswith("py4j-"))
         port, token, process = launch_gateway(
             jarpath=py4j,
@@ -91,7 +91,13 @@ def _started(options: Sequence[str]) -> tuple[Any, Any]:
         raise TableError(f"no JVM for Delta Kernel: {error}") from error
 
 
-def _jars() -> list[Path]:
+def kernel_class_path() -> str:
+    """The class path of that JVM, as py4j composes it: its own jar first."""
+    jars = kernel_jars()
+    return class_path([*(jar for jar in jars if jar.name.startswith("py4j-")), *jars])
+
+
+def kernel_jars() -> list[Path]:
     """PySpark's jars that the Kernel needs, and Delta's: beside them, or from the cache folder."""
     of_spark = sorted(spark_jars_folder().glob("*.jar"))
     delta = [jar for jar in of_spark if jar.name.startswith("delta-")]

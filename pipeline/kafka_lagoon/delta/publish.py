@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of, snapshot_date, table_of
+from kafka_lagoon.delta.columns import TIMESTAMP
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.kernel import Fence, Fenced, State
-from kafka_lagoon.delta.schema import SNAPSHOT_DATE, STATE_TABLES, TIMESTAMP, Table
+from kafka_lagoon.delta.schema import SNAPSHOT_DATE, STATE_TABLES, Table
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, PARALLEL, Warehouse
 from kafka_lagoon.delta.withdraw import withdraw
 from kafka_lagoon.errors import ChecksFailed, LockHeld, SnapshotExists, TableError

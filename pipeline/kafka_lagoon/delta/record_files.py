@@ -25,15 +25,18 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from kafka_lagoon.delta.arrow_files import file_system
+from kafka_lagoon.delta.columns import arrow_field, columns_of
 from kafka_lagoon.delta.files import DataFile, Statistics, bounds_of
 from kafka_lagoon.delta.record_codecs import Codec, codecs_of
 from kafka_lagoon.delta.s3_access import S3Access
-from kafka_lagoon.delta.schema import RECORDS
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.fetch.record_rows import RecordRow
 
 ROW_GROUP_BYTES = 32 << 20  # of decoded records; held in memory until they are written
 _ROWS_AT_ONCE = 1 << 16  # per column; Parquet's default of 1,024 costs 15 ns a record
-_SCHEMA = RECORDS.file_schema()
+_SCHEMA = pa.schema(
+    map(arrow_field, columns_of(RecordRow))
+)  # as table `records` has it; all tables would load too much
 _TEXTS, _PARTITION = ("cluster", "cluster_id", "topic", "topic_id", "ingest_id"), "partition"
 _DECODED = tuple(name for name in _SCHEMA.names if name not in (*_TEXTS, _PARTITION))
 _MAY_BE_NULL = tuple(name for name in _DECODED if _SCHEMA.field(name).nullable)

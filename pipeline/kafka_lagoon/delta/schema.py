@@ -1,20 +1,18 @@
-"""Derives the schemas of all tables from their row classes: columns, Arrow schemas, Delta's JSON and SQL DDL.
+"""Derives the schemas of all tables from their row classes: Arrow schemas, Delta's JSON and SQL DDL.
 
 `schema.sql` is the DDL for people and for review. `python -m kafka_lagoon.delta.schema` prints it; a test compares the two.
 """
 
-import dataclasses
 import inspect
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
 import pyarrow as pa
 
-from kafka_lagoon import row_classes as kinds
 from kafka_lagoon.apply.action_rows import AdminActionRow
+from kafka_lagoon.delta.columns import TIMESTAMP, Column, arrow_field, columns_of, delta_type, quoted
 from kafka_lagoon.fetch import record_rows as records
 from kafka_lagoon.produce.restore_rows import RestoreMapRow, RestoreReceiptRow
 from kafka_lagoon.snapshot import tables
@@ -22,7 +20,6 @@ from kafka_lagoon.snapshot.state_rows import SnapshotHeader
 from kafka_lagoon.snapshot.state_table import FIRST_VERSION, StateTable
 
 SNAPSHOT_DATE, INGEST_DATE, WRITE_DATE = "snapshot_date", "ingest_date", "write_date"
-TIMESTAMP = pa.timestamp("us", tz="UTC")
 
 # Reader version 1 and no deletion vectors: deltalake, DuckDB, Polars and Trino read the tables as they are. Not
 # append-only to Delta, although the pipeline only appends: retention deletes old days.
@@ -45,46 +42,7 @@ _WITH_DOMAINS = {"delta.feature.domainMetadata": "supported"}
 # a missing bound for "no such row" (deltalake, and DuckDB over its dataset).
 STATISTICS_COLUMNS = "delta.dataSkippingStatsColumns"
 
-_SCALARS: dict[Any, pa.DataType] = {
-    kinds.Int32: pa.int32(),
-    kinds.Int64: pa.int64(),
-    kinds.Timestamp: TIMESTAMP,
-    kinds.Binary: pa.binary(),
-    bool: pa.bool_(),
-    float: pa.float64(),
-    str: pa.string(),
-}
-_DELTA = {
-    pa.int32(): "integer",
-    pa.int64(): "long",
-    TIMESTAMP: "timestamp",
-    pa.date32(): "date",
-    pa.bool_(): "boolean",
-    pa.float64(): "double",
-    pa.string(): "string",
-    pa.binary(): "binary",
-}
 _BOUNDED = (pa.int32(), pa.int64(), TIMESTAMP, pa.string())
-_SQL = {"integer": "INT", "long": "BIGINT"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """One column; `field` is the attribute of the row that fills it."""
-
-    name: str
-    field: str
-    type: pa.DataType
-    nullable: bool
-    comment: str
-
-    def sql_type(self) -> str:
-        """The type as SQL spells it."""
-        return sql_type(self.type)
-
-    def ddl(self) -> str:
-        """The column as it stands in CREATE TABLE and ALTER TABLE ADD COLUMNS."""
-        return f"{self.name} {self.sql_type()}{'' if self.nullable else ' NOT NULL'} COMMENT {_quoted(self.comment)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,100 +91,21 @@ class Table:
 
     def file_schema(self) -> pa.Schema:
         """Schema of the table's Parquet files."""
-        return pa.schema([_field(column) for column in self.stored()])
+        return pa.schema([arrow_field(column) for column in self.stored()])
 
     def delta_schema(self) -> dict[str, Any]:
         """The schema as Delta's log holds it."""
-        schema: dict[str, Any] = _delta_type(pa.struct([_field(column) for column in self.columns]))
+        schema: dict[str, Any] = delta_type(pa.struct([arrow_field(column) for column in self.columns]))
         return schema
 
     def ddl(self, identifier: str) -> str:
         """CREATE TABLE for `identifier`, which the caller has quoted."""
         columns = ",\n".join(f"  {column.ddl()}" for column in self.columns)
-        properties = ", ".join(f"{_quoted(key)} = {_quoted(value)}" for key, value in self.properties.items())
+        properties = ", ".join(f"{quoted(key)} = {quoted(value)}" for key, value in self.properties.items())
         return (
             f"CREATE TABLE IF NOT EXISTS {identifier} (\n{columns}\n)\nUSING delta\n"
-            f"PARTITIONED BY ({self.partition_by})\nCOMMENT {_quoted(self.comment)}\nTBLPROPERTIES ({properties})"
+            f"PARTITIONED BY ({self.partition_by})\nCOMMENT {quoted(self.comment)}\nTBLPROPERTIES ({properties})"
         )
-
-
-def columns_of(row: type) -> Iterator[Column]:
-    """The columns that a row class declares, in its order."""
-    hints = get_type_hints(row, include_extras=True)
-    for field in dataclasses.fields(row):
-        hint, nullable = _without_none(hints[field.name])
-        name = field.name.removesuffix("_ms") if hint == kinds.Timestamp else field.name
-        yield Column(
-            name=name,
-            field=field.name,
-            type=_arrow_type(hint),
-            nullable=nullable,
-            comment=field.metadata["comment"],
-        )
-
-
-def _without_none(hint: Any) -> tuple[Any, bool]:
-    if get_origin(hint) not in {Union, UnionType}:
-        return hint, False
-    (inner,) = (choice for choice in get_args(hint) if choice is not NoneType)
-    return inner, True
-
-
-def _arrow_type(hint: Any) -> pa.DataType:
-    if get_origin(hint) is tuple:
-        return pa.list_(_arrow_type(get_args(hint)[0]))
-    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        # Delta refuses NOT NULL below an array, so every field of a nested struct is nullable there.
-        return pa.struct([_field(column).with_nullable(True) for column in columns_of(hint)])
-    return _SCALARS[hint]
-
-
-def _field(column: Column) -> pa.Field:
-    return pa.field(
-        column.name,
-        column.type,
-        nullable=column.nullable,
-        metadata={"comment": column.comment},
-    )
-
-
-def _delta_type(kind: pa.DataType) -> Any:
-    if pa.types.is_list(kind):
-        return {
-            "type": "array",
-            "elementType": _delta_type(kind.value_type),
-            "containsNull": True,
-        }
-    if pa.types.is_struct(kind):
-        return {"type": "struct", "fields": [_delta_field(field) for field in kind]}
-    return _DELTA[kind]
-
-
-def _delta_field(field: pa.Field) -> dict[str, Any]:
-    comment = field.metadata[b"comment"].decode()
-    return {
-        "name": field.name,
-        "type": _delta_type(field.type),
-        "nullable": field.nullable,
-        "metadata": {"comment": comment},
-    }
-
-
-def sql_type(kind: pa.DataType) -> str:
-    """A type as SQL spells it, with the comments of nested fields."""
-    if pa.types.is_list(kind):
-        return f"ARRAY<{sql_type(kind.value_type)}>"
-    if pa.types.is_struct(kind):
-        return f"STRUCT<{', '.join(_sql_field(field) for field in kind)}>"
-    return _SQL.get(_DELTA[kind], _DELTA[kind].upper())
-
-
-def _sql_field(field: pa.Field) -> str:
-    return f"{field.name}: {sql_type(field.type)} COMMENT {_quoted(field.metadata[b'comment'].decode())}"
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _day(name: str, of: str) -> Column:

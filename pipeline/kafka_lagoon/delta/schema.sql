@@ -1,5 +1,5 @@
 CREATE TABLE IF NOT EXISTS brokers (
-  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  snapshot_id STRING NOT NULL COMMENT 'Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
@@ -18,7 +18,7 @@ COMMENT 'Brokers that the cluster knew of, one row per broker and snapshot.'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,broker_id,host,port,rack,problem');
 
 CREATE TABLE IF NOT EXISTS topics (
-  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  snapshot_id STRING NOT NULL COMMENT 'Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS topics (
   is_internal BOOLEAN COMMENT 'Whether Kafka keeps its own state in it; null if problem is set.',
   partitions INT COMMENT 'Number of partitions; null if problem is set.',
   replication_factor INT COMMENT 'Replicas of the first partition, as Kafka\'s tools print it; null if it has no partition, or problem is set.',
-  problem STRING COMMENT 'Kafka\'s name of the error that hides the topic; null if there is none.',
+  problem STRING COMMENT 'Kafka\'s name of the topic\'s error; null if there is none.',
   snapshot_date DATE NOT NULL COMMENT 'UTC day of captured_at; the table is partitioned by it.'
 )
 USING delta
@@ -36,7 +36,7 @@ COMMENT 'Topics that the cluster knew of, one row per topic and snapshot.'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,topic,topic_id,partitions,replication_factor,problem');
 
 CREATE TABLE IF NOT EXISTS partitions (
-  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  snapshot_id STRING NOT NULL COMMENT 'Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
@@ -65,7 +65,7 @@ COMMENT 'Partitions, their leaders and replicas, one row per partition and snaps
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,topic,topic_id,partition,leader_id,leader_epoch,rack_count,problem');
 
 CREATE TABLE IF NOT EXISTS partition_offsets (
-  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  snapshot_id STRING NOT NULL COMMENT 'Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
@@ -87,11 +87,11 @@ CREATE TABLE IF NOT EXISTS partition_offsets (
 )
 USING delta
 PARTITIONED BY (snapshot_date)
-COMMENT 'Where the log of every partition began and ended, one row per partition and snapshot.'
+COMMENT 'Log start offset, high watermark and other offsets of every partition, one row per partition and snapshot.'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,topic,topic_id,partition,log_start_offset,high_watermark,last_stable_offset,max_timestamp_offset,max_timestamp,max_timestamp_ms,local_log_start_offset,tiered_offset,leader_epoch,read_at,problem');
 
 CREATE TABLE IF NOT EXISTS consumer_groups (
-  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  snapshot_id STRING NOT NULL COMMENT 'Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
@@ -114,7 +114,7 @@ COMMENT 'Groups of any type, one row per group and snapshot.'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,group_type,protocol_type,state,protocol,coordinator_id,members,group_epoch,assignment_epoch,problem,topology_epoch');
 
 CREATE TABLE IF NOT EXISTS group_members (
-  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  snapshot_id STRING NOT NULL COMMENT 'Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
@@ -144,7 +144,7 @@ COMMENT 'Members of groups and what they were assigned, one row per member and s
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,member_id,group_instance_id,client_id,client_host,rack_id,member_epoch,problem,subscribed_pattern,member_type,topology_epoch,process_id');
 
 CREATE TABLE IF NOT EXISTS committed_offsets (
-  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  snapshot_id STRING NOT NULL COMMENT 'Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
@@ -165,7 +165,7 @@ COMMENT 'Offsets that groups have stored, one row per group, partition and snaps
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,topic,topic_id,partition,committed_offset,committed_leader_epoch,metadata,read_at,problem');
 
 CREATE TABLE IF NOT EXISTS consumer_lag (
-  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  snapshot_id STRING NOT NULL COMMENT 'Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
@@ -204,7 +204,7 @@ COMMENT 'How far each group is behind, one row per group, partition (committed, 
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,group_id,group_type,group_state,topic,topic_id,partition,committed_offset,log_start_offset,high_watermark,last_stable_offset,lag,lag_lower_bound,lag_read_committed,lag_basis,records_lost,retention_margin,time_lag_ms,time_lag_method,first_unread_timestamp,member_id,client_id,client_host,problem,time_lag_problem,first_unread_offset,first_unread_timestamp_type,share_start_offset');
 
 CREATE TABLE IF NOT EXISTS configs (
-  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  snapshot_id STRING NOT NULL COMMENT 'Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
@@ -226,7 +226,7 @@ COMMENT 'Configs of topics, brokers, groups and client metrics, defaults too, on
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,resource_type,resource_name,name,value,source,config_type');
 
 CREATE TABLE IF NOT EXISTS log_dirs (
-  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  snapshot_id STRING NOT NULL COMMENT 'Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
@@ -250,7 +250,7 @@ COMMENT 'Replicas on the disks of brokers, one row per broker, log directory, re
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,broker_id,log_dir,topic,topic_id,partition,size_bytes,offset_lag,total_bytes,usable_bytes,problem');
 
 CREATE TABLE IF NOT EXISTS quorum (
-  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  snapshot_id STRING NOT NULL COMMENT 'Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
@@ -273,7 +273,7 @@ COMMENT 'The KRaft metadata quorum, one row per controller or broker that replic
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,replica_id,role,leader_id,leader_epoch,high_watermark,directory_id,log_end_offset,lag,last_fetch_at,last_caught_up_at');
 
 CREATE TABLE IF NOT EXISTS features (
-  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  snapshot_id STRING NOT NULL COMMENT 'Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
@@ -290,7 +290,7 @@ COMMENT 'Features (such as metadata.version), one row per broker, feature and sn
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,broker_id,feature,lowest,highest,finalized');
 
 CREATE TABLE IF NOT EXISTS api_versions (
-  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  snapshot_id STRING NOT NULL COMMENT 'Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
@@ -308,7 +308,7 @@ COMMENT 'APIs that brokers offer on our listener, one row per broker, API and sn
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,broker_id,api_key,api,lowest,highest,spoken');
 
 CREATE TABLE IF NOT EXISTS acls (
-  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  snapshot_id STRING NOT NULL COMMENT 'Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
@@ -327,7 +327,7 @@ COMMENT 'ACLs of the cluster, one row per ACL and snapshot.'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,resource_type,resource_name,pattern_type,principal,host,operation,permission');
 
 CREATE TABLE IF NOT EXISTS quotas (
-  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  snapshot_id STRING NOT NULL COMMENT 'Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
@@ -344,7 +344,7 @@ COMMENT 'Client quotas, one row per entity, limit and snapshot. An entity is a u
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,user,client_id,ip,name');
 
 CREATE TABLE IF NOT EXISTS scram_users (
-  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  snapshot_id STRING NOT NULL COMMENT 'Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
@@ -360,7 +360,7 @@ COMMENT 'Users that can log in by SCRAM, one row per user, mechanism and snapsho
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,user,mechanism,iterations,problem');
 
 CREATE TABLE IF NOT EXISTS delegation_tokens (
-  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  snapshot_id STRING NOT NULL COMMENT 'Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
@@ -379,7 +379,7 @@ COMMENT 'Delegation tokens that the principal may see, one row per token and sna
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,token_id,owner,requester,issued_at,expires_at,max_lifetime_at');
 
 CREATE TABLE IF NOT EXISTS reassignments (
-  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  snapshot_id STRING NOT NULL COMMENT 'Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
@@ -397,7 +397,7 @@ COMMENT 'Partitions that are being moved to other brokers, one row per partition
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,topic,topic_id,partition');
 
 CREATE TABLE IF NOT EXISTS transactions (
-  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  snapshot_id STRING NOT NULL COMMENT 'Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
@@ -419,7 +419,7 @@ COMMENT 'Transactional ids that coordinators know and their transactions, one ro
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,transactional_id,state,producer_id,producer_epoch,coordinator_id,timeout_ms,started_at,duration_ms,problem');
 
 CREATE TABLE IF NOT EXISTS producers (
-  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  snapshot_id STRING NOT NULL COMMENT 'Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
@@ -445,7 +445,7 @@ COMMENT 'Producers of the partitions with an open transaction, one row per parti
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,topic,topic_id,partition,producer_id,producer_epoch,last_sequence,last_written_at,coordinator_epoch,open_since_offset,transactional_id,idle_ms,evidence,problem');
 
 CREATE TABLE IF NOT EXISTS coverage (
-  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  snapshot_id STRING NOT NULL COMMENT 'Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
@@ -460,7 +460,7 @@ CREATE TABLE IF NOT EXISTS coverage (
   bytes BIGINT NOT NULL COMMENT 'Bytes received.',
   elapsed_ms BIGINT NOT NULL COMMENT 'Milliseconds from the first request to the last answer.',
   throttle_ms BIGINT NOT NULL COMMENT 'Milliseconds for which the broker throttled us.',
-  not_collected_because STRING COMMENT 'Why the API gave nothing although nothing failed: UNSUPPORTED_VERSION (the brokers do not offer it), SECURITY_DISABLED (no authorizer), DELEGATION_TOKEN_AUTH_DISABLED (tokens are switched off), DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (PLAINTEXT, TLS without a certificate, and logins by token do not see tokens) SKIPPED (by the setting snapshot.skip_tables) or LEFT_OUT (topics or groups, by settings; see left_out); null if it was asked.',
+  not_collected_because STRING COMMENT 'Why the API gave nothing although nothing failed: UNSUPPORTED_VERSION (the brokers do not offer it), SECURITY_DISABLED (no authorizer), DELEGATION_TOKEN_AUTH_DISABLED (tokens are switched off), DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (PLAINTEXT, TLS without a certificate, and logins by token see no tokens), SKIPPED (by the setting snapshot.skip_tables) or LEFT_OUT (topics or groups, by settings; see left_out); null if it was asked.',
   skipped_table STRING COMMENT 'Table that has no rows of this snapshot because it is skipped; null for rows about requests.',
   bytes_sent BIGINT COMMENT 'Bytes sent. Null in rows of version 0.1.0.',
   most_in_flight INT COMMENT 'Most requests of a connection that waited for their answers at once when one of this API was sent, itself included; at most kafka.max_in_flight_requests_per_connection. Null in rows of version 0.1.0.',
@@ -473,7 +473,7 @@ COMMENT 'What was asked and what answered, one row per API, broker and snapshot,
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,api,api_version,broker_id,expected,answered,failed,visibility,requests,bytes,elapsed_ms,throttle_ms,not_collected_because,skipped_table,bytes_sent,most_in_flight,left_out');
 
 CREATE TABLE IF NOT EXISTS collection_failures (
-  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  snapshot_id STRING NOT NULL COMMENT 'Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
@@ -501,7 +501,7 @@ COMMENT 'What could not be collected, one row per API, broker, type of scope, er
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'snapshot_id,cluster,cluster_id,captured_at,api,broker_id,scope,error_code,error_name,attempts,elapsed_ms,message,scope_type,topic,partition,group_id,member_id,transactional_id,log_dir,items');
 
 CREATE TABLE IF NOT EXISTS snapshots (
-  snapshot_id STRING NOT NULL COMMENT 'The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.',
+  snapshot_id STRING NOT NULL COMMENT 'Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others.',
   cluster STRING NOT NULL COMMENT 'Name of the cluster in the configuration.',
   cluster_id STRING COMMENT 'Kafka\'s own id of the cluster; null if no broker named it.',
   captured_at TIMESTAMP NOT NULL COMMENT 'When the run began to look at the cluster.',
@@ -581,7 +581,7 @@ CREATE TABLE IF NOT EXISTS record_ranges (
 )
 USING delta
 PARTITIONED BY (ingest_date)
-COMMENT 'Counts of what every offset was, one row per run and partition; the ranges of a partition join.'
+COMMENT 'How the offsets were counted, one row per run and partition; the ranges of a partition have no gaps and no overlaps.'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.deletedFileRetentionDuration' = 'interval 7 days', 'delta.dataSkippingStatsColumns' = 'ingest_id,cluster,cluster_id,topic,topic_id,partition,from_offset,to_offset,records,control,aborted,compacted,lost,corrupt,bytes_fetched,bytes_decoded,codec,files,leader_epoch,problem,planned_at');
 
 CREATE TABLE IF NOT EXISTS record_problems (
@@ -654,7 +654,7 @@ CREATE TABLE IF NOT EXISTS restore_map (
 )
 USING delta
 PARTITIONED BY (write_date)
-COMMENT 'Which offset each restored record has in the target, as ranges in which source and target count alike.'
+COMMENT 'Which offset each restored record has in the target, as ranges over which both offsets increase together.'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.feature.domainMetadata' = 'supported', 'delta.checkpointInterval' = '30', 'delta.logRetentionDuration' = 'interval 3 days', 'delta.deletedFileRetentionDuration' = 'interval 3 days', 'delta.dataSkippingStatsColumns' = 'restore_id,source_cluster,source_cluster_id,source_topic,source_topic_id,source_partition,source_offset,target_cluster,target_cluster_id,target_topic,target_topic_id,target_partition,target_offset,records,written_at');
 
 CREATE TABLE IF NOT EXISTS restore_receipts (

@@ -14,13 +14,12 @@ import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException, PythonException
 
-from kafka_lagoon.delta.arrow import parquet_bytes
-from kafka_lagoon.delta.files import DataFile, statistics_of
+from kafka_lagoon.delta.files import DataFile, parquet_bytes, statistics_of
 from kafka_lagoon.errors import TableError
 
 _LOCAL = "file:"
 _WRITTEN_AT_ONCE = 8 << 20  # a call into the JVM holds its bytes there three times
-_CONDITIONAL = "fs.option.create.conditional.overwrite"  # also in java/LagoonS3LogStore.java
+_CONDITIONAL = "fs.option.create.conditional.overwrite"  # also in java/LagoonObjectLogStore.java
 JAVA_ERRORS = (Py4JError, PySparkException)  # what Java threw, as py4j or as PySpark has it; or the JVM is gone
 
 

@@ -20,18 +20,12 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta import kernel
 from kafka_lagoon.delta.arrow import plain_table
+from kafka_lagoon.delta.columns import Column
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.kernel import Kernel, State
 from kafka_lagoon.delta.lock import locked
 from kafka_lagoon.delta.log_store import check_exclusion, choose_log_store
-from kafka_lagoon.delta.schema import (
-    LOG_RETENTION,
-    STATISTICS_COLUMNS,
-    TABLES,
-    TOMBSTONE_RETENTION,
-    Column,
-    Table,
-)
+from kafka_lagoon.delta.schema import LOG_RETENTION, STATISTICS_COLUMNS, TABLES, TOMBSTONE_RETENTION, Table
 from kafka_lagoon.delta.session import session as start_session
 from kafka_lagoon.delta.storage import reason
 from kafka_lagoon.errors import ConfigError, NeedsSession, SchemaChanged, TableError
@@ -160,7 +154,7 @@ def open_warehouse(
         _create_in_catalog(spark, settings)
     warehouse = _warehouse(spark, settings)
     if settings.warehouse:
-        _check_writable(warehouse)
+        check_writable(warehouse)
     _prepare_all(warehouse, tables, clock)
     return warehouse
 
@@ -171,7 +165,7 @@ def open_folder(delta: Kernel, path: str, tables: Sequence[Table], clock: Clock)
     All tables are created if there are none. Errors are those of `open_warehouse`, and NeedsSession where columns are missing.
     """
     warehouse = _at_path(None, delta, path)
-    _check_writable(warehouse)
+    check_writable(warehouse)
     _prepare_all(warehouse, tables, clock)
     return warehouse
 
@@ -209,7 +203,8 @@ def _warehouse(spark: SparkSession, settings: Settings) -> Warehouse:
     return in_catalog(spark, catalog, schema)
 
 
-def _check_writable(warehouse: Warehouse) -> None:
+def check_writable(warehouse: Warehouse) -> None:
+    """ConfigError if the place of a warehouse cannot be written, or does not keep writers apart."""
     probe = f"{warehouse.name}/.lagoon-probe-{uuid.uuid4().hex}"
     try:
         warehouse.kernel.storage.write(probe, b"")

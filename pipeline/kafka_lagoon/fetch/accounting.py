@@ -23,6 +23,7 @@ from kafka_lagoon.fetch.ranges import (
 )
 from kafka_lagoon.fetch.record_rows import RecordProblemRow, RecordRangeRow
 from kafka_lagoon.fetch.split import Outcome
+from kafka_lagoon.fetch.tasks import TaskOutcome
 from kafka_lagoon.fetch.truncation_checks import CheckedEpochs
 from kafka_lagoon.records.decoding import Counts, Problem
 
@@ -33,14 +34,6 @@ FILE_LEFT_OUT = "FILE_LEFT_OUT"  # what was read is in one file with records tha
 def is_loss(row: RecordRangeRow) -> bool:
     """Whether a range has something that no later run can read."""
     return row.problem in LOSSES or row.corrupt > 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskOutcome:
-    """What one task did: an outcome for each of its splits, and how many data files hold each partition's records."""
-
-    outcomes: Sequence[Outcome]
-    files: Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,7 +56,7 @@ class RecordRow:
 
 @row
 class RecordRangeRow:
-    """Counts of what every offset was, one row per run and partition; the ranges of a partition join."""
+    """How the offsets were counted, one row per run and partition; the ranges of a partition have no gaps and no overlaps."""
 
     ingest_id: str = column("The run (UUIDv7); ids sort by time.")
     cluster: str | None = column(f"{_CLUSTER[:-1]}, or if problem is COUNTS_LOST.")

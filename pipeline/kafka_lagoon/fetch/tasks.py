@@ -4,13 +4,14 @@ A partition that is divided has each of its splits in a task of its own, so that
 left out; small partitions share tasks, and so files.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
 
+from kafka_lagoon.client.cluster import TopicPartition
 from kafka_lagoon.fetch.ranges import PlannedRange
-from kafka_lagoon.fetch.split import Split
+from kafka_lagoon.fetch.split import Outcome, Split
 
 _SMALLEST_TASK = 8 << 20  # below this a task costs more than it spreads
 _MANY_PARTITIONS = 5_000  # are one task if they are small: about a second, which is worth one file for all
@@ -22,6 +23,14 @@ class Task:
     """Splits that one Spark task reads, one after the other."""
 
     splits: tuple[Split, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskOutcome:
+    """What one task did: an outcome for each of its splits, and how many data files hold each partition's records."""
+
+    outcomes: Sequence[Outcome]
+    files: Mapping[TopicPartition, int]
 
 
 def task_bytes(total_bytes: int, parallelism: int, most: int) -> int:

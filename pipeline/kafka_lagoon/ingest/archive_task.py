@@ -14,10 +14,9 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.errors import PipelineError, TableError
-from kafka_lagoon.fetch.accounting import TaskOutcome
 from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
 from kafka_lagoon.fetch.stalls import BOOTSTRAP, RUN_DEADLINE_PASSED, Limits, Stalls
-from kafka_lagoon.fetch.tasks import Task
+from kafka_lagoon.fetch.tasks import Task, TaskOutcome
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.records.decoding import Counts
 

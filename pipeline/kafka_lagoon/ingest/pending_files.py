@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from kafka_lagoon.delta.arrow import parquet_bytes, plain_table
+from kafka_lagoon.delta.arrow import plain_table
+from kafka_lagoon.delta.files import parquet_bytes
 from kafka_lagoon.delta.schema import Table
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.errors import TableError

@@ -17,8 +17,8 @@ from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 from pyspark.sql.types import StructType
 
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.arrow import parquet_bytes, plain_table
-from kafka_lagoon.delta.files import DataFile
+from kafka_lagoon.delta.arrow import plain_table
+from kafka_lagoon.delta.files import DataFile, parquet_bytes
 from kafka_lagoon.delta.kernel import Fence
 from kafka_lagoon.delta.schema import RECORD_PROBLEMS, RECORD_RANGES, RECORDS, Table
 from kafka_lagoon.delta.storage import Storage, reason

@@ -5,14 +5,28 @@ another Java. What is in an archive is run as code, so one that others can have 
 """
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
+from kafka_lagoon.jars.java import class_path
 from kafka_lagoon.jars.locked_jars import cache_folder
 from kafka_lagoon.owned_files import ROOT, belongs_to
 
-KERNEL = "kernel.jsa"
-# A JVM that ignores an archive says so on standard output, where py4j expects a port.
+KERNEL, SPARK = "kernel.jsa", "spark.jsa"
+SPARK_CLASS_PATH = "spark-class-path"  # conf/spark-env.sh reads it
+# A JVM that ignores an archive says so on standard output, where py4j expects a port, and jobs write their last line.
 _QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
+
+# Of PySpark's jars, those that serve cluster managers, Hive, MLlib, GraphX and the Scala shell. A JVM looks through its class
+# path for what it does not find in an archive, so these come last.
+_RARELY_NEEDED = (
+    *("kubernetes-", "spark-kubernetes_", "volcano-", "vertx-", "zjsonpatch-", "snakeyaml-engine-", "spark-yarn_"),
+    *("spark-hive", "hive-", "derby", "datanucleus-", "jdo-api", "javax.jdo", "jta-", "transaction-api", "libfb303"),
+    *("libthrift", "HikariCP", "javolution", "jpam", "ST4", "antlr-runtime", "commons-dbcp", "commons-pool", "opencsv"),
+    *("super-csv", "json-1", "stax-api", "spark-mllib", "spark-graphx", "breeze", "spire", "algebra_", "cats-kernel"),
+    *("arpack", "blas", "lapack", "JTransforms", "JLargeArrays", "spark-repl", "scala-compiler", "jline", "curator-"),
+    "zookeeper",
+)
 
 
 def archive(name: str) -> Path:
@@ -34,3 +48,10 @@ def archive_options(name: str) -> list[str]:
 def making_options(path: Path) -> list[str]:
     """Options of a JVM that writes the classes that it has read into a file when it ends."""
     return [f"-XX:ArchiveClassesAtExit={path}", *_QUIET]
+
+
+def spark_class_paths(jars: Iterable[Path]) -> tuple[str, str]:
+    """All of PySpark's jars: those that a job on one machine reads, and the rest. An archive needs them in the same order."""
+    by_name = sorted(jars, key=lambda jar: jar.name)
+    rest = [jar for jar in by_name if jar.name.startswith(_RARELY_NEEDED)]
+    return class_path([jar for jar in by_name if jar not in set(rest)]), class_path(rest)

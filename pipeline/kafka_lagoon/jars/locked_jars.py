@@ -15,7 +15,8 @@ from pathlib import Path
 from kafka_lagoon.errors import JarsUnavailable
 from kafka_lagoon.jars.ivy import retrieve
 
-DELTA = "delta-4.4.0"  # for Spark 4.2
+DELTA = "delta-4.4.0"
+FOR_SPARK = "4.2."  # the releases of Spark that it is for
 _LOCKS = Path(__file__).parent / "locks"
 
 
@@ -71,11 +72,17 @@ def jar_paths(lock: str) -> list[Path]:
     return [folder / jar.file_name() for jar in jars]
 
 
+def cached_jars(lock: str) -> list[Path]:
+    """Every jar of a lock file in the cache folder; none if one is missing or another."""
+    jars, folder = locked(lock), cache_folder() / "jars" / lock
+    return [folder / jar.file_name() for jar in jars] if _is_complete(folder, jars) else []
+
+
 def _is_complete(folder: Path, jars: Sequence[Jar]) -> bool:
-    return all(_sha256(folder / jar.file_name()) == jar.sha256 for jar in jars)
+    return all(sha256_of(folder / jar.file_name()) == jar.sha256 for jar in jars)
 
 
-def _sha256(path: Path) -> str | None:
+def sha256_of(path: Path) -> str | None:
     """SHA-256 of a file; None if there is no such file, or none that we may read."""
     try:
         with path.open("rb") as file:
@@ -107,6 +114,6 @@ def _download(folder: Path, jars: Sequence[Jar]) -> None:
 
 def _verify(jars: Sequence[Jar], folder: Path) -> None:
     for jar in jars:
-        sha256 = _sha256(folder / jar.file_name())
+        sha256 = sha256_of(folder / jar.file_name())
         if sha256 != jar.sha256:
             raise JarsUnavailable(f"{jar.file_name()}: SHA-256 is {sha256}, the lock file says {jar.sha256}")

@@ -8,7 +8,7 @@ from kafka_lagoon.row_classes import ALWAYS, Int32, Int64, Timestamp, column, ro
 
 @row
 class RestoreMapRow:
-    """Which offset each restored record has in the target, as ranges in which source and target count alike."""
+    """Which offset each restored record has in the target, as ranges over which both offsets increase together."""
 
     restore_id: str = column("The restore (UUIDv7 of its first run).")
     source_cluster: str = column("Name of the cluster that the records came from.")

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from kafka_lagoon.delta.schema import sql_type
+from kafka_lagoon.delta.columns import sql_type
 from kafka_lagoon.delta.views import NAMES
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.text import did_you_mean

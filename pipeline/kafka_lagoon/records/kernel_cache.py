@@ -27,13 +27,21 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
+from kafka_lagoon import log
 from kafka_lagoon.owned_files import ROOT, belongs_to
 from kafka_lagoon.records.host import Host, this_host
 
 Kernel = Callable[..., int]
 
+SOURCES = ("walk_kernel", "decode_kernel", "digest_kernel", "encode_kernel")
 _SHARED_SOURCES = ("compiler.py", "fields.py", "layout.py", "encode_layout.py")
 _CHECKSUM_SIZE = 32
+
+_COMPILING = (
+    "lagoon: compiling the decoder for this machine, which takes about ten seconds, once; "
+    "lagoon path kernels does it beforehand"
+)
+_said: list[bool] = []  # whether this process has said that it compiles
 
 _loaded: list[Any] = []  # LLVM unloads code when nothing refers to it
 
@@ -51,6 +59,16 @@ def load_kernels(source: str, parameters: Mapping[str, int]) -> dict[str, Kernel
     if object_code is None:
         object_code = _from_cache(source, key, lambda: _compiled(source, parameters, host))
     return _linked(object_code, parameters)
+
+
+def kept_in(source: str) -> Path | None:
+    """The folder that has the compiled kernels of a module of this package for this machine; None if they must be compiled."""
+    llvm.initialize_native_target()
+    key = _key(source, this_host())
+    folders = [environment_folder()]
+    with suppress(OSError):
+        folders.append(cache_folder())
+    return next((folder for folder in folders if _kept(folder / _name(source, key), key) is not None), None)
 
 
 def _from_cache(source: str, key: bytes, compiled: Callable[[], bytes]) -> bytes:
@@ -104,9 +122,20 @@ def _name(source: str, key: bytes) -> str:
 
 
 def _compiled(source: str, names: Mapping[str, int], host: Host) -> bytes:
+    _say_once()
     compiler, module = import_module("kafka_lagoon.records.compiler"), import_module(f"kafka_lagoon.records.{source}")
     object_code: bytes = compiler.object_code([getattr(module, name) for name in names], host)
     return object_code
+
+
+def _say_once() -> None:
+    """Tell whoever waits at a terminal why; log collectors get an event."""
+    if _said:
+        return
+    _said.append(True)
+    log.info("compiling_kernels")
+    if sys.stderr.isatty():
+        print(_COMPILING, file=sys.stderr, flush=True)  # noqa: T201  imports compile, and nothing above them could say it
 
 
 def _linked(object_code: bytes, parameters: Mapping[str, int]) -> dict[str, Kernel]:

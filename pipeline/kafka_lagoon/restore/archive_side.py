@@ -1,13 +1,12 @@
 """Makes a side of a comparison of what table `records` has of a topic: `records@CLUSTER:TOPIC`.
 
-DuckDB reads it from a warehouse in a folder, without Spark, each partition sorted by offset; what does not fit into memory it
-puts into the temporary folder.
+Whoever asks for it says which engine opens the tables. Each partition comes sorted by offset; what does not fit into memory
+DuckDB puts into the temporary folder, and Spark into its own.
 """
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +17,6 @@ from kafka_lagoon.compare.sides import Connection, Reader, Side, Wanted
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import AtOffset, BeforeEnd, Earliest, Latest, OffsetSpec
 from kafka_lagoon.fetch.split import Outcome, ReadOptions, Split
-from kafka_lagoon.query.duckdb_engine import opened
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.records.decoding import Counts
 from kafka_lagoon.records.digests import record_hashes
@@ -31,18 +29,18 @@ _RANGES = """
     FROM record_ranges WHERE topic = ? AND (cluster = ? OR cluster_id = ?) ORDER BY ingest_id
 """
 _RECORDS = """
-    SELECT "offset", timestamp_ms, key, value, headers FROM records_now
-    WHERE cluster_id = ? AND topic = ? AND coalesce(topic_id, '') = ? AND partition = ? AND "offset" >= ? AND "offset" < ?
+    SELECT offset, timestamp_ms, key, value, headers FROM records_now
+    WHERE cluster_id = ? AND topic = ? AND coalesce(topic_id, '') = ? AND partition = ? AND offset >= ? AND offset < ?
       AND is_aborted IS NOT TRUE
-    ORDER BY "offset"
+    ORDER BY offset
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedRecords:
-    """What is archived of a topic, in a warehouse in a folder; of a topic that was re-created, the newest one."""
+    """What is archived of a topic; of a topic that was re-created, the newest one. `tables` opens tables of some names."""
 
-    folder: Path
+    tables: Callable[[Iterable[str]], AbstractContextManager[Ask]]
     cluster: str
     topic: str
 
@@ -52,7 +50,7 @@ class ArchivedRecords:
     @contextmanager
     def connect(self, clock: Clock) -> Iterator[Connection]:  # noqa: ARG002  part of the protocol: a table has no timeouts
         """The tables, open for one thread."""
-        with opened(self.folder, _NAMES) as ask:
+        with self.tables(_NAMES) as ask:
             yield _Archive(self, ask)
 
 

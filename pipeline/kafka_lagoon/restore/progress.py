@@ -7,7 +7,9 @@ domain, in which the last of them stands.
 
 import hashlib
 import json
+import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -99,7 +101,7 @@ class ProgressStore:
         LockHeld if another run has committed since: then nothing of this is stored.
         """
         made = replace(progress, sequence=progress.sequence + 1)
-        text = _to_json(made)
+        text = _to_json(made, uuid.uuid4().hex)
         state_before = self.warehouse.state(RESTORE_MAP.name)
         fence = Fence(f"lagoon/restore/{self._domain}", made.sequence)
         with self.warehouse.exclusively("commit", self.clock, COMMIT_LOCK_WAIT_MS):
@@ -107,8 +109,11 @@ class ProgressStore:
             try:
                 self.warehouse.kernel.append(state_before, files, partition, fence=fence, domains={self._domain: text})
             except Fenced as error:
-                raise LockHeld(f"restores into {self.target_cluster_id}", "it committed in the meantime") from error
-        if self.warehouse.kernel.domain(self.warehouse.state(RESTORE_MAP.name), self._domain) != text:
+                if self._stored_text() != text:  # else the answer to our commit was lost, and repeating it was refused
+                    self._remove(files, partition)
+                    holder = f"restores into {self.target_cluster_id}"
+                    raise LockHeld(holder, "it committed in the meantime") from error
+        if self._stored_text() != text:
             raise ChecksFailed(
                 "table restore_map does not hold what was committed: does its log store keep writers apart?"
             )
@@ -140,9 +145,20 @@ class ProgressStore:
         partition = table.partition_by, day
         return [self.warehouse.write_rows(table, rows, day)] if rows else [], partition
 
+    def _remove(self, files: Sequence[DataFile], partition: tuple[str, Any]) -> None:
+        """Remove the files of a commit that another run was quicker than, unless the table has them after all."""
+        with suppress(TableError):
+            named = self.warehouse.kernel.files(self.warehouse.state(RESTORE_MAP.name), dict([partition]))
+            for file in files:
+                if file.url not in named:
+                    self.warehouse.kernel.storage.delete(file.url)
+
     def _stored(self) -> Progress | None:
-        text = self.warehouse.kernel.domain(self.warehouse.state(RESTORE_MAP.name), self._domain)
+        text = self._stored_text()
         return _from_json(text) if text else None
+
+    def _stored_text(self) -> str | None:
+        return self.warehouse.kernel.domain(self.warehouse.state(RESTORE_MAP.name), self._domain)
 
     @property
     def _domain(self) -> str:
@@ -155,7 +171,8 @@ class ProgressStore:
         return f"{folder}/{restore_id}.json"
 
 
-def _to_json(progress: Progress) -> str:
+def _to_json(progress: Progress, commit_id: str) -> str:
+    """What is stored; `commit_id` distinguishes a run's commit from that of another which was as far."""
     positions = [
         [*key, one.next_offset, one.target_offset, one.digest.records, str(one.digest), int(one.is_done)]
         for key, one in sorted(progress.positions.items())
@@ -163,6 +180,7 @@ def _to_json(progress: Progress) -> str:
     stored = {
         "restore_id": progress.restore_id,
         "sequence": progress.sequence,
+        "commit_id": commit_id,
         "is_finished": progress.is_finished,
         "positions": positions,
     }

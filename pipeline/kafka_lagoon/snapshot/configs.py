@@ -199,12 +199,17 @@ def _existing_topics(topology: Topology) -> Iterator[str]:
     return (topic for topic in topology.partitions if topology.changed.get(topic) != TOPIC_DELETED)
 
 
+def have_group_configs(cluster: Cluster) -> bool:
+    """Whether groups can have configs of their own; older brokers refuse to describe such."""
+    versions = (api for answer in cluster.api_versions() for api in answer.api_keys)
+    return any(
+        api.api_key == CONSUMER_GROUP_DESCRIBE.key and api.max_version >= _WITH_GROUP_CONFIGS for api in versions
+    )
+
+
 def _newer_groups(cluster: Cluster, groups: Iterable[ConsumerGroupRow]) -> Sequence[str]:
     """Groups that may have configs of their own, where brokers do not list those that have."""
-    versions = (api for answer in cluster.api_versions() for api in answer.api_keys)
-    if not any(
-        api.api_key == CONSUMER_GROUP_DESCRIBE.key and api.max_version >= _WITH_GROUP_CONFIGS for api in versions
-    ):
+    if not have_group_configs(cluster):
         return ()
     return [group.group_id for group in groups if group.group_type not in {None, "classic"}]
 

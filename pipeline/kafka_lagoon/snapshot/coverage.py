@@ -91,7 +91,7 @@ class CoverageRow:
     not_collected_because: str | None = column(
         "Why the API gave nothing although nothing failed: UNSUPPORTED_VERSION (the brokers do not offer it), "
         "SECURITY_DISABLED (no authorizer), DELEGATION_TOKEN_AUTH_DISABLED (tokens are switched off), "
-        "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (PLAINTEXT, TLS without a certificate, and logins by token do not see tokens) "
+        "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (PLAINTEXT, TLS without a certificate, and logins by token see no tokens), "
         "SKIPPED (by the setting snapshot.skip_tables) or "
         "LEFT_OUT (topics or groups, by settings; see left_out); null if it was asked.",
         null_if=ALWAYS,

@@ -27,7 +27,9 @@ _RACK_UNKNOWN = """NOT coalesce(list_has_all((SELECT list(brokers.broker_id) FRO
 class SnapshotHeader:
     """What every row of a snapshot carries; the tables stamp it."""
 
-    snapshot_id: str = column("The attempt that wrote the row (UUIDv7). Trust it only if table snapshots has its row.")
+    snapshot_id: str = column(
+        "Id of the snapshot (UUIDv7). Its rows count once table snapshots has the id; views show no others."
+    )
     cluster: str = column("Name of the cluster in the configuration.")
     cluster_id: str | None = column("Kafka's own id of the cluster; null if no broker named it.", null_if=ALWAYS)
     captured_at_ms: Timestamp = column("When the run began to look at the cluster.")
@@ -71,7 +73,7 @@ class TopicRow:
         "Replicas of the first partition, as Kafka's tools print it; null if it has no partition, or problem is set.",
         null_if="partitions = 0",
     )
-    problem: str | None = column("Kafka's name of the error that hides the topic; null if there is none.")
+    problem: str | None = column("Kafka's name of the topic's error; null if there is none.")
 
 
 @row
@@ -124,7 +126,7 @@ class PartitionRow:
 
 @row
 class PartitionOffsetsRow:
-    """Where the log of every partition began and ended, one row per partition and snapshot."""
+    """Log start offset, high watermark and other offsets of every partition, one row per partition and snapshot."""
 
     topic: str = column("Name of the topic.")
     topic_id: str | None = column(

@@ -18,7 +18,7 @@ CREATE OR REPLACE VIEW group_partition_status (
   window_snapshots COMMENT 'Snapshots of the window that know lag and commit, of this topic id; 0 if this one does not.',
   no_status_because COMMENT 'lag_unknown (now, also without a commit), no_commit (share groups have lag without one) or too_few_snapshots (fewer than three in the window). Null if status is given.'
 )
-COMMENT 'Whether each group gets on with each partition, by the rules of Burrow, in the window of a published snapshot and the nine before it: one row per group, partition and snapshot. Burrow sees every commit, a snapshot only the last one: a commit that was repeated looks like none, so members tell STALL from STOP.'
+COMMENT 'Status of each group on each partition by the rules of Burrow, over a published snapshot and the nine before it: one row per group, partition and snapshot. Burrow sees every commit, a snapshot only the last one: a repeated commit looks like none, so STOP and STALL differ by whether a member owns the partition.'
 AS
 WITH in_order AS (
   SELECT

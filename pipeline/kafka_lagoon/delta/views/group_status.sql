@@ -20,7 +20,7 @@ CREATE OR REPLACE VIEW group_status (
   lag COMMENT 'Sum of the lags that are known; null if none is.',
   window_from COMMENT 'When the first snapshot of the window began that knows the lag of any of them; null if none is known.'
 )
-COMMENT 'Whether each group gets on, by the rules of Burrow: one row per group and snapshot, with the worst status of its partitions.'
+COMMENT 'Status of each group by the rules of Burrow: one row per group and snapshot, with the worst status of its partitions.'
 AS
 WITH ranked AS (
   SELECT

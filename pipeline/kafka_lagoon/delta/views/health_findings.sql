@@ -13,10 +13,10 @@ CREATE OR REPLACE VIEW health_findings (
   partition COMMENT 'Partition number; null likewise.',
   broker_id COMMENT 'node.id of the broker or voter; null likewise.',
   detail COMMENT 'The values that it follows from, for people; null if the finding says it all.',
-  since COMMENT 'When the first snapshot of the unbroken row of snapshots with this finding began; snapshots without the table do not break it.',
-  snapshots COMMENT 'How many snapshots that row has so far.'
+  since COMMENT 'When the first of the consecutive snapshots with this finding began; snapshots without the table are passed over.',
+  snapshots COMMENT 'How many consecutive snapshots have had it so far.'
 )
-COMMENT 'What is not as it should be, one row per finding and published snapshot.'
+COMMENT 'What is wrong with a cluster, one row per finding and published snapshot.'
 AS
 WITH racks AS (
   SELECT cluster, snapshot_id, snapshot_date, count(DISTINCT rack) AS racks

@@ -19,7 +19,7 @@ CREATE OR REPLACE VIEW idle_topics (
   last_used_at COMMENT 'The latest time at which the topic was in use, as far as evidence tells; null if there is none.',
   evidence COMMENT 'What last_used_at follows from: members (there are some, so now), commits, records (the end of a log), record_timestamp (nothing moved, so not later than history_since), or none.'
 )
-COMMENT 'When each topic was used last, and what proves it: order by last_used_at for those that look idle. One row per topic of the latest published snapshot of each cluster. A reader that uses assign() and does not commit is seen by nobody: no evidence of use is no proof that there was none.'
+COMMENT 'When each topic was used last, and what proves it: order by last_used_at for those that look idle. One row per topic of the latest published snapshot of each cluster. A consumer that uses assign() and does not commit leaves no trace: no evidence of use is no proof that there was none.'
 AS
 WITH first_seen AS (
   SELECT cluster, min(captured_at) AS history_since FROM snapshots GROUP BY cluster

@@ -9,7 +9,7 @@ CREATE OR REPLACE VIEW lag_by_group (
   members COMMENT 'Number of members; null if problem is set.',
   topics COMMENT 'Topics of these partitions.',
   partitions COMMENT 'Partitions that the group has committed, is assigned or subscribes to.',
-  known_partitions COMMENT 'Those whose lag is known: lag and worst_lag speak of them alone.',
+  known_partitions COMMENT 'Those whose lag is known: lag and worst_lag are about these alone.',
   lag COMMENT 'Sum of lag over known_partitions, raw; null if there is none.',
   worst_lag COMMENT 'Largest lag of one partition; null if none is known.',
   worst_topic COMMENT 'Topic of that partition.',

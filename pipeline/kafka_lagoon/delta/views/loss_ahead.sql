@@ -11,7 +11,7 @@ CREATE OR REPLACE VIEW loss_ahead (
   committed_offset COMMENT 'Next offset that the group will read.',
   log_start_offset COMMENT 'First offset that can be read; null if unknown.',
   lag COMMENT 'high_watermark - committed_offset.',
-  records_lost COMMENT 'Offsets deleted before the group read them; null if unknown. The estimates then speak of those that are left.',
+  records_lost COMMENT 'Offsets deleted before the group read them; null if unknown. The estimates are then about those that are left.',
   retention_margin COMMENT 'The margin in offsets: how many retention may delete before the group loses records. Negative if it already has; null if unknown.',
   first_unread_timestamp COMMENT 'Timestamp of the first unread record, as in table consumer_lag; null if it is not known.',
   time_lag_method COMMENT 'How that was found; null if nothing was.',

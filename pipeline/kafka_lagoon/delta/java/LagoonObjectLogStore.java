@@ -15,16 +15,19 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Creates a commit only if its version has none, by a PUT with If-None-Match, which S3 refuses where an object is.
+ * Creates a commit in an object store only if its version has none, by a request that the store refuses where an object is: on S3 a
+ * PUT with If-None-Match, on Google's an upload with ifGenerationMatch=0.
  *
- * <p>fs.create(path, false) does not exclude on s3a: it looks whether an object is there, and then writes. Janino compiles
- * this class, and has no generic types in the signatures of methods.
+ * <p>On s3a fs.create(path, false) does not exclude: it looks whether an object is there, and then writes. On gs it sends the
+ * condition. Janino compiles this class, and has no generic types in the signatures of methods.
  */
-public class LagoonS3LogStore extends HadoopFileSystemLogStore {
+public class LagoonObjectLogStore extends HadoopFileSystemLogStore {
+  private static final String GOOGLE = "gs";
   private static final String CONDITIONAL = "fs.option.create.conditional.overwrite";
+  private static final String ABORTABLE = "fs.capability.outputstream.abortable";
   private static final int ATTEMPTS = 4;
 
-  public LagoonS3LogStore(Configuration conf) {
+  public LagoonObjectLogStore(Configuration conf) {
     super(conf);
   }
 
@@ -49,7 +52,7 @@ public class LagoonS3LogStore extends HadoopFileSystemLogStore {
 
   /**
    * Decides a failed attempt by what is stored. Every commit has an id of its own, so equal content is ours: the answer to
-   * our request was lost, and a repeated request was refused. 409 says that another request for this version was under way.
+   * our request was lost, and a repeated request was refused. S3's 409 says that another request for this version was under way.
    */
   private void create(FileSystem files, Path path, byte[] content) throws IOException {
     for (int attempt = 1; true; attempt++) {
@@ -71,21 +74,28 @@ public class LagoonS3LogStore extends HadoopFileSystemLogStore {
     }
   }
 
-  /** Refuses stores and versions of Hadoop that cannot do this: `must` fails there. */
   private void put(FileSystem files, Path path, byte[] content) throws IOException {
+    boolean isGoogle = GOOGLE.equals(path.toUri().getScheme());
+    FSDataOutputStream out = isGoogle ? files.create(path, false) : conditional(files, path);
+    try {
+      out.write(content);
+    } catch (IOException error) { // to close it would store a part of a commit
+      if (out.hasCapability(ABORTABLE)) {
+        out.abort();
+      }
+      throw error;
+    }
+    out.close();
+  }
+
+  /** Refuses stores and versions of Hadoop that cannot do this: `must` fails there. */
+  private static FSDataOutputStream conditional(FileSystem files, Path path) throws IOException {
     FSDataOutputStreamBuilder builder = files.createFile(path);
     builder.create();
     builder.recursive();
     builder.overwrite(false);
     builder.must(CONDITIONAL, "true");
-    FSDataOutputStream out = (FSDataOutputStream) builder.build();
-    try {
-      out.write(content);
-    } catch (IOException error) {
-      out.abort(); // to close it would store a part of a commit
-      throw error;
-    }
-    out.close();
+    return (FSDataOutputStream) builder.build();
   }
 
   private static byte[] stored(FileSystem files, Path path) throws IOException {

@@ -1,0 +1,28 @@
+#!/bin/sh
+# Runs the jobs of docker-compose.yml for ever: at every slot a snapshot, what is new in the topics, and the report; once a day
+# the maintenance. One after the other, so that none finds another's lock. What fails is in the log, and the next slot comes.
+#
+#     EVERY_S=300 REPORT=/var/lib/lagoon/report/index.html sh schedule.sh
+set -u
+: "${EVERY_S:=300}" "${REPORT:=/var/lib/lagoon/report/index.html}"
+mkdir -p "$(dirname "$REPORT")"
+maintained=
+
+run() {
+    "$@" || echo "schedule: $* ended with exit code $?" >&2
+}
+
+while :; do
+    slot=$(($(date +%s) / EVERY_S * EVERY_S))
+    run lagoon snapshot --slot "$(date -u -d "@$slot" +%Y-%m-%dT%H:%M:%SZ)"
+    run lagoon ingest
+    # The old page is served until the new one is whole.
+    run lagoon report --out "$REPORT.new" && [ -s "$REPORT.new" ] && mv "$REPORT.new" "$REPORT"
+    today=$(date -u +%F)
+    if [ "$today" != "$maintained" ]; then
+        run lagoon maintain
+        maintained=$today
+    fi
+    left=$((slot + EVERY_S - $(date +%s)))
+    if [ "$left" -gt 0 ]; then sleep "$left"; fi
+done

@@ -1,0 +1,33 @@
+# Sourced by spark-submit. The driver's JVM on this machine starts from the classes that `lagoon path classes` (make setup) has
+# archived, which saves a third of the processor time of a short job. All of Spark's jars are there, in another order; our own jobs
+# leave out those that serve clusters, Hive and MLlib. Whoever names a class path or a cluster starts as Spark alone would start.
+
+lagoon_class_archive() {
+  local jars=$SPARK_HOME/jars defaults=$SPARK_CONF_DIR/spark-defaults.conf kept first rest argument
+  [ "$1" = org.apache.spark.deploy.SparkSubmit ] || return
+  [ -z "$MASTER$HADOOP_CONF_DIR$YARN_CONF_DIR$SPARK_DIST_CLASSPATH$SPARK_PREPEND_CLASSES$SPARK_SUBMIT_OPTS" ] || return
+  case " $* " in *driver-class-path*|*extraClassPath*|*deploy-mode*|*properties-file*|*spark.master*|*" --remote "*) return ;; esac
+  case " $* " in *" --master local"[\ \[]*) ;; *" --master"*) return ;; esac
+  ! grep -Eqs '^[[:space:]]*spark\.(master|remote|driver\.extraClassPath)[[:space:]=]' "$defaults" || return
+
+  if [ -n "$LAGOON_CACHE" ]; then kept=$LAGOON_CACHE/classes
+  elif [ -f "$SPARK_CONF_DIR/../pyproject.toml" ]; then kept=$SPARK_CONF_DIR/../.cache/classes
+  else kept=$HOME/.cache/kafka-lagoon/classes
+  fi
+  # Made after the last change of these jars, and not to be written by others: what is archived is run.
+  [ -r "$kept/spark.jsa" ] && [ -r "$kept/spark-class-path" ] && [ "$kept/spark-class-path" -nt "$jars" ] || return
+  [ -z "$(find -H "$kept" \( -perm -020 -o -perm -002 -o ! -user 0 ! -user "$EUID" \) 2>&1)" ] || return
+  { read -r first && read -r rest; } < "$kept/spark-class-path" || return
+  case $first in "$jars/"*) ;; *) return ;; esac
+
+  # Nothing of theirs needs the rest, but jars and catalogs that somebody adds may.
+  case " $* " in *" --jars "*|*" --packages "*|*spark.jars*|*spark.sql.catalog*|*spark.sql.hive*) ;; *)
+    if ! grep -Eqs '^[[:space:]]*spark\.(jars|sql\.catalogImplementation|sql\.hive)' "$defaults"; then
+      for argument; do [ -f "$argument" ] && [ "$argument" -ef "$SPARK_CONF_DIR/../jobs/${argument##*/}" ] && rest=; done
+    fi ;;
+  esac
+  SPARK_SUBMIT_OPTS="-cp \"$first:$SPARK_CONF_DIR/${rest:+:$rest}\" -XX:SharedArchiveFile=\"$kept/spark.jsa\" -Xlog:disable -Xlog:all=error:stderr"
+  SPARK_LAUNCHER_OPTS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC $SPARK_LAUNCHER_OPTS"  # of the JVM that composes the command
+}
+lagoon_class_archive "$@"
+unset -f lagoon_class_archive

@@ -1,0 +1,155 @@
+"""Decodes values in the wire format of Confluent's serializers (Avro, Protobuf, JSON Schema) to JSON, with a Schema Registry.
+
+The wire format is a zero byte, the id of the schema in four bytes, for Protobuf the indexes of the message in its file, and the
+value. Executors need `fastavro` or `protobuf`, and reach the registry; a Python worker asks for each schema once.
+"""
+
+import base64
+import io
+import json
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import quote
+from urllib.request import Request, urlopen
+
+import pyarrow as pa
+from pyspark.sql.pandas.functions import arrow_udf
+
+_NAMES, _TYPES = ["schema_id", "json", "problem"], [pa.int32(), pa.string(), pa.string()]
+_HEADER, _NOT_FOUND = 5, 404
+Read = Callable[[bytes], Any]
+
+
+def decoder(registry: str, authorization: str | None = None) -> Any:
+    """A function of a binary column: a struct of the schema's id, the value as JSON, and why there is none.
+
+    `problem` is NO_VALUE, NOT_IN_WIRE_FORMAT, SCHEMA_NOT_FOUND, or UNREADABLE (the bytes are none of that schema). A registry
+    that does not answer ends the job.
+    """
+
+    def decode(values: pa.Array) -> pa.Array:
+        rows = [_row(registry, authorization, value) for value in values.to_pylist()]
+        columns = zip(*rows, strict=True) if rows else ([], [], [])
+        return pa.StructArray.from_arrays(
+            [pa.array(one, kind) for one, kind in zip(columns, _TYPES, strict=True)], _NAMES
+        )
+
+    return arrow_udf(decode, "schema_id int, json string, problem string")
+
+
+def _row(registry: str, authorization: str | None, value: bytes | None) -> tuple[int | None, str | None, str | None]:
+    if value is None:
+        return None, None, "NO_VALUE"
+    if len(value) < _HEADER or value[0] != 0:
+        return None, None, "NOT_IN_WIRE_FORMAT"
+    schema_id = int.from_bytes(value[1:_HEADER], "big")
+    read = _reader(registry, authorization, schema_id)
+    if read is None:
+        return schema_id, None, "SCHEMA_NOT_FOUND"
+    try:
+        return schema_id, json.dumps(read(value[_HEADER:]), default=_text, ensure_ascii=False), None
+    except Exception:  # noqa: BLE001  whatever fastavro and protobuf say of bytes that are something else
+        return schema_id, None, "UNREADABLE"
+
+
+def _text(value: object) -> str:
+    """What JSON does not have: bytes in base64, the rest (times, decimals, UUIDs) as Python writes it."""
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
+
+
+@cache
+def _reader(registry: str, authorization: str | None, schema_id: int) -> Read | None:
+    def ask(path: str) -> Any:
+        request = Request(f"{registry}{path}", headers={"Authorization": authorization} if authorization else {})
+        with urlopen(request, timeout=30) as answer:
+            return json.load(answer)
+
+    try:
+        schema = ask(f"/schemas/ids/{schema_id}")
+        match schema.get("schemaType", "AVRO"):
+            case "AVRO":
+                return _avro(schema, ask)
+            case "PROTOBUF":
+                return _protobuf(ask(f"/schemas/ids/{schema_id}?format=serialized"), ask)
+            case _:
+                return json.loads
+    except HTTPError as error:
+        if error.code == _NOT_FOUND:
+            return None
+        raise
+
+
+def _referenced(schema: Any, ask: Callable[[str], Any], form: str = "") -> Iterator[tuple[str, Any]]:
+    """Name and schema of what a schema refers to, what those refer to first."""
+    for reference in schema.get("references") or ():
+        inner = ask(f"/subjects/{quote(reference['subject'], safe='')}/versions/{reference['version']}{form}")
+        yield from _referenced(inner, ask, form)
+        yield reference["name"], inner
+
+
+def _avro(schema: Any, ask: Callable[[str], Any]) -> Read:
+    from fastavro import parse_schema, schemaless_reader
+
+    named: dict[str, Any] = {}
+    for _, inner in _referenced(schema, ask):
+        parse_schema(json.loads(inner["schema"]), named)
+    parsed = parse_schema(json.loads(schema["schema"]), named)
+
+    def read(encoded: bytes) -> Any:
+        stream = io.BytesIO(encoded)
+        value = schemaless_reader(stream, parsed)
+        if stream.read(1):
+            raise ValueError("bytes are left over")
+        return value
+
+    return read
+
+
+def _protobuf(schema: Any, ask: Callable[[str], Any]) -> Read:
+    from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
+
+    pool = descriptor_pool.DescriptorPool()
+    known = descriptor_pool.Default()
+
+    def add(name: str, encoded: str) -> None:
+        file = descriptor_pb2.FileDescriptorProto.FromString(base64.b64decode(encoded))
+        file.name = name
+        for dependency in file.dependency:
+            if dependency.startswith("google/protobuf/"):
+                __import__(dependency.removesuffix(".proto").replace("/", ".") + "_pb2")
+                pool.AddSerializedFile(known.FindFileByName(dependency).serialized_pb)
+        pool.Add(file)
+
+    for name, inner in _referenced(schema, ask, "?format=serialized"):
+        add(name, inner["schema"])
+    add("value.proto", schema["schema"])
+    messages = list(pool.FindFileByName("value.proto").message_types_by_name.values())
+
+    def read(encoded: bytes) -> Any:
+        indexes, body = _indexes(encoded)
+        message = messages[indexes[0]]
+        for index in indexes[1:]:
+            message = message.nested_types[index]
+        made = message_factory.GetMessageClass(message).FromString(body)
+        return json_format.MessageToDict(made, preserving_proto_field_name=True)
+
+    return read
+
+
+def _indexes(encoded: bytes) -> tuple[list[int], bytes]:
+    """Which message of the file it is: a count and as many indexes, one inside the other; count 0 is the first message."""
+    stream = io.BytesIO(encoded)
+    indexes = [_zigzag(stream) for _ in range(_zigzag(stream))]
+    return indexes or [0], stream.read()
+
+
+def _zigzag(stream: io.BytesIO) -> int:
+    number = shift = 0
+    while True:
+        (byte,) = stream.read(1)
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number >> 1 ^ -(number & 1)
+        shift += 7

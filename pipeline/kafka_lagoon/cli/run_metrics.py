@@ -1,0 +1,65 @@
+"""Writes the metrics of a run to `metrics.folder` when it ends, however it ends: one file about the run, one about its result.
+
+The second one is left as it is by a run that has written nothing to the tables, so the age and the lag of the newest snapshot
+stay where a scraper finds them. A dry run writes neither, and so does a run whose settings are wrong: they name the folder.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from kafka_lagoon.cli.outcome import PARTIAL, STATUS, Outcome
+from kafka_lagoon.cli.terminal import COMPLETE, FAILED, warn
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.metrics import run
+from kafka_lagoon.metrics.exposition import Metric, Sample
+from kafka_lagoon.metrics.textfile import file_name, replace_file
+
+_IN_TABLES = (STATUS[COMPLETE], PARTIAL)
+
+
+@contextmanager
+def metrics_written(folder: str | None, outcomes: Sequence[Outcome], clock: Clock) -> Iterator[None]:
+    """Write the files of all outcomes when the block ends, also by an error. A file that cannot be written is one line."""
+    try:
+        yield
+    finally:
+        for outcome in outcomes:
+            if folder is not None and not outcome.dry_run:
+                _write(Path(folder), outcome, clock.now_ms() / 1000)
+
+
+def _write(folder: Path, outcome: Outcome, now: float) -> None:
+    status = outcome.status or STATUS[FAILED]  # an error of ours ended the run before it was reported
+    parts = [outcome.job, *([outcome.cluster] if outcome.cluster else [])]
+    try:
+        replace_file(folder / file_name("run", *parts), run_samples(outcome, status, now))
+        if status in _IN_TABLES and not outcome.already_published:
+            success = Sample(run.LAST_SUCCESS, _labels(outcome), now)
+            replace_file(folder / file_name("result", *parts), [success, *outcome.metrics])
+    except OSError as error:
+        warn(f"metrics.folder: {error.filename}: {error.strerror}")
+
+
+def run_samples(outcome: Outcome, status: str, now: float) -> Iterator[Sample]:
+    """How a run ended; what is not known of it has no sample."""
+    labels = _labels(outcome)
+    for name in STATUS.values():
+        yield Sample(run.STATUS, (*labels, name), name == status)
+    yield Sample(run.END, labels, now)
+    values: dict[Metric, float | None] = {
+        run.EXIT_CODE: FAILED if outcome.exit_code is None else outcome.exit_code,
+        run.DURATION: outcome.seconds,
+        run.FAILURES: outcome.failures,
+        run.REQUESTS: outcome.requests if outcome.cluster else None,
+        run.RECORDS: outcome.records,
+        run.FETCHED: outcome.bytes_fetched,
+        run.LOST: outcome.lost,
+        run.CORRUPT: outcome.corrupt,
+        run.UNREAD: outcome.unread,
+    }
+    yield from (Sample(metric, labels, value) for metric, value in values.items() if value is not None)
+
+
+def _labels(outcome: Outcome) -> tuple[str, str | None]:
+    return outcome.job, outcome.cluster

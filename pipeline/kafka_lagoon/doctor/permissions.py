@@ -1,0 +1,163 @@
+"""Checks what the principal of our connections may do against what commands need, by what brokers say of it (KIP-430).
+
+Nothing is tried: a broker returns the operations that it allows on the cluster, on each topic and on each group. It returns
+none on other resources, and leaves out topics and groups that we may not describe.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kafka_lagoon.admin.authorized_operations import (
+    TopicOperations,
+    cluster_operations,
+    group_operations,
+    has_authorizer,
+    topic_operations,
+)
+from kafka_lagoon.admin.groups import CLASSIC, CONSUMER, described_as, list_groups
+from kafka_lagoon.admin.permissions import Permission
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.doctor.results import Check, Result
+from kafka_lagoon.protocol.acls import ALTER_CONFIGS, CLUSTER, DESCRIBE, DESCRIBE_CONFIGS, GROUP, TOPIC, allows
+from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
+from kafka_lagoon.snapshot.chosen_names import Names
+from kafka_lagoon.snapshot.configs import have_group_configs
+
+_SHOWN_NAMES = 3
+_MOST_GROUPS = 1_000  # each is a description with its members
+_ALL = Names()
+_TOO_OLD = "brokers before 2.3 do not say what they allow"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What one command needs, and of which topics and groups; `topics` by name must be there.
+
+    `goes_without`: it runs without a permission, and leaves out what the permission is for.
+    """
+
+    command: str
+    permissions: Sequence[Permission]
+    chosen_topics: Names = _ALL
+    chosen_groups: Names = _ALL
+    topics: Sequence[str] = ()
+    goes_without: bool = False
+
+    def is_about(self, topic: str) -> bool:
+        """Whether it reads or writes a topic: one that is named, or matches; all if it names none."""
+        by_name_only = bool(self.topics) and self.chosen_topics.are_all
+        return topic in self.topics or (not by_name_only and topic in self.chosen_topics)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Allowed:
+    """What brokers say that we may do: bits of operations, and what could not be described."""
+
+    of_cluster: int
+    of_topics: TopicOperations | None
+    of_groups: Mapping[str, int]
+    refused_groups: Mapping[str, Failure]
+    groups_left_out: int
+    have_group_configs: bool
+
+
+def permissions(name: str, cluster: Cluster, needs: Sequence[Needs], deadline: Deadline) -> Iterator[Result]:
+    """A result for each permission of each command."""
+    if not has_authorizer(cluster, deadline):
+        yield Check("permissions", name).ok("the brokers have no authorizer: everybody may do everything")
+        return
+    allowed = _allowed(cluster, needs, deadline)
+    for need in needs:
+        for permission in need.permissions:
+            yield _result(Check("permissions", f"{name}: {need.command}: {permission}"), need, permission, allowed)
+
+
+def _allowed(cluster: Cluster, needs: Sequence[Needs], deadline: Deadline) -> _Allowed:
+    wants_groups = any(permission.resource_type == GROUP for need in needs for permission in need.permissions)
+    listings = list_groups(cluster, deadline).groups if wants_groups else {}
+    kinds = {group: listing for group, listing in listings.items() if described_as(listing) in {CLASSIC, CONSUMER}}
+    described = dict(sorted(kinds.items())[:_MOST_GROUPS])
+    of_groups, refused = group_operations(cluster, described, deadline) if described else ({}, {})
+    return _Allowed(
+        of_cluster=cluster_operations(cluster, deadline),
+        of_topics=topic_operations(cluster, sorted({topic for need in needs for topic in need.topics}), deadline),
+        of_groups=of_groups,
+        refused_groups=refused,
+        groups_left_out=len(listings) - len(described),
+        have_group_configs=have_group_configs(cluster),
+    )
+
+
+def _result(check: Check, need: Needs, permission: Permission, allowed: _Allowed) -> Result:
+    if permission.resource_type == CLUSTER:
+        return _of_cluster(check, need, permission, allowed.of_cluster)
+    if permission.resource_type == TOPIC:
+        return _of_topics(check, need, permission, allowed.of_topics)
+    if permission.resource_type == GROUP:
+        return _of_groups(check, need, permission, allowed)
+    return check.not_checked("brokers do not say what they allow on such resources")
+
+
+def _of_cluster(check: Check, need: Needs, permission: Permission, bits: int) -> Result:
+    is_allowed = allows(bits, permission.operation)
+    if is_allowed is None:
+        return check.not_checked(_TOO_OLD)
+    return check.ok("allowed") if is_allowed else _missing(check, need, permission, "not allowed")
+
+
+def _of_topics(check: Check, need: Needs, permission: Permission, topics: TopicOperations | None) -> Result:
+    if topics is None:
+        return check.not_checked(_TOO_OLD)
+    absent = [topic for topic in need.topics if topics.refused.get(topic) == UNKNOWN_TOPIC_OR_PARTITION]
+    if absent:
+        return check.failed(f"no such topic: {_some(absent)}", f"check the topics of {need.command} in the settings")
+    refused = [f"{topic} ({error_code(code).name})" for topic, code in topics.refused.items() if topic in need.topics]
+    chosen = {topic: bits for topic, bits in topics.operations.items() if need.is_about(topic)}
+    return _of_each(check, need, permission, chosen, refused, "topics")
+
+
+def _of_groups(check: Check, need: Needs, permission: Permission, allowed: _Allowed) -> Result:
+    if permission.operation in {DESCRIBE_CONFIGS, ALTER_CONFIGS} and not allowed.have_group_configs:
+        return check.ok("groups of these brokers have no configs: they came with Kafka 4.0")
+    chosen = {group: bits for group, bits in allowed.of_groups.items() if group in need.chosen_groups}
+    refused = [
+        f"{group} ({failure.name})" for group, failure in allowed.refused_groups.items() if group in need.chosen_groups
+    ]
+    return _of_each(check, need, permission, chosen, refused, "groups", allowed.groups_left_out)
+
+
+def _of_each(
+    check: Check,
+    need: Needs,
+    permission: Permission,
+    chosen: Mapping[str, int],
+    refused: Sequence[str],
+    kind: str,
+    left_out: int = 0,
+) -> Result:
+    """The result for all topics or groups: those that lack the permission by name, as far as there is room."""
+    said = {name: allows(bits, permission.operation) for name, bits in chosen.items()}
+    lacking = [*refused, *(name for name, is_allowed in said.items() if is_allowed is False)]
+    if lacking:
+        return _missing(check, need, permission, f"missing on {len(lacking):,} {kind}: {_some(lacking)}")
+    if not said:
+        return check.not_checked(f"no {kind} are visible: there are none, or DESCRIBE is missing")
+    if None in said.values():
+        return check.not_checked(_TOO_OLD)
+    more = f"; {left_out:,} others were not asked about" if left_out else ""
+    hidden = f"; {kind} that we may not describe would not be listed" if permission.operation == DESCRIBE else ""
+    return check.ok(f"allowed on all {len(said):,} {kind}{more}{hidden}")
+
+
+def _missing(check: Check, need: Needs, permission: Permission, observed: str) -> Result:
+    to_do = f"add an ACL for {permission}"
+    if need.goes_without:
+        return check.warning(f"{observed}; without it: {permission.without}", f"{to_do}, or skip what needs it")
+    return check.failed(f"{observed}; without it: {permission.without}", to_do)
+
+
+def _some(names: Collection[str]) -> str:
+    shown = ", ".join(sorted(names)[:_SHOWN_NAMES])
+    return f"{shown} and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else shown

@@ -1,0 +1,130 @@
+"""Checks the folder of a warehouse on this machine: whether it can be written, excludes writers, has space, and is in use."""
+
+import os
+import shutil
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from kafka_lagoon.doctor.results import Check, Result
+
+RACERS, ROUNDS = 2, 20
+_RACE_TIMEOUT_S = 60
+_ENOUGH_BYTES = 1 << 30
+_ENOUGH_SHARE = 0.02
+_LOCKS = Path("/proc/locks")
+_MODULE = "kafka_lagoon.doctor.race"
+
+
+def folder(path: Path) -> Iterator[Result]:
+    """Whether tables can be written there: in the folder itself, or in the one where the first run will make it."""
+    check, existing = Check("warehouse", str(path)), _existing(path)
+    if not existing.is_dir():
+        yield check.failed(f"{existing} is no folder", "name another folder in warehouse")
+        return
+    probe = existing / f".lagoon-probe-{uuid.uuid4().hex}"
+    try:
+        with probe.open("xb") as file:
+            file.write(b"probe")
+    except OSError as error:
+        yield check.failed(f"{existing} cannot be written: {error.strerror}", _cure(error, existing))
+        return
+    finally:
+        probe.unlink(missing_ok=True)
+    yield check.ok(
+        "writable" if existing == path.absolute() else f"not there yet; the first run can make it in {existing}"
+    )
+    yield from _exclusion(existing)
+
+
+def _existing(path: Path) -> Path:
+    """The folder, or the nearest one above it that is there."""
+    absolute = path.absolute()
+    return next(place for place in (absolute, *absolute.parents) if place.exists())
+
+
+def _cure(error: OSError, path: Path) -> str:
+    if isinstance(error, PermissionError):
+        return f"let user {os.getuid()} write to {path}"
+    return "free some space, or mount it for writing"
+
+
+def _exclusion(path: Path) -> Iterator[Result]:
+    """Let processes race for a lock as commits take it, over a number in a file beside it."""
+    check = Check("commits", str(path))
+    probe = path / f".lagoon-probe-{uuid.uuid4().hex}"
+    try:
+        probe.write_text("0")
+        codes, counted = _race(probe), int(probe.read_text() or 0)
+    finally:
+        probe.unlink(missing_ok=True)
+        probe.with_name(f"{probe.name}.lock").unlink(missing_ok=True)
+    lost = RACERS * ROUNDS - counted
+    if any(codes):
+        yield check.failed(
+            "processes that wanted the lock of commits ended with an error", "use a file system with locks"
+        )
+    elif lost:
+        yield check.failed(
+            f"the lock let two processes in: {lost} of {RACERS * ROUNDS} counts were lost",
+            "use a file system with locks, or a store that excludes writers",
+        )
+    else:
+        yield check.ok(f"{RACERS} processes, {ROUNDS} times each, one at a time; other machines were not tried")
+
+
+def _race(probe: Path) -> list[int]:
+    command = [sys.executable, "-m", _MODULE, str(probe), str(ROUNDS)]
+    racers = [
+        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603  our own module
+        for _ in range(RACERS)
+    ]
+    return [racer.wait(_RACE_TIMEOUT_S) for racer in racers]
+
+
+def locks(path: Path) -> Iterator[Result]:
+    """Runs that hold a lock of the warehouse now, by the kernel's list: taking the lock to find out could end a run."""
+    check = Check("locks", str(path))
+    files = sorted(path.glob(".lagoon-*.lock")) if path.is_dir() else []
+    try:
+        held = set(_held())
+    except OSError:
+        yield check.not_checked(f"{_LOCKS} cannot be read")
+        return
+    busy = [file for file in files if _identity(file) in held]
+    if not busy:
+        yield check.ok("no run of this machine holds one")
+    for file in busy:
+        holder = file.read_text("utf-8", "replace").strip() or "unknown"
+        yield Check("locks", str(file)).warning(
+            f"held by {holder}", "a run is under way: wait for it, or end that process"
+        )
+
+
+def _held() -> Iterator[str]:
+    """Device and inode of each file with a lock, from lines such as `3: FLOCK  ADVISORY  WRITE 4711 00:2d:131074 0 EOF`."""
+    for line in _LOCKS.read_text().splitlines():
+        match line.split():
+            case [_, "FLOCK", _, _, _, file, *_]:  # those that wait have an arrow in second place
+                yield file
+
+
+def _identity(file: Path) -> str:
+    """Device and inode as /proc/locks writes them."""
+    status = file.stat()
+    return f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+
+
+def free_space(what: str, path: Path) -> Iterator[Result]:
+    """Whether a file system has space for what is written there."""
+    existing = _existing(path)
+    check, usage, nodes = Check("disk", f"{what} {path}"), shutil.disk_usage(existing), os.statvfs(existing)
+    observed = f"{usage.free / 1e9:,.1f} GB free of {usage.total / 1e9:,.1f}"
+    if nodes.f_files and not nodes.f_favail:
+        yield check.failed(f"{observed}, but no inode is free", "remove files")
+    elif usage.free < max(_ENOUGH_BYTES, usage.total * _ENOUGH_SHARE):
+        yield check.warning(observed, "free some space; lagoon maintain removes files that no table needs")
+    else:
+        yield check.ok(observed)

@@ -1,0 +1,90 @@
+"""The metrics of a published snapshot: when it was taken, what it lacks, and the state of the cluster in a few numbers."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from kafka_lagoon.metrics.exposition import Metric, Sample
+from kafka_lagoon.metrics.groups import GroupLag, group_lags, group_samples
+from kafka_lagoon.row_columns import column_of
+from kafka_lagoon.snapshot.coverage import CollectionFailureRow
+from kafka_lagoon.snapshot.state_rows import BrokerRow, PartitionRow, Snapshot
+
+_CLUSTER = ("kafka_cluster",)
+CAPTURED = Metric(
+    "lagoon_snapshot_captured_timestamp_seconds", "When the newest snapshot began to look at the cluster.", _CLUSTER
+)
+SLOT = Metric("lagoon_snapshot_slot_timestamp_seconds", "The slot of the newest snapshot.", _CLUSTER)
+COMPLETE = Metric(
+    "lagoon_snapshot_complete", "1 if everything answered that the newest snapshot asked, else 0.", _CLUSTER
+)
+FAILURES = Metric(
+    "lagoon_snapshot_failures",
+    "Rows of table collection_failures of the newest snapshot, by the name of the error.",
+    (*_CLUSTER, "error"),
+)
+BROKERS = Metric("lagoon_snapshot_brokers", "Brokers that the cluster knows.", _CLUSTER)
+FENCED = Metric("lagoon_snapshot_fenced_brokers", "Brokers that the controller has fenced.", _CLUSTER)
+TOPICS = Metric("lagoon_snapshot_topics", "Topics.", _CLUSTER)
+PARTITIONS = Metric("lagoon_snapshot_partitions", "Partitions.", _CLUSTER)
+GROUPS = Metric("lagoon_snapshot_groups", "Groups.", _CLUSTER)
+UNDER_REPLICATED = Metric(
+    "lagoon_snapshot_under_replicated_partitions", "Partitions with fewer replicas in sync than replicas.", _CLUSTER
+)
+UNDER_MIN_ISR = Metric(
+    "lagoon_snapshot_under_min_isr_partitions",
+    "Partitions with fewer replicas in sync than min.insync.replicas.",
+    _CLUSTER,
+)
+LEADERLESS = Metric("lagoon_snapshot_leaderless_partitions", "Partitions that no broker leads.", _CLUSTER)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotFacts:
+    """What the metrics of a snapshot are made of; `counts` are numbers by their metric, `failures` rows by error."""
+
+    cluster: str
+    captured_at_ms: int
+    slot_ms: int
+    is_complete: bool
+    counts: Mapping[Metric, int]
+    failures: Mapping[str, int]
+    groups: Mapping[str, GroupLag] = field(default_factory=dict)
+
+
+def snapshot_facts(snapshot: Snapshot) -> SnapshotFacts:
+    """Of a snapshot that was just taken."""
+    published = snapshot.published
+    partitions = snapshot.of(PartitionRow)
+    counts = {
+        BROKERS: published.brokers,
+        FENCED: sum(value is True for value in column_of(snapshot.of(BrokerRow), "is_fenced")),
+        TOPICS: published.topics,
+        PARTITIONS: published.partitions,
+        GROUPS: published.groups,
+        UNDER_REPLICATED: sum(value is True for value in column_of(partitions, "is_under_replicated")),
+        UNDER_MIN_ISR: sum(value is True for value in column_of(partitions, "is_under_min_isr")),
+        LEADERLESS: sum(value is True for value in column_of(partitions, "is_leaderless")),
+    }
+    return SnapshotFacts(
+        cluster=snapshot.header.cluster,
+        captured_at_ms=snapshot.header.captured_at_ms,
+        slot_ms=published.slot_ms,
+        is_complete=published.status == "complete",
+        counts=counts,
+        failures=Counter(column_of(snapshot.of(CollectionFailureRow), "error_name")),
+        groups=group_lags(snapshot),
+    )
+
+
+def snapshot_samples(facts: SnapshotFacts, max_groups: int) -> Iterator[Sample]:
+    """The samples of one snapshot, and of at most `max_groups` of its groups."""
+    cluster = facts.cluster
+    yield Sample(CAPTURED, (cluster,), facts.captured_at_ms / 1000)
+    yield Sample(SLOT, (cluster,), facts.slot_ms / 1000)
+    yield Sample(COMPLETE, (cluster,), facts.is_complete)
+    for error, count in sorted(facts.failures.items()):
+        yield Sample(FAILURES, (cluster, error), count)
+    for metric, count in facts.counts.items():
+        yield Sample(metric, (cluster,), count)
+    yield from group_samples(cluster, facts.groups, max_groups)

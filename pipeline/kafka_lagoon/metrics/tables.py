@@ -1,0 +1,104 @@
+"""Reads the metrics of the newest published snapshot of each cluster from the tables, by either engine.
+
+They equal those that the run wrote which took the snapshot, wherever that was.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kafka_lagoon.metrics import snapshots
+from kafka_lagoon.metrics.exposition import Metric
+from kafka_lagoon.metrics.groups import GroupLag
+from kafka_lagoon.metrics.snapshots import SnapshotFacts
+from kafka_lagoon.query.statements import Ask
+
+RELATIONS = frozenset(
+    {
+        "snapshots",
+        "snapshots_now",
+        "brokers_published",
+        "partitions_published",
+        "consumer_groups_published",
+        "consumer_lag_published",
+        "collection_failures",
+        "loss_ahead",
+    }
+)
+_MOMENTS = "unix_millis(captured_at) AS captured_ms, unix_millis(slot) AS slot_ms"
+_PARTITION_COUNTS: Mapping[str, Metric] = {
+    "is_under_replicated": snapshots.UNDER_REPLICATED,
+    "is_under_min_isr": snapshots.UNDER_MIN_ISR,
+    "is_leaderless": snapshots.LEADERLESS,
+}
+_HAS_COMMIT = "lag_basis <> 'log_start'"
+_AGE = "CASE WHEN lag = 0 OR lag_basis = 'share' THEN 0 ELSE time_lag_ms END"
+
+
+def newest_facts(ask: Ask) -> Iterator[SnapshotFacts]:
+    """What the metrics of each cluster's newest snapshot are made of."""
+    statement = (
+        f"SELECT cluster, snapshot_id, status, {_MOMENTS}, brokers, topics, partitions, groups "  # noqa: S608  ours
+        "FROM snapshots_now ORDER BY cluster"
+    )
+    for newest in _rows(ask, statement):
+        yield _facts(ask, newest)
+
+
+def _facts(ask: Ask, newest: Mapping[str, Any]) -> SnapshotFacts:
+    counted = {
+        snapshots.BROKERS: newest["brokers"],
+        snapshots.FENCED: _count(ask, "brokers_published", "is_fenced", newest),
+        snapshots.TOPICS: newest["topics"],
+        snapshots.PARTITIONS: newest["partitions"],
+        snapshots.GROUPS: newest["groups"],
+    }
+    counted |= {metric: _count(ask, "partitions_published", name, newest) for name, metric in _PARTITION_COUNTS.items()}
+    failures = _of_snapshot(
+        ask, "SELECT error_name, count(*) AS failures FROM collection_failures WHERE {} GROUP BY error_name", newest
+    )
+    return SnapshotFacts(
+        cluster=newest["cluster"],
+        captured_at_ms=newest["captured_ms"],
+        slot_ms=newest["slot_ms"],
+        is_complete=newest["status"] == "complete",
+        counts=counted,
+        failures={failure["error_name"]: failure["failures"] for failure in failures},
+        groups=_groups(ask, newest),
+    )
+
+
+def _groups(ask: Ask, newest: Mapping[str, Any]) -> dict[str, GroupLag]:
+    lags: defaultdict[str, GroupLag] = defaultdict(GroupLag)
+    for group in _of_snapshot(ask, "SELECT group_id FROM consumer_groups_published WHERE {}", newest):
+        lags[group["group_id"]] = GroupLag()
+    statement = f"""
+        SELECT group_id, CAST(sum(lag) AS BIGINT) AS lag, max(lag) AS highest_lag, max({_AGE}) AS time_lag_ms,
+          count(*) AS partitions, count(CASE WHEN lag IS NULL AND {_HAS_COMMIT} THEN 1 END) AS unknown_lags,
+          count(CASE WHEN {_AGE} IS NULL AND {_HAS_COMMIT} THEN 1 END) AS unknown_times,
+          CAST(sum(records_lost) AS BIGINT) AS lost
+        FROM consumer_lag_published WHERE {{}} GROUP BY group_id"""  # noqa: S608  names of ours
+    for row in _of_snapshot(ask, statement, newest):
+        group_id = row.pop("group_id")
+        lags[group_id] = GroupLag(**row)
+    statement = "SELECT group_id, unix_millis(min(expires_at)) AS expires_ms FROM loss_ahead WHERE {} GROUP BY group_id"
+    for row in _of_snapshot(ask, statement, newest):
+        lags[row["group_id"]].expires_ms = row["expires_ms"]
+    return lags
+
+
+def _count(ask: Ask, relation: str, column: str, newest: Mapping[str, Any]) -> int:
+    """The rows of a snapshot in which a column is true."""
+    statement = f"SELECT count(*) AS counted FROM {relation} WHERE {{}} AND {column}"  # noqa: S608  names of ours
+    (row,) = _of_snapshot(ask, statement, newest)
+    counted: int = row["counted"]
+    return counted
+
+
+def _of_snapshot(ask: Ask, statement: str, newest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    condition = "cluster = ? AND snapshot_id = ?"
+    return _rows(ask, statement.format(condition), newest["cluster"], newest["snapshot_id"])
+
+
+def _rows(ask: Ask, statement: str, *values: str) -> list[dict[str, Any]]:
+    return [row for batch in ask(statement, *values).batches for row in batch.to_pylist()]

@@ -1,0 +1,129 @@
+"""`lagoon doctor` as a command: exit codes, lines, JSON, and an installation that is broken."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafka_lagoon.cli.main import main
+from kafka_lagoon.doctor import checks
+from kafka_lagoon.doctor.results import Check, Result
+from tests.cli.kafka.conftest import SHORT_TIMEOUTS
+from tests.fake.broker import FakeBroker
+from tests.fake.cluster import FakeCluster
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch: pytest.MonkeyPatch) -> list[Result]:
+    """What is observed of this machine: nothing, unless the test says so."""
+    results: list[Result] = []
+    monkeypatch.setattr(checks, "machine", lambda: iter(results))
+    return results
+
+
+def doctor(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, dict[str, list[dict[str, str]]]]:
+    """The exit code, and the results by check."""
+    code = main(["doctor", "--json", *argv])
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    return code, {name: [row for row in rows if row["check"] == name] for name in {row["check"] for row in rows}}
+
+
+def options(state: FakeCluster) -> list[str]:
+    servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
+    return ["-b", servers, *(word for one in SHORT_TIMEOUTS for word in ("--set", one))]
+
+
+def test_a_cluster_without_authorizer(
+    state: FakeCluster, brokers: dict[int, FakeBroker], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All is well: each address once as the settings name it and once as a broker advertises it."""
+    code, results = doctor(capsys, *options(state), "--warehouse", str(tmp_path))
+    assert code == 0
+    assert len(results["connection"]) == 2 * len(brokers)
+    assert {row["status"] for rows in results.values() for row in rows} == {"ok", "not_checked"}
+    assert results["permissions"][0]["observed"] == "the brokers have no authorizer: everybody may do everything"
+    assert results["executors"][0]["to_do"] == "lagoon doctor --executors"
+
+
+def test_a_broker_that_is_gone(
+    state: FakeCluster, brokers: dict[int, FakeBroker], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is named, the others are asked, and the exit code is 1."""
+    servers = options(state)
+    brokers[2].die()
+    code, results = doctor(capsys, *servers)
+    failed = [row["subject"] for row in results["connection"] if row["status"] == "failed"]
+    assert code == 1
+    assert any(re.match(r"default: bootstrap server ", subject) for subject in failed)
+    assert len(results["connection"]) > len(failed)
+
+
+def test_settings_with_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every fault is a line, and what needs no settings is looked at still."""
+    conf = tmp_path / "lagoon.toml"
+    conf.write_text('warehous = "lake"\n[kafka]\nbootstrap_servers = "here"\n')
+    code, results = doctor(capsys, "--conf", str(conf))
+    assert code == 1
+    assert [row["observed"] for row in results["settings"]] == [
+        "kafka.bootstrap_servers: 'here' is not host:port",
+        "warehous: no such setting (did you mean warehouse?)",
+    ]
+    assert results["disk"]
+
+
+def test_without_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    """What could be checked with them is said."""
+    code, results = doctor(capsys)
+    assert code == 0
+    assert results["connection"][0]["to_do"] == "give --conf FILE, or -b HOST:PORT"
+    assert results["warehouse"][0]["to_do"] == "give --warehouse"
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (["--for", "ingset"], "--for ingset: no such command (did you mean ingest?)"),
+        (["-b", "localhost:1", "--cluster", "x", "--frob"], "unrecognized arguments: --frob; see lagoon doctor --help"),
+    ],
+)
+def test_bad_arguments(argv: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit 2, and one line on standard error."""
+    assert main(["doctor", *argv]) == 2
+    assert line in capsys.readouterr().err
+
+
+def test_lines_for_people(machine: list[Result], capsys: pytest.CaptureFixture[str]) -> None:
+    """One a check, with what to do; a sum; warnings alone are exit 3."""
+    check = Check("disk", "warehouse /lake")
+    machine += [check.ok("70 GB free"), check.warning("1 GB free\x1b[2J", "free some space")]
+    assert main(["doctor"]) == 3
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "ok           disk           warehouse /lake: 70 GB free"
+    assert lines[1] == "warning      disk           warehouse /lake: 1 GB free\\u001b[2J -> free some space"
+    assert re.fullmatch(r"\d+ ok, \d+ warning, 0 failed, \d+ not checked", lines[-1])
+
+
+def test_a_broken_installation(tmp_path: Path) -> None:
+    """Without Java, PySpark, pyarrow and even pydantic every check says what it misses, and the others run."""
+    absent = ("pyspark", "pyarrow", "llvmlite", "pydantic", "pydantic_core", "deltalake", "rich", "cryptography")
+    script = (
+        f"import sys\nfor name in {absent!r}: sys.modules[name] = None\n"
+        "from kafka_lagoon.cli.main import main\nsys.exit(main(['doctor', '--json']))\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": str(tmp_path), "PYTHONPATH": ":".join(sys.path), "HOME": str(tmp_path)},
+    )
+    results = {row["check"]: row for row in map(json.loads, run.stdout.splitlines())}
+    assert run.returncode == 1, run.stderr
+    assert results["java"]["observed"] == "no java on PATH: install Java 17 or newer"
+    assert results["kernels"]["observed"] == "llvmlite is not installed, or does not load"
+    assert results["settings"]["observed"].startswith("pydantic")
+    assert results["python"]["status"] == "ok"
+    assert results["disk"]

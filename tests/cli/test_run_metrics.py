@@ -1,0 +1,115 @@
+"""A run leaves its metrics behind however it ends, and what is known of the newest snapshot stays."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kafka_lagoon.cli.outcome import INGEST, MAINTAIN, PARTIAL, SNAPSHOT, Outcome, one_by_one
+from kafka_lagoon.cli.run_metrics import metrics_written
+from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, LOCKED
+from kafka_lagoon.errors import LockHeld, TableError
+from kafka_lagoon.metrics.exposition import Metric, Sample
+from tests.clock import CLOCK
+from tests.metrics.parsed import in_file, value
+
+LATER = replace(CLOCK, now_ms=lambda: 2_000_000)
+CLOCK_AT_1000 = replace(CLOCK, now_ms=lambda: 1_000_000)
+LAG = Metric("lagoon_group_lag", "Lag.", ("kafka_cluster", "group"))
+
+
+def run(folder: Path, *outcomes: Outcome, ends: object = COMPLETE, clock: object = CLOCK_AT_1000) -> None:
+    """Run outcomes that all end so: with an exit code, or an error."""
+
+    def end(_: Outcome) -> int:
+        if isinstance(ends, BaseException):
+            raise ends
+        return ends  # type: ignore[return-value]
+
+    with metrics_written(str(folder), outcomes, clock):  # type: ignore[arg-type]
+        one_by_one(outcomes, CLOCK, end)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_each_cluster_has_its_files(tmp_path: Path) -> None:
+    """So runs over several clusters, and several jobs, do not replace each other's."""
+    run(tmp_path, Outcome(job=SNAPSHOT, cluster="a"), Outcome(job=SNAPSHOT, cluster="b"))
+    run(tmp_path, Outcome(job=INGEST, cluster="a", records=7, bytes_fetched=900, lost=1))
+    assert names(tmp_path) == [
+        f"lagoon-{what}-{run}.prom" for what in ("result", "run") for run in ("ingest-a", "snapshot-a", "snapshot-b")
+    ]
+    samples = in_file(tmp_path / "lagoon-run-ingest-a.prom")
+    labels = {"lagoon_job": "ingest", "kafka_cluster": "a"}
+    assert value(samples, "lagoon_run_exit_code", **labels) == 0
+    assert value(samples, "lagoon_run_end_timestamp_seconds", **labels) == 1000
+    assert value(samples, "lagoon_run_records", **labels) == 7
+    assert value(samples, "lagoon_run_fetched_bytes", **labels) == 900
+    assert value(samples, "lagoon_run_lost_offsets", **labels) == 1
+    assert value(samples, "lagoon_run_corrupt_offsets", **labels) is None
+
+
+@pytest.mark.parametrize(
+    ("ends", "status", "code"),
+    [
+        (TableError("gone"), "failed", FAILED),
+        (LockHeld("it", "process 1"), "locked", LOCKED),
+        (ZeroDivisionError(), "failed", FAILED),
+    ],
+)
+def test_a_run_that_failed_leaves_the_last_result(tmp_path: Path, ends: Exception, status: str, code: int) -> None:
+    """Its own file says how it ended and when; the lag and the time of the newest snapshot are still there."""
+    run(tmp_path, Outcome(job=SNAPSHOT, cluster="a", metrics=[Sample(LAG, ("a", "g"), 5)]))
+    try:
+        run(tmp_path, Outcome(job=SNAPSHOT, cluster="a"), ends=ends, clock=LATER)
+    except ZeroDivisionError:
+        assert isinstance(ends, ZeroDivisionError)
+    labels = {"lagoon_job": "snapshot", "kafka_cluster": "a"}
+    samples = in_file(tmp_path / "lagoon-run-snapshot-a.prom")
+    assert value(samples, "lagoon_run_exit_code", **labels) == code
+    assert value(samples, "lagoon_run_end_timestamp_seconds", **labels) == 2000
+    statuses = {dict(key)["status"]: one for (name, key), one in samples.items() if name == "lagoon_run_status"}
+    assert statuses == {name: name == status for name in ("complete", "failed", "misconfigured", "partial", "locked")}
+    result = in_file(tmp_path / "lagoon-result-snapshot-a.prom")
+    assert value(result, "lagoon_last_success_timestamp_seconds", **labels) == 1000
+    assert value(result, "lagoon_group_lag", kafka_cluster="a", group="g") == 5
+
+
+def test_a_partial_result_is_a_result(tmp_path: Path) -> None:
+    """It is in the tables, whether the exit code is 3, 0 or 1."""
+    run(tmp_path, Outcome(job=SNAPSHOT, cluster="a", status=PARTIAL), ends=INCOMPLETE)
+    run(tmp_path, Outcome(job=SNAPSHOT, cluster="b", status=PARTIAL), ends=TableError("fail_when_incomplete"))
+    assert [name for name in names(tmp_path) if "result" in name] == [
+        "lagoon-result-snapshot-a.prom",
+        "lagoon-result-snapshot-b.prom",
+    ]
+
+
+def test_a_repeated_slot_is_no_new_result(tmp_path: Path) -> None:
+    """The run ended well and published nothing: what was published before stays."""
+    run(tmp_path, Outcome(job=SNAPSHOT, cluster="a", metrics=[Sample(LAG, ("a", "g"), 5)]))
+    run(tmp_path, Outcome(job=SNAPSHOT, cluster="a", already_published=True), clock=LATER)
+    result = in_file(tmp_path / "lagoon-result-snapshot-a.prom")
+    assert value(result, "lagoon_group_lag", kafka_cluster="a", group="g") == 5
+    samples = in_file(tmp_path / "lagoon-run-snapshot-a.prom")
+    assert value(samples, "lagoon_run_end_timestamp_seconds", lagoon_job="snapshot", kafka_cluster="a") == 2000
+
+
+def test_a_dry_run_leaves_no_metrics(tmp_path: Path) -> None:
+    """It has not done what the schedule is for."""
+    run(tmp_path, Outcome(job=MAINTAIN, dry_run=True))
+    assert names(tmp_path) == []
+
+
+def test_a_job_without_a_cluster(tmp_path: Path) -> None:
+    """`lagoon maintain` is about tables."""
+    run(tmp_path, Outcome(job=MAINTAIN))
+    assert value(in_file(tmp_path / "lagoon-run-maintain.prom"), "lagoon_run_exit_code", lagoon_job="maintain") == 0
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line, and the run ends as it did: what it was for is done."""
+    run(tmp_path / "none", Outcome(job=MAINTAIN))
+    assert capsys.readouterr().err.startswith("lagoon: metrics.folder: ")

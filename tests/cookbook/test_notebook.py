@@ -1,0 +1,67 @@
+"""The notebook in docs/notebooks: its cells run, say what is stored beside them, and it stays small."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+
+from kafka_lagoon.jars.locked_jars import cache_folder
+from tests.cookbook.week import make_week
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOK = ROOT / "docs" / "notebooks" / "lagoon.ipynb"
+CELLS = [cell for cell in json.loads(NOTEBOOK.read_text("utf-8"))["cells"] if cell["cell_type"] == "code"]
+
+
+def test_cells_say_what_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every cell in order, without drawing; tables as they are stored."""
+    monkeypatch.setenv("WAREHOUSE", str(make_week(tmp_path)))
+    drawing = MagicMock()
+    drawing.pyplot.subplots.return_value = (MagicMock(), MagicMock())
+    monkeypatch.setitem(sys.modules, "matplotlib", drawing)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", drawing.pyplot)
+    names: dict[str, Any] = {}
+    for cell in CELLS:
+        assert _shown("".join(cell["source"]), names) == _stored(cell)
+
+
+def _shown(source: str, names: dict[str, Any]) -> str | None:
+    """What the last line of a cell gives, if it is an expression that is not null."""
+    *statements, last = ast.parse(source).body
+    exec(compile(ast.Module(statements, []), "cell", "exec"), names)  # noqa: S102  what the notebook says
+    if isinstance(last, ast.Expr) and ast.unparse(last) != "plt.show()":
+        return str(eval(compile(ast.Expression(last.value), "cell", "eval"), names))  # noqa: S307  as above
+    return None
+
+
+def _stored(cell: dict[str, Any]) -> str | None:
+    results = [output for output in cell["outputs"] if output["output_type"] == "execute_result"]
+    return "".join(results[0]["data"]["text/plain"]) if results else None
+
+
+def test_it_is_small_and_has_pictures() -> None:
+    """Two pictures, no errors, nothing of the machine that it ran on."""
+    text = NOTEBOOK.read_text("utf-8")
+    kinds = [kind for cell in CELLS for output in cell["outputs"] for kind in output.get("data", {})]
+    assert kinds.count("image/png") == 2
+    assert len(text) < 200_000
+    assert not any(words in text for words in ("Traceback", '"stderr"', str(ROOT), "/tmp/"))  # noqa: S108
+
+
+@pytest.mark.proof
+def test_it_runs_in_a_kernel(tmp_path: Path) -> None:
+    """Jupyter's kernel runs it from the first cell to the last, with matplotlib."""
+    python = cache_folder() / "notebook" / "bin" / "python"
+    assert python.exists(), (
+        f"python -m venv {python.parents[1]} && {python} -m pip install -e '.[sql]' nbclient ipykernel matplotlib polars"
+    )
+    command = [python, "-m", "tests.cookbook.notebook", tmp_path / "run.ipynb"]
+    environ = {"PYTHONPATH": f"{ROOT / 'pipeline'}:{ROOT}", "HOME": str(tmp_path)}
+    subprocess.run(command, check=True, cwd=ROOT, env=environ, capture_output=True)
+    cells = [cell for cell in json.loads((tmp_path / "run.ipynb").read_text("utf-8"))["cells"] if "outputs" in cell]
+    assert [_stored(cell) for cell in cells] == [_stored(cell) for cell in CELLS]

@@ -1,0 +1,137 @@
+"""The Dockerfile and docker-compose.yml keep what their page promises, as far as can be seen without an engine."""
+
+import fnmatch
+import importlib.util
+import re
+import subprocess
+import tomllib
+from importlib.metadata import PackageNotFoundError, requires
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.docker.bare_image import instructions
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+DOCKER = ROOT / "conf" / "docker"
+STEPS = list(instructions((DOCKER / "Dockerfile").read_text("utf-8")))
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))["services"]
+BROKERS = {name: service for name, service in SERVICES.items() if name.startswith("kafka-")}
+OURS = {name: service for name, service in SERVICES.items() if service["image"] == "kafka-lagoon"}
+
+
+def test_the_image_is_not_root() -> None:
+    """Its user is a number, which Kubernetes' runAsNonRoot can check, and what root has installed is root's."""
+    users = [argument for name, argument in STEPS if name == "USER"]
+    assert re.fullmatch(r"[1-9]\d+:[1-9]\d+", users[-1])
+    last = [
+        argument
+        for name, argument in STEPS[max(i for i, step in enumerate(STEPS) if step[0] == "FROM") :]
+        if name == "COPY"
+    ]
+    assert last == ["--from=build /opt/lagoon /opt/lagoon"]
+
+
+def test_no_compiler_is_in_the_image() -> None:
+    """What is installed by apt is Java's runtime and the first process."""
+    installed = re.findall(
+        r"apt-get install ([^&]+)&&", " ".join(argument for name, argument in STEPS if name == "RUN")
+    )
+    assert [[word for word in one.split() if not word.startswith("-")] for one in installed] == [
+        ["openjdk-17-jre-headless", "tini"]
+    ]
+
+
+def test_what_is_copied_is_in_the_context() -> None:
+    """The list of what is not sent to the builder leaves out nothing that a step copies."""
+    lines = (DOCKER / "Dockerfile.dockerignore").read_text("utf-8").splitlines()
+    sent = [line[1:] for line in lines if line.startswith("!")]
+    for words in (argument.split() for name, argument in STEPS if name == "COPY" and not argument.startswith("--from")):
+        for source in words[:-1]:
+            assert (ROOT / source).exists()
+            assert any(fnmatch.fnmatch(source, f"{one}*") for one in sent), source
+
+
+@pytest.mark.parametrize("name", BROKERS)
+def test_a_broker_is_limited(name: str) -> None:
+    """Its heap and its memory are bounded, and a look at its health starts no JVM."""
+    broker = BROKERS[name]
+    assert "-Xmx" in broker["environment"]["KAFKA_HEAP_OPTS"]
+    assert broker["mem_limit"]
+    assert broker["healthcheck"]["test"] == ["CMD", "bash", "-c", "</dev/tcp/127.0.0.1/9092"]
+    assert broker["environment"]["KAFKA_LISTENERS"].startswith("INSIDE://:9092")
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_nobody_else_reaches_it(name: str) -> None:
+    """Ports are for this machine, nothing of the host's file system is mounted, and what is limited has a limit."""
+    service = SERVICES[name]
+    assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
+    assert all(volume.startswith("tables:") for volume in service.get("volumes", ()))
+    assert service["mem_limit"]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_our_containers_have_no_privileges(name: str) -> None:
+    """A read-only tree, no capabilities, and none to be gained."""
+    service = OURS[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert "user" not in service  # the image's
+
+
+@pytest.mark.parametrize("script", sorted(DOCKER.glob("*.sh")), ids=lambda path: path.name)
+def test_scripts_are_named_and_parse(script: Path) -> None:
+    """Each is a command of a service, by its path in the image."""
+    subprocess.run(["sh", "-n", str(script)], check=True)
+    assert [name for name, service in OURS.items() if f"/opt/lagoon/conf/docker/{script.name}" in service["command"]]
+
+
+@pytest.fixture(scope="module")
+def locked() -> ModuleType:
+    """The script that chooses what the image installs."""
+    spec = importlib.util.spec_from_file_location("locked", DOCKER / "locked.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _brought(name: str, extras: frozenset[str] = frozenset()) -> set[str]:
+    """A package and what it needs on this machine, by what its metadata say."""
+    try:
+        requirements = [Requirement(line) for line in requires(name) or ()]
+    except PackageNotFoundError:
+        return set()
+    brought: set[str] = set()
+    for requirement in requirements:
+        markers = requirement.marker
+        if markers is None or any(markers.evaluate({"extra": extra}) for extra in extras | {""}):
+            name = canonicalize_name(requirement.name)
+            brought |= {name} | _brought(name, frozenset(requirement.extras))
+    return brought
+
+
+def test_the_image_has_what_the_jobs_need(locked: ModuleType) -> None:
+    """Everything that the extra `all` brings by the packages' own metadata, with hashes, and nothing for tests."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    named = set(locked.packages(project, "all"))
+    lock = locked.locked((ROOT / "requirements.lock").read_text("utf-8"), named)
+    chosen = set(re.findall(r"^([a-z0-9-]+)==", lock, re.MULTILINE))
+    needed = named.union(*map(_brought, named))
+    assert needed <= chosen
+    assert chosen.isdisjoint({"pytest", "mypy", "moto", "confluent-kafka", "polars"})
+    assert len(re.findall("--hash=sha256:", lock)) >= len(chosen)
+
+
+def test_one_package_alone(locked: ModuleType) -> None:
+    """What builds PySpark."""
+    lock = (ROOT / "requirements.lock").read_text("utf-8")
+    assert re.findall(r"^([a-z0-9-]+)==", locked.locked(lock, ["setuptools"]), re.MULTILINE) == ["setuptools"]

@@ -1,0 +1,43 @@
+"""A check that breaks is a result, and shows no more than it may."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from kafka_lagoon.doctor.results import Check, Result, run_alone
+from kafka_lagoon.errors import ConfigError, TableError
+
+CHECK = Check("disk", "/data")
+
+
+def broken(error: Exception) -> Callable[[], Iterator[Result]]:
+    def make() -> Iterator[Result]:
+        yield CHECK.ok("so far")
+        raise error
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("error", "results"),
+    [
+        (TableError("no\n  such table"), [("failed", "no such table", None)]),
+        (ConfigError(["one", "two"]), [("failed", "one", None), ("failed", "two", None)]),
+        (
+            ModuleNotFoundError("No module named 'pyarrow.fs'", name="pyarrow.fs"),
+            [("not_checked", "pyarrow is not installed, or does not load", "pip install 'kafka-lagoon[all]'")],
+        ),
+        (PermissionError(13, "Permission denied", "/data/x"), [("failed", "/data/x Permission denied", None)]),
+    ],
+)
+def test_what_keeps_a_check_from_running_is_its_result(error: Exception, results: list[tuple[str, ...]]) -> None:
+    """After what it observed before; a fault of ours is one, too."""
+    first, *rest = run_alone(CHECK, broken(error))
+    assert first == CHECK.ok("so far")
+    assert [(one.status, one.observed, one.to_do) for one in rest] == results
+
+
+def test_a_fault_of_ours_shows_no_words() -> None:
+    """They may hold a password."""
+    (_, result) = run_alone(CHECK, broken(RuntimeError("password hunter2")))
+    assert (result.status, result.observed) == ("failed", "the check broke: RuntimeError")

@@ -1,0 +1,104 @@
+"""Folders that cannot be written, locks that do not exclude, runs that are under way, disks that are full."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kafka_lagoon.delta.lock import locked
+from kafka_lagoon.doctor import race, warehouse
+from tests.clock import CLOCK
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    """It is written and raced for, and nothing is left behind; a missing one is looked at where it would be made."""
+    for path, words in ((tmp_path, "writable"), (tmp_path / "a" / "b", "not there yet; the first run can make it in ")):
+        written, commits = warehouse.folder(path)
+        assert (written.status, commits.status) == ("ok", "ok")
+        assert written.observed.startswith(words)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_folder(tmp_path: Path) -> None:
+    """A file where the folder would be."""
+    (tmp_path / "lake").touch()
+    (result,) = warehouse.folder(tmp_path / "lake")
+    assert (result.status, result.observed) == ("failed", f"{tmp_path / 'lake'} is no folder")
+
+
+@pytest.mark.skipif(not Path("/proc/sys").is_dir(), reason="no file system here that even root cannot write")
+def test_a_folder_that_cannot_be_written() -> None:
+    """One line with the reason, and no race."""
+    (result,) = warehouse.folder(Path("/proc/sys/lake"))
+    assert result.status == "failed"
+    assert result.observed.startswith("/proc/sys cannot be written: ")
+    assert result.to_do
+
+
+@pytest.mark.parametrize(
+    ("error", "words"), [(PermissionError(13, "no"), "let user "), (OSError(28, "full"), "free some")]
+)
+def test_what_to_do(error: OSError, words: str) -> None:
+    """A full disk needs something else than a permission."""
+    assert warehouse._cure(error, Path("/data")).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("codes", "counted", "words"),
+    [([0, 0], "31", "the lock let two processes in: 9 of 40 counts were lost"), ([0, 1], "20", "ended with an error")],
+)
+def test_a_lock_that_does_not_exclude(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codes: list[int], counted: str, words: str
+) -> None:
+    """Counts that are lost, or processes that do not get it, are a failure."""
+
+    def raced(probe: Path) -> list[int]:
+        probe.write_text(counted)
+        return codes
+
+    monkeypatch.setattr(warehouse, "_race", raced)
+    _, commits = warehouse.folder(tmp_path)
+    assert commits.status == "failed"
+    assert words in commits.observed
+
+
+def test_the_race_counts(tmp_path: Path) -> None:
+    """Each round adds one, under a lock beside the file."""
+    (tmp_path / "n").write_text("40")
+    race.count(tmp_path / "n", 3)
+    assert (tmp_path / "n").read_text() == "43"
+
+
+def test_locks(tmp_path: Path) -> None:
+    """One that a run holds is named with its holder, and can be taken as before; others are not held."""
+    (tmp_path / ".lagoon-other.lock").touch()
+    (free,) = warehouse.locks(tmp_path)
+    assert free.status == "ok"
+    with locked(tmp_path / ".lagoon-snapshot-prod.lock", CLOCK):
+        (held,) = warehouse.locks(tmp_path)
+        assert (held.status, held.subject) == ("warning", str(tmp_path / ".lagoon-snapshot-prod.lock"))
+        assert held.observed.startswith(f"held by process {os.getpid()} on ")
+    (free,) = warehouse.locks(tmp_path)
+    assert free.status == "ok"
+
+
+@pytest.mark.parametrize(("free", "status"), [(10**9, "warning"), (10**10, "warning"), (10**11, "ok")])
+def test_disks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, status: str) -> None:
+    """Less than a GiB, or than 2 %."""
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(2 * 10**12, 0, free))
+    (result,) = warehouse.free_space("warehouse", tmp_path / "lake")
+    assert result.status == status
+
+
+def test_no_inode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Space alone is not enough."""
+    status = os.statvfs(tmp_path)
+
+    class Full:
+        f_files, f_favail = 1000, 0
+        f_blocks, f_bfree, f_bavail, f_frsize = status.f_blocks, status.f_bfree, status.f_bavail, status.f_frsize
+
+    monkeypatch.setattr(os, "statvfs", lambda _: Full())
+    (result,) = warehouse.free_space("warehouse", tmp_path)
+    assert result.status == "failed"

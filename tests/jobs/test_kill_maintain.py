@@ -1,0 +1,160 @@
+"""Maintenance killed in known states: readers find every row that should be there, and the next run ends as if none had died.
+
+What a state is can be seen from the files of the lake. Where it was over before the kill came, the test tries again.
+"""
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_lagoon.delta.maintain import MaintainOptions, maintain
+from kafka_lagoon.delta.schema import TABLES
+from kafka_lagoon.delta.warehouse import at_path
+from kafka_lagoon.job_settings import RetentionSettings
+from tests.clock import CLOCK
+from tests.delta.dated import day_of_snapshots, publish_all, shown
+from tests.delta.test_old_rows import STEPWISE, archive
+from tests.ingest.writers import contents
+from tests.jobs.commands import environment
+from tests.jobs.test_kill import ATTEMPTS, Job
+
+pytestmark = [pytest.mark.proof, pytest.mark.spark, pytest.mark.timeout(1800)]
+
+TIMES = [f"{hour:02}:{minute:02}" for hour in range(24) for minute in (0, 3)]
+THINNED = [f"--set=retention.{name}={days}" for name, days in STEPWISE if days is not None]
+LAG = "consumer_lag"
+
+
+@pytest.fixture(scope="module")
+def template(spark: SparkSession, new_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake with 480 snapshots of ten days and twelve ingests of four; to be copied."""
+    place = tmp_path_factory.mktemp("killed") / "lake"
+    shutil.copytree(new_lake, place)
+    lake = at_path(spark, str(place))
+    publish_all(lake, (made for days in range(5, 15) for made in day_of_snapshots(days, *TIMES)))
+    for number in range(1, 13):
+        archive(lake, 20 - number // 3, number)
+    return place
+
+
+@contextmanager
+def started(lake: Path, *arguments: str) -> Iterator[Job]:
+    """`lagoon maintain`, of which nothing is left at the end."""
+    process = subprocess.Popen(
+        ["lagoon", "maintain", "--warehouse", str(lake), "--keep-hours", "0", "--force", *arguments],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    job = Job(process, lake)
+    try:
+        yield job
+    finally:
+        if process.poll() is None:
+            job.kill()
+        job.end()
+
+
+def named(lake: Path, table: str) -> set[Path]:
+    """The files that the latest version of a table has, by a reader that is not ours."""
+    return {Path(file) for file in deltalake.DeltaTable(str(lake / table)).file_uris()}
+
+
+def unnamed(lake: Path, table: str) -> set[Path]:
+    """Data files in a table's folder that its latest version does not have."""
+    return set((lake / table).glob("*=*/*.parquet")) - named(lake, table)
+
+
+def killed_before_its_commit(job: Job) -> bool:
+    """Joined files of a table are written, and no version has them."""
+    job.wait_until(lambda: job.files(f"{LAG}/*/*-joined.parquet"))
+    job.kill()
+    return any(path.name.endswith("-joined.parquet") for path in unnamed(job.warehouse, LAG))
+
+
+def killed_before_the_checkpoint(job: Job) -> bool:
+    """A table's old files are replaced, and the checkpoint that is to follow is not written."""
+    before = job.files(f"{LAG}/_delta_log/*.json")
+    job.wait_until(lambda: job.files(f"{LAG}/_delta_log/*.json") - before)
+    job.kill()
+    last = max(job.files(f"{LAG}/_delta_log/*.json"))
+    return not job.files(f"{LAG}/_delta_log/{last.stem}.checkpoint*.parquet")
+
+
+def killed_between_tables(job: Job) -> bool:
+    """Table `snapshots` is done, and the tables of their rows are not."""
+    before = job.files(f"{LAG}/_delta_log/*.json")
+    job.wait_until(lambda: any(line.startswith("snapshots: ") for line in job.output))
+    job.kill()
+    return job.files(f"{LAG}/_delta_log/*.json") == before
+
+
+def killed_while_removing(job: Job) -> bool:
+    """Some of the files that nobody needs are removed, and others are not."""
+    before = job.files(f"{LAG}/*/*-default.parquet")
+    job.wait_until(lambda: before - job.files(f"{LAG}/*/*-default.parquet"))
+    job.kill()
+    return bool(unnamed(job.warehouse, LAG))
+
+
+def killed_in_optimize(job: Job) -> bool:
+    """Spark has written rewritten records, and no version has them."""
+    before = job.files("records/*/*.parquet")
+    job.wait_until(lambda: job.files("records/*/*.parquet") - before)
+    job.kill()
+    return bool(unnamed(job.warehouse, "records"))
+
+
+STATES = (
+    killed_before_its_commit,
+    killed_before_the_checkpoint,
+    killed_between_tables,
+    killed_while_removing,
+    killed_in_optimize,
+)
+
+
+def killed(template: Path, place: Path, state: Callable[[Job], bool], arguments: list[str]) -> Path:
+    """A lake in which maintenance was killed in a state."""
+    for attempt in range(ATTEMPTS):
+        lake = shutil.copytree(template, place / f"lake-{attempt}")
+        with started(lake, *arguments) as job:
+            if state(job):
+                return lake
+    pytest.fail(f"{state.__name__}: {''.join(job.output)}")
+
+
+def seen(spark: SparkSession, lake: Path) -> tuple[Any, Any]:
+    """What views show of snapshots, and what is archived."""
+    opened = at_path(spark, str(lake))
+    return shown(opened), contents(opened)
+
+
+@pytest.mark.parametrize("thins", [False, True], ids=["joined", "thinned"])
+@pytest.mark.parametrize("state", STATES)
+def test_maintenance_that_dies(
+    spark: SparkSession, template: Path, tmp_path: Path, state: Callable[[Job], bool], thins: bool
+) -> None:
+    """SIGKILL in a state: views show whole snapshots, before or after thinning; the next run leaves what one in peace leaves."""
+    retention = STEPWISE if thins else RetentionSettings()
+    options = MaintainOptions(retention=retention, keep_hours=0, force=True)
+    before = seen(spark, template)
+    lake = killed(template, tmp_path, state, THINNED if thins else [])
+    in_peace = shutil.copytree(template, tmp_path / "in-peace")
+    maintain(at_path(spark, str(in_peace)), options, CLOCK)
+    assert seen(spark, lake) in (before, seen(spark, in_peace))
+    maintain(at_path(spark, str(lake)), options, CLOCK)
+    assert seen(spark, lake) == seen(spark, in_peace)
+    assert (seen(spark, in_peace) == before) is not thins
+    for table in (table.name for table in TABLES):
+        assert not unnamed(lake, table), table
+    assert [one.table for one in maintain(at_path(spark, str(lake)), options, CLOCK) if one.days] == []

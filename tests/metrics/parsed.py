@@ -1,0 +1,30 @@
+"""Reads metrics with the parser of Prometheus' Python client, which is the oracle of what we write."""
+
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+
+Labels = frozenset[tuple[str, str]]
+
+
+def parsed(text: str) -> dict[tuple[str, Labels], float]:
+    """Every sample by name and labels; each may be there once, and each metric has its help and is a gauge."""
+    samples: dict[tuple[str, Labels], float] = {}
+    for family in text_string_to_metric_families(text):
+        assert family.type == "gauge", family.name
+        assert family.documentation, family.name
+        for sample in family.samples:
+            key = sample.name, frozenset(sample.labels.items())
+            assert key not in samples, key
+            samples[key] = sample.value
+    return samples
+
+
+def in_file(path: Path) -> dict[tuple[str, Labels], float]:
+    """The samples of a file."""
+    return parsed(path.read_text("utf-8"))
+
+
+def value(samples: dict[tuple[str, Labels], float], name: str, **labels: str) -> float | None:
+    """One sample; None if it is not there."""
+    return samples.get((name, frozenset(labels.items())))

@@ -1,0 +1,90 @@
+"""Which groups have metrics, and what an unknown value does to them."""
+
+import pytest
+
+from kafka_lagoon.metrics.exposition import exposition
+from kafka_lagoon.metrics.groups import GroupLag, group_lags, group_samples
+from kafka_lagoon.snapshot.configs import ConfigRow
+from kafka_lagoon.snapshot.group_rows import ConsumerGroupRow
+from tests.delta.samples import HOSTILE, NOON_MS, lag_row, row, snapshot
+from tests.metrics.parsed import parsed, value
+
+
+def config(topic: str, name: str, text: str) -> ConfigRow:
+    return row(ConfigRow, resource_type="topic", resource_name=topic, name=name, value=text)
+
+
+def test_sums_are_over_what_is_known() -> None:
+    """An unknown lag is counted and never taken for 0; who has no commit is not unknown."""
+    made = snapshot(
+        1,
+        row(ConsumerGroupRow, group_id="empty"),
+        lag_row("g", "t", 0, lag=5, time_lag_ms=2_000, records_lost=0),
+        lag_row("g", "t", 1, problem="LEADER_NOT_AVAILABLE"),
+        lag_row("g", "t", 2, lag_basis="log_start"),
+        lag_row("g", "t", 3, lag=-7, time_lag_ms=0),
+    )
+    lags = group_lags(made)
+    assert lags["empty"] == GroupLag()
+    assert lags["g"] == GroupLag(
+        lag=-2, highest_lag=5, time_lag_ms=2_000, partitions=4, unknown_lags=1, unknown_times=1, lost=0
+    )
+
+
+def test_an_age_of_zero_is_not_said_of_a_group_with_an_unknown_one() -> None:
+    """Another partition may have waited for days."""
+    made = snapshot(1, lag_row("g", "t", 0, lag=0), lag_row("g", "t", 1, lag=3), lag_row("h", "t", 0, lag=0))
+    lags = group_lags(made)
+    assert lags["g"].known_time_lag_ms() is None
+    assert lags["h"].known_time_lag_ms() == 0
+
+
+@pytest.mark.parametrize(
+    ("configs", "expected"),
+    [
+        ({"retention.ms": "1000", "cleanup.policy": "delete"}, NOON_MS + 1000),
+        ({"retention.ms": "1000", "cleanup.policy": "compact,delete"}, NOON_MS + 1000),
+        ({"retention.ms": "1000", "cleanup.policy": "compact"}, None),
+        ({"retention.ms": "-1", "cleanup.policy": "delete"}, None),
+        ({"retention.ms": str(2**63 - 1), "cleanup.policy": "delete"}, None),
+        ({}, None),
+    ],
+)
+def test_when_the_first_unread_record_expires(configs: dict[str, str], expected: int | None) -> None:
+    """By retention.ms of topics that delete; of the partitions of a group the earliest."""
+    made = snapshot(
+        1,
+        *(config("t", name, text) for name, text in configs.items()),
+        lag_row("g", "t", 0, lag=1, first_unread_timestamp_ms=NOON_MS),
+        lag_row("g", "t", 1, lag=1, first_unread_timestamp_ms=NOON_MS + 5),
+        lag_row("g", "t", 2, lag=1),
+        lag_row("g", "t", 3, lag=0, first_unread_timestamp_ms=1),
+        lag_row("g", "other", 0, lag=1, first_unread_timestamp_ms=1),
+    )
+    assert group_lags(made)["g"].expires_ms == expected
+
+
+def test_the_worst_groups_have_metrics() -> None:
+    """Those that lost records, then the largest lag, an unknown one before 0; the others are counted."""
+    lags = {
+        "small": GroupLag(lag=1),
+        "none": GroupLag(lag=0),
+        "unknown": GroupLag(),
+        "lost": GroupLag(lag=0, lost=1),
+        HOSTILE: GroupLag(lag=9),
+    }
+    for limit, expected in enumerate(["", "lost", HOSTILE, "small", "unknown", "none", None]):
+        samples = parsed(exposition(group_samples("c", lags, limit)))
+        groups = [dict(labels)["group"] for name, labels in samples if name == "lagoon_group_partitions"]
+        assert len(groups) == min(limit, 5)
+        assert not groups or expected is None or groups[-1] == expected
+        assert value(samples, "lagoon_snapshot_left_out_groups", kafka_cluster="c") == max(0, 5 - limit)
+
+
+def test_what_is_unknown_has_no_sample() -> None:
+    """A gap in a chart, not a zero."""
+    samples = parsed(exposition(group_samples("c", {"g": GroupLag(partitions=2, unknown_lags=2)}, 5)))
+    assert {name for name, labels in samples if ("group", "g") in labels} == {
+        "lagoon_group_partitions",
+        "lagoon_group_unknown_lag_partitions",
+    }

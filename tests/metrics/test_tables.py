@@ -1,0 +1,116 @@
+"""Metrics of the same snapshot are the same, whether the run wrote them or the tables were read."""
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from kafka_lagoon.cli.main import main
+from kafka_lagoon.delta import register_duckdb
+from kafka_lagoon.metrics.exposition import exposition
+from kafka_lagoon.metrics.snapshots import snapshot_facts, snapshot_samples
+from kafka_lagoon.snapshot.configs import ConfigRow
+from kafka_lagoon.snapshot.coverage import CollectionFailureRow
+from kafka_lagoon.snapshot.group_rows import ConsumerGroupRow
+from kafka_lagoon.snapshot.state_rows import BrokerRow, PartitionRow
+from tests.delta.lake import make_lake
+from tests.delta.samples import HOSTILE, NOON_MS, lag_row, row, snapshot
+from tests.metrics.parsed import in_file, parsed, value
+
+
+def _topic(name: str, retention_ms: int, policy: str = "delete") -> list[ConfigRow]:
+    values = {"retention.ms": str(retention_ms), "cleanup.policy": policy}
+    return [
+        row(ConfigRow, resource_type="topic", resource_name=name, name=config, value=text)
+        for config, text in values.items()
+    ]
+
+
+def _facts() -> list[object]:
+    """Groups of every kind, brokers and partitions in an outage, and failures."""
+    partition: dict[str, Any] = {"topic": "orders", "replicas": (1, 2)}
+    return [
+        *_topic("orders", 3_600_000),
+        *_topic("compacted", 1, "compact"),
+        *(row(ConsumerGroupRow, group_id=name) for name in ("billing", "lost", "empty", HOSTILE, "a\udcff")),
+        lag_row(
+            "billing", "orders", 0, lag=1500, time_lag_ms=60_500, records_lost=0, first_unread_timestamp_ms=NOON_MS
+        ),
+        lag_row("billing", "orders", 1, lag=9, time_lag_ms=7, records_lost=0, first_unread_timestamp_ms=NOON_MS - 1),
+        lag_row("billing", "compacted", 0, lag=9, time_lag_ms=7, records_lost=0, first_unread_timestamp_ms=5),
+        lag_row("billing", "payments", 0, lag_basis="log_start"),
+        lag_row("lost", "orders", 0, lag=20, time_lag_ms=1, records_lost=3, first_unread_timestamp_ms=NOON_MS),
+        lag_row("lost", "orders", 1, problem="LEADER_NOT_AVAILABLE"),
+        lag_row("sharing", "orders", 0, lag=4, lag_basis="share", records_lost=0),
+        lag_row(HOSTILE, "orders", 0, lag=-2, records_lost=0),
+        lag_row("a\udcff", "orders", 0, lag=2**62),
+        row(BrokerRow, broker_id=1, is_fenced=True),
+        row(BrokerRow, broker_id=2, is_fenced=False),
+        row(PartitionRow, **partition, is_under_replicated=True, is_leaderless=False, is_under_min_isr=True),
+        row(PartitionRow, **partition, partition=1, is_under_replicated=True, is_leaderless=True),
+        row(PartitionRow, **partition, partition=2),
+        *(row(CollectionFailureRow, api="Fetch", scope=str(n), error_name="TIMED_OUT") for n in range(2)),
+        row(CollectionFailureRow, api="ListGroups", error_name="NOT_COORDINATOR"),
+    ]
+
+
+NEWEST = snapshot(2, *_facts(), status="partial", brokers=2, topics=3, partitions=3, groups=5, failures=3)
+OTHER = snapshot(1, *_facts()[:10], status="complete", cluster="second")
+OLD = snapshot(1, *_facts(), lag_row("gone", "orders", 0, lag=7), status="complete")
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two clusters, of one of which there is an older snapshot."""
+    return make_lake(tmp_path_factory.mktemp("lake"), (OLD, OTHER, NEWEST))
+
+
+def written_by_runs(limit: int) -> dict[Any, float]:
+    samples = [sample for made in (NEWEST, OTHER) for sample in snapshot_samples(snapshot_facts(made), limit)]
+    return parsed(exposition(samples))
+
+
+@pytest.mark.parametrize("limit", [0, 2, 100])
+def test_runs_and_tables_agree(lake: Path, capsys: pytest.CaptureFixture[str], limit: int) -> None:
+    """Every sample, with any limit of groups; an unpublished or older snapshot has none."""
+    assert main(["metrics", "--warehouse", str(lake), "--set", f"metrics.max_groups={limit}"]) == 0
+    assert parsed(capsys.readouterr().out) == written_by_runs(limit)
+
+
+def test_numbers_are_those_of_the_tables(lake: Path) -> None:
+    """Counted by SQL of its own."""
+    samples = written_by_runs(100)
+    with duckdb.connect() as connection:
+        register_duckdb(connection, str(lake))
+        rows = connection.sql(
+            "SELECT cluster, group_id, sum(lag)::BIGINT, count(*) FROM lag_now GROUP BY ALL HAVING count(lag) > 0"
+        ).fetchall()
+        ((expiry,),) = connection.sql(
+            "SELECT min(epoch_ms(expires_at)) FROM loss_ahead WHERE group_id = 'billing' AND cluster = 'default'"
+        ).fetchall()
+    assert len(rows) == 6
+    for cluster, group, lag, partitions in rows:
+        assert value(samples, "lagoon_group_lag", kafka_cluster=cluster, group=group) == lag
+        assert value(samples, "lagoon_group_partitions", kafka_cluster=cluster, group=group) == partitions
+    assert (
+        value(samples, "lagoon_group_expiry_timestamp_seconds", kafka_cluster="default", group="billing")
+        == expiry / 1000
+    )
+    assert value(samples, "lagoon_group_time_lag_seconds", kafka_cluster="default", group="billing") == 60.5
+    assert value(samples, "lagoon_group_unknown_lag_partitions", kafka_cluster="default", group="lost") == 1
+    assert value(samples, "lagoon_snapshot_failures", kafka_cluster="default", error="TIMED_OUT") == 2
+    assert value(samples, "lagoon_snapshot_complete", kafka_cluster="default") == 0
+    assert value(samples, "lagoon_snapshot_fenced_brokers", kafka_cluster="default") == 1
+    assert value(samples, "lagoon_snapshot_under_replicated_partitions", kafka_cluster="default") == 2
+    assert value(samples, "lagoon_snapshot_leaderless_partitions", kafka_cluster="default") == 1
+
+
+def test_a_file_is_written(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What would be printed; and one line where it cannot be written."""
+    arguments = ["metrics", "--warehouse", str(lake), "--out"]
+    assert main([*arguments, str(tmp_path / "lagoon.prom")]) == 0
+    assert in_file(tmp_path / "lagoon.prom") == written_by_runs(100)
+    assert main([*arguments, str(tmp_path / "none" / "lagoon.prom")]) == 2
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", f"lagoon: --out {tmp_path}/none/lagoon.prom: No such file or directory\n")

@@ -1,0 +1,49 @@
+"""Files of the textfile collector are replaced as a whole."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kafka_lagoon.metrics.exposition import Metric, Sample
+from kafka_lagoon.metrics.textfile import file_name, replace_file
+from tests.metrics.parsed import in_file
+
+SAMPLE = Sample(Metric("lagoon_x", "X."), (), 1)
+
+
+def test_a_file_is_replaced(tmp_path: Path) -> None:
+    """The new content under the old name, readable for another user, and nothing beside it."""
+    path = tmp_path / "lagoon.prom"
+    path.write_text("old")
+    before = path.stat().st_ino
+    replace_file(path, [SAMPLE])
+    assert in_file(path) == {("lagoon_x", frozenset()): 1}
+    assert path.stat().st_ino != before
+    assert path.stat().st_mode & 0o777 == 0o644 & ~_umask()
+    assert [one.name for one in tmp_path.iterdir()] == ["lagoon.prom"]
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    """The folder is missing, or a folder has the name: the error names the path, and no half file is left."""
+    with pytest.raises(FileNotFoundError):
+        replace_file(tmp_path / "none" / "lagoon.prom", [SAMPLE])
+    (tmp_path / "lagoon.prom" / "x").mkdir(parents=True)
+    with pytest.raises(OSError, match="directory"):
+        replace_file(tmp_path / "lagoon.prom", [SAMPLE])
+    assert [one.name for one in tmp_path.iterdir()] == ["lagoon.prom"]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "expected"),
+    [("prod", "lagoon-run-snapshot-prod.prom"), ("../a b", "lagoon-run-snapshot-..%2Fa%20b.prom")],
+)
+def test_any_cluster_has_a_name_of_its_own(cluster: str, expected: str) -> None:
+    """Names of clusters are the user's, and none leaves the folder."""
+    assert file_name("run", "snapshot", cluster) == expected

@@ -1,0 +1,89 @@
+"""docs/recipes/schema_registry.py: values that Confluent's serializers wrote, and values that are none; in Spark in tests/source."""
+
+import base64
+import importlib.util
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.error import URLError
+
+import pytest
+
+from kafka_lagoon.jars.locked_jars import cache_folder
+from tests.registry.fake_registry import Registry, serving
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = json.loads(Path(__file__).with_name("samples.json").read_text("utf-8"))
+VALUES = [(base64.b64decode(one["value"]), one["json"]) for one in SAMPLES["values"]]
+FIRST = VALUES[0][0]
+
+
+@pytest.fixture(scope="module")
+def recipe() -> ModuleType:
+    """The file, as a user imports it."""
+    spec = importlib.util.spec_from_file_location("schema_registry", ROOT / "docs" / "recipes" / "schema_registry.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def registry() -> Iterator[Registry]:
+    """A registry with the schemas that the serializers registered."""
+    schemas = {int(number): schema for number, schema in SAMPLES["schemas"].items()}
+    with serving(Registry(schemas, SAMPLES["subjects"])) as running:
+        yield running
+
+
+def test_values_of_confluents_serializers(recipe: ModuleType, registry: Registry) -> None:
+    """Avro in several versions and with references, JSON Schema, Protobuf's first, second and inner message."""
+    assert len(VALUES) == 10
+    for value, expected in VALUES:
+        schema_id, decoded, problem = recipe._row(registry.url, None, value)
+        assert (schema_id, problem) == (int.from_bytes(value[1:5], "big"), None)
+        assert json.loads(decoded) == expected
+    assert len(registry.requests) == len(set(registry.requests))  # a schema is asked for once
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, (None, None, "NO_VALUE")),
+        (b"", (None, None, "NOT_IN_WIRE_FORMAT")),
+        (b'{"id": 1}', (None, None, "NOT_IN_WIRE_FORMAT")),
+        (b"\0\0\0\0", (None, None, "NOT_IN_WIRE_FORMAT")),
+        (b"\0\0\0\0\1x", (1, None, "SCHEMA_NOT_FOUND")),
+        (FIRST[:-1], (100_000, None, "UNREADABLE")),
+        (FIRST + b"x", (100_000, None, "UNREADABLE")),
+        (FIRST[:5], (100_000, None, "UNREADABLE")),
+        (VALUES[5][0][:5], (100_006, None, "UNREADABLE")),  # Protobuf without the indexes of a message
+        (VALUES[5][0][:5] + b"\x02\x10", (100_006, None, "UNREADABLE")),  # the ninth message of the file
+    ],
+)
+def test_values_that_are_none(recipe: ModuleType, registry: Registry, value: bytes | None, expected: Any) -> None:
+    """Are null, and why is beside it."""
+    assert recipe._row(registry.url, None, value) == expected
+
+
+def test_a_registry_that_does_not_answer_is_an_error(recipe: ModuleType) -> None:
+    """Its records are not unreadable."""
+    with pytest.raises(URLError):
+        recipe._row("http://127.0.0.1:1", None, FIRST)
+
+
+@pytest.mark.proof
+def test_samples_are_those_of_confluents_serializers(tmp_path: Path) -> None:
+    """Made again by confluent-kafka, which this environment lacks the extras of, they are the same bytes."""
+    python = cache_folder() / "confluent" / "bin" / "python"
+    assert python.exists(), (
+        f"python -m venv {python.parents[1]} && {python} -m pip install "
+        '"confluent-kafka[avro,protobuf,json,schemaregistry]==2.15.1"'
+    )
+    command = [python, "-m", "tests.registry.make_samples", tmp_path / "samples.json"]
+    subprocess.run(command, check=True, cwd=ROOT, env={"PYTHONPATH": str(ROOT)}, capture_output=True)
+    assert json.loads((tmp_path / "samples.json").read_text("utf-8")) == SAMPLES

@@ -1,0 +1,59 @@
+"""The DAG file without an Airflow: what it says of jobs and settings agrees with them."""
+
+import ast
+import json
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from kafka_lagoon.settings import load
+from tests.installed import CLONE
+
+TREE = ast.parse((CLONE / "conf" / "airflow" / "lagoon_dag.py").read_text("utf-8"))
+
+
+def calls(name: str) -> list[dict[str | None, ast.expr]]:
+    """The named arguments of each call of a function."""
+    nodes = [node for node in ast.walk(TREE) if isinstance(node, ast.Call) and ast.unparse(node.func) == name]
+    return [{word.arg: word.value for word in call.keywords} for call in nodes]
+
+
+def function(name: str) -> Callable[..., Any]:
+    """One function of the file, which uses nothing of Airflow but its types."""
+    (definition,) = (node for node in TREE.body if isinstance(node, ast.FunctionDef) and node.name == name)
+    namespace: dict[str, Any] = {"json": json, "Connection": object}
+    exec(compile(ast.Module([definition], []), name, "exec"), namespace)  # noqa: S102  a recipe of ours
+    made: Callable[..., Any] = namespace[name]
+    return made
+
+
+def test_each_dag_runs_a_job_that_there_is() -> None:
+    """One at a time, without catching up; and a snapshot alone has a slot."""
+    (common,) = (node.value for node in TREE.body if isinstance(node, ast.AnnAssign) and node.target.id == "COMMON")
+    values = {ast.literal_eval(key): ast.unparse(value) for key, value in zip(common.keys, common.values, strict=True)}
+    assert (values["catchup"], values["max_active_runs"]) == ("False", "1")
+    assert all(ast.unparse(one[None]) == "COMMON" for one in calls("DAG"))
+    jobs = {ast.literal_eval(one["job"]): one for one in calls("LagoonOperator")}
+    assert len(jobs) == len(calls("DAG"))
+    assert all((CLONE / "jobs" / f"{job}.py").is_file() for job in jobs)
+    assert [
+        job for job, words in jobs.items() if "--slot" in ast.unparse(words.get("arguments", ast.Constant("")))
+    ] == ["snapshot"]
+
+
+def test_a_connection_becomes_settings() -> None:
+    """Host, port, login, password and Extra, in Kafka's names or ours; several clusters by their names."""
+    extra = {"security.protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA-512", "request_timeout_ms": 7000}
+    connection = SimpleNamespace(host="a", port=9093, login="lagoon", password="p%$ \"'", extra_dejson=extra)  # noqa: S106
+    variables = function("kafka_settings")("clusters.prod", connection)
+    ((name, settings),) = load(None, {"LAGOON_WAREHOUSE": "/w", **variables}).named_clusters().items()
+    assert (name, settings.bootstrap_servers, settings.security_protocol) == ("prod", "a:9093", "SASL_SSL")
+    assert (settings.sasl_username, settings.request_timeout_ms) == ("lagoon", 7000)
+    assert settings.sasl_password.reveal() == "p%$ \"'"
+
+
+def test_extra_wins() -> None:
+    """A bootstrap server of Extra is the one; what a connection does not have is not set."""
+    servers = {"bootstrap.servers": "b:1,c:2"}
+    connection = SimpleNamespace(host="a", port=None, login=None, password=None, extra_dejson=servers)
+    assert function("kafka_settings")("kafka", connection) == {"LAGOON_KAFKA__BOOTSTRAP_SERVERS": "b:1,c:2"}

@@ -1,0 +1,79 @@
+"""The CronJobs of conf/kubernetes: what Kubernetes makes of them, and that they agree with the rest."""
+
+import json
+import subprocess
+import tomllib
+from typing import Any
+
+import pytest
+
+from kafka_lagoon import __version__
+from kafka_lagoon.cli.terminal import BAD_CONFIGURATION, INCOMPLETE, LOCKED
+from kafka_lagoon.settings import load
+from tests.schedules.recipes import container, cron_jobs, manifests
+from tests.schedules.tools import interpreter
+
+JOBS = ("snapshot", "ingest", "maintain")
+_VALIDATE = """
+import json, sys, kubernetes_validate
+for document in json.load(sys.stdin):
+    kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
+"""
+
+
+def pod(job: str) -> dict[str, Any]:
+    """The specification of the pods of a CronJob."""
+    return dict(cron_jobs()[job]["jobTemplate"]["spec"]["template"]["spec"])
+
+
+def test_there_is_one_for_each_job() -> None:
+    """Each runs once at a time, in an image of this version."""
+    assert tuple(cron_jobs()) == JOBS
+    for job, spec in cron_jobs().items():
+        assert spec["concurrencyPolicy"] == "Forbid"
+        assert container(job)["image"] == f"kafka-lagoon:{__version__}"
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_exit_codes(job: str) -> None:
+    """What would end the same is not tried again. Kubernetes looks at exit codes only where it does not restart containers."""
+    spec = cron_jobs()[job]["jobTemplate"]["spec"]
+    (rule,) = (rule["onExitCodes"] for rule in spec["podFailurePolicy"]["rules"] if rule["action"] == "FailJob")
+    assert rule["values"] == [BAD_CONFIGURATION, INCOMPLETE, LOCKED]
+    assert (rule["operator"], rule["containerName"]) == ("In", container(job)["name"])
+    assert pod(job)["restartPolicy"] == "Never"
+    assert spec["backoffLimit"] > 0
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_what_a_pod_may_do(job: str) -> None:
+    """It is not root, has no capability and no token, and writes to its volume and /tmp alone."""
+    assert pod(job)["automountServiceAccountToken"] is False
+    assert pod(job)["securityContext"]["runAsNonRoot"] is True
+    assert container(job)["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    writable = {mount["mountPath"] for mount in container(job)["volumeMounts"] if not mount.get("readOnly")}
+    assert writable == {"/lake", "/tmp"}  # noqa: S108
+
+
+def test_the_settings_are_settings_of_ours() -> None:
+    """The ConfigMap can be loaded, its commented lines too, and puts the warehouse on the volume."""
+    (text,) = (item["data"]["lagoon.toml"] for item in manifests() if item["kind"] == "ConfigMap")
+    given = tomllib.loads(text.replace("# ", ""))
+    assert given["warehouse"] in {mount["mountPath"] for mount in container("snapshot")["volumeMounts"]}
+    kafka = [f"kafka.{name}={value}" for name, value in given["kafka"].items()]
+    settings = load(None, {}, [f"ingest.pattern={given['ingest']['pattern']}", "warehouse=/lake", *kafka])
+    assert list(settings.named_clusters()) == ["default"]
+
+
+@pytest.mark.proof
+def test_the_schema_of_kubernetes() -> None:
+    """Every object keeps Kubernetes' own schema, which knows no other field."""
+    for documents, code in ((manifests(), 0), ([{**manifests()[2], "spec": {"schedul": "x"}}], 1)):
+        done = subprocess.run(
+            [interpreter(), "-c", _VALIDATE], input=json.dumps(documents), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code, done.stderr

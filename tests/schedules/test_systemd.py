@@ -1,0 +1,55 @@
+"""The units of conf/systemd are units to systemd itself."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.schedules.recipes import UNITS, unit
+
+
+def test_each_timer_starts_a_unit_that_there_is() -> None:
+    """By its name, or by Unit=; and each job that needs a schedule has one."""
+    started = {}
+    for timer in UNITS.glob("*.timer"):
+        started[timer.stem] = unit(timer.name)["Timer"].get("Unit", f"{timer.stem}.service")
+    assert started == {
+        "lagoon-snapshot": "lagoon-snapshot.service",
+        "lagoon-ingest": "lagoon@ingest.service",
+        "lagoon-maintain": "lagoon@maintain.service",
+    }
+    for service in started.values():
+        assert (UNITS / re.sub("@.*[.]", "@.", service)).is_file()
+
+
+def test_the_services_have_one_sandbox() -> None:
+    """What a service may do is written in each of them, and is the same."""
+    snapshot, template = (dict(unit(name)["Service"]) for name in ("lagoon-snapshot.service", "lagoon@.service"))
+    for settings in (snapshot, template):
+        del settings["ExecStart"], settings["TimeoutStartSec"]
+    assert snapshot == template
+
+
+@pytest.mark.proof
+def test_systemd_accepts_them(tmp_path: Path) -> None:
+    """`systemd-analyze verify` has nothing to say, and `security` finds little that the services could still give up."""
+    if not shutil.which("systemd-analyze"):
+        pytest.fail("There is no systemd-analyze, which verifies units: apt-get install systemd")
+    for source in UNITS.iterdir():
+        lines = source.read_text().replace("/opt/kafka-lagoon/.venv/bin/lagoon", "/bin/true")
+        (tmp_path / source.name.replace("@.", "@ingest.")).write_text(lines)
+    units = sorted(str(one) for one in tmp_path.glob("lagoon*") if "maintain" not in one.name)
+    verified = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True, check=False
+    )
+    assert (verified.returncode, verified.stdout, verified.stderr) == (0, "", "")
+    for service in tmp_path.glob("*.service"):
+        rated = subprocess.run(
+            ["systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold=35", service],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert rated.returncode == 0, rated.stdout

@@ -1,0 +1,23 @@
+"""The environment that has Airflow and Kubernetes' schemas: it is no part of the one that runs the tests."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.installed import CLONE
+
+_DEFAULT = CLONE / ".cache" / "schedules" / "bin" / "python"
+_REQUIREMENTS = Path(__file__).parent / "requirements.txt"
+
+
+def interpreter() -> Path:
+    """The interpreter of that environment; the test fails and says how to make it where it is missing."""
+    chosen = Path(os.environ.get("SCHEDULES_PYTHON", _DEFAULT))
+    if not chosen.exists():
+        folder = _DEFAULT.parent.parent
+        pytest.fail(
+            f"{chosen} is not there: python3.11 -m venv {folder} && {folder}/bin/pip install -r {_REQUIREMENTS}; "
+            "or set SCHEDULES_PYTHON to an interpreter that has Airflow"
+        )
+    return chosen
