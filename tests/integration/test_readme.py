@@ -14,7 +14,7 @@ from tests.documents import README, ROOT, blocks
 from tests.integration.state import create_topics, produce
 from tests.jobs.commands import environment, rows
 
-pytestmark = pytest.mark.spark  # an ingest starts it
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]  # an ingest starts it
 
 TEXT = README.read_text("utf-8")
 NOBODY_THERE = "127.0.0.1:1"  # no broker, which is known before Spark is started
@@ -30,7 +30,7 @@ class Clone:
         """A block of commands, one after the other until one fails, as a user pastes them."""
         command = ["/bin/sh", "-exc", script]
         return subprocess.run(
-            command, cwd=self.folder, env=environment(), capture_output=True, text=True, timeout=240, check=False
+            command, cwd=self.folder, env=environment(), capture_output=True, text=True, timeout=540, check=False
         )
 
     def conf(self, servers: str) -> None:
@@ -85,5 +85,7 @@ def test_crontab(clone: Clone) -> None:
     (clone.folder / "crontab").write_text('#!/bin/sh\ncp "$3" installed\n')
     (clone.folder / "crontab").chmod(0o755)
     assert clone.run('PATH="$PWD:$PATH"\n' + scripts()[4]).returncode == 0
-    lines = (clone.folder / "installed").read_text().splitlines()
-    assert len([line for line in lines if re.match(r"(?:[-*/,\d]+ ){5}", line)]) == 3
+    scheduled = re.findall(
+        r"^(?:[-*/,\d]+ ){5} *\$LAGOON (\w+)", (clone.folder / "installed").read_text(), re.MULTILINE
+    )
+    assert {"snapshot", "ingest", "maintain", "report"} == set(scheduled)
