@@ -14,14 +14,14 @@ _OURS = "kafka-lagoon"
 
 
 def locked(lock: str, wanted: Iterable[str]) -> str:
-    """The entries of these packages and of all that they bring."""
-    entries = {_canonical(entry): entry for entry in re.split(r"^(?=[A-Za-z0-9])", lock, flags=re.MULTILINE)}
+    """The entries of these packages and of all that they bring; some have one entry for each of several versions of Python."""
+    entries = [(_canonical(entry), entry) for entry in re.split(r"^(?=[A-Za-z0-9])", lock, flags=re.MULTILINE)]
     chosen: set[str] = set()
-    new = set(wanted) & entries.keys()
+    new = set(wanted)
     while new:
         chosen |= new
-        new = {name for name, entry in entries.items() if chosen & set(_via(entry))} - chosen
-    return "".join(entry for name, entry in entries.items() if name in chosen)
+        new = {name for name, entry in entries if chosen & set(_via(entry))} - chosen
+    return "".join(entry for name, entry in entries if name in chosen)
 
 
 def _via(entry: str) -> list[str]:

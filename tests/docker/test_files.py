@@ -5,6 +5,7 @@ import importlib.util
 import re
 import subprocess
 import tomllib
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +18,16 @@ from packaging.utils import canonicalize_name
 
 from kafka_lagoon.cli.main import COMMANDS
 from kafka_lagoon.settings import load
-from tests.docker.bare_image import instructions
+
+
+def instructions(dockerfile: str) -> Iterator[tuple[str, str]]:
+    """Each instruction and its argument, without comments and line ends."""
+    text = re.sub(r"^#.*\n", "", dockerfile, flags=re.MULTILINE)
+    for line in re.sub(r"\\\n", " ", text).splitlines():
+        if line.strip():
+            name, _, argument = line.strip().partition(" ")
+            yield name, argument.strip()
+
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCKER = ROOT / "conf" / "docker"
@@ -139,6 +149,12 @@ def test_the_image_has_what_the_jobs_need(locked: ModuleType) -> None:
     chosen = set(re.findall(r"^([a-z0-9-]+)==", lock, re.MULTILINE))
     needed = named.union(*map(_brought, named))
     assert needed <= chosen
+    pins = [Requirement(line) for line in re.findall(r"^([a-z0-9-]+==[^\\\n]+)", lock, re.MULTILINE)]
+    for python in ("3.11", "3.12", "3.13"):
+        of_python = {"python_version": python, "python_full_version": f"{python}.1"}
+        here = [one.name for one in pins if one.marker is None or one.marker.evaluate(of_python)]
+        assert len(here) == len(set(here))
+        assert needed <= set(here)
     assert chosen.isdisjoint({"pytest", "mypy", "moto", "confluent-kafka", "polars"})
     assert len(re.findall("--hash=sha256:", lock)) >= len(chosen)
 

@@ -35,6 +35,16 @@ def test_both_engines_print_the_same(lake: Path, form: str, capsys: pytest.Captu
     assert sql(lake, capsys, "--engine", "spark", "--format", form, STATEMENT + " NULLS FIRST") == by_duckdb
 
 
+def test_both_engines_find_the_same_metrics(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """To the byte."""
+    printed = []
+    for engine in ("duckdb", "spark"):
+        assert main(["metrics", "--warehouse", str(lake), "--engine", engine]) == 0
+        printed.append(capsys.readouterr().out)
+    assert "lagoon_group_lag" in printed[0]
+    assert printed[0] == printed[1]
+
+
 def test_a_table_that_a_later_version_added_has_no_rows_yet(
     lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
