@@ -3,8 +3,8 @@
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import deltalake
 import pytest
@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.warehouse import open_warehouse
 from tests.clock import CLOCK
-from tests.delta.s3_racer import A_RUN, one_ingest, one_snapshot
+from tests.delta.commit_races import race
+from tests.delta.s3_racer import A_RUN
 from tests.delta.test_log_store import COMMIT, a_lake
 from tests.object_store import BUCKET, KEY, SECRET, ObjectStore
 from tests.warehouses import settings
@@ -56,9 +57,9 @@ def assert_each_version_was_made_once(store: ObjectStore, location: str) -> int:
 
 
 def assert_all_is_there(
-    store: ObjectStore, location: str, racers: Mapping[str, range], times: Mapping[str, int]
+    read: Callable[..., list[tuple[object, ...]]], racers: Mapping[str, range], times: Mapping[str, int]
 ) -> None:
-    """Every snapshot whole in every table, every record and every range once."""
+    """Every snapshot whole in every table, every record and every range once; `read` gives columns of a table."""
     expected = sorted(
         f"0192-{round_number:04d}-cluster-{number}"
         for number in racers["snapshot"]
@@ -66,14 +67,12 @@ def assert_all_is_there(
     )
     for table in WRITTEN:
         rows_each = 3 if table == "consumer_lag" else 1
-        assert rows(store, location, table, "snapshot_id") == [(one,) for one in expected for _ in range(rows_each)], (
-            table
-        )
+        assert read(table, "snapshot_id") == [(one,) for one in expected for _ in range(rows_each)], table
     upto = times["ingest"] * A_RUN
-    assert rows(store, location, "records", "cluster_id", "offset") == [
+    assert read("records", "cluster_id", "offset") == [
         (f"id-{number}", offset) for number in racers["ingest"] for offset in range(upto)
     ]
-    assert rows(store, location, "record_ranges", "cluster_id", "from_offset", "to_offset") == [
+    assert read("record_ranges", "cluster_id", "from_offset", "to_offset") == [
         (f"id-{number}", start, start + A_RUN) for number in racers["ingest"] for start in range(0, upto, A_RUN)
     ]
 
@@ -83,15 +82,9 @@ def test_threads_race(spark: SparkSession, bucket: ObjectStore) -> None:
     location, count = a_lake(), 2
     warehouse = open_warehouse(spark, settings(f"warehouse={location}"), CLOCK)
     racers = {"snapshot": range(2), "ingest": range(2)}
-
-    def race(role: str, number: int) -> None:
-        for round_number in range(1, count + 1):
-            (one_snapshot if role == "snapshot" else one_ingest)(warehouse, number, round_number)
-
-    with ThreadPoolExecutor(4) as threads:
-        list(threads.map(race, ["snapshot", "snapshot", "ingest", "ingest"], [0, 1, 0, 1]))
+    race(warehouse, racers, count)
     assert assert_each_version_was_made_once(bucket, location) > 0
-    assert_all_is_there(bucket, location, racers, {"snapshot": count, "ingest": count})
+    assert_all_is_there(partial(rows, bucket, location), racers, {"snapshot": count, "ingest": count})
 
 
 @pytest.mark.proof
@@ -138,4 +131,6 @@ def test_processes_race(spark: SparkSession, bucket: ObjectStore) -> None:
     assert done[:-1] == ["10"] * 4 + ["25"] * 3
     assert int(done[-1]) >= 1
     assert refused > 50
-    assert_all_is_there(bucket, location, {role: range(several) for role, several in ROLES.items()}, TIMES)
+    assert_all_is_there(
+        partial(rows, bucket, location), {role: range(several) for role, several in ROLES.items()}, TIMES
+    )

@@ -1,0 +1,82 @@
+"""Tables in Azure, on Azurite: two writers never make the same version."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from confluent_kafka.admin import NewTopic
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from kafka_lagoon.delta.maintain import MaintainOptions, maintain
+from kafka_lagoon.delta.warehouse import at_path, open_warehouse
+from kafka_lagoon.sandbox.kafka import LocalKafka
+from tests.azure_store import CONTAINER, ROOT, AzureStore, azure_store, reach_azure
+from tests.clock import CLOCK
+from tests.delta.commit_races import assert_one_of_several_writers_wins, race
+from tests.integration.state import create_topics, produce
+from tests.jobs.archived import consumed, digest
+from tests.jobs.commands import here
+from tests.warehouses import settings
+
+pytestmark = [pytest.mark.proof, pytest.mark.spark, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def store(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AzureStore]:
+    """A container that the session reaches."""
+    with azure_store(tmp_path_factory.mktemp("azure")) as served:
+        reach_azure(spark, served)
+        yield served
+
+
+def a_lake() -> str:
+    """A place that no other test has."""
+    return f"{ROOT}/{uuid4().hex}"
+
+
+def rows(store: AzureStore, location: str, table: str, *columns: str) -> list[tuple[object, ...]]:
+    """Rows of a table as delta-rs reads them from the store."""
+    url = f"az://{CONTAINER}/{location.rpartition('/')[2]}/{table}"
+    arrow = DeltaTable(url, storage_options=store.delta_rs()).to_pyarrow_table(columns=list(columns))
+    return sorted(tuple(row.values()) for row in arrow.to_pylist())
+
+
+def test_one_of_several_writers_wins(spark: SparkSession, store: AzureStore) -> None:  # noqa: ARG001  serves the container
+    """Delta's own log store for abfs."""
+    assert_one_of_several_writers_wins(at_path(spark, a_lake()))
+
+
+def test_runs_race(spark: SparkSession, store: AzureStore) -> None:
+    """Snapshots at once into the same tables, and maintenance of what they have written: every row is there once."""
+    location = a_lake()
+    warehouse = open_warehouse(spark, settings(f"warehouse={location}"), CLOCK)
+    race(warehouse, {"snapshot": range(4)}, 3)
+    expected = sorted((f"0192-{made:04d}-cluster-{number}",) for number in range(4) for made in range(1, 4))
+    for _ in range(2):
+        assert rows(store, location, "snapshots", "snapshot_id") == expected
+        assert rows(store, location, "consumer_lag", "snapshot_id") == sorted(expected * 3)
+        maintain(warehouse, MaintainOptions(), CLOCK)
+
+
+def test_jobs(kafka: LocalKafka, store: AzureStore, tmp_path: Path) -> None:
+    """Snapshot, two ingests and a query; Spark writes the records, since Arrow has no settings of Hadoop's."""
+    create_topics(kafka.bootstrap_servers, [NewTopic("in-azure", 3, 1)])
+    produce(kafka.bootstrap_servers, "in-azure", 1_000)
+    location = a_lake()
+    of_lake = ["--warehouse", location, "--set", f"kafka.bootstrap_servers={kafka.bootstrap_servers}"]
+    by_spark = ["--set", "records.writer=spark", "--set", f"records.staging={tmp_path}", "--topics", "in-azure"]
+    outputs = [
+        here("snapshot", *of_lake),
+        here("ingest", *of_lake, *by_spark),
+        here("sql", "SELECT count(*) AS offsets FROM partition_offsets", "--warehouse", location),
+        here("ingest", *of_lake, *by_spark),
+    ]
+    for output in outputs:
+        assert output.returncode == 0, output.stdout + output.stderr
+    read = rows(store, location, "records", "topic", "partition", "offset", "key", "value")
+    archived = {(topic, partition, offset, digest(key, value)) for topic, partition, offset, key, value in read}
+    assert len(archived) == len(read)
+    assert archived == consumed(kafka.bootstrap_servers, ["in-azure"]).keys()
+    assert len(rows(store, location, "snapshots", "snapshot_id")) == 1
