@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from kafka_lagoon.delta import register_source
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.source.internal_topics import consumer_offsets, transaction_state
+from tests.cookbook.pages import VALUES, run_snippet
 from tests.integration.tools_in_one import ToolsInOne, tools_in_one
 from tests.source.source_topics import create, produce
 
@@ -197,6 +198,18 @@ def test_transactions_are_those_of_kafkas_formatter(
     assert ended == {f"{PREFIX}committed": "CompleteCommit", f"{PREFIX}aborted": "CompleteAbort"}
     ongoing = {part.topic for row in rows if row.state == "Ongoing" for part in row.partitions}
     assert {TOPIC, "__consumer_offsets"} <= ongoing
+
+
+@pytest.mark.usefixtures("load")
+def test_the_snippet_of_the_page_runs(
+    spark: SparkSession, kafka: LocalKafka, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """docs/values.md shows the newest commits and the steps of transactions."""
+    names = run_snippet(VALUES.read_text("utf-8"), "consumer_offsets", spark, kafka.bootstrap_servers)
+    assert names["commits"].columns[:3] == ["log_partition", "log_offset", "written_at"]
+    printed = capsys.readouterr().out
+    assert f"{PREFIX}classic" in printed
+    assert "CompleteCommit" in printed
 
 
 def test_what_is_no_record_of_kafkas(spark: SparkSession) -> None:
