@@ -75,6 +75,14 @@ def _cell(value: Any) -> str:
             return f"{value:,}"
 
 
+def run_snippet(page: str, words: str, spark: Any, brokers: str, registry: str = "") -> dict[str, Any]:
+    """Run the page's Python block with these words against real brokers; returns the names that it gives."""
+    (snippet,) = (one for one in re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE) if words in one)
+    names: dict[str, Any] = {"spark": spark}
+    exec(snippet.replace("localhost:9092", brokers).replace("http://localhost:8081", registry), names)  # noqa: S102
+    return names
+
+
 def renewed(page: str, answer: Callable[[str], str]) -> str:
     """The page with answers of now; of statements for Spark alone (VARIANT), the answer of the one before stands for both."""
     answers: list[str] = []

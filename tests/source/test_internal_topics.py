@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from kafka_lagoon.delta import register_source
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.source.internal_topics import consumer_offsets, transaction_state
+from tests.cookbook.pages import VALUES, run_snippet
 from tests.integration.tools_in_one import ToolsInOne, tools_in_one
 from tests.source.source_topics import create, produce
 
@@ -199,18 +200,34 @@ def test_transactions_are_those_of_kafkas_formatter(
     assert {TOPIC, "__consumer_offsets"} <= ongoing
 
 
+@pytest.mark.usefixtures("load")
+def test_the_snippet_of_the_page_runs(
+    spark: SparkSession, kafka: LocalKafka, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """docs/values.md shows the newest commits and the steps of transactions."""
+    names = run_snippet(VALUES.read_text("utf-8"), "consumer_offsets", spark, kafka.bootstrap_servers)
+    assert names["commits"].columns[:3] == ["log_partition", "log_offset", "written_at"]
+    printed = capsys.readouterr().out
+    assert f"{PREFIX}classic" in printed
+    assert "CompleteCommit" in printed
+
+
 def test_what_is_no_record_of_kafkas(spark: SparkSession) -> None:
     """Rows stay, in table `records` too, and say why they are null; the position is left out where there is none."""
-    frame = spark.createDataFrame([(None, b"x"), (b"\0\1", None), (b"\0\x63", b"")], "key binary, value binary")
+    odd_name = b"\0\2\0\3g\xff\\"  # what is no UTF-8 is spelled out
+    values = [(None, b"x"), (b"\0\1", None), (b"\0\x63", b""), (odd_name, None)]
+    frame = spark.createDataFrame(values, "key binary, value binary")
     rows = consumer_offsets(frame).collect()
-    assert [(row.problem, row.is_tombstone) for row in rows] == [
-        ("KEY_UNREADABLE", False),
-        ("KEY_UNREADABLE", True),
-        ("UNKNOWN_RECORD_TYPE", False),
+    assert [(row.problem, row.is_tombstone, row.group_id) for row in rows] == [
+        ("KEY_UNREADABLE", False, None),
+        ("KEY_UNREADABLE", True, None),
+        ("UNKNOWN_RECORD_TYPE", False, None),
+        (None, True, "g\\xff\\"),
     ]
     assert "log_offset" not in rows[0]
     assert [row.problem for row in transaction_state(frame).collect()] == [
         "KEY_UNREADABLE",
+        "UNKNOWN_RECORD_TYPE",
         "UNKNOWN_RECORD_TYPE",
         "UNKNOWN_RECORD_TYPE",
     ]

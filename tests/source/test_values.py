@@ -1,33 +1,29 @@
-"""docs/values.md: its statements and snippets as they stand, on the data source, table `records` and a real broker."""
+"""docs/values.md: its statements and snippets as they stand, on the data source, table `records` and a real broker.
+
+The snippet about Kafka's own topics runs in test_internal_topics.py, where they have records.
+"""
 
 import base64
 import json
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.warehouse import at_path
 from kafka_lagoon.query.spark_engine import make_available
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.cookbook.archive import make_archive
-from tests.cookbook.pages import VALUES, by_duckdb, markdown, renewed, statements
+from tests.cookbook.pages import VALUES, by_duckdb, markdown, renewed, run_snippet, statements
 from tests.registry.fake_registry import Registry, serving
 from tests.source.source_topics import create, produce
 
 PAGE = VALUES.read_text("utf-8")
 SAMPLES = json.loads((VALUES.parents[1] / "tests" / "registry" / "samples.json").read_text("utf-8"))
 VALUES_OF_SAMPLES = [base64.b64decode(one["value"]) for one in SAMPLES["values"]]
-
-
-def _snippet(words: str) -> str:
-    (snippet,) = (one for one in re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE) if words in one)
-    return snippet
 
 
 def test_json_in_both_engines(spark: SparkSession, tmp_path: Path) -> None:
@@ -55,7 +51,7 @@ def test_values_of_a_schema_registry(
     monkeypatch.setattr(sys, "path", [*sys.path])  # addPyFile adds to it
     create(kafka, "orders-avro")
     produce(kafka, "orders-avro", [*VALUES_OF_SAMPLES, b"plain text", None])
-    names = _run(_snippet("addPyFile"), spark, kafka, registry.url)
+    names = run_snippet(PAGE, "addPyFile", spark, kafka.bootstrap_servers, registry.url)
     rows = sorted(names["orders"].collect(), key=lambda row: row.offset)
     assert [row.json and json.loads(row.json) for row in rows] == [
         *(one["json"] for one in SAMPLES["values"]),
@@ -65,16 +61,3 @@ def test_values_of_a_schema_registry(
     assert [row.problem for row in rows[-3:]] == [None, "NOT_IN_WIRE_FORMAT", "NO_VALUE"]
     typed = {row.offset: row.order for row in names["typed"].collect()}
     assert (typed[2].id, typed[2].total, typed[10]) == (3, "12.50", None)
-
-
-def _run(snippet: str, spark: SparkSession, kafka: LocalKafka, registry: str = "") -> dict[str, Any]:
-    names = {"spark": spark}
-    exec(snippet.replace("localhost:9092", kafka.bootstrap_servers).replace("http://localhost:8081", registry), names)  # noqa: S102
-    return names
-
-
-def test_kafkas_own_topics(spark: SparkSession, kafka: LocalKafka) -> None:
-    """The snippet runs; what it decodes is compared with Kafka's formatters in test_internal_topics.py."""
-    names = _run(_snippet("consumer_offsets"), spark, kafka)
-    assert isinstance(names["steps"], DataFrame)
-    assert names["commits"].columns[:3] == ["log_partition", "log_offset", "written_at"]

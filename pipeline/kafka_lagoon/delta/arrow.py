@@ -141,7 +141,7 @@ def _array(kind: pa.DataType, values: Iterable[Any]) -> pa.Array:
     try:
         return pa.array(values, kind)
     except UnicodeEncodeError:
-        return pa.array(list(map(_utf8, values)), kind)
+        return pa.array(list(map(valid_utf8, values)), kind)
 
 
 def _structs(kind: pa.DataType, lists: Sequence[Sequence[Any] | None]) -> pa.Array:
@@ -160,10 +160,10 @@ def _timestamps(milliseconds: pa.Array) -> pa.Array:
     return pc.multiply(kept, 1000).cast(TIMESTAMP)
 
 
-def _utf8(value: Any) -> Any:
+def valid_utf8(value: Any) -> Any:
     r"""The value with all its text fit for UTF-8: bytes from the wire that were not are spelled out, as in `\xff`."""
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     if isinstance(value, dict):
-        return {key: _utf8(item) for key, item in value.items()}
-    return list(map(_utf8, value)) if isinstance(value, list | tuple) else value
+        return {key: valid_utf8(item) for key, item in value.items()}
+    return list(map(valid_utf8, value)) if isinstance(value, list | tuple) else value

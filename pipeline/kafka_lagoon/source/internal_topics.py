@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812  its usual name
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import StructType
 
+from kafka_lagoon.delta.arrow import valid_utf8
 from kafka_lagoon.errors import DecodeError
 from kafka_lagoon.protocol.coordinator_records import (
     GROUP_RECORDS,
@@ -90,7 +91,11 @@ _ARROW = {
 
 
 def _column(name: str, rows: list[dict[str, Any]]) -> pa.Array:
-    return pa.array([row.get(name) for row in rows], _ARROW.get(name, pa.string()))
+    kind = _ARROW.get(name, pa.string())
+    try:
+        return pa.array([row.get(name) for row in rows], kind)
+    except UnicodeEncodeError:  # names that clients sent and that are no UTF-8
+        return pa.array([valid_utf8(row.get(name)) for row in rows], kind)
 
 
 def _offsets_row(key: bytes | None, value: bytes | None) -> dict[str, Any]:
@@ -162,7 +167,7 @@ def _details(record: CoordinatorRecord) -> str | None:
             plain["assignment"] = _embedded(decode_assignment, member.assignment)
     if hasattr(record.key, "regular_expression"):
         details["regular_expression"] = record.key.regular_expression
-    return json.dumps(details)
+    return json.dumps(valid_utf8(details), ensure_ascii=False)
 
 
 def _embedded(decode: Callable[[bytes], Any], encoded: bytes) -> Any:
