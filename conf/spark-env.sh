@@ -3,7 +3,7 @@
 # leave out those that serve clusters, Hive and MLlib. Whoever names a class path or a cluster starts as Spark alone would start.
 
 lagoon_class_archive() {
-  local jars=$SPARK_HOME/jars defaults=$SPARK_CONF_DIR/spark-defaults.conf kept first rest argument
+  local jars=$SPARK_HOME/jars defaults=$SPARK_CONF_DIR/spark-defaults.conf kept size first rest argument
   [ "$1" = org.apache.spark.deploy.SparkSubmit ] || return
   [ -z "$MASTER$HADOOP_CONF_DIR$YARN_CONF_DIR$SPARK_DIST_CLASSPATH$SPARK_PREPEND_CLASSES$SPARK_SUBMIT_OPTS" ] || return
   case " $* " in *driver-class-path*|*extraClassPath*|*deploy-mode*|*properties-file*|*spark.master*|*" --remote "*) return ;; esac
@@ -14,9 +14,11 @@ lagoon_class_archive() {
   elif [ -f "$SPARK_CONF_DIR/../pyproject.toml" ]; then kept=$SPARK_CONF_DIR/../.cache/classes
   else kept=$HOME/.cache/kafka-lagoon/classes
   fi
-  # Made after the last change of these jars, and not to be written by others: what is archived is run.
-  [ -r "$kept/spark.jsa" ] && [ -r "$kept/spark-class-path" ] && [ "$kept/spark-class-path" -nt "$jars" ] || return
-  [ -z "$(find -H "$kept" \( -perm -020 -o -perm -002 -o ! -user 0 ! -user "$EUID" \) 2>&1)" ] || return
+  # Made after the last change of these jars, not cut off, and not to be written by others: what is archived is run.
+  [ -r "$kept/spark.jsa" ] && [ -r "$kept/spark.jsa.size" ] && [ -r "$kept/spark-class-path" ] || return
+  [ "$kept/spark-class-path" -nt "$jars" ] && read -r size < "$kept/spark.jsa.size" || return
+  [ -z "$(find -H "$kept" \( -perm -020 -o -perm -002 -o ! -user 0 ! -user "$EUID" \
+    -o -name spark.jsa ! -size "${size}c" \) 2>&1)" ] || return
   { read -r first && read -r rest; } < "$kept/spark-class-path" || return
   case $first in "$jars/"*) ;; *) return ;; esac
 

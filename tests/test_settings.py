@@ -7,7 +7,7 @@ import pytest
 
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.kafka_settings import NAMES
-from kafka_lagoon.settings import SECTIONS, Settings, load, opens_without_session
+from kafka_lagoon.settings import NO_PLACE, SECTIONS, Settings, load, opens_without_session
 from tests.plain_lines import python_in
 
 MINIMAL = 'warehouse = "/lake"\n[kafka]\nbootstrap_servers = "one:9092"\n'
@@ -71,8 +71,11 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('warehouse = "/lake"\n', "no cluster: set kafka.bootstrap_servers, or [clusters.NAME]"),
-        ('[kafka]\nbootstrap_servers = "one:9092"\n', "no place for the tables: set warehouse, or catalog and schema"),
+        (
+            'warehouse = "/lake"\n',
+            "no cluster: give --conf FILE with [kafka] or [clusters.NAME], or --set kafka.bootstrap_servers=HOST:PORT",
+        ),
+        ('[kafka]\nbootstrap_servers = "one:9092"\n', NO_PLACE),
         (
             'warehouse = "/lake"\n[kafka]\nbootstrap_servers = "one"\n',
             "kafka.bootstrap_servers: 'one' is not host:port",

@@ -1,4 +1,4 @@
-"""Kafka Lagoon's jobs in Airflow 3: a snapshot every five minutes, an ingest each hour, maintenance at night.
+"""Kafka Lagoon's jobs in Airflow 3: a snapshot every five minutes, an ingest each hour, maintenance and a report each night.
 
 Copy it into Airflow's folder of DAGs as it is. Airflow's environment needs apache-airflow-providers-apache-spark; Kafka Lagoon
 stays in an environment of its own on the workers, because that provider's pyspark-client overwrites files of PySpark. Nothing
@@ -6,6 +6,7 @@ here has to be edited:
 
     Variable lagoon_home        environment of Kafka Lagoon on the workers, /opt/kafka-lagoon/.venv if there is none
     Variable lagoon_conf        its settings, /etc/lagoon.toml
+    Variable lagoon_reports     folder of the reports on the workers, /var/lib/lagoon
     Variable lagoon_incomplete  `fail` if a run that is incomplete (exit code 3) is a failure, else it is a warning
     Connection spark_default    where Spark runs: type spark, host local[*] or spark://head:7077
     Connection lagoon_kafka     the cluster and its secrets, see `kafka_settings`; without it the settings' own
@@ -36,7 +37,9 @@ HOME = "{{ var.value.get('lagoon_home', '/opt/kafka-lagoon/.venv') }}"
 CONF = "{{ var.value.get('lagoon_conf', '/etc/lagoon.toml') }}"
 INCOMPLETE = "{{ var.value.get('lagoon_incomplete', 'warn') }}"
 # The end of the data interval, which with a cron expression is when the run is due; a run by hand may have none.
-SLOT = "{{ (dag_run.data_interval_end or dag_run.run_after) | ts }}"
+DUE = "dag_run.data_interval_end or dag_run.run_after"
+SLOT = f"{{{{ ({DUE}) | ts }}}}"
+PAGE = f"{{{{ var.value.get('lagoon_reports', '/var/lib/lagoon') }}}}/report-{{{{ ({DUE}) | ds }}}}.html"
 
 # Several clusters, each under its name in the settings: {"clusters.prod": "kafka_prod", "clusters.test": "kafka_test"}.
 KAFKA = {"kafka": "lagoon_kafka"}
@@ -173,3 +176,12 @@ with DAG("lagoon_ingest", schedule="10 * * * *", description="New records, exact
 
 with DAG("lagoon_maintain", schedule="30 2 * * *", description="Small files joined, old ones removed", **COMMON):
     LagoonOperator(task_id="maintain", job="maintain", kafka={}, execution_timeout=timedelta(hours=6))
+
+with DAG("lagoon_report", schedule="0 6 * * *", description="A page about the last day, of the run's time", **COMMON):
+    LagoonOperator(
+        task_id="report",
+        job="report",
+        arguments=["--slot", SLOT, "--out", PAGE],
+        kafka={},
+        execution_timeout=timedelta(minutes=30),
+    )

@@ -16,8 +16,7 @@ while :; do
     slot=$(($(date +%s) / EVERY_S * EVERY_S))
     run lagoon snapshot --slot "$(date -u -d "@$slot" +%Y-%m-%dT%H:%M:%SZ)"
     run lagoon ingest
-    # The old page is served until the new one is whole.
-    run lagoon report --out "$REPORT.new" && [ -s "$REPORT.new" ] && mv "$REPORT.new" "$REPORT"
+    run lagoon report --out "$REPORT"
     today=$(date -u +%F)
     if [ "$today" != "$maintained" ]; then
         run lagoon maintain

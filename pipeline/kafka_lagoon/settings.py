@@ -27,6 +27,9 @@ from kafka_lagoon.job_settings import (
 from kafka_lagoon.kafka_settings import DEFAULT_CLUSTER, ENV_PREFIX, KafkaSettings, from_properties, is_setting
 from kafka_lagoon.text import did_you_mean
 
+NO_PLACE = "no place for the tables: give --warehouse FOLDER, or --conf FILE with warehouse, or with catalog and schema"
+NO_CLUSTER = "no cluster: give --conf FILE with [kafka] or [clusters.NAME], or --set kafka.bootstrap_servers=HOST:PORT"
+UNWRITTEN = "no job has written there yet, or the tables are elsewhere"  # where a table is missing
 _RELATIONS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 _UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # of a model, of a dataclass
 _DAY_MS = 86_400_000
@@ -157,10 +160,11 @@ def load(
         settings: Settings = Loaded.model_validate({})
     except ValidationError as error:
         raise ConfigError([*problems, *_problems(error)]) from None
-    if tables_needed and not settings.warehouse and not (settings.catalog and settings.schema_name):
-        problems.append("no place for the tables: set warehouse, or catalog and schema")
-    if cluster_needed and not settings.named_clusters():
-        problems.append("no cluster: set kafka.bootstrap_servers, or [clusters.NAME]")
+    is_read = not (conf and problems)  # what is missing may stand in a file that could not be read
+    if is_read and tables_needed and not settings.warehouse and not (settings.catalog and settings.schema_name):
+        problems.append(NO_PLACE)
+    if is_read and cluster_needed and not settings.named_clusters():
+        problems.append(NO_CLUSTER)
     if problems:
         raise ConfigError(problems)
     return settings

@@ -24,17 +24,24 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (cache / "jars").symlink_to(cache_folder().absolute() / "jars")
     made = lagoon("path", "classes", LAGOON_CACHE=str(cache))
     assert (made.returncode, made.stdout, made.stderr) == (0, f"{cache}/classes\n", "")
-    assert {path.name for path in (cache / "classes").iterdir()} == {KERNEL, SPARK, SPARK_CLASS_PATH}
+    assert {path.name for path in (cache / "classes").iterdir()} == {
+        *(KERNEL, SPARK, SPARK_CLASS_PATH),
+        *(f"{name}.size" for name in (KERNEL, SPARK)),
+    }
     return cache
 
 
-@pytest.fixture(params=["whole", "broken", "of another Java"])
+@pytest.fixture(params=["whole", "broken", "cut off", "of another Java"])
 def archives(cache: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The archives as they were made, cut after their header, or with another version in it."""
+    """The archives as they were made, without what follows their header, ended too soon, or with another version in it."""
     monkeypatch.setenv("LAGOON_CACHE", str(cache))
     made = {cache / "classes" / name: (cache / "classes" / name).read_bytes() for name in (KERNEL, SPARK)}
     for path, content in made.items():
-        changed = {"broken": content[:4096] + bytes(len(content) - 4096), "of another Java": _of_another_java(content)}
+        changed = {
+            "broken": content[:4096] + bytes(len(content) - 4096),
+            "cut off": content[: len(content) // 2],
+            "of another Java": _of_another_java(content),
+        }
         path.unlink()
         path.write_bytes(changed.get(request.param, content))
     yield request.param
@@ -76,8 +83,11 @@ def test_spark_starts(cache: Path, archives: str, tmp_path: Path) -> None:
     with fake_cluster(state):
         servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
         options = ["--warehouse", str(tmp_path), "--set", f"kafka.bootstrap_servers={servers}"]
-        done = submit("snapshot", *options, LAGOON_CACHE=str(cache))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "run_finished" in done.stdout.splitlines()[-1]
-    assert not [line for line in done.stdout.splitlines() if "shared" in line.lower() or "archive" in line.lower()]
+        jobs = [["snapshot"], ["ingest", "--topics", "t"], ["maintain"]] if archives == "whole" else [["snapshot"]]
+        for job, *arguments in jobs:
+            done = submit(job, *arguments, *options, LAGOON_CACHE=str(cache))
+            assert done.returncode == 0, done.stdout + done.stderr
+            assert "run_finished" in done.stdout
+            lines = [line.lower() for line in done.stdout.splitlines()]
+            assert not [line for line in lines if "shared" in line or "archive file" in line]
     assert len(rows(tmp_path, "snapshots")) == 1

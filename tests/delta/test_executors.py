@@ -2,12 +2,13 @@
 
 import gc
 import os
+import time
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.delta.executors import on_executors
+from kafka_lagoon.delta.executors import Meter, on_executors
 from kafka_lagoon.delta.warehouse import Warehouse, at_path
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.garbage import modules_kept
@@ -58,3 +59,26 @@ def test_a_driver_keeps_collecting() -> None:
     with modules_kept():
         pass
     assert gc.get_freeze_count() == before
+
+
+def slow(_: str, task: int) -> int:
+    """A task that lasts."""
+    time.sleep(0.4)
+    return task
+
+
+def counted(result: int) -> tuple[int, int]:
+    return 1, result
+
+
+def test_what_tasks_have_done_is_shown_meanwhile(warehouse: Warehouse) -> None:
+    """Sums of what each result counts, growing while tasks run, and none after the last."""
+    shown: list[tuple[int, ...]] = []
+    assert on_executors(warehouse, slow, "", range(12), Meter(counted, shown.append)) == list(range(12))
+    known = [sums for sums in shown if sums]
+    assert known == sorted(known)
+    assert known[0][0] < 12
+    assert all(total <= sum(range(12)) for _, total in known)
+    count = len(shown)
+    time.sleep(0.7)
+    assert len(shown) == count

@@ -68,7 +68,15 @@ def test_without_java_there_is_one_clear_line(tmp_path: Path) -> None:
     show += "try: session('x')\nexcept TableError as error: print(error)\n"
     env = {**os.environ, "JAVA_HOME": str(tmp_path)}
     ran = subprocess.run([sys.executable, "-c", show], env=env, capture_output=True, text=True, timeout=60, check=True)
-    assert ran.stdout.strip() == "Spark's JVM did not start: is Java 17 on PATH, or JAVA_HOME set?"
+    missing = f"no java in JAVA_HOME ({tmp_path}): install Java 17 or newer"
+    assert ran.stdout.strip() == f"Spark's JVM did not start: {missing}"
+    (tmp_path / "bin").mkdir()
+    java = tmp_path / "bin" / "java"
+    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2; exit 1\n")
+    java.chmod(0o755)
+    ran = subprocess.run([sys.executable, "-c", show], env=env, capture_output=True, text=True, timeout=60, check=True)
+    old = f"{java} is Java 11: install Java 17 or newer, or let JAVA_HOME name it"
+    assert ran.stdout.strip() == f"Spark's JVM did not start: {old}"
 
 
 @pytest.mark.java

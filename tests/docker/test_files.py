@@ -15,12 +15,15 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from kafka_lagoon.cli.main import COMMANDS
+from kafka_lagoon.settings import load
 from tests.docker.bare_image import instructions
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCKER = ROOT / "conf" / "docker"
 STEPS = list(instructions((DOCKER / "Dockerfile").read_text("utf-8")))
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))["services"]
+ENVIRON = dict(pair.split("=", 1) for name, argument in STEPS if name == "ENV" for pair in argument.split())
 BROKERS = {name: service for name, service in SERVICES.items() if name.startswith("kafka-")}
 OURS = {name: service for name, service in SERVICES.items() if service["image"] == "kafka-lagoon"}
 
@@ -91,6 +94,15 @@ def test_scripts_are_named_and_parse(script: Path) -> None:
     """Each is a command of a service, by its path in the image."""
     subprocess.run(["sh", "-n", str(script)], check=True)
     assert [name for name, service in OURS.items() if f"/opt/lagoon/conf/docker/{script.name}" in service["command"]]
+
+
+def test_settings_and_commands_are_ours() -> None:
+    """What the jobs find in their environment are settings, and each command of the scripts is one that takes its options."""
+    assert list(load(None, ENVIRON | SERVICES["jobs"]["environment"]).named_clusters()) == ["default"]
+    scripts = "".join(path.read_text("utf-8") for path in DOCKER.glob("*.sh"))
+    commands = set(re.findall(r"\blagoon ([a-z]+)", re.sub(r"^ *#.*$", "", scripts, flags=re.MULTILINE)))
+    assert commands == {"snapshot", "ingest", "report", "maintain", "kafka", "admin"}
+    assert commands <= COMMANDS.keys()
 
 
 @pytest.fixture(scope="module")

@@ -56,7 +56,7 @@ def test_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_class_archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not there, there but no archive, and one that others can write."""
+    """Not there, there but no archive, cut off, and one that others can write."""
     monkeypatch.setenv("LAGOON_CACHE", str(tmp_path))
     missing, of_spark = installation.class_archives()
     assert of_spark.status == "warning"
@@ -65,9 +65,15 @@ def test_class_archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     path.parent.mkdir()
     path.write_bytes(os.urandom(4096))
     path.chmod(0o600)
+    cut_off, _ = installation.class_archives()
+    assert (cut_off.observed, cut_off.to_do) == (
+        "not used: it was cut off, or others can write to it",
+        "lagoon path classes",
+    )
+    path.with_name(f"{path.name}.size").write_text("4096\n")
     broken, _ = installation.class_archives()
     assert broken.status == "warning"
     assert broken.observed.startswith("this Java does not use it: ")
     path.chmod(0o666)
     shared, _ = installation.class_archives()
-    assert shared.observed == "not used: others can write to it"
+    assert shared.observed == cut_off.observed

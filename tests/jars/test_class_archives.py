@@ -12,6 +12,7 @@ from kafka_lagoon.jars.class_archives import (
     SPARK_CLASS_PATH,
     archive,
     archive_options,
+    archive_size,
     spark_class_paths,
 )
 
@@ -31,6 +32,9 @@ def spark_jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     os.utime(jars, (1, 1))
     archive(SPARK).parent.mkdir(mode=0o700, parents=True)
     archive(SPARK).touch(0o600)
+    archive(SPARK).write_bytes(b"classes")
+    archive_size(SPARK).touch(0o600)
+    archive_size(SPARK).write_text("7\n")
     first, rest = spark_class_paths(jars.glob("*.jar"))
     archive(SPARK_CLASS_PATH).write_text(f"{first}\n{rest}\n")
     archive(SPARK_CLASS_PATH).chmod(0o600)
@@ -54,6 +58,8 @@ def test_archives_of_others_are_left_alone(tmp_path: Path, monkeypatch: pytest.M
     assert archive_options(KERNEL) == []
     archive(KERNEL).parent.mkdir(parents=True)
     archive(KERNEL).touch(0o600)
+    assert archive_options(KERNEL) == []
+    archive_size(KERNEL).write_text("0\n")
     assert archive_options(KERNEL)[0] == f"-XX:SharedArchiveFile={tmp_path}/cache/classes/{KERNEL}"
     archive(KERNEL).chmod(0o620)
     assert archive_options(KERNEL) == []
@@ -143,7 +149,16 @@ def test_an_archive_of_other_jars(spark_jars: Path) -> None:
         assert submit_options(spark_jars, "job.py") == ""
 
 
-@pytest.mark.parametrize("name", ["", SPARK, SPARK_CLASS_PATH])
+def test_an_archive_that_was_cut_off(spark_jars: Path) -> None:
+    """Would kill the JVM, so neither it nor one whose size nobody knows is used."""
+    for content, size in ((b"class", "7\n"), (b"", "7\n"), (b"classes", "many\n"), (b"classes", "")):
+        archive(SPARK).write_bytes(content)
+        archive_size(SPARK).write_text(size)
+        assert archive_options(SPARK) == []
+        assert submit_options(spark_jars, "job.py") == ""
+
+
+@pytest.mark.parametrize("name", ["", SPARK, f"{SPARK}.size", SPARK_CLASS_PATH])
 def test_an_archive_that_others_can_write(spark_jars: Path, name: str) -> None:
     """Is not used, nor one in a folder where they could put another; nor one that is gone."""
     path = archive(SPARK).parent / name

@@ -13,13 +13,12 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from kafka_lagoon.cli.main import COMMANDS
 from kafka_lagoon.cli.maintain import maintain_arguments
+from kafka_lagoon.cli.report import report_arguments
 from kafka_lagoon.clock import SYSTEM_CLOCK
 from kafka_lagoon.delta.lock import locked
 from kafka_lagoon.jars.locked_jars import DELTA
 from kafka_lagoon.sandbox.kafka import LocalKafka
-from kafka_lagoon.settings import load
 from tests.documents import blocks, page
 from tests.installed import CLONE, Installed, install
 from tests.integration.state import create_topics, produce
@@ -44,13 +43,14 @@ class Machine:
         """A recipe with the paths of this machine."""
         moved = recipe.replace("/opt/kafka-lagoon/.venv", str(self.installed.environment))
         moved = re.sub(r"/etc/lagoon(/lagoon)?[.]toml", str(conf), moved)
+        moved = moved.replace("/var/lib/lagoon/", f"{self.log.parent}/")
         return moved.replace("/var/log/lagoon", str(self.log))
 
     def cron(self, job: str, conf: Path) -> subprocess.CompletedProcess[str]:
         """A line of the crontab."""
         table = crontab()
         variables = {name: self.here(value, conf) for name, value in table.variables.items()}
-        return self.installed.run(table.commands[job], **variables)
+        return self.installed.run(self.here(table.commands[job], conf), **variables)
 
     def systemd(self, name: str, conf: Path, instance: str = "") -> subprocess.CompletedProcess[str]:
         """What a unit starts."""
@@ -130,7 +130,7 @@ def test_wheel_and_recipes_on_a_real_cluster(machine: Machine, kafka: LocalKafka
     assert not [name for name in in_pyspark if name.startswith("delta-")]
 
 
-def test_every_scheduler_takes_a_snapshot(machine: Machine, kafka: LocalKafka) -> None:
+def test_every_scheduler_takes_snapshots(machine: Machine, kafka: LocalKafka) -> None:
     """The slot is the minute of the run; in Kubernetes that of the CronJob, so that a second try of it writes nothing."""
     lake, conf = machine.log.parent / "lake", machine.conf(kafka.bootstrap_servers)
     by_systemd = machine.systemd("lagoon-snapshot.service", conf)
@@ -154,6 +154,9 @@ def test_every_scheduler_takes_a_snapshot(machine: Machine, kafka: LocalKafka) -
         by_cron = machine.cron("snapshot", conf)
     assert (by_cron.returncode, by_cron.stdout, by_cron.stderr) == (0, "", "")
     assert (machine.event()["exit_code"], machine.event()["status"]) == (4, "locked")
+    reported = machine.cron("report", conf)
+    assert (reported.returncode, reported.stdout, reported.stderr) == (0, "", "")
+    assert str(rows(lake, "snapshots")[0]["cluster_id"]) in (lake.parent / "report.html").read_text()
     assert unit("lagoon-snapshot.service")["Service"]["SuccessExitStatus"] == "4"
 
 
@@ -168,19 +171,24 @@ def test_schedulers_start_ingests(machine: Machine) -> None:
     assert f"lagoon: default: {NOBODY_THERE}: connect: Connection refused\n" in in_pod.stderr
 
 
-def test_schedulers_maintain(machine: Machine) -> None:
-    """Their options are those of the job."""
-    commands = (
-        crontab().commands["maintain"],
-        exec_start("lagoon@.service", "maintain"),
-        container_command("maintain"),
-    )
-    options = crontab().variables["OPTIONS"]
-    for command in commands:
-        words = shlex.split(command.partition(">>")[0].replace("$OPTIONS", options))
-        assert words[1] == "maintain"
-        conf = machine.conf(NOBODY_THERE)
-        assert maintain_arguments(shlex.split(machine.here(shlex.join(words[2:]), conf)), {}).options.tables
+def test_every_scheduler_maintains_and_reports(machine: Machine) -> None:
+    """Their options are those of the jobs, and the page is written where the job may write."""
+    conf, options = machine.conf(NOBODY_THERE), crontab().variables["OPTIONS"]
+
+    def arguments(command: str, job: str) -> list[str]:
+        here = machine.here(command.partition(">>")[0].replace("$OPTIONS", options), conf)
+        _, named, *rest = shlex.split(here)
+        assert named == job
+        return rest
+
+    units = {"maintain": exec_start("lagoon@.service", "maintain"), "report": exec_start("lagoon-report.service")}
+    for job, unit_starts in units.items():
+        for command in (crontab().commands[job], unit_starts, container_command(job)):
+            argv = arguments(command, job)
+            if job == "maintain":
+                assert maintain_arguments(argv, {}).options.tables
+            else:
+                assert report_arguments(argv, {}, SYSTEM_CLOCK).out == machine.log.parent / "report.html"
 
 
 @pytest.mark.parametrize("job", ["snapshot", "ingest"])
@@ -208,15 +216,6 @@ def assert_asked(machine: Machine, done: subprocess.CompletedProcess[str], job: 
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stderr == f"lagoon: default: {NOBODY_THERE}: connect: Connection refused\n"
     assert (machine.event()["job"], machine.event()["status"]) == (job, "failed")
-
-
-def test_compose() -> None:
-    """The container of docker-compose.yml has settings that we know and starts a command that there is."""
-    text = (CLONE / "docker-compose.yml").read_text()
-    environ = dict(re.findall(r"^ +(LAGOON_\w+): (.*)$", text, re.MULTILINE))
-    assert list(load(None, environ).named_clusters()) == ["default"]
-    (name,) = re.findall(r"\.venv/bin/lagoon (\w+)", text)
-    assert name in COMMANDS
 
 
 def test_without_a_registry_there_is_one_line(machine: Machine, tmp_path: Path) -> None:

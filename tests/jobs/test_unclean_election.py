@@ -53,7 +53,9 @@ class Executors:
         self.first_ends: dict[str, int] = {}  # where the first split of each topic ends
         self._kafka = kafka
 
-    def run_tasks(self, _: Warehouse, settings: TaskSettings, tasks: Sequence[Task]) -> list[TaskResult]:
+    def run_tasks(
+        self, _: Warehouse, settings: TaskSettings, tasks: Sequence[Task], __: object = None
+    ) -> list[TaskResult]:
         """As `execution.run_tasks`; splits of one topic have no leader epoch of the record before them, as with older brokers."""
         results: dict[int, TaskResult] = {}
         order = sorted(range(len(tasks)), key=lambda n: tasks[n].splits[0].from_offset)

@@ -114,3 +114,10 @@ def test_a_file_is_written(lake: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert main([*arguments, str(tmp_path / "none" / "lagoon.prom")]) == 2
     printed = capsys.readouterr()
     assert (printed.out, printed.err) == ("", f"lagoon: --out {tmp_path}/none/lagoon.prom: No such file or directory\n")
+
+
+def test_a_report_is_a_run(lake: Path, tmp_path: Path) -> None:
+    """It has metrics of its own, without a cluster."""
+    settings = ["--warehouse", str(lake), "--set", f"metrics.folder={tmp_path}"]
+    assert main(["report", *settings, "--out", str(tmp_path / "page.html")]) in (0, 3)
+    assert value(in_file(tmp_path / "lagoon-run-report.prom"), "lagoon_run_exit_code", lagoon_job="report") is not None

@@ -1,7 +1,8 @@
 """Our classes of coordinators' records against the schemas in Kafka's jars: every kind, every version."""
 
+import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,11 @@ import pytest
 
 from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.protocol.coordinator_records import GROUP_RECORDS, TRANSACTION_RECORDS, RecordKind
+from kafka_lagoon.wire.reading import decode_start
+from kafka_lagoon.wire.writing import encode
+from tests.examples import any_message, any_text, randoms
 from tests.oracle.jars import KAFKAS
+from tests.oracle.java_codec import JavaCodec, from_json
 from tests.oracle.schemas import facts, load, versions_of
 from tests.oracle.test_structure import _our_facts
 
@@ -64,3 +69,37 @@ def test_fields_of_values(name: str) -> None:
             assert _our_facts(kind.value, version) == facts(schema["fields"], version), (schema["name"], version)
             compared += 1
     assert compared
+
+
+_VALUES = {
+    f"{kind.value.__name__}-v{version}": (name, number, version)
+    for name, kinds in _COORDINATORS.items()
+    for number, kind in kinds.items()
+    if (kind.value and number)  # number 0 of groups is number 1 again
+    or name == "kafka-transaction-coordinator"
+    for version in kind.versions
+}
+
+
+@pytest.mark.parametrize("case", _VALUES)
+def test_bytes(codecs: Sequence[JavaCodec], case: str) -> None:
+    """Kafka's own classes read what we write, and we read what they write."""
+    name, number, version = _VALUES[case]
+    kind = _COORDINATORS[name][number]
+    codec = codecs[KAFKAS.index("4.3.1")]
+    (schema,) = (value for found, _, value in _schemas(_jar("4.3.1", name)) if found == number)
+    package = "group" if "group" in name else "transaction"
+    classes = getattr(codec.jvm.org.apache.kafka.coordinator, package).generated
+    converter = getattr(classes, f"{schema['name']}JsonConverter")
+    for random in randoms(case, 12):
+        message = any_message(random, kind.value, version, any_text)
+        ours = encode(message, version, version >= kind.flexible)
+        accessor = codec.jvm.org.apache.kafka.common.protocol.ByteBufferAccessor(codec.buffer_of(ours))
+        theirs = getattr(classes, schema["name"])(accessor, version)
+        assert from_json(kind.value, version, _json(converter, theirs, version)) == message
+        written = bytes(codec.jvm.org.apache.kafka.common.protocol.MessageUtil.toVersionPrefixedBytes(version, theirs))
+        assert decode_start(kind.value, version, version >= kind.flexible, written, 2) == (message, len(written))
+
+
+def _json(converter: Any, message: Any, version: int) -> Any:
+    return json.loads(converter.write(message, version).toString())

@@ -9,6 +9,7 @@ class Heard:
 
     cluster_id: str | None = None
     steps: list[str] = field(default_factory=list)
+    counts: list[tuple[int, ...]] = field(default_factory=list)
 
     def connected(self, cluster_id: str | None) -> None:
         """The cluster has answered."""
@@ -17,3 +18,7 @@ class Heard:
     def step(self, name: str, _: int) -> None:
         """A step begins."""
         self.steps.append(name)
+
+    def advanced(self, *counts: int) -> None:
+        """Some of a step is done."""
+        self.counts.append(counts)

@@ -1,6 +1,7 @@
 """The command lines of conf/cron, conf/systemd and conf/kubernetes, as each scheduler gives them to a process."""
 
 import configparser
+import json
 import re
 import shlex
 from collections.abc import Mapping
@@ -73,8 +74,17 @@ def container(job: str) -> dict[str, Any]:
     return dict(only)
 
 
+def dockerfile(instruction: str) -> list[str]:
+    """What follows an instruction of the image, each time that it is there."""
+    text = (CONF / "docker" / "Dockerfile").read_text().replace("\\\n", " ")
+    return re.findall(rf"^{instruction} +(.*)$", text, re.MULTILINE)
+
+
 def container_command(job: str) -> str:
-    """What the container of a CronJob starts, for sh: Kubernetes makes one $ of two, and fills in $(NAME)."""
+    """What the container of a CronJob starts for tini, for sh: Kubernetes makes one $ of two, and fills in $(NAME)."""
+    *init, _ = json.loads(dockerfile("ENTRYPOINT")[0])
     words = container(job)["command"]
+    assert words[: len(init)] == init
+    words = words[len(init) :]
     assert not any(re.search(r"\$\(", re.sub(r"\$\$", "", word)) for word in words), words
     return shlex.join(word.replace("$$", "$") for word in words)

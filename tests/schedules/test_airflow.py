@@ -62,6 +62,7 @@ class Airflow:
             AIRFLOW__CORE__DAGS_FOLDER=str(DAGS),
             AIRFLOW_VAR_LAGOON_HOME=sys.prefix,
             AIRFLOW_VAR_LAGOON_CONF=str(self.folder / "lagoon.toml"),
+            AIRFLOW_VAR_LAGOON_REPORTS=str(self.folder),
             AIRFLOW_CONN_SPARK_DEFAULT=json.dumps({"conn_type": "spark", "host": "local[1]"}),
         )
         del environ["SPARK_CONF_DIR"]
@@ -128,12 +129,6 @@ def by_password(secured: Secured) -> dict[str, Any]:
     return {"conn_type": "kafka", "host": host, "port": int(port), **user, "extra": json.dumps(names)}
 
 
-def in_extra(state: FakeCluster) -> dict[str, Any]:
-    """The Airflow connection of a cluster of fake brokers, all in Extra."""
-    servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
-    return {"conn_type": "generic", "extra": json.dumps({"bootstrap_servers": servers})}
-
-
 def versions(lake: Path) -> dict[str, int]:
     """The version of each table."""
     return {log.parent.name: DeltaTable(str(log.parent)).version() for log in lake.glob("*/_delta_log")}
@@ -143,7 +138,7 @@ def test_airflow_finds_the_dags(airflow: Airflow) -> None:
     """Every DAG is imported, has one task, one run at a time, and catches nothing up."""
     result = airflow.run(None).result
     assert result["errors"] == {}
-    jobs = ["snapshot", "ingest", "maintain"]
+    jobs = ["snapshot", "ingest", "maintain", "report"]
     alike = {"catchup": False, "max_active_runs": 1}
     assert result["dags"] == {f"lagoon_{job}": {**alike, "tasks": [job]} for job in jobs}
 
@@ -172,8 +167,10 @@ def test_one_interval_twice(airflow: Airflow, secured: Secured) -> None:
     assert "the slot is published as snapshot" in again.printed
     assert versions(airflow.lake) == before
 
-    maintained = airflow.run(None, "lagoon_maintain", now())
-    assert maintained.tasks("state") == ["success"], maintained.printed
+    later = airflow.run(None, "lagoon_maintain", now(), "lagoon_report", slot)
+    assert later.tasks("state") == ["success", "success"], later.printed
+    page = airflow.folder / f"report-{slot[:10]}.html"
+    assert str(snapshot["cluster_id"]) in page.read_text()
 
 
 def test_a_late_interval_is_refused(airflow: Airflow, secured: Secured) -> None:
@@ -207,10 +204,18 @@ def leaderless() -> Iterator[FakeCluster]:
 
 @pytest.mark.parametrize(("choice", "state"), [("warn", "success"), ("fail", "failed")])
 def test_an_incomplete_run(airflow: Airflow, leaderless: FakeCluster, tmp_path: Path, choice: str, state: str) -> None:
-    """Exit code 3 is a warning, or by choice a failure without another try."""
-    (tmp_path / "lagoon.toml").write_text(f'warehouse = "{tmp_path / "lake"}"\n')
+    """Exit code 3 is a warning, or by choice a failure without another try.
+
+    The brokers are in Extra of a connection; or there is no connection, and they are in the settings.
+    """
+    servers = ",".join(f"{host}:{port}" for host, port in leaderless.addresses.values())
+    connection = {"conn_type": "generic", "extra": json.dumps({"bootstrap_servers": servers})}
+    settings = f'warehouse = "{tmp_path / "lake"}"\n'
+    if choice == "fail":
+        connection, settings = None, f'{settings}[kafka]\nbootstrap_servers = "{servers}"\n'
+    (tmp_path / "lagoon.toml").write_text(settings)
     chosen = {"AIRFLOW_VAR_LAGOON_CONF": str(tmp_path / "lagoon.toml"), "AIRFLOW_VAR_LAGOON_INCOMPLETE": choice}
-    ended = airflow.run(in_extra(leaderless), "lagoon_snapshot", now(), **chosen)
+    ended = airflow.run(connection, "lagoon_snapshot", now(), **chosen)
     assert (ended.tasks("state"), ended.tasks("tries")) == ([state], [1]), ended.printed
     assert "snapshot ended with exit code 3: " in ended.printed
 

@@ -28,7 +28,7 @@ def function(name: str) -> Callable[..., Any]:
 
 
 def test_each_dag_runs_a_job_that_there_is() -> None:
-    """One at a time, without catching up; and a snapshot alone has a slot."""
+    """One at a time, without catching up; and what is about a moment has a slot."""
     (common,) = (node.value for node in TREE.body if isinstance(node, ast.AnnAssign) and node.target.id == "COMMON")
     values = {ast.literal_eval(key): ast.unparse(value) for key, value in zip(common.keys, common.values, strict=True)}
     assert (values["catchup"], values["max_active_runs"]) == ("False", "1")
@@ -36,9 +36,8 @@ def test_each_dag_runs_a_job_that_there_is() -> None:
     jobs = {ast.literal_eval(one["job"]): one for one in calls("LagoonOperator")}
     assert len(jobs) == len(calls("DAG"))
     assert all((CLONE / "jobs" / f"{job}.py").is_file() for job in jobs)
-    assert [
-        job for job, words in jobs.items() if "--slot" in ast.unparse(words.get("arguments", ast.Constant("")))
-    ] == ["snapshot"]
+    arguments = {job: ast.unparse(words["arguments"]) for job, words in jobs.items() if "arguments" in words}
+    assert [job for job, words in arguments.items() if "SLOT" in words] == ["snapshot", "report"]
 
 
 def test_a_connection_becomes_settings() -> None:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import tomllib
+from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
@@ -10,10 +11,10 @@ import pytest
 from kafka_lagoon import __version__
 from kafka_lagoon.cli.terminal import BAD_CONFIGURATION, INCOMPLETE, LOCKED
 from kafka_lagoon.settings import load
-from tests.schedules.recipes import container, cron_jobs, manifests
+from tests.schedules.recipes import container, cron_jobs, dockerfile, manifests
 from tests.schedules.tools import interpreter
 
-JOBS = ("snapshot", "ingest", "maintain")
+JOBS = ("snapshot", "ingest", "maintain", "report")
 _VALIDATE = """
 import json, sys, kubernetes_validate
 for document in json.load(sys.stdin):
@@ -24,6 +25,12 @@ for document in json.load(sys.stdin):
 def pod(job: str) -> dict[str, Any]:
     """The specification of the pods of a CronJob."""
     return dict(cron_jobs()[job]["jobTemplate"]["spec"]["template"]["spec"])
+
+
+def settings() -> dict[str, Any]:
+    """The settings of the ConfigMap, with those that are commented out."""
+    (text,) = (item["data"]["lagoon.toml"] for item in manifests() if item["kind"] == "ConfigMap")
+    return tomllib.loads(text.replace("# ", ""))
 
 
 def test_there_is_one_for_each_job() -> None:
@@ -56,17 +63,25 @@ def test_what_a_pod_may_do(job: str) -> None:
         "capabilities": {"drop": ["ALL"]},
     }
     writable = {mount["mountPath"] for mount in container(job)["volumeMounts"] if not mount.get("readOnly")}
-    assert writable == {"/lake", "/tmp"}  # noqa: S108
+    assert writable == {"/var/lib/lagoon", "/tmp"}  # noqa: S108
+
+
+def test_the_image_is_ours() -> None:
+    """Its user is the one that the pods run as; it would set the warehouse to what the settings say, and wins over them."""
+    user = pod("snapshot")["securityContext"]
+    assert dockerfile("USER") == [f"{user['runAsUser']}:{user['runAsGroup']}"]
+    (image,) = (variables for variables in dockerfile("ENV") if "LAGOON_WAREHOUSE" in variables)
+    assert f"LAGOON_WAREHOUSE={settings()['warehouse']}" in image.split()
 
 
 def test_the_settings_are_settings_of_ours() -> None:
     """The ConfigMap can be loaded, its commented lines too, and puts the warehouse on the volume."""
-    (text,) = (item["data"]["lagoon.toml"] for item in manifests() if item["kind"] == "ConfigMap")
-    given = tomllib.loads(text.replace("# ", ""))
-    assert given["warehouse"] in {mount["mountPath"] for mount in container("snapshot")["volumeMounts"]}
+    given = settings()
+    mounted = {mount["mountPath"] for mount in container("snapshot")["volumeMounts"]}
+    assert str(PurePosixPath(given["warehouse"]).parent) in mounted
     kafka = [f"kafka.{name}={value}" for name, value in given["kafka"].items()]
-    settings = load(None, {}, [f"ingest.pattern={given['ingest']['pattern']}", "warehouse=/lake", *kafka])
-    assert list(settings.named_clusters()) == ["default"]
+    others = [f"ingest.pattern={given['ingest']['pattern']}", f"warehouse={given['warehouse']}"]
+    assert list(load(None, {}, [*others, *kafka]).named_clusters()) == ["default"]
 
 
 @pytest.mark.proof

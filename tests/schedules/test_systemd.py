@@ -19,6 +19,7 @@ def test_each_timer_starts_a_unit_that_there_is() -> None:
         "lagoon-snapshot": "lagoon-snapshot.service",
         "lagoon-ingest": "lagoon@ingest.service",
         "lagoon-maintain": "lagoon@maintain.service",
+        "lagoon-report": "lagoon-report.service",
     }
     for service in started.values():
         assert (UNITS / re.sub("@.*[.]", "@.", service)).is_file()
@@ -26,10 +27,11 @@ def test_each_timer_starts_a_unit_that_there_is() -> None:
 
 def test_the_services_have_one_sandbox() -> None:
     """What a service may do is written in each of them, and is the same."""
-    snapshot, template = (dict(unit(name)["Service"]) for name in ("lagoon-snapshot.service", "lagoon@.service"))
-    for settings in (snapshot, template):
+    services = [dict(unit(path.name)["Service"]) for path in UNITS.glob("*.service")]
+    for settings in services:
         del settings["ExecStart"], settings["TimeoutStartSec"]
-    assert snapshot == template
+    assert len(services) == 3
+    assert all(settings == services[0] for settings in services)
 
 
 @pytest.mark.proof

@@ -7,7 +7,8 @@ import os
 from collections.abc import Sequence
 
 from kafka_lagoon.cli.job_arguments import IngestArguments, ingest_arguments
-from kafka_lagoon.cli.outcome import INGEST, PARTIAL, Outcome, OutcomeProgress, one_by_one, reported_job
+from kafka_lagoon.cli.outcome import INGEST, PARTIAL, Outcome, one_by_one, reported_job
+from kafka_lagoon.cli.progress import MeasuredProgress
 from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, worst_of_clusters
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
@@ -36,7 +37,7 @@ def _ingest_one(context: RunContext, arguments: IngestArguments, outcome: Outcom
     """Archive, print and describe in `outcome` the records of one cluster; its exit code."""
     name, limits = str(outcome.cluster), context.settings.ingest
     exit_code = COMPLETE
-    with OutcomeProgress(outcome, STEPS) as progress:
+    with MeasuredProgress(outcome, STEPS, context.clock) as progress:
 
         def report(result: IngestResult) -> None:
             nonlocal exit_code

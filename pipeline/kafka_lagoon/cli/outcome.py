@@ -142,6 +142,9 @@ class OutcomeProgress(Steps):
         """The cluster has answered."""
         self._outcome.cluster_id = cluster_id
 
+    def advanced(self, offsets: int, records: int, size: int) -> None:
+        """Some of a step is done, of which nothing is shown."""
+
 
 def reported_job(job: str, run: Callable[[], int]) -> int:
     """The exit code of a job; an error that concerns no single cluster or table is printed and has an event, too.

@@ -9,6 +9,7 @@ from kafka_lagoon.cli.arguments import job_parser, moment_argument, names, numbe
 from kafka_lagoon.cli.engines import ENGINES, SPARK, opened
 from kafka_lagoon.cli.out_files import whole_file
 from kafka_lagoon.cli.outcome import REPORT, Outcome, one_by_one, reported_job
+from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, log_to, warn
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock
 from kafka_lagoon.report.page import RELATIONS
@@ -69,7 +70,9 @@ def report_arguments(argv: Sequence[str], environ: Mapping[str, str], clock: Clo
 
 def report(arguments: ReportArguments, clock: Clock) -> int:
     """Write the page and say what it is about; the exit code."""
-    (code,) = one_by_one([Outcome(job=REPORT)], clock, lambda outcome: _report(arguments, clock, outcome))
+    outcomes = [Outcome(job=REPORT)]
+    with metrics_written(arguments.settings.metrics.folder, outcomes, clock):
+        (code,) = one_by_one(outcomes, clock, lambda outcome: _report(arguments, clock, outcome))
     return code
 
 

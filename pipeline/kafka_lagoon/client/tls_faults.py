@@ -3,6 +3,7 @@
 What a certificate says is made printable first: a peer that is not verified wrote it.
 """
 
+import re
 import ssl
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -12,6 +13,7 @@ from kafka_lagoon.text import printable
 
 CLOSED = "closed by the peer before TLS began: a listener without TLS does that, see security_protocol"
 _SHOWN_NAMES = 5
+_IN_TEXT = re.compile(r"^\[\w+\] ?|\(_ssl\.c:\d+\)$")  # what Python puts around OpenSSL's words
 _LONGEST_NAME = 100
 
 # Numbers of X509_V_ERR_...
@@ -71,23 +73,29 @@ def refusal(error: ssl.SSLError, name: str, stream: ssl.SSLSocket) -> str:
     """Why a handshake failed. `name` is the host's name that was checked."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return _unverified(error, name, _peer_chain(stream))
-    return _LOCAL.get(error.reason) or first_words(error) or other(error)
+    return _LOCAL.get(_reason(error)) or first_words(error) or other(error)
 
 
 def first_words(error: ssl.SSLError) -> str | None:
     """Why the peer refused us for good, as far as its first bytes after our certificate show."""
-    return alert(error) or _FIRST_WORDS.get(error.reason)
+    return alert(error) or _FIRST_WORDS.get(_reason(error))
 
 
 def alert(error: ssl.SSLError) -> str | None:
     """Why the peer refused us for good, None when another attempt may help."""
-    _, marker, kind = (error.reason or "").rpartition("ALERT_")
-    return _ALERTS.get(kind if marker else (error.reason or "").removeprefix("TLSV1_"))
+    _, marker, kind = _reason(error).rpartition("ALERT_")
+    return _ALERTS.get(kind if marker else _reason(error).removeprefix("TLSV1_"))
 
 
 def other(error: ssl.SSLError) -> str:
     """Any other error, in OpenSSL's words."""
-    return f"TLS: {(error.reason or error.strerror or 'failed').replace('_', ' ').lower()}"
+    return f"TLS: {_reason(error).replace('_', ' ').lower() or 'failed'}"
+
+
+def _reason(error: ssl.SSLError) -> str:
+    """OpenSSL's name of the error. A Python that was built with the names of an older OpenSSL has it only in its text."""
+    text = _IN_TEXT.sub("", error.strerror or "")
+    return getattr(error, "reason", None) or text.strip().upper().replace(" ", "_")
 
 
 def _unverified(error: ssl.SSLCertVerificationError, name: str, chain: Sequence[Mapping[str, Any]]) -> str:

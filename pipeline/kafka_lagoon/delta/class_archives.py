@@ -24,6 +24,7 @@ from kafka_lagoon.jars.class_archives import (
     SPARK,
     SPARK_CLASS_PATH,
     archive,
+    archive_size,
     making_options,
     spark_class_paths,
 )
@@ -59,15 +60,20 @@ def _make_spark(scratch: Path) -> None:
     _submit(scratch, first)
     archive(SPARK_CLASS_PATH).unlink(missing_ok=True)  # until it is there again, no JVM takes an archive of other jars
     _keep(scratch / SPARK)
-    (scratch / SPARK_CLASS_PATH).write_text(f"{first}\n{rest}\n")
-    (scratch / SPARK_CLASS_PATH).chmod(0o644)  # whatever the umask: what others can write is not used
-    _keep(scratch / SPARK_CLASS_PATH)
+    _write(archive(SPARK_CLASS_PATH), f"{first}\n{rest}\n", scratch)
 
 
 def _keep(made: Path) -> None:
     if not made.exists():
         raise JarsUnavailable(f"no archive {made.name}: the JVM that was to write it has not")
     made.replace(archive(made.name))
+    _write(archive_size(made.name), f"{archive(made.name).stat().st_size}\n", made.parent)
+
+
+def _write(path: Path, text: str, scratch: Path) -> None:
+    (scratch / path.name).write_text(text)
+    (scratch / path.name).chmod(0o644)  # whatever the umask: what others can write is not used
+    (scratch / path.name).replace(path)
 
 
 def _submit(scratch: Path, jars: str) -> None:

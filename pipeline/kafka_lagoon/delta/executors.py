@@ -3,9 +3,14 @@
 Executors import this module, too, once in each of their processes: what only the driver needs is imported where it is used.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from pyspark import AccumulatorParam
 
 from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
 from kafka_lagoon.errors import TableError
@@ -17,9 +22,34 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 T = TypeVar("T")
 R = TypeVar("R")
+Counts = tuple[int, ...]
+_SHOWN_EVERY_S = 0.5
 
 
-def on_executors(warehouse: "Warehouse", work: Callable[[S, T], R], settings: S, tasks: Sequence[T]) -> list[R]:
+@dataclass(frozen=True, slots=True)
+class Meter(Generic[R]):
+    """Counts what tasks have done: `count` a result, on executors; `show` the sums until now, on the driver.
+
+    A task that Spark runs twice is counted twice.
+    """
+
+    count: Callable[[R], Counts]
+    show: Callable[[Counts], None]
+
+
+class _Sums(AccumulatorParam[Counts]):
+    """Adds counts place by place; none yet is the empty tuple."""
+
+    def zero(self, value: Counts) -> Counts:  # noqa: ARG002  pyspark's signature
+        return ()
+
+    def addInPlace(self, value1: Counts, value2: Counts) -> Counts:  # noqa: N802  pyspark's names
+        return tuple(map(sum, zip(value1, value2, strict=True))) if value1 and value2 else value1 or value2
+
+
+def on_executors(
+    warehouse: "Warehouse", work: Callable[[S, T], R], settings: S, tasks: Sequence[T], meter: Meter[R] | None = None
+) -> list[R]:
     """What `work` returns for each task, in their order; TableError if Spark could not run one of them.
 
     `work` may be called again with the same task, at any time and anywhere.
@@ -28,12 +58,41 @@ def on_executors(warehouse: "Warehouse", work: Callable[[S, T], R], settings: S,
         return []
     context = warehouse.spark.sparkContext
     try:
-        results: list[R] = context.parallelize(tasks, len(tasks)).map(partial(_run, work, settings)).collect()
+        with _counted(context, meter) as add:
+            results: list[R] = context.parallelize(tasks, len(tasks)).map(partial(_run, work, settings, add)).collect()
     except JAVA_ERRORS as error:
         raise TableError(f"a task on Spark's executors failed: {reason(error)}") from error
     return results
 
 
-def _run(work: Callable[[S, T], R], settings: S, task: T) -> R:
+def _run(work: Callable[[S, T], R], settings: S, add: Callable[[R], None] | None, task: T) -> R:
     with modules_kept():
-        return work(settings, task)
+        result = work(settings, task)
+        if add:
+            add(result)
+        return result
+
+
+@contextmanager
+def _counted(context: Any, meter: Meter[R] | None) -> Iterator[Callable[[R], None] | None]:
+    """What tasks call with their results; while they run, the sums are shown from time to time."""
+    if meter is None:
+        yield None
+        return
+    sums, is_over = context.accumulator((), _Sums()), Event()
+
+    def show() -> None:
+        while not is_over.wait(_SHOWN_EVERY_S):
+            meter.show(sums.value)
+
+    shown = Thread(target=show, name="progress", daemon=True)
+    shown.start()
+    try:
+        yield partial(_add, meter.count, sums)
+    finally:
+        is_over.set()
+        shown.join()
+
+
+def _add(count: Callable[[R], Counts], sums: Any, result: R) -> None:
+    sums.add(count(result))

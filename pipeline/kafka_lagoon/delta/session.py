@@ -13,8 +13,10 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.delta.delta_jars import with_delta
 from kafka_lagoon.delta.spark_connect import refuse_remote
 from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
-from kafka_lagoon.errors import TableError
+from kafka_lagoon.errors import JarsUnavailable, TableError
+from kafka_lagoon.jars.java import java_path, java_release
 
+OLDEST_JAVA = 17
 _UNNAMED = "pyspark-shell"  # what pyspark calls an application that nobody has named
 
 # The tables are small: Delta's 50 snapshot partitions and Spark's 200 for shuffles would triple the time of a query.
@@ -40,7 +42,7 @@ def session(app_name: str) -> SparkSession:
     try:
         SparkContext._ensure_initialized()  # noqa: SLF001  starts the JVM, so that SparkConf knows spark-defaults.conf
     except PySparkRuntimeError as error:
-        raise TableError("Spark's JVM did not start: is Java 17 on PATH, or JAVA_HOME set?") from error
+        raise TableError(f"Spark's JVM did not start: {_why_no_jvm()}") from error
     conf = SparkConf()
     if str(conf.get("spark.master", "local")).startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers would take the first python3 on PATH
@@ -51,6 +53,17 @@ def session(app_name: str) -> SparkSession:
         return builder.getOrCreate()
     except JAVA_ERRORS as error:  # a master that does not answer, settings that Spark refuses
         raise TableError(f"Spark's session did not start: {reason(error)}") from error
+
+
+def _why_no_jvm() -> str:
+    try:
+        path = java_path()
+        release = java_release(path)
+    except (JarsUnavailable, OSError) as error:
+        return str(error)
+    if release is None or release >= OLDEST_JAVA:
+        return f"{path} is Java {release or 'of an unknown release'}; what it said stands above"
+    return f"{path} is Java {release}: install Java {OLDEST_JAVA} or newer, or let JAVA_HOME name it"
 
 
 def _jars(conf: SparkConf) -> dict[str, str]:

@@ -29,7 +29,7 @@ from kafka_lagoon.delta.schema import LOG_RETENTION, STATISTICS_COLUMNS, TABLES,
 from kafka_lagoon.delta.session import session as start_session
 from kafka_lagoon.delta.storage import reason
 from kafka_lagoon.errors import ConfigError, NeedsSession, SchemaChanged, TableError
-from kafka_lagoon.settings import Settings
+from kafka_lagoon.settings import NO_PLACE, UNWRITTEN, Settings
 
 # Appends wait for the log's file system as much as for a core: on two cores 0.65 s with 4 threads, 0.95 s with one.
 PARALLEL = 4
@@ -59,7 +59,7 @@ class Warehouse:
         """The latest version of a table; TableError if it is gone."""
         state = self.kernel.load(self.locations[table])
         if state is None:
-            raise TableError(f"there is no table {table} at {self.locations[table]}")
+            raise TableError(f"there is no table {table} at {self.locations[table]}: {UNWRITTEN}")
         return state
 
     def base(self, table: str) -> State:
@@ -236,7 +236,7 @@ def _choose_for_schema(spark: SparkSession, place: str) -> None:
 
 def _catalog_and_schema(settings: Settings) -> tuple[str, str]:
     if not settings.catalog or not settings.schema_name:
-        raise ConfigError(["no place for the tables: set warehouse, or catalog and schema"])
+        raise ConfigError([NO_PLACE])
     return settings.catalog, settings.schema_name
 
 

@@ -72,7 +72,7 @@ def _archive(name: str) -> Result:
     if not path.exists():
         return check.warning("not there: JVMs start more slowly", to_do)
     if not archive_options(name):
-        return check.warning("not used: others can write to it", f"chmod go-w {path}, or remove it and {to_do}")
+        return check.warning("not used: it was cut off, or others can write to it", to_do)
     if reason := _refused(path, _class_path(name)):
         return check.warning(f"this Java does not use it: {reason}", to_do)
     return check.ok("JVMs start from it")

@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -10,7 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from kafka_lagoon.doctor.results import Check, Result
-from kafka_lagoon.jars.java import java_path
+from kafka_lagoon.jars.java import java_path, java_release
 from kafka_lagoon.jars.locked_jars import DELTA, FOR_SPARK
 
 DISTRIBUTION = "kafka-lagoon"
@@ -19,8 +18,6 @@ TRIED_JAVAS = (17, 25)
 _FOR_DEVELOPMENT = frozenset({"all", "demo", "test", "lint", "kerberos"})
 _REQUIREMENT = re.compile(r"""([A-Za-z0-9._-]+)(?:\[.*?\])?\s*([^;]*)(?:;\s*extra == ["'](.*?)["'])?""")
 _BOUND = re.compile(r"(>=|<=|==|<|>)\s*([0-9][0-9.]*)")
-_JAVA = re.compile(r'version "(\d+)(?:\.(\d+))?')
-_JAVA_TIMEOUT_S = 30
 
 
 def python() -> Iterator[Result]:
@@ -41,14 +38,10 @@ def java() -> Iterator[Result]:
     """Whether there is a Java, and one that Spark runs on; JarsUnavailable if there is none."""
     path = java_path()
     check, (oldest, newest) = Check("java", path), TRIED_JAVAS
-    run = subprocess.run(  # noqa: S603  the Java that Spark would start
-        [path, "-version"], capture_output=True, text=True, timeout=_JAVA_TIMEOUT_S, check=False
-    )
-    match = _JAVA.search(run.stderr + run.stdout)
-    if match is None:
+    release = java_release(path)
+    if release is None:
         yield check.failed("it does not say its version", f"install Java {oldest} or newer, or let JAVA_HOME name it")
         return
-    release = int(match[2] or 0) if match[1] == "1" else int(match[1])  # 1.8 is Java 8
     if release < oldest:
         yield check.failed(f"Java {release}", f"install Java {oldest} or newer, or let JAVA_HOME name it")
     elif release > newest:

@@ -1,6 +1,7 @@
 """Starts Java, the same that runs Spark: JAVA_HOME comes first and PATH second."""
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -9,6 +10,8 @@ from pathlib import Path
 from kafka_lagoon.errors import JarsUnavailable
 
 # Short-lived or idle JVMs on a small machine: the quick compiler, one collector thread, no files under /tmp.
+_VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')
+_VERSION_TIMEOUT_S = 30
 _FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
 
 
@@ -20,6 +23,17 @@ def java_path() -> str:
         where = f"in JAVA_HOME ({home})" if home else "on PATH"
         raise JarsUnavailable(f"no java {where}: install Java 17 or newer")
     return path
+
+
+def java_release(path: str) -> int | None:
+    """Which Java a command is, e.g. 17; None if it does not say."""
+    run = subprocess.run(  # noqa: S603  the Java that would run Spark
+        [path, "-version"], capture_output=True, text=True, timeout=_VERSION_TIMEOUT_S, check=False
+    )
+    match = _VERSION.search(run.stderr + run.stdout)
+    if match is None:
+        return None
+    return int(match[2] or 0) if match[1] == "1" else int(match[1])  # 1.8 is Java 8
 
 
 def java_command(*arguments: str, heap_mb: int = 128) -> list[str]:

@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.settings import UNWRITTEN
 
 Field = Mapping[str, Any]  # a column as Delta's log has it
 
@@ -43,7 +44,7 @@ class NeedsSpark(TableError):
 def select_rows(name: str, folder: Path) -> str:
     """A query for the rows of a table as its log has it now; TableError if it is gone, NeedsSpark if Spark must read it."""
     if not folder.is_dir():
-        raise TableError(f"there is no table {name} at {folder}")
+        raise TableError(f"there is no table {name} at {folder}: {UNWRITTEN}")
     if "%" in str(folder.absolute()):
         raise NeedsSpark(f"table {name}: deltalake does not find folders with % in their names")
     try:

@@ -106,10 +106,10 @@ def health_section(scope: Scope) -> Made:
 
 def _health_concerns(findings: Sequence[data.Finding]) -> Iterator[Concern]:
     for severity in ("critical", "warning"):
-        kinds = [one.finding for one in findings if one.severity == severity]
-        if kinds:
-            named = ", ".join(f"{kinds.count(kind):,} {kind.replace('_', ' ')}" for kind in dict.fromkeys(kinds))
-            yield Concern(level=severity, text=named, section="health")
+        chosen = [one for one in findings if one.severity == severity]
+        for finding in dict.fromkeys(one.finding for one in chosen):
+            names = some_names([one.entity for one in chosen if one.finding == finding])
+            yield Concern(level=severity, text=f"{finding}: {names}", section="health")
 
 
 def change_section(scope: Scope) -> Made:

@@ -139,10 +139,10 @@ def statuses(scope: Scope, groups: Sequence[Group]) -> Mapping[str, str | None]:
 
 
 def total_history(scope: Scope) -> Series:
-    """The lag of all groups together at each point."""
+    """The lag of all groups together at each point; a chart needs no more digits than a double has."""
     statement = f"""
         SELECT point, max(lag), max(unknown_lags) FROM (
-          SELECT places.point, places.snapshot_id, CAST(sum(behind.lag) AS BIGINT) AS lag,
+          SELECT places.point, places.snapshot_id, sum(CAST(behind.lag AS DOUBLE)) AS lag,
             count(CASE WHEN {UNKNOWN_LAG} THEN 1 END) AS unknown_lags
           FROM (SELECT * FROM consumer_lag WHERE cluster = ? AND {scope.history_days()}) AS behind
           JOIN ({scope.places()}) AS places

@@ -9,7 +9,7 @@ import gzip
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -20,13 +20,16 @@ from markupsafe import Markup
 from kafka_lagoon import __version__
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.report import finding_sections, group_section, run_sections, topic_sections
-from kafka_lagoon.report.page_tables import CHART, NUMBERS, Concern, Made, PageTable, Section
+from kafka_lagoon.report.page_tables import CHART, DURATION, NUMBERS, Concern, Made, PageTable, Section
 from kafka_lagoon.report.scope import Scope, Seen
 from kafka_lagoon.report.timeline import Timeline
 from kafka_lagoon.report.values import cell, time_html
 from kafka_lagoon.text import printable
 
 STATIC_ROWS = 100  # rows of a table that are written as HTML
+MOST_DATA = 1_500_000  # bytes of data of one table: mail takes the page, and a browser sorts it at once
+_SAFELY = 0.97  # rows are not equally long
+_SECOND_MS = 1_000
 _COMPRESSED_FROM = 100_000  # characters of data
 _EXACT = 2**53  # what JavaScript's numbers hold
 _LEVELS = ("critical", "warning", "info")
@@ -104,6 +107,18 @@ def render(clusters: Sequence[ClusterPage], title: str, made_at_ms: int) -> str:
     )
 
 
+def fitted(table: PageTable) -> PageTable:
+    """The table with as many of its rows as MOST_DATA allows, and a line that says so if some are left out."""
+    kept = table
+    while kept.rows and len(data := island(kept)) > MOST_DATA:
+        kept = replace(kept, rows=kept.rows[: int(len(kept.rows) * MOST_DATA / len(data) * _SAFELY)])
+    if len(kept.rows) == len(table.rows):
+        return table
+    return replace(
+        kept, left_out=f"The page has the first {len(kept.rows):,} of {len(table.rows):,} rows: more would not fit."
+    )
+
+
 def island(table: PageTable) -> Markup:
     """A table's data: JSON that cannot end its element, compressed where it is large."""
     text = json.dumps(_data(table), ensure_ascii=True, separators=(",", ":"), allow_nan=False)
@@ -117,14 +132,20 @@ def _data(table: PageTable) -> dict[str, Any]:
     columns = [
         {"label": one.label, "kind": one.kind, "source": one.source, "unknown": one.unknown} for one in table.columns
     ]
-    values = [[_plain(value) for value in column] for column in zip(*table.rows, strict=True)]
+    values = [
+        [_plain(column.kind, value) for value in of_column]
+        for column, of_column in zip(table.columns, zip(*table.rows, strict=True), strict=True)
+    ]
     charts = {row: [(one.title, one.kind, one.values) for one in of_row] for row, of_row in table.charts.items()}
     return {"columns": columns, "values": values, "rows": len(table.rows), "charts": charts}
 
 
-def _plain(value: Any) -> Any:
+def _plain(kind: str, value: Any) -> Any:
+    """As many digits as are shown."""
     if isinstance(value, str):
         return printable(value)
+    if kind == DURATION and value is not None and value >= _SECOND_MS:
+        return value - value % _SECOND_MS
     if isinstance(value, int) and abs(value) > _EXACT:
         return str(value)
     return float(f"{value:.6g}") if isinstance(value, float) else value
@@ -152,7 +173,9 @@ def _classes(table: PageTable) -> list[str]:
 @cache
 def _template() -> Template:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.globals.update(island=island, static_rows=_static_rows, classes=_classes, static_limit=STATIC_ROWS)
+    environment.globals.update(
+        island=island, fitted=fitted, static_rows=_static_rows, classes=_classes, static_limit=STATIC_ROWS
+    )
     environment.filters.update(time=time_html, printable=printable)
     return environment.from_string(_text("page.html"))
 

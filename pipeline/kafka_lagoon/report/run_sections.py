@@ -68,7 +68,6 @@ def glance_section(scope: Scope) -> Made:
 
 def _tiles(snapshot: Seen, health: data.ClusterHealth) -> list[Tile]:
     fenced = "fencing not known" if health.fenced is None else f"{health.fenced:,} fenced"
-    suffering = "critical" if health.under_min_isr else "warning" if health.under_replicated else ""
     return [
         Tile(
             label="Brokers",
@@ -93,9 +92,16 @@ def _tiles(snapshot: Seen, health: data.ClusterHealth) -> list[Tile]:
         Tile(
             label="Under-replicated",
             value=f"{health.under_replicated:,}",
-            note=f"{health.under_min_isr:,} under min.insync.replicas",
-            source="partitions.is_under_replicated, partitions.is_under_min_isr",
-            level=suffering,
+            note="partitions",
+            source="partitions.is_under_replicated",
+            level="warning" if health.under_replicated else "",
+        ),
+        Tile(
+            label="Under min ISR",
+            value=f"{health.under_min_isr:,}",
+            note="partitions",
+            source="partitions.is_under_min_isr",
+            level="critical" if health.under_min_isr else "",
         ),
         Tile(label="Groups", value=f"{snapshot.groups:,}", note="of all types", source="snapshots.groups"),
     ]

@@ -25,6 +25,9 @@ class Progress(Protocol):
     def step(self, name: str, items: int) -> None:
         """A step begins, over about so many items."""
 
+    def advanced(self, offsets: int, records: int, size: int) -> None:
+        """So much of the items of a step is done: offsets, of which some were records, in so many bytes."""
+
 
 class RunContext:
     """Settings, a clock, and the warehouse, opened for writing to `tables` when it is first used, and kept from then on.

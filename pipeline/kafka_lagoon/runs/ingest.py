@@ -15,6 +15,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
+from kafka_lagoon.delta.executors import Meter
 from kafka_lagoon.delta.s3_access import s3_access
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.accounting import Reconciled, is_loss, reconcile
@@ -29,7 +30,7 @@ from kafka_lagoon.garbage import gc_paused
 from kafka_lagoon.ingest.archive_lock import ArchiveLock, archive_lock
 from kafka_lagoon.ingest.archive_task import TaskSettings
 from kafka_lagoon.ingest.commit import RunOutput, commit
-from kafka_lagoon.ingest.execution import run_tasks
+from kafka_lagoon.ingest.execution import counted, run_tasks
 from kafka_lagoon.ingest.pending_files import Report
 from kafka_lagoon.ingest.staged_commit import commit_staged, staged_lock
 from kafka_lagoon.job_settings import IngestSettings
@@ -131,7 +132,9 @@ def ingest(
         cluster_id = cluster.cluster_id or name
         progress.connected(cluster_id)
         with lock_archive(context.warehouse, context.settings, cluster_id, clock, after_restore) as lock:
-            archived = archive_new_records(lock, name, cluster, context.settings, wanted, progress.step, deadline)
+            archived = archive_new_records(
+                lock, name, cluster, context.settings, wanted, progress.step, deadline, progress.advanced
+            )
             result = IngestResult(
                 cluster=name,
                 cluster_id=cluster_id,
@@ -162,6 +165,7 @@ def archive_new_records(
     wanted: ReadSpec,
     step: Callable[[str, int], None],
     deadline: RunDeadline,
+    advanced: Callable[[int, int, int], None] | None = None,
 ) -> ArchivedRecords:
     """Plan, read, check and commit; what was read when the run's deadline passes is committed, the rest is left unread."""
     limits = settings.ingest
@@ -185,7 +189,8 @@ def archive_new_records(
         compression=settings.records.compression,
         access=s3_access(lock.warehouse.kernel.storage, lock.root),
     )
-    results = run_tasks(lock.warehouse, task_settings, tasks)
+    meter = Meter(counted, lambda sums: advanced(*sums)) if advanced else None
+    results = run_tasks(lock.warehouse, task_settings, tasks, meter)
     outcomes = [result.outcome for result in results]
     of_splits = [outcome for task_outcome in outcomes for outcome in task_outcome.outcomes]
     checked = check_outcomes(

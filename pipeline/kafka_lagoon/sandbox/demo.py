@@ -104,6 +104,7 @@ def main() -> int:
     _say(
         f"  {_short(_PROGRAMS / 'lagoon')} sql --warehouse {_short(folder / 'warehouse')} 'FROM consumer_lag_published'"
     )
+    _say(f"The report, for a browser: {(folder / 'report.html').as_uri()}")
     return 0
 
 
@@ -129,6 +130,17 @@ def _show(folder: Path) -> None:
             workload.more_load()
         _job(*snapshot)
         _job(*ingest)
+    with _step("lagoon report: all of it on one page"):
+        _run(
+            "lagoon",
+            "report",
+            "--warehouse",
+            str(warehouse),
+            "--out",
+            str(folder / "report.html"),
+            "--title",
+            "The demo",
+        )
     for what, statement in (("lag", _LAG), ("what both ingests read", _RANGES), ("the archived orders", _ORDERS)):
         with _step(f"lagoon sql: {what} (the brokers are gone, the tables answer)"):
             _run("lagoon", "sql", "--warehouse", str(warehouse), statement)

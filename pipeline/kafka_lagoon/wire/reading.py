@@ -125,10 +125,16 @@ def _steps(fields: tuple[Field, ...], version: int, flexible: bool) -> tuple[tup
 
 def _tagged(fields: tuple[Field, ...], version: int, flexible: bool) -> dict[int, tuple[str, Reader]]:
     return {
-        field.spec.tag: (field.name, _kind_reader(field.kind, version, flexible, field.nullable(version)))
+        field.spec.tag: (field.name, _tagged_reader(field, version, flexible))
         for field in fields
         if field.spec.tag is not None and field.spec.present(version)
     }
+
+
+def _tagged_reader(field: Field, version: int, flexible: bool) -> Reader:
+    if isinstance(field.kind, Nested) and field.nullable(version):
+        return _nullable_tagged_struct_reader(reader(field.kind.cls, version, flexible))
+    return _kind_reader(field.kind, version, flexible, field.nullable(version))
 
 
 def _remembering(read: Reader) -> Reader:
@@ -341,6 +347,16 @@ def _one_by_one(item: Reader) -> ManyReader:
         return made, position
 
     return read_many
+
+
+def _nullable_tagged_struct_reader(read_struct: Reader) -> Reader:
+    """Reads a struct of a tag section after a varint that is 0 for null, unlike elsewhere."""
+
+    def read(buffer: Frame, position: int) -> tuple[Any, int]:
+        is_there, position = read_uvarint(buffer, position)
+        return read_struct(buffer, position) if is_there else (None, position)
+
+    return read
 
 
 def _nullable_struct_reader(read_struct: Reader) -> Reader:

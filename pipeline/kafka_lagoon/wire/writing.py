@@ -134,7 +134,7 @@ def _field_writer(cls: type, name: str, write_value: Writer) -> Writer:
 def _tags_writer(cls: type, fields: tuple[Field, ...], version: int) -> Writer:
     """The tag section: fields that differ from their default, tags ascending, each with its size."""
     tagged = sorted(
-        (field.spec.tag, field, _kind_writer(field.kind, version, flexible=True, nullable=field.nullable(version)))
+        (field.spec.tag, field, _tagged_writer(field, version))
         for field in fields
         if field.spec.tag is not None and field.spec.present(version)
     )
@@ -153,6 +153,12 @@ def _tags_writer(cls: type, fields: tuple[Field, ...], version: int) -> Writer:
             out += value
 
     return write
+
+
+def _tagged_writer(field: Field, version: int) -> Writer:
+    if isinstance(field.kind, Nested) and field.nullable(version):
+        return _nullable_struct_writer(writer(field.kind.cls, version, flexible=True), null=0)
+    return _kind_writer(field.kind, version, flexible=True, nullable=field.nullable(version))
 
 
 def _kind_writer(kind: Kind, version: int, flexible: bool, nullable: bool) -> Writer:
@@ -270,12 +276,12 @@ def _write_array(out: bytearray, value: Any, length: Callable[[bytearray, int], 
         write_item(out, item)
 
 
-def _nullable_struct_writer(write_struct: Writer) -> Writer:
-    """Writes a struct after a byte, which is -1 for null and 1 for a value (KIP-893)."""
+def _nullable_struct_writer(write_struct: Writer, null: int = 0xFF) -> Writer:
+    """Writes a struct after a byte, which is 1 for a value and -1 for null (KIP-893), in tag sections 0 for null."""
 
     def write(out: bytearray, value: Any) -> None:
         if value is None:
-            out.append(0xFF)
+            out.append(null)
         else:
             out.append(1)
             write_struct(out, value)

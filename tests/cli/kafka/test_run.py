@@ -65,7 +65,10 @@ def test_the_help_names_every_verb(capsys: pytest.CaptureFixture[str]):
 @pytest.mark.parametrize(
     ("argv", "line"),
     [
-        ([], "no cluster: set kafka.bootstrap_servers, or [clusters.NAME]"),
+        (
+            [],
+            "no cluster: give --conf FILE with [kafka] or [clusters.NAME], or --set kafka.bootstrap_servers=HOST:PORT",
+        ),
         (["-b", "nonsense"], "kafka.bootstrap_servers: 'nonsense' is not host:port"),
         (
             ["--set", "clusters.a.bootstrap_servers=a:1", "--set", "clusters.b.bootstrap_servers=b:1"],

@@ -1,0 +1,70 @@
+"""`lagoon report`: the page is written whole or not at all, and the exit code says how it went."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kafka_lagoon.cli.main import main
+from kafka_lagoon.cli.report import report_arguments
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.runs.report import Report
+from tests.clock import CLOCK
+from tests.delta.lake import make_lake
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_lake(tmp_path_factory.mktemp("lake"))
+
+
+def test_the_page_is_written(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line says what is in it; the event has its name and size, for a log collector."""
+    out = tmp_path / "report.html"
+    assert main(["report", "--warehouse", str(lake), "--out", str(out), "--title", "Ours"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith("default: 0 groups, ")  # as its row of table snapshots says
+    event = json.loads(shown.err.splitlines()[-1])
+    assert (event["page"], event["page_bytes"]) == (str(out), out.stat().st_size)
+    assert "<title>Ours</title>" in out.read_text()
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_page_that_cannot_be_made_leaves_the_last_one(
+    lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 1 and one line: a cluster that is not there, or a folder that is not."""
+    out = tmp_path / "report.html"
+    out.write_text("before")
+    assert main(["report", "--warehouse", str(lake), "--out", str(out), "--cluster", "other"]) == 1
+    assert "no published snapshot of other: there are default" in capsys.readouterr().err
+    assert main(["report", "--warehouse", str(lake), "--out", str(tmp_path / "no" / "report.html")]) == 1
+    assert "No such file or directory" in capsys.readouterr().err
+    assert out.read_text() == "before"
+
+
+def test_a_part_that_cannot_be_read_is_exit_code_3(
+    lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page is written, and says it, too."""
+    made = Report(html="the page", clusters=[])
+    monkeypatch.setattr("kafka_lagoon.cli.report.make_report", lambda *_: made)
+    monkeypatch.setattr(Report, "problems", ["default: Health: gone"])
+    out = tmp_path / "report.html"
+    assert main(["report", "--warehouse", str(lake), "--out", str(out)]) == 3
+    assert "lagoon: default: Health: gone" in capsys.readouterr().err
+    assert out.read_text() == "the page"
+
+
+def test_arguments(lake: Path) -> None:
+    """Days are hours; a slot may be relative to now; both histories at once are refused."""
+    given = ["--warehouse", str(lake), "--out", "x.html"]
+    assert report_arguments(given, {}, CLOCK).options.hours == 24
+    options = report_arguments(
+        [*given, "--days", "7", "--slot", "2026-11-21T06:00", "--cluster", "a,b"], {}, CLOCK
+    ).options
+    assert (options.hours, options.slot_ms, options.clusters) == (168, 1_795_240_800_000, ["a", "b"])
+    with pytest.raises(ConfigError, match="not allowed with"):
+        report_arguments([*given, "--days", "7", "--hours", "7"], {}, CLOCK)
+    with pytest.raises(ConfigError, match="--out"):
+        report_arguments(["--warehouse", str(lake)], {}, CLOCK)

@@ -1,0 +1,200 @@
+"""The page: its structure, that names are text in it, that it asks for nothing, its size, and what it says of what is not known."""
+
+import base64
+import hashlib
+import random
+import re
+from dataclasses import replace
+
+import pytest
+
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.query.statements import Ask, Rows
+from kafka_lagoon.report import groups, page
+from kafka_lagoon.report.group_section import _table
+from kafka_lagoon.report.groups import Group, GroupHistory
+from kafka_lagoon.report.page import ClusterPage, cluster_page, render
+from kafka_lagoon.report.page_tables import Section
+from kafka_lagoon.report.scope import Scope, scopes
+from kafka_lagoon.runs.report import Report
+from kafka_lagoon.text import printable
+from tests.delta.samples import HOUR_MS, NOON_MS
+from tests.report.history import CLOSING, HUGE, RIGHT_TO_LEFT, SCRIPT
+from tests.report.parsed_page import Page, data_of, rows_of
+
+
+@pytest.fixture(scope="module")
+def parsed(report: Report) -> Page:
+    return Page(report.html)
+
+
+def test_the_page_has_a_part_for_each_question(parsed: Page) -> None:
+    """Of each cluster, with a heading that names it, and links to all parts."""
+    names = ("glance", "groups", "loss", "health", "topics", "disks", "changes", "coverage")
+    for number in (0, 1):
+        article = parsed.with_id(f"c{number}")
+        assert [one.attributes["href"] for one in article.all("nav")[0].all("a")] == [
+            f"#c{number}-{name}" for name in names
+        ]
+        for name in names:
+            section = parsed.with_id(f"c{number}-{name}")
+            assert parsed.with_id(section.attributes["aria-labelledby"]).text
+
+
+def test_names_are_text_and_never_markup(parsed: Page, report: Report) -> None:
+    """A group that is called like a script is shown so; control characters and direction marks are spelled out."""
+    assert [one.attributes.get("type") for one in parsed.all("script")].count(None) == 1
+    assert not parsed.all("img")
+    shown = [row[0] for row in rows_of(parsed.with_id("c0-table-groups"))]
+    assert {SCRIPT, CLOSING, printable(RIGHT_TO_LEFT)} <= set(shown)
+    assert "\u202e" not in report.html
+    assert "\x1b" not in report.html
+    scripts = [one.text for one in parsed.all("script") if one.attributes.get("type") == "application/json"]
+    assert scripts
+    assert not any("<" in text for text in scripts)
+
+
+def test_the_page_asks_for_nothing(parsed: Page, report: Report) -> None:
+    """No address of anything, and a policy that allows the page's own style and script alone, by their hashes."""
+    assert not re.search(r"""(?:src|href|action|url\()\s*=?\s*["']?(?:https?:|//|data:)""", report.html)
+    assert not parsed.all("link")
+    (policy,) = [
+        one.attributes["content"] for one in parsed.all("meta") if "Content-Security-Policy" in one.attributes.values()
+    ]
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    (style,) = parsed.all("style")
+    (script,) = [one for one in parsed.all("script") if "type" not in one.attributes]
+    for element in (style, script):
+        digest = base64.b64encode(hashlib.sha256(element.text.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert " style=" not in report.html  # the policy would not apply it
+
+
+def test_tables_are_tables(parsed: Page) -> None:
+    """A caption, headings of columns that name where the numbers are from, a heading for each row."""
+    for table in parsed.all("table"):
+        assert table.all("caption")[0].text.strip()
+        assert all(
+            one.attributes["scope"] == "col" and one.attributes["title"] for one in table.all("thead")[0].all("th")
+        )
+        assert all(row.children[0].attributes["scope"] == "row" for row in table.all("tbody")[0].all("tr"))
+    assert all(one.attributes["role"] == "img" and one.attributes["aria-label"] for one in parsed.all("svg"))
+
+
+def test_rows_of_the_page_are_its_data(parsed: Page) -> None:
+    """What the script has is what stands there without it; whole numbers that JavaScript would round are text."""
+    table = parsed.with_id("c0-table-groups")
+    data = data_of(table)
+    assert [row[0] for row in rows_of(table)] == data["values"][0]
+    lags = dict(zip(data["values"][0], data["values"][1], strict=True))
+    assert (lags["huge"], lags["unknown"], lags["fresh"]) == (str(HUGE), 4, "")
+    lag = {row[0]: row[1] for row in rows_of(table)}
+    assert (lag["huge"], lag["billing"]) == (f"{HUGE:,}", "1,717")
+
+
+def test_what_needs_attention(report: Report) -> None:
+    """The worst first: losses, groups that stand still, what is wrong with brokers; what is not known is said."""
+    concerns = [(one.level, one.text) for one in report.clusters[0].concerns]
+    assert concerns[0][0] == "critical"
+    assert "billing" in concerns[0][1]
+    assert ("critical", f"3 records were deleted before {SCRIPT} read them") in concerns
+    assert ("warning", "broker_fenced: 2") in concerns
+    assert ("warning", "lag is not known of unknown: LEADER_NOT_AVAILABLE") in concerns
+    assert ("warning", "snapshots are missing at 1 places") in concerns
+    assert ("warning", "lists may be short, for permissions are missing: ListGroups") in concerns
+    assert ("warning", "the volume of /data on broker 1 is 95% full") in concerns
+    assert concerns == sorted(concerns, key=lambda concern: ("critical", "warning", "info").index(concern[0]))
+
+
+def test_a_short_history_is_said(report: Report, ask: Ask) -> None:
+    """A cluster with one snapshot has charts of one point, and a line that says so."""
+    second = report.clusters[1]
+    assert any(
+        one.text.startswith("the history is short: it begins at 2025-11-22 05:00:00 UTC") for one in second.concerns
+    )
+    assert not scopes(ask, ["default"], None, 12)[0].axis.is_short
+
+
+def test_a_page_of_a_past_time(ask: Ask) -> None:
+    """It is about that snapshot: an incomplete one says so, with what failed, and what came later is not in it."""
+    made = cluster_page(scopes(ask, ["default"], NOON_MS + 3 * HOUR_MS, 24)[0])
+    html = Page(render([made], "Then", NOON_MS))
+    assert any(one.text.startswith("the snapshot is incomplete: 1 failures") for one in made.concerns)
+    assert [row[2] for row in rows_of(html.with_id("c0-table-failures"))] == [CLOSING]
+    assert {row[0]: row[1] for row in rows_of(html.with_id("c0-table-groups"))}["billing"] == "303"
+    assert not any("fenced" in one.text for one in made.concerns)
+
+
+def test_a_part_that_cannot_be_read_says_so(scope: Scope) -> None:
+    """And the others are there."""
+
+    def ask(statement: str, *values: int | str) -> Rows:
+        if "health_findings" in statement:
+            raise TableError("the table <gone>")
+        return scope.ask(statement, *values)
+
+    made = cluster_page(replace(scope, ask=ask))
+    assert made.problems == ["Health: the table <gone>"]
+    html = Page(render([made], "", 0))
+    assert "This part cannot be read: the table <gone>" in html.with_id("c0-health").text
+    assert rows_of(html.with_id("c0-table-groups"))
+
+
+def _many(number: int, name: str) -> Group:
+    """Every other one has read everything."""
+    values = random.Random(number)
+    is_behind = number % 2
+    return Group(
+        group_id=name,
+        group_type="classic",
+        state=values.choice(("Stable", "Empty")),
+        members=values.randrange(20),
+        partitions=values.randrange(1, 99),
+        lag=is_behind * values.randrange(10**7),
+        time_lag_ms=is_behind * values.randrange(10**9),
+        records_lost=0,
+        unknown_lags=0,
+        unknown_times=0,
+        uncommitted=0,
+        worst_partition=f"topic-{values.randrange(1000)}-{values.randrange(99)}" if is_behind else None,
+        lag_problem=None,
+        time_problem=None,
+        problem=None,
+        earlier_lag=values.randrange(10**7),
+    )
+
+
+def large_page(scope: Scope, number: int) -> str:
+    """A page with so many groups, in no order of their names."""
+    numbers = random.Random(0).sample(range(10**6), number)
+    many = [_many(other, f"team-{other % 89}.service-{other % 1_009}.consumer-{other}") for other in numbers]
+    history = histories_like(scope)
+    table = _table(scope, many, {one.group_id: history for one in many[: groups.WATCHED]}, {})
+    section = Section(name="groups", title="Consumer groups", tables=[table], source="consumer_lag")
+    made = ClusterPage(snapshot=scope.snapshot, axis=scope.axis, sections=[section], concerns=[])
+    return render([made], "Large", NOON_MS)
+
+
+def histories_like(scope: Scope) -> GroupHistory:
+    (history,) = groups.histories(scope, [one for one in groups.groups_of(scope) if one.group_id == "billing"]).values()
+    return history
+
+
+def test_fifty_thousand_groups_are_less_than_two_megabytes(scope: Scope) -> None:
+    """All of them are in the page: the worst hundred as HTML, all as data."""
+    html = large_page(scope, 50_000)
+    assert len(html.encode()) < 2_000_000
+    table = Page(html).with_id("c0-table-groups")
+    assert len(rows_of(table)) == page.STATIC_ROWS
+    assert len(set(data_of(table)["values"][0])) == 50_000
+    assert "(the first 100 of 50,000)" in table.text
+
+
+def test_what_does_not_fit_is_left_out_and_said(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worst groups are kept, and the page says how many there are."""
+    monkeypatch.setattr(page, "MOST_DATA", 50_000)
+    table = Page(large_page(scope, 5_000)).with_id("c0-table-groups")
+    kept = data_of(table)["rows"]
+    assert 500 < kept < 5_000
+    assert f"The page has the first {kept:,} of 5,000 rows: more would not fit." in table.text

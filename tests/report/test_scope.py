@@ -1,0 +1,37 @@
+"""Which snapshot a page is about, and which ones are its history."""
+
+import pytest
+
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.query.statements import Ask
+from kafka_lagoon.report.scope import Scope, scopes
+from tests.delta.samples import HOUR_MS, NOON_MS
+from tests.report.history import HOURS, LAST
+
+
+def hours(scope: Scope) -> list[int]:
+    return [(one.captured_ms - NOON_MS) // HOUR_MS for one in scope.runs]
+
+
+def test_the_newest_snapshot_of_every_cluster(ask: Ask) -> None:
+    """With the snapshots of the hours before it."""
+    first, second = scopes(ask, None, None, 24)
+    assert (first.snapshot.cluster, hours(first)) == ("default", list(HOURS))
+    assert (second.snapshot.cluster, hours(second)) == ("second", [LAST])
+    assert hours(scopes(ask, ["default"], None, 2)[0]) == [16, 17]
+
+
+def test_a_past_slot(ask: Ask) -> None:
+    """The snapshot of the slot, or the newest before it; nothing that came later is in its history."""
+    assert hours(scopes(ask, None, NOON_MS + 8 * HOUR_MS, 3)[0]) == [5, 6, 7, 8]
+    assert scopes(ask, None, NOON_MS + 8 * HOUR_MS + 1, 3)[0].snapshot.slot_ms == NOON_MS + 8 * HOUR_MS
+
+
+def test_what_is_not_there_is_named(ask: Ask) -> None:
+    """A cluster, with the nearest name; or a time before the first snapshot."""
+    with pytest.raises(
+        TableError, match=r"no published snapshot of defualt \(did you mean default\?\): there are default"
+    ):
+        scopes(ask, ["defualt"], None, 24)
+    with pytest.raises(TableError, match="no published snapshot of a slot up to 2025-11-21 12:00:00 UTC"):
+        scopes(ask, None, NOON_MS, 24)

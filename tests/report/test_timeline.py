@@ -1,0 +1,32 @@
+"""Where snapshots stand on the axis of a chart, and where some are missing."""
+
+from kafka_lagoon.report.timeline import MOST_POINTS, timeline
+
+HOUR = 3_600_000
+
+
+def test_a_pause_that_is_longer_than_usual_is_a_gap() -> None:
+    """Two and a half intervals; the point after it says so. A single snapshot has no interval, and stands at the end."""
+    axis = timeline([0, HOUR, 2 * HOUR, 4 * HOUR, 7 * HOUR, 8 * HOUR], 0)
+    assert [point.after_gap for point in axis.points] == [False, False, False, False, True, False]
+    assert (axis.usual_ms, axis.gaps) == (HOUR, 1)
+    single = timeline([HOUR], 0)
+    assert (single.usual_ms, single.gaps, single.x(HOUR)) == (None, 0, 1.0)
+
+
+def test_many_snapshots_share_points_but_not_across_a_gap() -> None:
+    """Every snapshot is in exactly one point, and there are no more points than a chart shows."""
+    times = [*range(0, 300 * HOUR, HOUR), *range(310 * HOUR, 320 * HOUR, HOUR)]
+    axis = timeline(times, 0)
+    assert len(axis.points) <= MOST_POINTS + 1
+    taken = [time for point in axis.points for time in times if point.first_ms <= time <= point.last_ms]
+    assert taken == times
+    assert [point.first_ms for point in axis.points if point.after_gap] == [310 * HOUR]
+
+
+def test_a_history_that_begins_late_is_short() -> None:
+    """By more than the usual interval; the axis begins with what there is."""
+    assert timeline([10 * HOUR, 11 * HOUR, 12 * HOUR], 0).is_short
+    assert not timeline([HOUR, 2 * HOUR, 3 * HOUR], 0).is_short
+    axis = timeline([10 * HOUR, 11 * HOUR, 12 * HOUR], 0)
+    assert [axis.x(time) for time in axis.times] == [0.0, 0.5, 1.0]

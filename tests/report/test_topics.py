@@ -1,0 +1,42 @@
+"""Throughput, sizes and disks of the page."""
+
+from kafka_lagoon.report.charts import Reading
+from kafka_lagoon.report.scope import Scope
+from kafka_lagoon.report.topics import Disk, disks_of, flow_of, size_history, topics_of
+from tests.report.history import HOURS, LAST, SCRIPT
+
+
+def test_topics(scope: Scope) -> None:
+    """Two partitions get an offset a second each; four replicas grow by a megabyte an hour."""
+    topics = {one.topic: one for one in topics_of(scope)}
+    assert set(topics) == {"orders", SCRIPT}
+    orders = topics["orders"]
+    assert (orders.records_per_second, orders.partitions, orders.replication_factor) == (2.0, 2, 2)
+    assert (orders.size_bytes, orders.size_change) == (4_000_000 * LAST, 4_000_000 * (LAST - 1))
+    assert orders.remark() == ""
+
+
+def test_flow_over_time(scope: Scope) -> None:
+    """The first snapshot has none before it, so there is no rate: nothing is drawn, and it is not zero."""
+    flow = flow_of(scope, topics_of(scope))
+    assert flow.by_topic["orders"] == [None, *[Reading(2.0)] * (len(HOURS) - 1)]
+    assert flow.records[1:] == [Reading(4.0)] * (len(HOURS) - 1)
+
+
+def test_disks(scope: Scope) -> None:
+    """A directory holds its four replicas; its volume is 95 % full, whatever fills it."""
+    first, second = disks_of(scope)
+    assert (first.broker_id, second.broker_id) == (1, 2)
+    assert (first.size_bytes, first.growth) == (4_000_000 * LAST, 4_000_000 * (LAST - 1))
+    assert first.used_share == 0.95
+    span_ms = scope.axis.until_ms - scope.axis.from_ms
+    assert first.full_in_ms(span_ms) == 12.5 * 3_600_000  # 50 MB at 4 MB an hour
+    assert size_history(scope)[0] == Reading(8_000_000)
+
+
+def test_no_estimate_of_a_directory_that_has_failed_or_of_minutes() -> None:
+    """Unknown is not 0."""
+    values = {"broker_id": 1, "log_dir": "/d", "total_bytes": None, "problem": "KAFKA_STORAGE_ERROR"}
+    failed = Disk(size_bytes=None, earlier_bytes=5, usable_bytes=None, **values)
+    assert (failed.growth, failed.used_share, failed.full_in_ms(86_400_000)) == (None, None, None)
+    assert Disk(size_bytes=9, earlier_bytes=5, usable_bytes=10, **values).full_in_ms(60_000) is None

@@ -1,0 +1,22 @@
+"""The report's run: pages of all clusters in one document."""
+
+from pathlib import Path
+
+from kafka_lagoon.query.duckdb_engine import opened
+from kafka_lagoon.report.page import RELATIONS, render
+from kafka_lagoon.runs.report import ReportOptions, make_report
+from tests.delta.lake import make_lake
+from tests.delta.samples import NOON_MS, snapshot
+
+
+def test_one_page_for_all_clusters(tmp_path: Path) -> None:
+    """In the order of their names, which the title has unless another is given."""
+    lake = make_lake(
+        tmp_path, [snapshot(1, cluster="b", status="complete"), snapshot(2, cluster="a", status="complete")]
+    )
+    with opened(lake, RELATIONS) as ask:
+        made = make_report(ask, ReportOptions(), NOON_MS)
+    assert [page.snapshot.cluster for page in made.clusters] == ["a", "b"]
+    assert "<title>Kafka report: a, b</title>" in made.html
+    assert made.problems == []
+    assert render(made.clusters, "Ours & yours", NOON_MS).count("<title>Ours &amp; yours</title>") == 1
