@@ -11,21 +11,16 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from confluent_kafka.admin import NewTopic
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.java_classes import OBJECT_LOG_STORE
 from kafka_lagoon.delta.maintain import MaintainOptions, maintain
 from kafka_lagoon.delta.warehouse import at_path, open_warehouse
-from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.clock import CLOCK
 from tests.delta.commit_races import WRITERS, assert_one_of_several_writers_wins, race
 from tests.delta.test_s3_races import assert_all_is_there
 from tests.google_store import BUCKET, GoogleStore, google_store, of_arrow, reach_google
-from tests.integration.state import create_topics, produce
-from tests.jobs.archived import consumed, digest
-from tests.jobs.commands import here
 from tests.warehouses import settings
 
 pytestmark = [pytest.mark.proof, pytest.mark.spark, pytest.mark.timeout(900)]
@@ -89,24 +84,3 @@ def test_runs_race(spark: SparkSession, store: GoogleStore, tmp_path: Path) -> N
     assert_all_is_there(partial(read, tmp_path / "before"), racers, dict.fromkeys(racers, count))
     maintain(warehouse, MaintainOptions(), CLOCK)
     assert_all_is_there(partial(read, tmp_path / "after"), racers, dict.fromkeys(racers, count))
-
-
-def test_jobs(kafka: LocalKafka, store: GoogleStore, tmp_path: Path) -> None:
-    """Snapshot, two ingests and a query with the location alone; executors write by Arrow."""
-    create_topics(kafka.bootstrap_servers, [NewTopic("in-google", 3, 1)])
-    produce(kafka.bootstrap_servers, "in-google", 1_000)
-    location = a_lake()
-    of_lake = ["--warehouse", location, "--set", f"kafka.bootstrap_servers={kafka.bootstrap_servers}"]
-    outputs = [
-        here("snapshot", *of_lake),
-        here("ingest", *of_lake, "--topics", "in-google"),
-        here("sql", "SELECT count(*) AS offsets FROM partition_offsets", "--warehouse", location),
-        here("ingest", *of_lake, "--topics", "in-google"),
-    ]
-    for output in outputs:
-        assert output.returncode == 0, output.stdout + output.stderr
-    read = read_copy(store, location, tmp_path, "records", "topic", "partition", "offset", "key", "value")
-    archived = {(topic, partition, offset, digest(key, value)) for topic, partition, offset, key, value in read}
-    assert len(archived) == len(read)
-    assert archived == consumed(kafka.bootstrap_servers, ["in-google"]).keys()
-    assert len(read_copy(store, location, tmp_path, "snapshots", "snapshot_id")) == 1
