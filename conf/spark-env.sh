@@ -1,6 +1,6 @@
 # Sourced by spark-submit. The driver's JVM on this machine starts from the classes that `lagoon path classes` (make setup) has
-# archived, which saves a third of the processor time of a short job. All of Spark's jars are there, in another order; our own jobs
-# leave out those that serve clusters, Hive and MLlib. Whoever names a class path or a cluster starts as Spark alone would start.
+# archived, which saves a third of the processor time of a short job. All of Spark's jars are there, in another order; a snapshot
+# leaves out those that serve clusters, Hive and MLlib. Whoever names a class path or a cluster starts as Spark alone would start.
 
 lagoon_class_archive() {
   local jars=$SPARK_HOME/jars defaults=$SPARK_CONF_DIR/spark-defaults.conf kept size first rest argument
@@ -22,10 +22,10 @@ lagoon_class_archive() {
   { read -r first && read -r rest; } < "$kept/spark-class-path" || return
   case $first in "$jars/"*) ;; *) return ;; esac
 
-  # Nothing of theirs needs the rest, but jars and catalogs that somebody adds may.
+  # Nothing of a snapshot's, which runs no query, needs the rest; jars and catalogs that somebody adds may.
   case " $* " in *" --jars "*|*" --packages "*|*spark.jars*|*spark.sql.catalog*|*spark.sql.hive*) ;; *)
     if ! grep -Eqs '^[[:space:]]*spark\.(jars|sql\.catalogImplementation|sql\.hive)' "$defaults"; then
-      for argument; do [ -f "$argument" ] && [ "$argument" -ef "$SPARK_CONF_DIR/../jobs/${argument##*/}" ] && rest=; done
+      for argument; do [ "$argument" -ef "$SPARK_CONF_DIR/../jobs/snapshot.py" ] && rest=; done
     fi ;;
   esac
   SPARK_SUBMIT_OPTS="-cp \"$first:$SPARK_CONF_DIR/${rest:+:$rest}\" -XX:SharedArchiveFile=\"$kept/spark.jsa\" -Xlog:disable -Xlog:all=error:stderr"

@@ -77,8 +77,8 @@ def test_a_driver_on_this_machine(spark_jars: Path, arguments: list[str]) -> Non
     assert submit_options(spark_jars, *arguments) == f'{first} -XX:SharedArchiveFile="{archive(SPARK)}" {quiet}'
 
 
-def test_jobs_of_ours(spark_jars: Path, tmp_path: Path) -> None:
-    """They leave out jars that nothing of theirs needs, unless somebody adds jars or a catalog that may."""
+def test_a_snapshot(spark_jars: Path, tmp_path: Path) -> None:
+    """It leaves out jars that nothing of it needs, unless somebody adds jars or a catalog that may; other jobs do not."""
     job, without = str(CONF.parent / "jobs" / "snapshot.py"), f'-cp "{spark_jars / CORE}:{CONF}/" '
     assert submit_options(spark_jars, job, "--dry-run").startswith(without)
     for arguments in (
@@ -87,6 +87,7 @@ def test_jobs_of_ours(spark_jars: Path, tmp_path: Path) -> None:
         ["--conf", "spark.jars.packages=org:more:1", job],
         ["--conf", "spark.sql.catalogImplementation=hive", job],
         [str(tmp_path / "snapshot.py")],
+        [str(CONF.parent / "jobs" / "maintain.py")],
     ):
         assert f"/:{spark_jars / HIVE}" in submit_options(spark_jars, *arguments), arguments
     (tmp_path / "conf").mkdir()
