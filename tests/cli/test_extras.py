@@ -12,7 +12,7 @@ from kafka_lagoon.cli.extras import EXTRAS, with_extra
 from tests.installed import CLONE
 
 _IMPORTED_AS = {"pyyaml": "yaml", "python-snappy": "snappy", "delta-spark": "delta"}
-_COME_WITH_OTHERS = {"llvmlite", "py4j"}  # numba's and PySpark's, which we import too
+_COME_WITH_OTHERS = {"llvmlite", "py4j", "markupsafe"}  # numba's, PySpark's and Jinja's, which we import too
 
 
 def lacking(package: str) -> int:
@@ -59,7 +59,7 @@ def test_extras_are_those_of_pyproject() -> None:
     declared = tomllib.loads((CLONE / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     packages = {
         name: {Requirement(text).name for text in declared[name]} - {"kafka-lagoon"}
-        for name in ("records", "spark", "sql", "yaml")
+        for name in ("records", "spark", "sql", "report", "yaml")
     }
     packages["spark"] |= packages["records"]
     for name, known in EXTRAS.items():
