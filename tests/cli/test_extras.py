@@ -12,7 +12,7 @@ from kafka_lagoon.cli.extras import EXTRAS, with_extra
 from tests.installed import CLONE
 
 _IMPORTED_AS = {"pyyaml": "yaml", "python-snappy": "snappy", "delta-spark": "delta"}
-_COME_WITH_OTHERS = {"markupsafe", "llvmlite", "py4j"}  # Jinja's, numba's and PySpark's, which we import too
+_COME_WITH_OTHERS = {"llvmlite", "py4j", "markupsafe"}  # numba's, PySpark's and Jinja's, which we import too
 
 
 def lacking(package: str) -> int:
