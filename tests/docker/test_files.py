@@ -18,6 +18,7 @@ from packaging.utils import canonicalize_name
 
 from kafka_lagoon.cli.main import COMMANDS
 from kafka_lagoon.settings import load
+from tests.clock import CLOCK
 
 
 def instructions(dockerfile: str) -> Iterator[tuple[str, str]]:
@@ -163,3 +164,46 @@ def test_one_package_alone(locked: ModuleType) -> None:
     """What builds PySpark."""
     lock = (ROOT / "requirements.lock").read_text("utf-8")
     assert re.findall(r"^([a-z0-9-]+)==", locked.locked(lock, ["setuptools"]), re.MULTILINE) == ["setuptools"]
+
+
+STUB = """#!/bin/sh
+echo "$*" >> "$CALLS"
+case $1$2 in ingest*) exit 3 ;; kafkaproduce) cat >> "$CALLS.records" ;; esac
+"""
+
+
+def _calls(folder: Path, script: str, environ: dict[str, str], until: str) -> tuple[list[str], str]:
+    """What a script calls `lagoon` with until a call begins so for the second time, and what it says."""
+    (folder / "lagoon").write_text(STUB)
+    (folder / "lagoon").chmod(0o755)
+    calls = folder / "calls"
+    given = {"PATH": f"{folder}:/usr/bin:/bin", "CALLS": str(calls), "LAGOON_WAREHOUSE": "w", **environ}
+    with subprocess.Popen(["sh", str(DOCKER / script)], env=given, stderr=subprocess.PIPE, text=True) as process:
+        while not calls.exists() or calls.read_text().count(f"\n{until}") < 2:
+            assert process.poll() is None
+            CLOCK.sleep(0.05)
+        process.terminate()
+        _, said = process.communicate()
+    return calls.read_text().splitlines(), said
+
+
+def test_the_schedule(tmp_path: Path) -> None:
+    """At every slot the jobs one after the other, once a day the maintenance; a job that fails is said and does not end it."""
+    environ = {"EVERY_S": "1", "REPORT": str(tmp_path / "new" / "index.html")}
+    calls, said = _calls(tmp_path, "schedule.sh", environ, "ingest")
+    jobs = [call.split()[0] for call in calls]
+    assert jobs[:6] == ["snapshot", "ingest", "report", "maintain", "snapshot", "ingest"]
+    slots = [call.split()[2] for call in calls if call.startswith("snapshot")]
+    assert slots == sorted(set(slots))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", slots[0])
+    assert "schedule: lagoon ingest ended with exit code 3\n" in said
+    assert (tmp_path / "new").is_dir()
+
+
+def test_the_load(tmp_path: Path) -> None:
+    """Topics are made, records have keys, and a group is set back now and then."""
+    calls, _ = _calls(tmp_path, "load.sh", {"SERVERS": "a:1", "PAUSE_S": "0"}, "kafka produce orders")
+    assert calls[0].startswith("admin create-topic orders payments ")
+    assert [call for call in calls if call.startswith("admin reset-offsets nightly ")]
+    records = (tmp_path / "calls.records").read_text().splitlines()
+    assert records[0] == "customer 1\torder 1-1"
