@@ -1,21 +1,18 @@
-"""Writes files that options such as --out name: whole under their name, or not at all."""
+"""Writes files that options such as --out name, and says in one line why one cannot be written."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.whole_files import whole_file
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """A path beside it to write to, which gets its name when that is done; TableError if the file cannot be written."""
-    part = path.with_name(f".{path.name}.{os.getpid()}")
+def out_file(path: Path) -> Iterator[Path]:
+    """A path to write to, which gets its name when that is done; TableError if the file cannot be written."""
     try:
-        yield part
-        part.replace(path)
+        with whole_file(path) as part:
+            yield part
     except OSError as error:
         raise TableError(f"--out {path}: {error.strerror or error}") from error
-    finally:
-        part.unlink(missing_ok=True)

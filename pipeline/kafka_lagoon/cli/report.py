@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kafka_lagoon.cli.arguments import job_parser, moment_argument, names, number_from, overrides
 from kafka_lagoon.cli.engines import ENGINES, SPARK, opened
-from kafka_lagoon.cli.out_files import whole_file
+from kafka_lagoon.cli.out_files import out_file
 from kafka_lagoon.cli.outcome import REPORT, Outcome, one_by_one, reported_job
 from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, log_to, warn
@@ -80,7 +80,7 @@ def _report(arguments: ReportArguments, clock: Clock, outcome: Outcome) -> int:
     with opened(arguments.settings, RELATIONS, arguments.engine or _engine(arguments.settings)) as ask:
         made = make_report(ask, arguments.options, clock.now_ms())
     content = made.html.encode()
-    with whole_file(arguments.out) as part:
+    with out_file(arguments.out) as part:
         part.write_bytes(content)
     outcome.page, outcome.page_bytes = str(arguments.out), len(content)
     outcome.lines.append(f"{_about(made)}; {printable(str(arguments.out))} ({byte_count(len(content))})")

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from kafka_lagoon.cli.engines import opened
-from kafka_lagoon.cli.out_files import whole_file
+from kafka_lagoon.cli.out_files import out_file
 from kafka_lagoon.cli.pipes import write, write_in_pager
 from kafka_lagoon.cli.sql_arguments import PARQUET, TABLE, SqlArguments
 from kafka_lagoon.cli.sql_formats import csv_blocks, json_blocks, table_blocks, write_parquet
@@ -77,7 +77,7 @@ def _blocks(rows: Rows, kind: str, *, harmless: bool) -> Iterator[str]:
 
 def _write_file(rows: Rows, kind: str, path: Path) -> None:
     """The whole result under its name, or nothing."""
-    with whole_file(path) as part:
+    with out_file(path) as part:
         if kind == PARQUET:
             write_parquet(rows, part)
         else:
