@@ -19,7 +19,7 @@ from tests.jobs.commands import here
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 
-def slow(_: Warehouse, settings: TaskSettings, tasks: Sequence[Task]) -> list[TaskResult]:
+def slow(_: Warehouse, settings: TaskSettings, tasks: Sequence[Task], __: object) -> list[TaskResult]:
     """As `execution.run_tasks` on one core, whose time is up when half of the tasks are done."""
     assert settings.options.ends_at_ms is not None
     late = replace(settings, options=replace(settings.options, ends_at_ms=1))
