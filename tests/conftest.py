@@ -4,6 +4,7 @@ Tests on these clusters make topics and groups under names of their own and leav
 broker starts it again before it ends.
 """
 
+import logging
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -54,6 +55,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _place(item: pytest.Item) -> int:
     folder = item.path.parent.name
     return _LONGEST_FIRST.index(folder) if folder in _LONGEST_FIRST else len(_LONGEST_FIRST)
+
+
+@pytest.fixture(autouse=True)
+def _events_of_one_test() -> Iterator[None]:
+    """What a test has asked of the log ends with it: its streams are closed."""
+    handlers = logging.getLogger("lagoon").handlers
+    before = handlers[:]
+    yield
+    handlers[:] = before
 
 
 @pytest.fixture(scope="session")

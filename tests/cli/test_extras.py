@@ -62,6 +62,7 @@ def test_extras_are_those_of_pyproject() -> None:
         for name in ("records", "spark", "sql", "report", "yaml")
     }
     packages["spark"] |= packages["records"]
+    packages["report"] |= packages["sql"]
     for name, known in EXTRAS.items():
         assert {_IMPORTED_AS.get(package, package) for package in packages[name]} == known - _COME_WITH_OTHERS
 

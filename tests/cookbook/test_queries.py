@@ -34,6 +34,7 @@ def test_answers_are_those_of_duckdb(week: Path) -> None:
 _PLAIN = ("consumer_lag_published", "consumer_groups_published", "partitions_published")
 
 
+@pytest.mark.proof
 def test_plain_answers_are_those_of_spark(week: Path, spark: SparkSession) -> None:
     """Statements over published rows alone, word for word, and the same tables; the others are a proof."""
     make_available(at_path(spark, str(week / "warehouse")), _PLAIN)

@@ -142,6 +142,7 @@ def test_missing_jars_are_said_with_the_cure(bare_jvm: Any) -> None:
         kernel.in_jvm(bare_jvm, None)
 
 
+@pytest.mark.proof
 def test_a_catalog_holds_tables_and_views(spark: SparkSession, tmp_path: Path) -> None:
     """In a schema of a catalog the tables are made by DDL with their comments, filled, and seen through real views."""
     place = settings("catalog=spark_catalog", "schema=kafka_state")

@@ -35,6 +35,7 @@ def test_both_engines_print_the_same(lake: Path, form: str, capsys: pytest.Captu
     assert sql(lake, capsys, "--engine", "spark", "--format", form, STATEMENT + " NULLS FIRST") == by_duckdb
 
 
+@pytest.mark.proof
 def test_both_engines_find_the_same_metrics(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """To the byte."""
     printed = []

@@ -185,11 +185,14 @@ def test_the_key_is_all_that_code_depends_on(monkeypatch):
     assert len(keys) == 8
 
 
-def test_no_kernel_raises():
+def test_no_kernel_raises(monkeypatch):
     """numba writes what a function may raise into its code, and Python's machinery to raise it is not there."""
     assert kernels.walk_batches(0, 0, 0) == 0
     key = kernel_cache._key("decode_kernel", this_host())
-    code = kernel_cache._kept(USERS_FOLDER / kernel_cache._name("decode_kernel", key), key)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(USERS_FOLDER))
+    folder = kernel_cache.kept_in("decode_kernel")
+    assert folder
+    code = kernel_cache._kept(folder / kernel_cache._name("decode_kernel", key), key)
     assert code
     assert b".const.pickle" not in code
 
@@ -302,8 +305,11 @@ def test_who_waits_hears_it_once(monkeypatch, capsys):
 
 def test_where_kernels_are_kept(monkeypatch, tmp_path):
     """The folder that has them; None where they would be compiled."""
-    monkeypatch.setattr(kernel_cache, "environment_folder", lambda: tmp_path)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(USERS_FOLDER))
-    assert kernel_cache.kept_in("walk_kernel") == USERS_FOLDER
+    kept = kernel_cache.kept_in("walk_kernel")
+    assert kept in {kernel_cache.environment_folder(), USERS_FOLDER}
+    monkeypatch.setattr(kernel_cache, "environment_folder", lambda: tmp_path)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(kept))
+    assert kernel_cache.kept_in("walk_kernel") == kept
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "empty"))
     assert kernel_cache.kept_in("walk_kernel") is None

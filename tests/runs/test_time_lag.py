@@ -85,7 +85,7 @@ def test_history_tells_when_offsets_were_written(tmp_path: Path) -> None:
     assert at_the_end.time_lag_method == between.time_lag_method == "interpolated"
     assert at_the_end.time_lag_ms is not None
     assert between.time_lag_ms is not None
-    assert abs(at_the_end.time_lag_ms - 2 * between.time_lag_ms) <= 2
+    assert abs(at_the_end.time_lag_ms - 2 * between.time_lag_ms) <= 6  # milliseconds that pass between two questions
 
 
 def _unmeasured(lake: Path, **more: str | int) -> Sequence[ConsumerLagRow]:

@@ -15,9 +15,16 @@ OPTIONAL = PROJECT["project"]["optional-dependencies"]
 
 def requirements() -> list[Requirement]:
     """Everything that `make setup` installs: the product, the extras that `make lock` names, and what builds them."""
-    extras = {*re.findall(r"--extra (\w+)", (CLONE / "Makefile").read_text()), "records", "spark", "sql", "yaml"}
+    extras = {
+        *re.findall(r"--extra (\w+)", (CLONE / "Makefile").read_text()),
+        "records",
+        "spark",
+        "sql",
+        "report",
+        "yaml",
+    }
     assert {"all", "demo", "test", "lint"} <= extras
-    assert OPTIONAL["all"] == ["kafka-lagoon[records,spark,sql,yaml]"]
+    assert OPTIONAL["all"] == ["kafka-lagoon[records,spark,sql,report,yaml]"]
     lists = [
         PROJECT["project"]["dependencies"],
         PROJECT["build-system"]["requires"],

@@ -10,11 +10,12 @@ from kafka_lagoon.errors import ConfigError
 RECORDS = frozenset(
     {"pyarrow", "numpy", "numba", "llvmlite", "crc32c", "lz4", "snappy", "zstandard", "cramjam", "isal"}
 )
+SQL = frozenset({"pyarrow", "deltalake", "duckdb"})
 EXTRAS: Mapping[str, frozenset[str]] = {
     "records": RECORDS,
     "spark": RECORDS | {"pyspark", "delta", "py4j"},
-    "sql": frozenset({"pyarrow", "deltalake", "duckdb"}),
-    "report": frozenset({"jinja2", "markupsafe"}),
+    "sql": SQL,
+    "report": SQL | {"jinja2", "markupsafe"},
     "yaml": frozenset({"yaml"}),
 }
 
