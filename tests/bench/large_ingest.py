@@ -48,7 +48,7 @@ class Processes:
     def sample(self, session: int) -> None:
         """Look at the processes of a session."""
         for process in members(session):
-            with suppress(OSError, IndexError):
+            with suppress(OSError, IndexError, KeyError):  # it has ended
                 status = dict(
                     line.split(":", 1) for line in Path(f"/proc/{process.pid}/status").read_text().splitlines()
                 )
