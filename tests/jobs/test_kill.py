@@ -9,8 +9,8 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
@@ -70,15 +70,10 @@ class Job:
 
 
 @contextmanager
-def started(kafka: LocalKafka, warehouse: Path, topic: str, *spark: str, **environ: str) -> Iterator[Job]:
-    """An ingest by spark-submit, of which nothing is left at the end."""
+def running(command: Sequence[str], environ: Mapping[str, str], warehouse: Path) -> Iterator[Job]:
+    """A process, of which nothing is left at the end."""
     process = subprocess.Popen(
-        ["spark-submit", *spark, str(ROOT / "jobs" / "ingest.py"), *arguments(kafka, warehouse, topic)],
-        env=environment(**environ),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
+        command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     )
     job = Job(process, warehouse)
     try:
@@ -87,6 +82,12 @@ def started(kafka: LocalKafka, warehouse: Path, topic: str, *spark: str, **envir
         if process.poll() is None:
             job.kill()
         job.end()
+
+
+def started(kafka: LocalKafka, warehouse: Path, topic: str, *spark: str, **environ: str) -> AbstractContextManager[Job]:
+    """An ingest by spark-submit."""
+    command = ["spark-submit", *spark, str(ROOT / "jobs" / "ingest.py"), *arguments(kafka, warehouse, topic)]
+    return running(command, environment(**environ), warehouse)
 
 
 def arguments(kafka: LocalKafka, warehouse: Path, topic: str) -> list[str]:

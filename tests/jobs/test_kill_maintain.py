@@ -4,9 +4,8 @@ What a state is can be seen from the files of the lake. Where it was over before
 """
 
 import shutil
-import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from tests.delta.dated import day_of_snapshots, publish_all, shown
 from tests.delta.test_old_rows import STEPWISE, archive
 from tests.ingest.writers import contents
 from tests.jobs.commands import environment
-from tests.jobs.test_kill import ATTEMPTS, Job
+from tests.jobs.test_kill import ATTEMPTS, Job, running
 
 pytestmark = [pytest.mark.proof, pytest.mark.spark, pytest.mark.timeout(1800)]
 
@@ -44,24 +43,10 @@ def template(spark: SparkSession, new_lake: Path, tmp_path_factory: pytest.TempP
     return place
 
 
-@contextmanager
-def started(lake: Path, *arguments: str) -> Iterator[Job]:
-    """`lagoon maintain`, of which nothing is left at the end."""
-    process = subprocess.Popen(
-        ["lagoon", "maintain", "--warehouse", str(lake), "--keep-hours", "0", "--force", *arguments],
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-    job = Job(process, lake)
-    try:
-        yield job
-    finally:
-        if process.poll() is None:
-            job.kill()
-        job.end()
+def started(lake: Path, *arguments: str) -> AbstractContextManager[Job]:
+    """`lagoon maintain`."""
+    command = ["lagoon", "maintain", "--warehouse", str(lake), "--keep-hours", "0", "--force", *arguments]
+    return running(command, environment(), lake)
 
 
 def named(lake: Path, table: str) -> set[Path]:
